@@ -1,0 +1,68 @@
+# The commands of the house, the same for people and for CI. Python 3.11 or newer and make are all it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+BASE := $(VENV)/.base
+DEV := $(VENV)/.dev
+EVALS := $(VENV)/.evals
+
+.PHONY: help setup demo test test-all check gate bench fuzz lock dist clean
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# the lock holds the build backend too, so that nothing is installed without a hash
+$(BASE): requirements/base.lock requirements/build.lock pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --require-hashes -r requirements/base.lock -r requirements/build.lock
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $(BASE)
+
+$(DEV): requirements/dev.lock $(BASE)
+	$(PIP) install --require-hashes -r requirements/dev.lock
+	@touch $(DEV)
+
+$(EVALS): requirements/evals.lock $(DEV)
+	$(PIP) install --require-hashes -r requirements/evals.lock
+	@touch $(EVALS)
+
+setup: $(BASE) ## install Prunus into .venv
+
+demo: $(BASE) ## set up, and answer a question from the example site
+	$(BIN)/python examples/demo.py
+
+test: $(DEV) ## set up, and run the tests (base installation)
+	$(BIN)/python -m pytest -n 2 -m "not full"
+
+test-all: $(EVALS) ## every test with every extra
+	PRUNUS_ALL_EXTRAS=1 $(BIN)/python -m pytest -n 2
+
+check: $(DEV) ## lint, format, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+gate: $(EVALS) ## quality floors on real pages (PRUNUS_DATA says where they are)
+	$(BIN)/prunus eval gate
+
+bench: $(EVALS) ## speed and memory; makes the reference's environment at first
+	$(BIN)/python -m benchmarks --make-env
+
+fuzz: $(DEV) ## mutated documents until stopped (SECONDS=600)
+	$(BIN)/python tests/fuzz.py --seconds $(or $(SECONDS),600)
+
+dist: $(DEV) ## build the wheel and run it alone in a fresh environment
+	$(BIN)/python -m hatchling build -t wheel
+	$(PYTHON) tests/wheel_alone.py dist
+
+lock: $(DEV) ## resolve the locks anew (needs uv)
+	uv pip compile pyproject.toml --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/base.lock
+	uv pip compile pyproject.toml --extra evals --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/evals.lock
+	uv pip compile --group dev -c requirements/base.lock --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/dev.lock
+	printf 'hatchling\neditables\n' | uv pip compile - -c requirements/dev.lock --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/build.lock
+
+clean: ## remove what was built
+	rm -rf $(VENV) dist .bench .pytest_cache .mypy_cache .ruff_cache

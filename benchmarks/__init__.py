@@ -1,0 +1,1 @@
+"""Speed and memory of Prunus beside its reference: each program prints a table and a JSON line."""

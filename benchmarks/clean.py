@@ -1,0 +1,154 @@
+"""Cleaning: Prunus, the reference and the rivals on real pages, page by page in one run.
+
+    python -m benchmarks.clean [--pages N] [--rounds N] [--tools a,b] [--quick] [--make-env]
+
+Every tool is one process on one thread; each page goes through all of them, in an order that
+turns with the page, before the next page is taken. A page's time is the least CPU time of its
+rounds. Ratios compare total CPU over the pages that both sides finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.data import RealPage, load, stamped
+from benchmarks.reference.worker import CLEANERS
+from benchmarks.report import finish, json_line, parser, say, table, verdict
+from benchmarks.workers import BenchError, Worker, prunus_worker, reference_worker
+
+SUBJECT, REFERENCE = "prunus", "htmlrag"
+TARGET = 20.0
+"""Times the reference: what cleaning must reach at least."""
+
+
+@dataclass(slots=True)
+class Record:
+    """What one tool did over the pages."""
+
+    cpu: dict[str, float] = field(default_factory=dict)
+    chars: dict[str, int] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    peak_mb: float = 0.0
+
+    def add(self, key: str, worker: Worker, html: str) -> None:
+        """Measure one page."""
+        reply = worker.ask("clean", html=html)
+        self.peak_mb = max(self.peak_mb, reply.peak_mb)
+        if not reply.ok:
+            self.errors[key] = str(reply.error)
+            return
+        self.cpu[key] = min(self.cpu.get(key, float("inf")), reply.cpu)
+        self.chars[key] = reply.value["chars"]
+
+    def good(self) -> set[str]:
+        """The pages that the tool finished in every round."""
+        return self.cpu.keys() - self.errors.keys()
+
+
+def measure(pages: Sequence[RealPage], workers: Sequence[Worker], rounds: int) -> dict[str, Record]:
+    """All tools over all pages, interleaved."""
+    records = {worker.name: Record() for worker in workers}
+    for turn in range(rounds):
+        for number, page in enumerate(pages):
+            html = stamped(page.html, turn)
+            shift = (number + turn) % len(workers)
+            for worker in (*workers[shift:], *workers[:shift]):
+                records[worker.name].add(page.key, worker, html)
+            if (number + 1) % 50 == 0:
+                say(f"round {turn + 1}/{rounds}: {number + 1}/{len(pages)} pages")
+    return records
+
+
+def ratio(reference: Record, tool: Record) -> float | None:
+    """How many times the reference's speed a tool has, on the pages that both finished."""
+    both = reference.good() & tool.good()
+    mine = sum(tool.cpu[key] for key in both)
+    return sum(reference.cpu[key] for key in both) / mine if mine else None
+
+
+def summary(
+    worker: Worker, record: Record, reference: Record | None, sizes: dict[str, int]
+) -> dict[str, Any]:
+    """One tool's line of the table."""
+    good = sorted(record.good())
+    times = [1000 * record.cpu[key] for key in good] or [float("nan")]
+    size_in = sum(sizes[key] for key in good)
+    return {
+        "version": worker.about.get("version"),
+        "pages": len(good),
+        "failed": len(record.errors),
+        "ms_mean": statistics.fmean(times),
+        "ms_median": statistics.median(times),
+        "ms_max": max(times),
+        "times_reference": ratio(reference, record) if reference else None,
+        "warm_mb": worker.warm_mb,
+        "peak_above_warm_mb": max(0.0, record.peak_mb - worker.warm_mb),
+        "output_share": sum(record.chars[key] for key in good) / size_in if size_in else None,
+    }
+
+
+def show(tools: dict[str, dict[str, Any]], pages: int, rounds: int) -> None:
+    """Print the table."""
+    head = "tool|pages|failed|ms mean|median|max|x reference|warm MB|peak above|chars out/in"
+    rows = [
+        [f"{name} {s['version']}", *(s[key] for key in list(s) if key != "version")]
+        for name, s in tools.items()
+    ]
+    title = f"Cleaning {pages} real pages, CPU time on one thread, least of {rounds} round(s)"
+    table(title, head.split("|"), rows)
+
+
+def run(options: argparse.Namespace) -> bool:
+    """The whole benchmark; whether the target was met."""
+    pages = load(number=options.pages or (30 if options.quick else None))
+    rounds = options.rounds or (1 if options.quick else 3)
+    names = [SUBJECT, *CLEANERS] if options.tools is None else options.tools.split(",")
+    unknown = set(names) - {SUBJECT, *CLEANERS}
+    if unknown:
+        raise BenchError(
+            f"unknown tool {sorted(unknown)[0]!r}; there are: {SUBJECT}, " + ", ".join(CLEANERS)
+        )
+    with ExitStack() as stack:
+        workers = []
+        for name in names:
+            worker = prunus_worker() if name == SUBJECT else reference_worker(name, options.env)
+            workers.append(stack.enter_context(worker))
+            worker.start()
+        records = measure(pages, workers, rounds)
+    sizes = {page.key: len(page.html) for page in pages}
+    reference = records.get(REFERENCE)
+    tools = {w.name: summary(w, records[w.name], reference, sizes) for w in workers}
+    show(tools, len(pages), rounds)
+    for name, record in records.items():
+        for key, error in list(record.errors.items())[:3]:
+            print(f"failed  {name} on {key}: {error}")
+    mine = tools.get(SUBJECT, {}).get("times_reference")
+    met = True
+    if mine is not None:
+        print()
+        met = verdict(
+            f"cleaning at {mine:.1f} x the reference; target {TARGET:g} x", mine >= TARGET
+        )
+        met = met and not tools[SUBJECT]["failed"]
+    result = {"pages": len(pages), "rounds": rounds, "tools": tools}
+    json_line("clean", result | {"ratio": mine, "target": TARGET, "met": met})
+    return met
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The command line."""
+    options = parser("clean", __doc__, reference=True)
+    options.add_argument("--pages", type=int, help="an even sample of this many pages")
+    options.add_argument("--rounds", type=int, help="visits to every page (3; quick 1)")
+    options.add_argument("--tools", help="comma-separated; without it, all of them")
+    return finish(run, options.parse_args(argv))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

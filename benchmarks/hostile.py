@@ -1,0 +1,181 @@
+"""Hostile pages: time and memory of cleaning at sizes n, 2n and 4n, each in its own process.
+
+    python -m benchmarks.hostile [--cases a,b] [--format F] [--prune] [--limit S] [--quick]
+
+Linear means: four times the page takes at most six times the CPU time (anything under a tenth of
+a second is too short to judge). Memory above the warm process stays under 20 x the input + 100 MB.
+A process that takes longer than the limit, or more than the allowed memory, has failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import asdict, dataclass
+
+from benchmarks.hostile_cases import CASES
+from benchmarks.report import finish, json_line, parser, say, table, verdict
+from benchmarks.workers import BenchError, prunus_worker
+
+GROWTH = 6.0  # at 4n against n: linear is 4, the rest is caches and noise
+SHORT = 0.1
+FLAT_SECONDS = 2.0
+ADDRESS_SPACE_GB = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One case at one size."""
+
+    size: int
+    cpu: float
+    mb: float = 0.0
+    above_mb: float = 0.0
+    kept: bool = False
+    error: str | None = None
+
+    @property
+    def memory_ok(self) -> bool:
+        """Whether the memory promise holds."""
+        return self.above_mb < 20 * self.mb + 100
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One case at all its sizes."""
+
+    name: str
+    runs: list[Measured]
+
+    @property
+    def error(self) -> str | None:
+        """The first failure, if any."""
+        return next((run.error for run in self.runs if run.error), None)
+
+    @property
+    def growth(self) -> float | None:
+        """CPU time at the largest size over that at the smallest."""
+        first, last = self.runs[0], self.runs[-1]
+        return None if self.error or len(self.runs) < 2 else last.cpu / max(first.cpu, 1e-4)
+
+    @property
+    def linear(self) -> bool:
+        """Whether time grows with the input and no faster."""
+        if self.growth is None:
+            return not self.error
+        return self.growth <= GROWTH or self.runs[-1].cpu < SHORT
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing is wrong with it."""
+        return self.linear and all(run.kept and run.memory_ok for run in self.runs)
+
+
+def measure(name: str, size: int, options: argparse.Namespace) -> Measured:
+    """One size in a fresh process."""
+    with prunus_worker(options.limit) as worker:
+        worker.start()
+        reply = worker.ask(
+            "hostile",
+            name=name,
+            size=size,
+            format=options.format,
+            prune=options.prune,
+            memory_gb=ADDRESS_SPACE_GB,
+        )
+        if not reply.ok:
+            return Measured(size, reply.cpu, error=reply.error)
+        value, above = reply.value, max(0.0, reply.peak_mb - worker.warm_mb)
+        kept = value["kept"] or options.prune
+        return Measured(size, value["cpu"], value["mb"], above, kept)
+
+
+def examine(name: str, options: argparse.Namespace) -> Finding:
+    """All sizes of one case, until one fails."""
+    factors = (1, 4) if options.quick else (1, 2, 4)
+    runs: list[Measured] = []
+    for factor in factors:
+        runs.append(measure(name, CASES[name].size * factor, options))
+        if runs[-1].error:
+            break
+    say(f"{name}: {' '.join(f'{run.cpu:.2f} s' for run in runs)}")
+    return Finding(name, runs)
+
+
+def show(findings: list[Finding]) -> None:
+    """Print the table."""
+    head = "case|n|input MB|ms at n|at 2n|at 4n|growth|linear|peak MB at 4n|memory|text kept"
+    rows: list[list[object]] = []
+    for found in findings:
+        case = CASES[found.name]
+        by_factor = {run.size // case.size: 1000 * run.cpu for run in found.runs if not run.error}
+        last = found.runs[-1]
+        judged: list[object] = (
+            [found.error]
+            if found.error
+            else [
+                found.linear,
+                last.above_mb,
+                all(run.memory_ok for run in found.runs),
+                all(run.kept for run in found.runs),
+            ]
+        )
+        rows.append(
+            [
+                found.name,
+                f"{case.size:,} {case.unit}",
+                found.runs[0].mb or None,
+                *(by_factor.get(factor) for factor in (1, 2, 4)),
+                found.growth,
+                *judged,
+                *[None] * (4 - len(judged)),
+            ]
+        )
+    table("Hostile pages, CPU time, each size in a process of its own", head.split("|"), rows)
+
+
+def run(options: argparse.Namespace) -> bool:
+    """The whole benchmark; whether the targets were met."""
+    names = [name for name in CASES if CASES[name].named or not options.quick]
+    if options.cases:
+        names = options.cases.split(",")
+        unknown = [name for name in names if name not in CASES]
+        if unknown:
+            raise BenchError(f"unknown case {unknown[0]!r}; there are: {', '.join(CASES)}")
+    findings = [examine(name, options) for name in names]
+    show(findings)
+    print()
+    met = True
+    flat = next((found.runs[0] for found in findings if found.name == "flat page"), None)
+    if flat is not None and not options.prune:
+        text = f"{flat.mb:.0f} MB flat page in {flat.cpu:.2f} s; target {FLAT_SECONDS:g} s"
+        met = verdict(text, flat.error is None and flat.cpu <= FLAT_SECONDS)
+    bad = [found.name for found in findings if not found.good]
+    text = f"{len(findings) - len(bad)} of {len(findings)} cases linear, whole, within memory"
+    met = verdict(text + (f"; not: {', '.join(bad)}" if bad else ""), not bad) and met
+    cases = {
+        found.name: {
+            "unit": CASES[found.name].unit,
+            "growth": found.growth,
+            "good": found.good,
+            "runs": [asdict(run) for run in found.runs],
+        }
+        for found in findings
+    }
+    stage = "prune" if options.prune else "clean"
+    json_line("hostile", {"stage": stage, "format": options.format, "cases": cases, "met": met})
+    return met
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The command line."""
+    options = parser("hostile", __doc__)
+    options.add_argument("--cases", help="comma-separated; without it, all of them")
+    options.add_argument("--format", default="html", help="output format (html)")
+    options.add_argument("--prune", action="store_true", help="measure prune instead of clean")
+    options.add_argument("--limit", type=float, default=60.0, help="seconds for one call (60)")
+    return finish(run, options.parse_args(argv))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The reference implementation and the rivals, in an environment of their own."""

@@ -1,0 +1,5 @@
+"""Runs ``prunus eval`` as ``python -m prunus_evals``."""
+
+from prunus_evals.cli import main
+
+main()

@@ -1,0 +1,110 @@
+"""The words that cleaning keeps of news articles that a person marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from prunus_evals import metrics, stats
+from prunus_evals.data import reference_folder, rows
+from prunus_evals.errors import UnknownName
+from prunus_evals.records import Article, Format
+from prunus_evals.reference import Reference
+from prunus_evals.split import Half, digest, half
+from prunus_evals.visible import html_text, visible_text
+
+CLEANERS = ("prunus:html", "prunus:markdown", "prunus:text", "reference")
+WORST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The words of one article that survived one cleaner, and those that could have."""
+
+    cleaner: str
+    page: str
+    survived: int
+    could: int
+
+
+def load(wanted: Half, limit: int | None = None) -> list[Article]:
+    """Return the articles of a half, in the order of their key's digest."""
+    found = [
+        Article(page=row["id"], html=row["html"], body=row["article_body"])
+        for row in rows("clean/articles")
+        if half(row["id"]) == wanted
+    ]
+    return sorted(found, key=lambda article: digest(article.page))[:limit]
+
+
+def cleaner(name: str) -> tuple[Callable[[str], str], Format]:
+    """Return a cleaning function and the format of its output."""
+    if name == "reference":
+        reference = Reference(reference_folder())
+        return lambda html: str(reference.call("clean", html)), "html"
+    format: Format
+    for format in ("html", "markdown", "text"):
+        if name == f"prunus:{format}":
+            return _prunus(format), format
+    raise UnknownName(f"no cleaner is called {name}; there are {', '.join(CLEANERS)}")
+
+
+def _prunus(format: Format) -> Callable[[str], str]:
+    import prunus  # here, because the reference must run without it
+
+    def clean(html: str) -> str:
+        cleaned: str = prunus.clean(html, format=format)
+        return cleaned
+
+    return clean
+
+
+def run(articles: Sequence[Article], names: Sequence[str]) -> list[Kept]:
+    """Clean every article with every cleaner and count what survived, in order."""
+    kept: list[Kept] = []
+    for name in names:
+        clean, format = cleaner(name)
+        for article in articles:
+            output = visible_text(clean(article.html), format)
+            seen = html_text(article.html)
+            survived, could = metrics.body_survives(article.body, seen, output)
+            kept.append(Kept(name, article.page, survived, could))
+    return kept
+
+
+def summary(kept: Sequence[Kept], wanted: Half) -> dict[str, object]:
+    """Return the share of words that survived, over all words and over pages.
+
+    The worst pages are named on the dev half only.
+    """
+    cleaners: dict[str, object] = {}
+    for name in dict.fromkeys(item.cleaner for item in kept):
+        mine = [item for item in kept if item.cleaner == name]
+        shares = {item.page: [item.survived / item.could] for item in mine}
+        estimate = stats.mean(shares)
+        worst = sorted(shares, key=lambda page: shares[page][0])
+        cleaners[name] = {
+            "words": sum(item.could for item in mine),
+            "survived": sum(item.survived for item in mine) / sum(item.could for item in mine),
+            "page_mean": [estimate.mean, estimate.low, estimate.high],
+            "page_min": shares[worst[0]][0],
+            "pages": len(mine),
+            "worst": [[page, shares[page][0]] for page in worst[:WORST] if wanted == "dev"],
+        }
+    return {"half": wanted, "task": "articles", "cleaners": cleaners}
+
+
+def table(result: dict[str, object]) -> str:
+    """Return a summary as plain text."""
+    lines = [f"articles, {result['half']} half: share of the article's words that survive"]
+    cleaners = result["cleaners"]
+    if not isinstance(cleaners, dict):
+        raise TypeError("a summary of articles holds a table of cleaners")
+    for name, found in cleaners.items():
+        mean = "{:.4f} [{:.4f} {:.4f}]".format(*found["page_mean"])
+        lines.append(
+            f"{name:18} {found['survived']:.5f} of {found['words']} words;"
+            f" page mean {mean}, min {found['page_min']:.4f}, {found['pages']} pages"
+        )
+        lines += [f"    {share:.4f} {page}" for page, share in found["worst"] if share < 1]
+    return "\n".join(lines)

@@ -1,0 +1,116 @@
+"""The command group ``prunus eval``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from prunus_evals import articles, gate, reference, report, survival, systems, tasks, tokens
+from prunus_evals.errors import EvalError
+from prunus_evals.records import Outcome
+from prunus_evals.split import Half
+
+HALVES = click.Choice(["dev", "report"])
+
+
+class _Group(click.Group):
+    """Turns this package's errors into one line and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except EvalError as error:
+            raise click.UsageError(str(error)) from error
+
+
+@click.group(name="eval", cls=_Group)
+def main() -> None:
+    """Show how well the evidence survives, for Prunus and for baselines."""
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise click.UsageError(f"budgets must be numbers, not {text}") from error
+
+
+def _progress(done: int, total: int) -> None:
+    if done % 20 == 0 or done == total:
+        click.echo(f"{done} of {total} pages", err=True)
+
+
+def _write(path: Path, outcomes: Sequence[Outcome]) -> None:
+    lines = (json.dumps(asdict(outcome), ensure_ascii=False) for outcome in outcomes)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+@main.command("survival")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
+@click.option("--task", default="table_qa,page_qa", show_default=True, help="Tasks, by comma.")
+@click.option("--systems", "wanted", default="all", show_default=True, help="Systems, by comma.")
+@click.option("--budgets", default="512,1024,2048,4096", show_default=True, help="Tokens.")
+@click.option("--limit", type=int, default=None, help="Only so many pages of every task.")
+@click.option("--rows", type=click.Path(path_type=Path), default=None, help="Outcomes, as JSONL.")
+def survival_command(
+    half: Half, task: str, wanted: str, budgets: str, limit: int | None, rows: Path | None
+) -> None:
+    """Answer and gold-table survival within budgets.
+
+    Example: prunus eval survival --task table_qa --systems prunus:hybrid:html,chunks_bm25
+    """
+    counter = tokens.llama2()
+    chosen = [systems.make(name, counter) for name in systems.expand(wanted)]
+    sizes = _numbers(budgets)
+    outcomes: list[Outcome] = []
+    for name in tasks.expand(task):
+        pages = tasks.load(name, half, limit)
+        outcomes += survival.run(pages, chosen, sizes, counter, _progress)
+    if rows is not None:
+        _write(rows, outcomes)
+    result = report.summary(outcomes, half, systems.DEFAULT)
+    click.echo(report.table(result))
+    click.echo(report.json_line(result))
+
+
+@main.command("reference")
+@click.argument("folder", type=click.Path(path_type=Path))
+def reference_command(folder: Path) -> None:
+    """Make the reference package's own environment in FOLDER."""
+    click.echo(reference.make_environment(folder))
+
+
+@main.command("articles")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
+@click.option("--systems", "wanted", default="prunus:html", show_default=True, help="Cleaners.")
+@click.option("--limit", type=int, default=None, help="Only so many pages.")
+def articles_command(half: Half, wanted: str, limit: int | None) -> None:
+    """Count the words of news articles that cleaning keeps, in order.
+
+    Cleaners: prunus:html, prunus:markdown, prunus:text, reference.
+    """
+    names = [name.strip() for name in wanted.split(",")]
+    result = articles.summary(articles.run(articles.load(half, limit), names), half)
+    click.echo(articles.table(result))
+    click.echo(report.json_line(result))
+
+
+@main.command("gate")
+@click.option("--pin", is_flag=True, help="Print what was measured, as a file of floors.")
+def gate_command(pin: bool) -> None:
+    """Hold the default system and the cleaning, on the report half, against the floors."""
+    measured = gate.measure(tokens.llama2())
+    if pin:
+        click.echo(json.dumps(gate.nested(measured), indent=2))
+        return
+    checks = gate.compare(measured, gate.load_floors())
+    for check in checks:
+        click.echo(check.line())
+    failed = sum(not check.passed for check in checks)
+    click.echo(report.json_line({"gate": "quality", "checks": len(checks), "failed": failed}))
+    if failed:
+        raise SystemExit(1)

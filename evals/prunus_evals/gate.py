@@ -1,0 +1,118 @@
+"""The quality gate: the report's own scorer against pinned floors.
+
+``floors.json`` holds, for the report half, ``survival[task][system][budget][measure]`` and
+``articles[cleaner][measure]``. A floor that is missing fails the gate, so that none can be
+dropped by accident; a floor for something that is not measured fails it too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from prunus_evals import articles, report, survival, systems, tasks
+from prunus_evals.errors import EvalError
+from prunus_evals.records import Outcome
+from prunus_evals.tokens import Counter
+
+FLOORS = Path(__file__).parent / "floors.json"
+TASKS = ("table_qa", "websrc", "nq")
+MEASURES = ("answer", "gold_whole")
+CLEANERS = ("prunus:html", "prunus:markdown", "prunus:text")
+# Floats summed on another machine may differ in the last digits.
+SLACK = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One measured number and its floor."""
+
+    name: str
+    value: float | None
+    floor: float | None
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether both numbers are there and the floor holds."""
+        if self.value is None or self.floor is None:
+            return False
+        return self.value >= self.floor - SLACK
+
+    def line(self) -> str:
+        """Return the check as a line of a report."""
+        value = "not measured" if self.value is None else f"{self.value:.4f}"
+        floor = "missing" if self.floor is None else f"{self.floor:.4f}"
+        return f"{'ok  ' if self.passed else 'FAIL'} {self.name}: {value}, floor {floor}"
+
+
+def load_floors(path: Path = FLOORS) -> dict[str, float]:
+    """Read the floors as a flat table."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if content.get("half") != "report":
+        raise EvalError(f"{path}: floors are pinned for the report half")
+    return dict(_flat({key: content[key] for key in ("survival", "articles")}))
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    for key, value in tree.items():
+        name = f"{prefix}/{key}" if prefix else key
+        if isinstance(value, Mapping):
+            yield from _flat(value, name)
+        else:
+            yield name, float(value)
+
+
+def nested(flat: Mapping[str, float]) -> dict[str, Any]:
+    """Turn a flat table back into the shape of ``floors.json``."""
+    tree: dict[str, Any] = {"half": "report", "survival": {}, "articles": {}}
+    for name, value in flat.items():
+        *folders, last = name.split("/")
+        place = tree
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[last] = value
+    return tree
+
+
+def measure(counter: Counter) -> dict[str, float]:
+    """Measure the default system and the cleaning on the report half."""
+    default = systems.make(systems.DEFAULT, counter)
+    outcomes: list[Outcome] = []
+    for name in TASKS:
+        outcomes += survival.run(tasks.load(name, "report"), [default], survival.BUDGETS, counter)
+    found = survival_numbers(outcomes)
+    kept = articles.run(articles.load("report"), CLEANERS)
+    return found | article_numbers(articles.summary(kept, "report"))
+
+
+def survival_numbers(outcomes: list[Outcome]) -> dict[str, float]:
+    """Return the gate's numbers of a run, by the report's own means."""
+    found: dict[str, float] = {}
+    for task, system, budget in dict.fromkeys((o.task, o.system, o.budget) for o in outcomes):
+        numbers = report.cell(outcomes, task, system, budget, systems.DEFAULT)
+        for measure_name in MEASURES:
+            value = numbers.get(measure_name)
+            if isinstance(value, list):
+                found[f"survival/{task}/{system}/{budget}/{measure_name}"] = float(value[0])
+    return found
+
+
+def article_numbers(result: dict[str, object]) -> dict[str, float]:
+    """Return the gate's numbers of a cleaning run."""
+    cleaners = result["cleaners"]
+    if not isinstance(cleaners, dict):
+        raise TypeError("a summary of articles holds a table of cleaners")
+    return {
+        f"articles/{name}/survived": float(numbers["survived"])
+        for name, numbers in cleaners.items()
+    }
+
+
+def compare(measured: Mapping[str, float], floors: Mapping[str, float]) -> list[Check]:
+    """Hold every number against its floor; what only one side knows fails."""
+    names = list(dict.fromkeys([*measured, *floors]))
+    checks = [Check(name, measured.get(name), floors.get(name)) for name in names]
+    return checks or [Check("anything at all", None, None)]

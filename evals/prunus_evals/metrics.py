@@ -1,0 +1,149 @@
+"""What survived: answers, gold tables, gold elements, article bodies."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from selectolax.lexbor import LexborHTMLParser
+
+from prunus_evals.align import lcs_length, lcs_pick
+from prunus_evals.errors import MetricError
+from prunus_evals.visible import node_text, pieces, separator
+
+# By number, because in an editor these characters look alike.
+SINGLE = (0x2018, 0x2019, 0x201A, 0x201B, 0x2032, 0xB4, 0x60, 0x2BC, 0xFF07)
+DOUBLE = (0x201C, 0x201D, 0x201E, 0x201F, 0x2033, 0xAB, 0xBB, 0xFF02)
+QUOTES = dict.fromkeys(SINGLE, "'") | dict.fromkeys(DOUBLE, '"')
+DASHES = dict.fromkeys([*range(0x2010, 0x2016), 0x2212, 0xFE58, 0xFE63, 0xFF0D], "-")
+# Soft hyphens, zero-width characters and direction marks: nobody sees them.
+NOTHING = dict.fromkeys([0xAD, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF], "")
+TABLE = QUOTES | DASHES | NOTHING
+WORD = re.compile(r"\w+")
+
+
+def normalise(text: str) -> str:
+    """Return a text in the form in which answers and outputs are compared."""
+    # The table first: NFKC would split an acute accent into a space and a mark.
+    text = unicodedata.normalize("NFKC", text.translate(TABLE)).translate(TABLE)
+    return " ".join(text.casefold().split())
+
+
+def words(text: str) -> list[str]:
+    """Return the normalised words of a text."""
+    return WORD.findall(normalise(text))
+
+
+def occurs(answer: str, text: str) -> bool:
+    """Tell whether an answer occurs in a text, both normalised, at word boundaries.
+
+    A number is not found inside a larger one: 12 is neither in 1,012 nor in 12.5.
+    """
+    if not answer:
+        raise MetricError("an empty answer cannot be looked for")
+    pattern = re.escape(answer)
+    if re.match(r"\w", answer[0]):
+        pattern = r"(?<!\w)" + pattern
+    if answer[0].isdigit():
+        pattern = r"(?<!\d[.,:])" + pattern
+    if re.match(r"\w", answer[-1]):
+        pattern += r"(?!\w)"
+    if answer[-1].isdigit():
+        pattern += r"(?![.,:]\d)"
+    return re.search(pattern, text) is not None
+
+
+def answers_survive(answers: Sequence[str], visible: str) -> bool:
+    """Tell whether every gold answer occurs in the visible text of an output."""
+    if not answers:
+        raise MetricError("a question without answers cannot be scored")
+    text = normalise(visible)
+    return all(occurs(normalise(answer), text) for answer in answers)
+
+
+@dataclass(frozen=True, slots=True)
+class GoldTable:
+    """The rows of a gold table as word sequences.
+
+    Every row is held as a reader sees it and with its hidden words (sort keys): a system
+    that shows hidden text has kept the row all the same.
+    """
+
+    rows: tuple[tuple[str, str], ...]
+    weights: tuple[int, ...]
+
+
+def _segments(root: Any) -> list[tuple[list[str], list[str]]]:
+    """Cut a table at its rows; return the words seen, and all words, of every piece."""
+    rows: list[tuple[list[str], list[str]]] = [([], [])]
+    for kind, value, hidden in pieces(root):
+        if kind != "text" and value == "tr":
+            rows.append(([], []))
+        part = value if kind == "text" else separator(value)
+        rows[-1][1].append(part)
+        if not hidden:
+            rows[-1][0].append(part)
+    return [(words("".join(seen)), words("".join(every))) for seen, every in rows]
+
+
+def gold_table(html: str) -> GoldTable:
+    """Read the HTML of a gold table."""
+    root = LexborHTMLParser(html).css_first("table")
+    if root is None:
+        raise MetricError("the gold table is not a table")
+    kept = [(seen, every) for seen, every in _segments(root) if seen]
+    if not kept:
+        raise MetricError("the gold table has no visible words")
+    rows = tuple((_line(seen), _line(every)) for seen, every in kept)
+    return GoldTable(rows, tuple(len(seen) for seen, _ in kept))
+
+
+def _line(sequence: Sequence[str]) -> str:
+    return " " + " ".join(sequence) + " "
+
+
+def table_survives(table: GoldTable, visible: str) -> tuple[bool, float]:
+    """Return whether the whole gold table survived, and the share of its words that did.
+
+    A row is kept when its words stand together; the table is whole when all rows are
+    kept in their order. The share counts the words of kept rows.
+    """
+    text = _line(words(visible))
+    kept = sum(
+        weight
+        for row, weight in zip(table.rows, table.weights, strict=True)
+        if any(form in text for form in row)
+    )
+    share = kept / sum(table.weights)
+    if kept < sum(table.weights):
+        return False, share
+    position = 0
+    for row in table.rows:
+        ends = [at + len(form) for form in row if (at := text.find(form, position)) >= 0]
+        if not ends:
+            return False, share
+        position = min(ends) - 1
+    return True, share
+
+
+def element_text(html: str, attribute: str, value: str) -> str:
+    """Return the visible text of the element that carries an attribute value."""
+    for node in LexborHTMLParser(html).css(f"[{attribute}]"):
+        if node.attributes.get(attribute) == value:
+            return node_text(node)
+    raise MetricError(f"no element has {attribute}={value}")
+
+
+def body_survives(body: str, seen_text: str, output_text: str) -> tuple[int, int]:
+    """Return how many words of an article survived in order, and how many could.
+
+    The words that could are those that a trusted parser sees: the longest common
+    subsequence of the marked article and the page's visible text.
+    """
+    could = lcs_pick(words(body), words(seen_text))
+    if not could:
+        raise MetricError("the parser sees no word of the article")
+    return lcs_length(could, words(output_text)), len(could)

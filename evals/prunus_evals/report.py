@@ -1,0 +1,120 @@
+"""Tables of outcomes: means, paired intervals, and one JSON line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from prunus_evals import stats
+from prunus_evals.records import Outcome
+from prunus_evals.split import Half
+
+Values = dict[str, list[float]]
+
+
+def values(outcomes: Sequence[Outcome], task: str, system: str, budget: int, field: str) -> Values:
+    """Collect one field by page; questions without it are left out."""
+    found: Values = {}
+    for outcome in outcomes:
+        if (outcome.task, outcome.system, outcome.budget) == (task, system, budget):
+            value = getattr(outcome, field)
+            if value is not None:
+                found.setdefault(outcome.page, []).append(float(value))
+    return found
+
+
+def _unique(items: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(items))
+
+
+def cell(
+    outcomes: Sequence[Outcome], task: str, system: str, budget: int, default: str
+) -> dict[str, object]:
+    """Return all numbers of one system at one budget."""
+    answer = values(outcomes, task, system, budget, "answer")
+    result: dict[str, object] = {"answer": _numbers(stats.mean(answer))}
+    base = values(outcomes, task, default, budget, "answer")
+    if base and system != default:
+        result["default_minus_this"] = _numbers(stats.difference(base, answer))
+    whole = values(outcomes, task, system, budget, "gold_whole")
+    if whole:
+        result["gold_whole"] = _numbers(stats.mean(whole))
+        share = values(outcomes, task, system, budget, "gold_share")
+        result["gold_share"] = _numbers(stats.mean(share))
+    for field in ("tokens", "cpu_seconds"):
+        mean = stats.mean(values(outcomes, task, system, budget, field), samples=1).mean
+        result[field] = round(mean, 4)
+    return result
+
+
+def _numbers(estimate: stats.Estimate) -> list[float]:
+    return [round(number, 4) for number in (estimate.mean, estimate.low, estimate.high)]
+
+
+def summary(outcomes: Sequence[Outcome], half: Half, default: str) -> dict[str, object]:
+    """Return everything that a table shows, ready for JSON."""
+    tasks = _unique([outcome.task for outcome in outcomes])
+    result: dict[str, object] = {"half": half, "default": default}
+    for task in tasks:
+        mine = [outcome for outcome in outcomes if outcome.task == task]
+        budgets = sorted({outcome.budget for outcome in mine})
+        result[task] = {
+            "questions": len({outcome.question for outcome in mine}),
+            "pages": len({outcome.page for outcome in mine}),
+            "systems": {
+                system: {str(b): cell(mine, task, system, b, default) for b in budgets}
+                for system in _unique([outcome.system for outcome in mine])
+            },
+        }
+    return result
+
+
+def _interval(numbers: Sequence[float], signed: bool = False) -> str:
+    form = "{:+.3f} [{:+.3f} {:+.3f}]" if signed else "{:.3f} [{:.3f} {:.3f}]"
+    return form.format(*numbers)
+
+
+def _line(system: str, cells: Mapping[str, dict[str, list[float]]], field: str) -> str | None:
+    shown = [
+        _interval(cell[field], signed=field == "default_minus_this") if field in cell else "-"
+        for cell in cells.values()
+    ]
+    if all(text == "-" for text in shown):
+        return None
+    return f"{system:28}" + "".join(f"{text:>22}" for text in shown)
+
+
+TITLES = {
+    "answer": "answer survives",
+    "default_minus_this": "default minus this system, answer survives",
+    "gold_whole": "whole gold table (or gold element) survives",
+    "gold_share": "share of the gold table's words that survives",
+}
+
+
+def table(result: Mapping[str, object]) -> str:
+    """Return a summary as plain text tables."""
+    lines: list[str] = []
+    for task, content in result.items():
+        if not isinstance(content, dict):
+            continue
+        systems = content["systems"]
+        head = f"{task}, {result['half']} half: {content['questions']} questions"
+        lines += ["", f"{head}, {content['pages']} pages; 95 % intervals over pages"]
+        budgets = list(next(iter(systems.values())))
+        for field, title in TITLES.items():
+            shown = [_line(name, cells, field) for name, cells in systems.items()]
+            if any(shown):
+                columns = "".join(f"{budget:>22}" for budget in budgets)
+                lines += ["", title, f"{'':24}{columns}"]
+                lines += [line for line in shown if line]
+        lines += ["", "mean tokens used / CPU seconds a question"]
+        for name, cells in systems.items():
+            used = [f"{cell['tokens']:.0f} / {cell['cpu_seconds']:.3f}" for cell in cells.values()]
+            lines.append(f"{name:28}" + "".join(f"{text:>22}" for text in used))
+    return "\n".join(lines).lstrip("\n")
+
+
+def json_line(result: Mapping[str, object]) -> str:
+    """Return a summary as one line of JSON."""
+    return json.dumps(result, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,69 @@
+"""Means over questions with intervals from a paired bootstrap over pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prunus_evals.errors import MetricError
+
+SAMPLES = 2000
+SEED = 20261121
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def _totals(values: Mapping[str, Sequence[float]]) -> tuple[NDArray[np.float64], ...]:
+    if not values or any(len(part) == 0 for part in values.values()):
+        raise MetricError("there is nothing to take a mean of")
+    pages = sorted(values)
+    sums = np.array([float(np.sum(values[page])) for page in pages])
+    counts = np.array([float(len(values[page])) for page in pages])
+    return sums, counts
+
+
+def _draws(pages: int, samples: int, seed: int) -> NDArray[np.int64]:
+    return np.random.default_rng(seed).integers(0, pages, size=(samples, pages))
+
+
+def _interval(mean: float, resampled: NDArray[np.float64]) -> Estimate:
+    low, high = np.percentile(resampled, [2.5, 97.5])
+    return Estimate(mean, float(low), float(high))
+
+
+def mean(
+    values: Mapping[str, Sequence[float]], samples: int = SAMPLES, seed: int = SEED
+) -> Estimate:
+    """Return the mean over questions; pages are drawn, their questions follow."""
+    sums, counts = _totals(values)
+    draws = _draws(len(sums), samples, seed)
+    resampled = sums[draws].sum(axis=1) / counts[draws].sum(axis=1)
+    return _interval(float(sums.sum() / counts.sum()), resampled)
+
+
+def difference(
+    first: Mapping[str, Sequence[float]],
+    second: Mapping[str, Sequence[float]],
+    samples: int = SAMPLES,
+    seed: int = SEED,
+) -> Estimate:
+    """Return the mean of ``first`` minus ``second`` over the same questions."""
+    if {page: len(part) for page, part in first.items()} != {
+        page: len(part) for page, part in second.items()
+    }:
+        raise MetricError("a paired difference needs the same questions on both sides")
+    paired = {
+        page: [a - b for a, b in zip(part, second[page], strict=True)]
+        for page, part in first.items()
+    }
+    return mean(paired, samples, seed)

@@ -1,0 +1,109 @@
+"""What the chunk baselines share: rank chunks, pack them into the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from prunus_evals.bm25 import BM25
+from prunus_evals.records import Format, Reply
+from prunus_evals.tokens import Counter
+
+
+def word_chunks(text: str, size: int) -> list[str]:
+    """Cut a text into chunks of at most ``size`` words, line ends kept inside them."""
+    chunks: list[str] = []
+    lines: list[str] = []
+    room = size
+    for line in text.split("\n"):
+        parts = line.split()
+        while parts:
+            head, parts = parts[:room], parts[room:]
+            lines.append(" ".join(head))
+            room -= len(head)
+            if room == 0:
+                chunks.append("\n".join(lines))
+                lines, room = [], size
+    if lines:
+        chunks.append("\n".join(lines))
+    return chunks
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """The chunks of one page, each tokenised once."""
+
+    texts: Sequence[str]
+    costs: Sequence[int]
+    glue: str
+    counter: Counter
+
+    def join(self, kept: Mapping[int, str]) -> str:
+        """Join texts by their chunk's number."""
+        return self.glue.join(kept[index] for index in sorted(kept))
+
+    def size(self, kept: Mapping[int, str]) -> int:
+        """Count the tokens of the joined texts."""
+        return self.counter.count([self.join(kept)])[0]
+
+
+def pack_whole(chunks: Chunks, ranking: Sequence[int], budget: int) -> dict[int, str]:
+    """Take whole chunks by rank; one that does not fit is passed over."""
+    kept: list[int] = []
+    used = 0
+    for index in ranking:
+        if used + chunks.costs[index] <= budget:
+            kept.append(index)
+            used += chunks.costs[index]
+    texts = {index: chunks.texts[index] for index in kept}
+    # The sum of the parts is not the whole: glue costs, and a part's first word may too.
+    while texts and chunks.size(texts) > budget:
+        del texts[kept.pop()]
+    return texts
+
+
+def pack_filled(chunks: Chunks, ranking: Sequence[int], budget: int) -> dict[int, str]:
+    """Take chunks by rank; the first that does not fit is cut to fill what is left."""
+    texts: dict[int, str] = {}
+    used = 0
+    order = iter(ranking)
+    for index in order:
+        texts[index] = chunks.texts[index]
+        used += chunks.costs[index]
+        if used > budget:
+            break
+    taken = list(texts)
+    while texts and chunks.size(texts) > budget:
+        last = taken.pop()
+        del texts[last]
+        room = budget - (chunks.size(texts) if texts else 0)
+        while room > 0:
+            cut = texts | {last: chunks.counter.head(chunks.texts[last], room)}
+            over = chunks.size(cut) - budget
+            if over <= 0:
+                return cut
+            room -= over
+    return texts
+
+
+PACKERS = {"whole": pack_whole, "filled": pack_filled}
+
+
+class ChunkAsker:
+    """A page cut into chunks that are ranked by BM25."""
+
+    def __init__(
+        self, texts: Sequence[str], format: Format, glue: str, packing: str, counter: Counter
+    ) -> None:
+        self._chunks = Chunks(texts, counter.count(texts), glue, counter)
+        self._format: Format = format
+        self._pack = PACKERS[packing]
+        self._index = BM25(texts)
+
+    def ask(self, question: str, budget: int) -> Reply:
+        """Return the best chunks within the budget, in document order."""
+        ranking = self._index.ranking(question)
+        kept = self._pack(self._chunks, ranking, budget)
+        if not kept and ranking:
+            kept = pack_filled(self._chunks, ranking, budget)
+        return Reply(self._chunks.join(kept), self._format)

@@ -1,0 +1,48 @@
+"""Markdown (by markdownify) cut at headings and size, ranked by BM25.
+
+Links and images are written as their text, as tools that feed models do: with their
+addresses the same budget would hold a third of the words.
+"""
+
+from __future__ import annotations
+
+import re
+
+from prunus_evals.records import Asker, System
+from prunus_evals.systems._chunks import PACKERS, ChunkAsker, word_chunks
+from prunus_evals.tokens import Counter
+
+WORDS = 200
+VARIANTS = tuple(PACKERS)
+HEADING = re.compile(r"^(?=#{1,6} )", re.MULTILINE)
+BLANK = re.compile(r"\n\s*\n")
+
+
+def heading_chunks(markdown: str, size: int) -> list[str]:
+    """Cut Markdown before every heading, and what is still larger after ``size`` words."""
+    chunks: list[str] = []
+    for section in HEADING.split(markdown):
+        chunks.extend(word_chunks(BLANK.sub("\n", section), size))
+    return chunks
+
+
+class MarkdownChunksBM25:
+    """Keeps the chunks of Markdown that BM25 ranks first."""
+
+    def __init__(self, packing: str, counter: Counter) -> None:
+        self.name = f"markdown_chunks_bm25:{packing}"
+        self._packing = packing
+        self._counter = counter
+
+    def prepare(self, html: str) -> Asker:
+        """Convert, cut and index the page once."""
+        from markdownify import markdownify  # here, because only this baseline needs it
+
+        markdown = markdownify(html, heading_style="ATX", strip=["a", "img", "script", "style"])
+        chunks = heading_chunks(markdown, WORDS)
+        return ChunkAsker(chunks, "markdown", "\n", self._packing, self._counter)
+
+
+def make(counter: Counter, variant: str) -> System:
+    """Return the variant of this packing."""
+    return MarkdownChunksBM25(variant, counter)

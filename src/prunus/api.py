@@ -1,0 +1,162 @@
+"""The sync face: the functions at the top of the package."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from typing import Any, TypeVar
+
+from . import pipeline
+from .assemble import Formats, assemble
+from .config import Settings, load_settings
+from .errors import BadInput
+from .html.documents import Documents
+from .html.render import render_tree
+from .html.style import CLEAN, Style
+from .sources import Source, as_page, as_pages
+from .types import Answer, Context, DoneEvent, Event, Format, Options, Passage, Span
+
+T = TypeVar("T")
+_FORMATS = ("html", "markdown", "text")
+
+
+def clean(page: Source, format: Format = "html", style: Style = CLEAN) -> str:
+    """Clean a page losslessly: what a reader sees stays, everything else goes (HtmlRAG §3.2).
+
+    :param page: HTML as str or bytes, a path, or a Page.
+    :param format: ``html`` (compact and valid), ``markdown`` or ``text``.
+    :param style: what is written; ``Style(full=True)`` writes full HTML.
+    :raises BadPage: the page is empty, binary, too large, or shows no text.
+
+    >>> clean("<div><script>x</script><p>Hello <b>world</b></p></div>")
+    '<p>Hello <b>world</b>'
+    """
+    _check_format(format)
+    return render_tree(pipeline.read_page(as_page(page), Formats().to_html), format, style)
+
+
+def read(pages: Source | Iterable[Source], *, strict: bool = True, settings: Settings | None = None) -> Documents:
+    """Clean pages once, to ask them many questions with :func:`prune` and :func:`ask`.
+
+    :param pages: one page or several; a folder stands for its pages.
+    :param strict: raise at the first page that cannot be read, or go on and note it.
+    """
+    settings = settings or load_settings()
+    formats = Formats()
+    return pipeline.read_pages(
+        as_pages(pages, formats.suffixes, settings.max_files, settings.max_file_mb), formats.to_html, strict=strict
+    )
+
+
+def prune(
+    pages: Source | Iterable[Source] | Documents,
+    query: str,
+    budget: int = 4096,
+    format: Format = "html",
+    options: Options | None = None,
+) -> Context:
+    """Keep the evidence for a question that fits a token budget (HtmlRAG §3.3–3.4.1).
+
+    :param pages: one page or several (str is HTML), or what :func:`read` returned.
+    :param query: the question.
+    :param budget: tokens of the output, never exceeded.
+    :param format: what the budget is given for; the Context holds the other formats too.
+    :raises BadInput: a page, the question, the budget or an engine's name cannot be used.
+    """
+    _check_format(format)
+    options = options or Options()
+    engines = assemble(load_settings(), options)
+    documents = pages if isinstance(pages, Documents) else read(pages)
+    return pipeline.prune(documents, query, budget, format, options, engines)
+
+
+def extract(
+    query: str,
+    pages: Source | Iterable[Source] | Documents,
+    budget: int = 4096,
+    options: Options | None = None,
+) -> list[Passage]:
+    """Return the passages that bear on a question, best first; none where nothing does."""
+    options = options or Options()
+    engines = assemble(load_settings(), options)
+    documents = pages if isinstance(pages, Documents) else read(pages)
+    context = pipeline.prune(documents, query, budget, "html", options, engines)
+    tagged = pipeline.segments(context.kept, {tree.document: tree for tree in documents.trees})
+    chosen = run(lambda: _extract(engines, query, tagged)) or []
+    by_tag = {one.tag: one for one in tagged}
+    return [Passage(one.text, (Span(*_parts(one.span)),), one.score) for one in (by_tag[tag] for tag in chosen)]
+
+
+async def _extract(engines: pipeline.Engines, query: str, tagged: Any) -> list[int] | None:
+    return await engines.extractor.extract(query, tagged)
+
+
+def _parts(span: Span) -> tuple[str, int, int]:
+    return span.document, span.start, span.end
+
+
+async def astream(
+    question: str,
+    pages: Source | Iterable[Source] | Documents,
+    *,
+    budget: int = 4096,
+    options: Options | None = None,
+) -> AsyncIterator[Event]:
+    """Answer a question as a stream of events, ending in ``done``."""
+    options = options or Options()
+    engines = assemble(load_settings(), options)
+    documents = pages if isinstance(pages, Documents) else read(pages, strict=False)
+    async for event in pipeline.answer(documents, question, budget, options, engines):
+        yield event
+
+
+def ask(
+    question: str,
+    pages: Source | Iterable[Source] | Documents,
+    *,
+    budget: int = 4096,
+    options: Options | None = None,
+) -> Answer:
+    """Answer a question from pages, with citations that are checked against them.
+
+    Without a model the answer is made of quotes. Works inside notebooks too.
+
+    :raises NothingFound: nothing in the pages bears on the question.
+    """
+
+    async def last() -> Answer:
+        async for event in astream(question, pages, budget=budget, options=options):
+            if isinstance(event, DoneEvent):
+                return event.answer
+        raise RuntimeError("the pipeline ended without an answer")
+
+    return run(last)
+
+
+def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine to its end, also where an event loop is already running."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work())
+    box: list[Any] = []
+
+    def inside() -> None:
+        try:
+            box.append((True, asyncio.run(work())))
+        except BaseException as error:  # handed over to the caller's thread, which raises it
+            box.append((False, error))
+
+    thread = threading.Thread(target=inside, daemon=True)
+    thread.start()
+    thread.join()
+    done, value = box[0]
+    if done:
+        return value  # type: ignore[no-any-return]
+    raise value
+
+
+def _check_format(format: str) -> None:
+    if format not in _FORMATS:
+        raise BadInput(f"no format is called {format!r}; there are: {', '.join(_FORMATS)}", subject=format)

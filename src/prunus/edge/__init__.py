@@ -1,0 +1,1 @@
+"""The edges: where people and programs meet Prunus."""

@@ -1,0 +1,68 @@
+"""``static`` (default): 256-dimensional static embeddings, one vector a token, averaged.
+
+The weights and the tokenizer lie inside the ``wordllama`` wheel and are read directly with
+``safetensors`` and ``tokenizers``: no download, no network, no torch. The vectors are distilled
+from Llama-2 70B and Phi-3-medium token embeddings; ``prunus doctor`` states their licence.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..embedded import llama2_tokenizer, wheel_file
+
+_LOCK = threading.Lock()
+_LONGEST = 20_000
+"""Code points of a text that are read; an average over more says nothing new."""
+
+
+@lru_cache(maxsize=1)
+def _load() -> NDArray[np.float32]:
+    from safetensors.numpy import load_file
+
+    return load_file(str(wheel_file("weights", "l2_supercat_256.safetensors")))["embedding.weight"].astype(np.float32)
+
+
+def _table() -> NDArray[np.float32]:
+    with _LOCK:
+        return _load()
+
+
+class Engine:
+    """Embeds texts as the mean of their tokens' static vectors, of unit norm."""
+
+    name = "static"
+    dimension = 256
+
+    def __init__(self, model: str = "") -> None:
+        self._model = model
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> NDArray[np.float32]:
+        """Return one vector a text, float32 [n, 256] of unit norm; an empty text gets a fixed one.
+
+        :param kind: static vectors treat queries and documents alike.
+        """
+        found = llama2_tokenizer().encode_batch_fast([text[:_LONGEST] for text in texts], add_special_tokens=False)
+        return self.pool([one.ids for one in found])
+
+    def pool(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Average and normalise the vectors of token ids, float32 [n, 256]."""
+        table = _table()
+        vectors = np.zeros((len(ids), table.shape[1]), np.float32)
+        lengths = np.fromiter((len(one) for one in ids), np.int64, len(ids))
+        filled = np.flatnonzero(lengths)
+        for start in range(0, len(filled), 256):  # bounded memory: a slice of texts at a time
+            part = filled[start : start + 256]
+            flat = np.concatenate([np.asarray(ids[i], np.int64) for i in part])
+            bounds = np.concatenate([[0], np.cumsum(lengths[part])[:-1]])
+            vectors[part] = np.add.reduceat(table[flat], bounds, axis=0)
+        vectors[lengths == 0, 0] = 1.0
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        norms[norms == 0] = 1.0
+        return np.asarray(vectors / norms, np.float32)

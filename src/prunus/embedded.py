@@ -1,0 +1,51 @@
+"""Where the Llama-2 tokenizer and the static embeddings lie: inside the wordllama wheel.
+
+Read directly: wordllama's own loader tries to download a tokenizer that the wheel already holds.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .errors import MissingExtra
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_LOCK = threading.Lock()
+
+
+def wheel_file(*parts: str) -> Path:
+    """Return the path of a file inside the installed wordllama package.
+
+    :raises MissingExtra: the package, or the file in it, is not there.
+    """
+    spec = find_spec("wordllama")
+    if spec is None or not spec.origin:
+        raise MissingExtra("the package wordllama is not installed; run: pip install wordllama", subject="wordllama")
+    path = Path(spec.origin).parent.joinpath(*parts)
+    if not path.is_file():
+        raise MissingExtra(
+            f"{path.name} is not in the installed wordllama; run: pip install -U wordllama", subject=path.name
+        )
+    return path
+
+
+@lru_cache(maxsize=1)
+def _load() -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(wheel_file("tokenizers", "l2_supercat_tokenizer_config.json")))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def llama2_tokenizer() -> Tokenizer:
+    """Return the Llama-2 tokenizer, loaded once for the process and shared (it is thread-safe)."""
+    with _LOCK:
+        return _load()

@@ -1,0 +1,62 @@
+"""Every error that Prunus raises on purpose.
+
+    PrunusError
+    ├── BadInput            what the caller gave cannot be used        exit 2, HTTP 400
+    │   ├── BadPage         a page that is empty, binary, too large
+    │   ├── BadBudget       a budget below what one piece of evidence needs
+    │   └── UnknownEngine   no engine of that name in that room
+    ├── MissingExtra        an optional dependency is not installed    exit 2
+    ├── OutsideFailed       a service or a model outside failed        exit 3, HTTP 502
+    └── NothingFound        nothing relevant; nothing is invented      exit 4
+
+Each carries ``subject``: the page, engine, option or address that it concerns. Anything else
+that reaches the user is a bug and shows its traceback.
+"""
+
+from __future__ import annotations
+
+
+class PrunusError(Exception):
+    """Base of all deliberate errors: one line for the user, and the thing that it concerns."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, subject: str = "") -> None:
+        super().__init__(message)
+        self.subject = subject
+
+
+class BadInput(PrunusError):
+    """What the caller gave cannot be used; the message names it and the way out."""
+
+    exit_code = 2
+
+
+class BadPage(BadInput):
+    """A page that is empty, binary, unreadable or over a limit."""
+
+
+class BadBudget(BadInput):
+    """A token budget that is not positive, or below what any piece of evidence needs."""
+
+
+class UnknownEngine(BadInput):
+    """A spec that names no engine of its room."""
+
+
+class MissingExtra(PrunusError):
+    """An optional dependency is not installed; the message holds the pip line."""
+
+    exit_code = 2
+
+
+class OutsideFailed(PrunusError):
+    """A service or model outside this process failed or timed out."""
+
+    exit_code = 3
+
+
+class NothingFound(PrunusError):
+    """No page holds anything relevant. Prunus says so and invents nothing."""
+
+    exit_code = 4

@@ -1,0 +1,1 @@
+"""Extractors: the passages that bear on a question. One engine, one file."""

@@ -1,0 +1,1 @@
+"""Formats: one kind of document to HTML each. One engine, one file."""

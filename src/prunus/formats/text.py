@@ -1,0 +1,54 @@
+"""``text``: plain text, a paragraph for every run of lines between blank lines."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from ..errors import BadPage
+from ..html.parse import is_binary
+from ..types import Page
+
+_ENCODINGS = ("utf-8-sig", "cp1252", "latin-1")
+
+
+class Engine:
+    """Plain text as HTML paragraphs; text that is laid out with spaces stays as it is laid out."""
+
+    name = "text"
+    media_types = ("text/plain",)
+    suffixes = (".txt", ".text", ".log")
+
+    def to_html(self, page: Page) -> str:
+        """Return the text as HTML.
+
+        :raises BadPage: the content is binary.
+        """
+        content = page.content
+        if isinstance(content, bytes):
+            if is_binary(content):
+                raise BadPage(f"{page.url or 'page'}: this is binary data, not text", subject=page.url)
+            content = decode(content, page.charset)
+        parts = []
+        for paragraph in re.split(r"\n[ \t]*\n\s*", content.replace("\r\n", "\n").replace("\r", "\n").strip("\n")):
+            lines = paragraph.split("\n")
+            laid_out = sum(bool(re.search(r"\S[ \t]{3,}\S|^(\t| {4})\S", line)) for line in lines)
+            if len(lines) > 1 and laid_out * 2 > len(lines):
+                parts.append(f"<pre>\n{html.escape(paragraph, quote=False)}</pre>")
+            elif paragraph.strip():
+                parts.append(f"<p>{html.escape(paragraph, quote=False)}</p>")
+        return "\n".join(parts)
+
+
+def decode(content: bytes, charset: str = "") -> str:
+    """Decode text by BOM, the named charset, UTF-8, then Western single-byte encodings."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return content.decode("utf-16", "replace")
+    for encoding in (charset, *_ENCODINGS):
+        if not encoding:
+            continue
+        try:
+            return content.decode(encoding)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return content.decode("latin-1")

@@ -1,0 +1,1 @@
+"""Generators: the answer from passages. One engine, one file."""

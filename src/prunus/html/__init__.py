@@ -1,0 +1,1 @@
+"""Parse, clean, cut into blocks and render HTML. The heart of Prunus."""

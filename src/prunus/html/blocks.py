@@ -1,0 +1,224 @@
+"""The block tree of adjustable granularity (HtmlRAG §3.3, Algorithm 1), over one or many documents.
+
+A block is a subtree, or a run of siblings: the text directly attached to a node whose children are
+blocks of their own, a small section under its heading, a term with its definitions, or some
+sentences of a text that is larger than a block. Blocks are contiguous, in document order, and
+every visible word lies in exactly one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .context import Context, context_of
+from .cut import cut_tree
+from .tree import Tree
+
+Units = Literal["blocks", "leaves"]
+
+DEFAULT_MAX_WORDS = 256
+"""Words per block before embedding-based pruning (HtmlRAG §4.4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block: nodes ``[lo, hi)`` of a Tree, less ``first`` code points at its start.
+
+    :param document: which of the Trees.
+    :param node: the subtree's root, or the node to which a run is attached.
+    :param lo, hi: its nodes.
+    :param first: code points of text node ``lo`` that belong to the block before it.
+    :param last: where it ends in text node ``hi - 1``; -1 at that node's end.
+    :param words: how many words it shows.
+    :param requires: indices of blocks without which it must not stand (the header of its table).
+    """
+
+    document: int
+    node: int
+    lo: int
+    hi: int
+    words: int
+    first: int = 0
+    last: int = -1
+    requires: tuple[int, ...] = ()
+
+    @property
+    def is_subtree(self) -> bool:
+        """Whether the block is one whole subtree."""
+        return self.lo == self.node
+
+
+@dataclass(slots=True)
+class Blocks:
+    """A cut of one or more Trees; cut once, asked many times (treat it as immutable).
+
+    :param trees: the documents, in order.
+    :param blocks: their blocks, in document order.
+    :param max_words: the granularity of the cut.
+    """
+
+    trees: Sequence[Tree]
+    blocks: list[Block]
+    max_words: int
+    _texts: list[str] = field(default_factory=list)
+    _contexts: list[Context] = field(default_factory=list)
+    _steps: dict[tuple[int, int], dict[int, str]] = field(default_factory=dict)
+    cache: dict[str, object] = field(default_factory=dict)
+    """What engines derive from the blocks alone (token lists, embeddings), by engine."""
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    @property
+    def texts(self) -> list[str]:
+        """The visible text of each block, a slice of its document's canonical text."""
+        if not self._texts and self.blocks:
+            self._texts = [self.trees[b.document].canonical[slice(*self.span(i))] for i, b in enumerate(self.blocks)]
+        return self._texts
+
+    @property
+    def contexts(self) -> list[Context]:
+        """What stands above each block: headings, table caption and header, the list's lead."""
+        if not self._contexts and self.blocks:
+            for number, tree in enumerate(self.trees):
+                own = [block for block in self.blocks if block.document == number]
+                self._contexts.extend(context_of(tree, [(b.node, b.lo, b.hi) for b in own]))
+        return self._contexts
+
+    def span(self, index: int) -> tuple[int, int]:
+        """Return the block's (start, end) in code points of its document's canonical text."""
+        block = self.blocks[index]
+        tree = self.trees[block.document]
+        starts = tree.starts
+        end_node = block.hi - 1
+        while end_node > block.lo and not tree.text[end_node]:
+            end_node -= 1
+        end = starts[end_node] + len(tree.text[end_node])
+        if block.last >= 0:
+            end = starts[block.hi - 1] + block.last
+        begin = block.lo
+        while begin < end_node and not tree.text[begin]:
+            begin += 1
+        start = starts[begin] + (block.first if begin == block.lo else 0)
+        return start, max(start, end)
+
+    def path(self, index: int) -> str:
+        """Return the block's numbered path, as ``html1/body/div2/p``; a run ends in ``text``.
+
+        Siblings that share a tag are numbered from 1, an only one carries no number; the roots of
+        several documents are numbered too.
+        """
+        block = self.blocks[index]
+        tree = self.trees[block.document]
+        steps: list[str] = []
+        if not block.is_subtree:
+            steps.append(self._runs(block)[index])
+        node = block.node
+        while node > 0:
+            parent = tree.parent[node]
+            steps.append(self._numbered(block.document, parent)[node])
+            node = parent
+        steps.append(f"{tree.tag[0]}{block.document + 1}" if len(self.trees) > 1 else tree.tag[0])
+        return "/".join(reversed(steps))
+
+    def _numbered(self, document: int, parent: int) -> dict[int, str]:
+        """Number the element children of a node by tag."""
+        known = self._steps.get((document, parent))
+        if known is None:
+            tree = self.trees[document]
+            children = [child for child in tree.children(parent) if tree.tag[child]]
+            known = _number([(child, tree.tag[child]) for child in children])
+            self._steps[document, parent] = known
+        return known
+
+    def _runs(self, block: Block) -> dict[int, str]:
+        """Number the runs that are attached to one node."""
+        key = (-1 - block.document, block.node)
+        known = self._steps.get(key)
+        if known is None:
+            same = [
+                (i, "text")
+                for i, b in enumerate(self.blocks)
+                if b.node == block.node and b.document == block.document and not b.is_subtree
+            ]
+            known = _number(same)
+            self._steps[key] = known
+        return known
+
+
+def _number(items: list[tuple[int, str]]) -> dict[int, str]:
+    """Give each (key, name) its step: the name, with a number where several share it."""
+    totals: dict[str, int] = {}
+    for _, name in items:
+        totals[name] = totals.get(name, 0) + 1
+    seen: dict[str, int] = {}
+    steps = {}
+    for key, name in items:
+        seen[name] = seen.get(name, 0) + 1
+        steps[key] = f"{name}{seen[name]}" if totals[name] > 1 else name
+    return steps
+
+
+def cut(trees: Sequence[Tree], max_words: int = DEFAULT_MAX_WORDS, units: Units = "blocks") -> Blocks:
+    """Cut documents into blocks of at most about ``max_words`` words (HtmlRAG, Algorithm 1).
+
+    :param trees: one or many cleaned documents; several are one forest.
+    :param max_words: granularity; a unit that cannot be cut (a table row's cell, a figure) may exceed it.
+    :param units: ``blocks``, or ``leaves`` for the DOM's leaves as units (the paper's ablation).
+    :raises ValueError: ``max_words`` is below 1.
+    """
+    if max_words < 1:
+        raise ValueError(f"max_words must be at least 1, not {max_words}")
+    blocks: list[Block] = []
+    for document, tree in enumerate(trees):
+        offset = len(blocks)
+        for piece in cut_tree(tree, max_words, units == "leaves"):
+            blocks.append(
+                Block(
+                    document,
+                    piece.node,
+                    piece.lo,
+                    piece.hi,
+                    piece.words,
+                    piece.first,
+                    piece.last,
+                    tuple(offset + needed for needed in piece.requires),
+                )
+            )
+    return Blocks(trees, blocks, max_words)
+
+
+def mask_of(blocks: Blocks, kept: Sequence[int], document: int) -> tuple[bytearray, dict[int, list[tuple[int, int]]]]:
+    """Translate kept blocks of one document into what a writer needs.
+
+    :returns: per node 0 dropped, 1 kept, 2 above something kept; and the text nodes of which only
+        pieces are kept.
+    """
+    tree = blocks.trees[document]
+    mask = bytearray(len(tree))
+    pieces: dict[int, list[tuple[int, int]]] = {}
+    for index in kept:
+        block = blocks.blocks[index]
+        if block.document != document:
+            continue
+        mask[block.lo : block.hi] = b"\1" * (block.hi - block.lo)
+        above = tree.parent[block.lo]
+        while above >= 0 and not mask[above]:
+            mask[above] = 2
+            above = tree.parent[above]
+        last = block.hi - 1
+        if block.first or block.last >= 0:
+            size = len(tree.text[last])
+            end = block.last if block.last >= 0 else size
+            if block.lo == last:
+                pieces.setdefault(last, []).append((block.first, end))
+            else:
+                if block.first:
+                    pieces.setdefault(block.lo, []).append((block.first, len(tree.text[block.lo])))
+                if block.last >= 0:
+                    pieces.setdefault(last, []).append((0, end))
+    for ranges in pieces.values():
+        ranges.sort()
+    return mask, pieces

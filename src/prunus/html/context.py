@@ -1,0 +1,116 @@
+"""What stands above a block: its headings, its table's caption and header, its list's lead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from . import rules
+from .cut import header_rows
+from .grid import table_rows
+from .tree import Tree
+
+LEAD_LENGTH = 300
+"""Code points of a caption, header or lead that count as context."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What stands above a block and says what it is about.
+
+    :param headings: nodes of the headings above it, outermost first.
+    :param section: the innermost heading's node, -1 where there is none.
+    :param table: the table around it, -1 outside tables.
+    :param lead: caption and header of its table, or the sentence that introduces its list.
+    """
+
+    headings: tuple[int, ...] = ()
+    section: int = -1
+    table: int = -1
+    lead: str = ""
+
+
+def context_of(tree: Tree, blocks: Sequence[tuple[int, int, int]]) -> list[Context]:
+    """Return the context of each block, given as (node, lo, hi) in document order."""
+    headings = _headings(tree)
+    leads: dict[int, str] = {}
+    found: list[Context] = []
+    open_headings: list[tuple[int, int, int]] = []  # node, level, end of scope
+    place = 0
+    for node, lo, _hi in blocks:
+        while place < len(headings) and headings[place][0] < lo:
+            heading = headings[place]
+            while open_headings and (open_headings[-1][1] >= heading[1] or open_headings[-1][2] <= heading[0]):
+                open_headings.pop()
+            open_headings.append(heading)
+            place += 1
+        path = tuple(h[0] for h in open_headings if h[2] > lo)
+        table, item_list = _surroundings(tree, node, lo)
+        lead = ""
+        holder = table if table >= 0 else item_list
+        if holder >= 0:
+            if holder not in leads:
+                leads[holder] = _table_lead(tree, holder) if table >= 0 else _list_lead(tree, holder)
+            lead = leads[holder]
+        found.append(Context(path, path[-1] if path else -1, table, lead))
+    return found
+
+
+def subtree_text(tree: Tree, node: int) -> str:
+    """Return the visible text of a subtree on one line."""
+    end = tree.end[node] - 1
+    while end > node and not tree.text[end]:
+        end -= 1
+    return " ".join(tree.canonical[tree.starts[node] : tree.starts[end] + len(tree.text[end])].split())
+
+
+def _headings(tree: Tree) -> list[tuple[int, int, int]]:
+    """List (node, level, end of scope): a heading speaks for what follows it in its container."""
+    found = []
+    for node, tag in enumerate(tree.tag):
+        if tag in rules.HEADINGS and tree.word_count(node):
+            above = tree.parent[node]
+            while above > 0 and tree.word_count(above) == tree.word_count(node):
+                above = tree.parent[above]
+            if tree.tag[above] in ("header", "hgroup"):
+                above = tree.parent[above]
+            found.append((node, int(tag[1]), tree.end[above]))
+    return found
+
+
+def _surroundings(tree: Tree, node: int, lo: int) -> tuple[int, int]:
+    """Return the innermost table around a block (not one that it holds whole), and its list."""
+    table = item_list = -1
+    above = tree.parent[lo] if lo == node else node
+    for _ in range(12):
+        if above <= 0:
+            break
+        tag = tree.tag[above]
+        if tag == "table" and table < 0:
+            table = above
+            break
+        if tag in ("ul", "ol", "dl") and item_list < 0:
+            item_list = above
+        above = tree.parent[above]
+    return table, item_list
+
+
+def _table_lead(tree: Tree, table: int) -> str:
+    """Return a table's caption and header cells as one line."""
+    parts = [subtree_text(tree, child) for child in tree.children(table)[:2] if tree.tag[child] == "caption"]
+    rows = table_rows(tree, table)
+    parts += [subtree_text(tree, row) for row in sorted(header_rows(tree, table, rows))]
+    return " ".join(parts)[:LEAD_LENGTH]
+
+
+def _list_lead(tree: Tree, item_list: int) -> str:
+    """Return what introduces a list: the paragraph or the words right before it."""
+    above = tree.parent[item_list]
+    before = -1
+    for child in tree.children(above):
+        if child >= item_list:
+            break
+        before = child
+    if before < 0 or tree.tag[before] not in ("", "p", "div", "dt", "b", "strong", "em"):
+        return ""
+    return subtree_text(tree, before)[-LEAD_LENGTH:]

@@ -1,0 +1,318 @@
+"""Where to cut a Tree: HtmlRAG's Algorithm 1 with semantic units preferred as cuts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..text import SYLLABIC, UNSPACED, count_words, sentence_spans
+from . import rules
+from .grid import row_cells, table_rows
+from .tree import Tree
+
+_CUTTABLE = re.compile(rf"\s+|[{UNSPACED}{SYLLABIC}]")
+
+FIGURE_SLACK = 3
+"""A figure stays whole up to this many times ``max_words``: a picture stays with its caption."""
+
+
+@dataclass(slots=True)
+class Piece:
+    """A block in the making; ``requires`` counts within its document."""
+
+    node: int
+    lo: int
+    hi: int
+    words: int
+    first: int = 0
+    last: int = -1
+    requires: tuple[int, ...] = ()
+
+
+def cut_tree(tree: Tree, max_words: int, leaves: bool = False) -> list[Piece]:
+    """Cut one document; the pieces are contiguous and in document order."""
+    cutter = _Cutter(tree, max_words, leaves)
+    cutter.run()
+    return cutter.pieces
+
+
+class _Cutter:
+    """Breadth is handled by an explicit stack, so that depth never meets Python's recursion limit."""
+
+    def __init__(self, tree: Tree, max_words: int, leaves: bool) -> None:
+        self.tree = tree
+        self.max_words = max_words
+        self.leaves = leaves
+        self.pieces: list[Piece] = []
+        self.holds_block = _holds_block(tree)
+        self.stack: list[tuple[int, tuple[int, ...]]] = []  # (node, requires)
+
+    def run(self) -> None:
+        """Cut the whole document."""
+        stack = self.stack
+        stack.append((0, ()))
+        tree = self.tree
+        while stack:
+            node, requires = stack.pop()
+            if node < 0:  # a run that was put off to keep document order: ~lo, with hi after it
+                hi, _ = stack.pop()
+                self._run(~node, hi, requires)
+            elif self._is_whole(node):
+                if tree.end[node] > node + 1 or tree.text[node] or tree.tag[node] in rules.SOLID or node == 0:
+                    self._add(tree.parent[node], node, tree.end[node], requires, node)
+            else:
+                self._expand(node, requires)
+
+    def _add(self, node: int, lo: int, hi: int, requires: tuple[int, ...], subtree: int = -1) -> None:
+        """Add a subtree or a run."""
+        words = self.tree.words
+        self.pieces.append(Piece(subtree if subtree >= 0 else node, lo, hi, words[hi] - words[lo], requires=requires))
+
+    def _is_whole(self, node: int) -> bool:
+        """Decide whether a subtree becomes one block."""
+        tree, tag = self.tree, self.tree.tag[node]
+        if self.leaves:
+            return not any(tree.tag[child] for child in tree.children(node))
+        words = tree.word_count(node)
+        if tag in ("html", "body"):
+            return words == 0 or (words <= self.max_words and tag == "body")
+        if tag in rules.FIGURES:
+            return words <= FIGURE_SLACK * self.max_words
+        return words <= self.max_words or (tree.end[node] == node + 1)
+
+    def _expand(self, node: int, requires: tuple[int, ...]) -> None:
+        """Cut below a node: its children in turn, what is directly attached to it as runs."""
+        tag = self.tree.tag[node]
+        if not self.leaves:
+            if tag == "table":
+                self._table(node, requires)
+                return
+            if tag == "tr":
+                self._row(node, requires)
+                return
+        parts = self._parts(node)
+        for lo, hi, subtree in reversed(parts):
+            if subtree:
+                self.stack.append((lo, requires))
+            else:
+                self.stack.append((hi, ()))
+                self.stack.append((~lo, requires))
+
+    def _parts(self, node: int) -> list[tuple[int, int, bool]]:
+        """Group a node's children: block-level subtrees, runs between them, units that belong together."""
+        tree = self.tree
+        parts: list[tuple[int, int, bool]] = []
+        for child in tree.children(node):
+            tag, end = tree.tag[child], tree.end[child]
+            inline = not tag or (not self.leaves and tag in rules.INLINE and not self.holds_block[child])
+            if inline and tag not in rules.FIGURES:
+                if parts and not parts[-1][2] and parts[-1][1] == child:
+                    parts[-1] = (parts[-1][0], end, False)
+                else:
+                    parts.append((child, end, False))
+            elif tag == "br" and parts and not parts[-1][2]:
+                parts[-1] = (parts[-1][0], end, False)
+            else:
+                parts.append((child, end, True))
+        if self.leaves:
+            return parts
+        if tree.tag[node] == "dl":
+            return self._pairs(parts)
+        return self._sections(parts)
+
+    def _pairs(self, parts: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
+        """Keep terms with their definitions where both fit into a block."""
+        words, tag = self.tree.words, self.tree.tag
+        grouped: list[tuple[int, int, bool]] = []
+        index = 0
+        while index < len(parts):
+            stop = index
+            while stop < len(parts) and tag[parts[stop][0]] == "dt":
+                stop += 1
+            while stop < len(parts) and tag[parts[stop][0]] == "dd" and stop > index:
+                stop += 1
+            stop = max(stop, index + 1)
+            lo, hi = parts[index][0], parts[stop - 1][1]
+            if stop - index > 1 and words[hi] - words[lo] <= self.max_words:
+                grouped.append((lo, hi, False))
+            else:
+                grouped.extend(parts[index:stop])
+            index = stop
+        return grouped
+
+    def _sections(self, parts: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
+        """Keep a heading with its whole section where that fits into a block."""
+        words, tag = self.tree.words, self.tree.tag
+        grouped: list[tuple[int, int, bool]] = []
+        index = 0
+        while index < len(parts):
+            lo = parts[index][0]
+            if tag[lo] in rules.HEADINGS:
+                stop = index + 1
+                while (
+                    stop < len(parts)
+                    and not (tag[parts[stop][0]] in rules.HEADINGS and tag[parts[stop][0]] <= tag[lo])
+                    and words[parts[stop][1]] - words[lo] <= self.max_words
+                ):
+                    stop += 1
+                ended = stop == len(parts) or tag[parts[stop][0]] in rules.HEADINGS
+                if ended and stop - index > 1:
+                    grouped.append((lo, parts[stop - 1][1], False))
+                    index = stop
+                    continue
+            grouped.append(parts[index])
+            index += 1
+        return grouped
+
+    # -- tables -----------------------------------------------------------------------------------
+
+    def _table(self, table: int, requires: tuple[int, ...]) -> None:
+        """Cut a table at its rows; each needs the table's header rows."""
+        tree = self.tree
+        rows = table_rows(tree, table)
+        header = header_rows(tree, table, rows)
+        heads: list[int] = []
+        todo: list[tuple[int, tuple[int, ...]]] = []
+        members = set(rows)
+        for child in tree.children(table):
+            if tree.tag[child] in ("thead", "tbody", "tfoot"):
+                todo.extend((node, ()) for node in tree.children(child))
+            else:
+                todo.append((child, ()))
+        plan: list[tuple[int, tuple[int, ...]]] = []
+        for node, _ in todo:
+            if node in header and not plan:
+                heads.append(len(self.pieces))
+                self._add(tree.parent[node], node, tree.end[node], requires, node)
+            elif not tree.tag[node]:
+                self._run(node, tree.end[node], requires) if not plan else plan.append((node, requires))
+            elif node in members:
+                plan.append((node, (*requires, *heads)))
+            elif not plan and tree.word_count(node) <= self.max_words:
+                self._add(tree.parent[node], node, tree.end[node], requires, node)
+            else:
+                plan.append((node, requires))
+        self.stack.extend(reversed(plan))
+
+    def _row(self, row: int, requires: tuple[int, ...]) -> None:
+        """Cut a large row at its cells; each needs the row's own header cell, when it is short."""
+        tree = self.tree
+        cells = row_cells(tree, row)
+        first = cells[0] if cells else -1
+        todo: list[tuple[int, tuple[int, ...]]] = []
+        for child in tree.children(row):
+            if child == first and len(cells) > 1 and tree.tag[child] == "th" and self._is_whole(child):
+                needed = (*requires, len(self.pieces))
+                self._add(row, child, tree.end[child], requires, child)
+                requires = needed
+            else:
+                todo.append((child, requires))
+        self.stack.extend(reversed(todo))
+
+    # -- runs -------------------------------------------------------------------------------------
+
+    def _run(self, lo: int, hi: int, requires: tuple[int, ...]) -> None:
+        """Add a run of siblings, cut at sentences (in code: at lines) where it is larger than a block."""
+        tree = self.tree
+        parent = tree.parent[lo]
+        words = tree.words[hi] - tree.words[lo]
+        if words <= self.max_words or self.leaves:
+            self._add(parent, lo, hi, requires)
+            return
+        texts = [node for node in range(lo, hi) if not tree.tag[node] and tree.text[node]]
+        joined = "".join(tree.text[node] for node in texts)
+        cuts = _cut_points(joined, self.max_words)
+        self._pieces(parent, (lo, hi), texts, cuts, requires)
+
+    def _pieces(
+        self, parent: int, nodes: tuple[int, int], texts: list[int], cuts: list[int], requires: tuple[int, ...]
+    ) -> None:
+        """Turn offsets into the joined text nodes of a run into blocks."""
+        tree = self.tree
+        lo, stop = nodes
+        first, index, base = 0, 0, 0
+        for cut in [*cuts, -1]:
+            if cut < 0:
+                hi, last, following, offset = stop, -1, stop, 0
+            else:
+                while base + len(tree.text[texts[index]]) < cut:
+                    base += len(tree.text[texts[index]])
+                    index += 1
+                node, offset = texts[index], cut - base
+                if offset == len(tree.text[node]):
+                    hi, last, following, offset = node + 1, -1, node + 1, 0
+                else:
+                    hi, last, following = node + 1, offset, node
+            if hi > lo:
+                words = self._piece_words(lo, hi, first, last)
+                self.pieces.append(Piece(parent, lo, hi, words, first, last, requires))
+            lo, first = following, offset
+
+    def _piece_words(self, lo: int, hi: int, first: int, last: int) -> int:
+        """Count the words of a run that may start and end inside text nodes."""
+        tree = self.tree
+        end = hi - 1
+        if lo == end:
+            return count_words(tree.text[lo][first : last if last >= 0 else None])
+        total = tree.words[hi] - tree.words[lo]
+        if first:
+            total -= tree.words[lo + 1] - tree.words[lo] - count_words(tree.text[lo][first:])
+        if last >= 0:
+            total -= tree.words[hi] - tree.words[end] - count_words(tree.text[end][:last])
+        return total
+
+
+def _holds_block(tree: Tree) -> bytearray:
+    """Mark the nodes with a block-level descendant."""
+    marks = bytearray(len(tree))
+    parent, tag, inline = tree.parent, tree.tag, rules.INLINE
+    for node in range(len(tree) - 1, 0, -1):
+        if marks[node] or (tag[node] and tag[node] != "br" and tag[node] not in inline):
+            marks[parent[node]] = 1
+    return marks
+
+
+def header_rows(tree: Tree, table: int, rows: list[int]) -> set[int]:
+    """Return the rows at a table's top that label its columns: <thead>, or rows of <th> alone."""
+    found: set[int] = set()
+    for row in rows[:4]:
+        cells = row_cells(tree, row)
+        labels = all(tree.tag[cell] == "th" or not tree.word_count(cell) for cell in cells)
+        if tree.tag[tree.parent[row]] == "thead" or (cells and labels and tree.word_count(row)):
+            found.add(row)
+        else:
+            break
+    return found if len(found) < len(rows) else set()
+
+
+def _cut_points(text: str, max_words: int) -> list[int]:
+    """Choose where to cut a long text: between sentences; inside one only if it exceeds a block."""
+    cuts: list[int] = []
+    held = 0
+    for start, end in sentence_spans(text):
+        size = count_words(text[start:end])
+        if held and held + size > max_words:
+            cuts.append(start)
+            held = 0
+        if size > max_words:
+            inner = _word_cuts(text, start, end, max_words)
+            cuts.extend(inner)
+            held = count_words(text[inner[-1] : end]) if inner else size
+        else:
+            held += size
+    return cuts
+
+
+def _word_cuts(text: str, start: int, end: int, max_words: int) -> list[int]:
+    """Cut one endless sentence after every ``max_words`` words, at white space where there is some."""
+    average = max(1, (end - start) // max(1, count_words(text[start:end])))
+    stride = max(1, average * max_words)
+    cuts = []
+    place = start + stride
+    while place < end:
+        found = _CUTTABLE.search(text, place - 1, end)  # never inside a word
+        if not found or found.end() >= end:
+            break
+        cuts.append(found.end())
+        place = found.end() + stride
+    return cuts

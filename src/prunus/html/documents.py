@@ -1,0 +1,39 @@
+"""Documents: pages cleaned once, cut once at each granularity, asked many times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .blocks import Blocks, Units, cut
+from .tree import Tree
+
+
+class Documents:
+    """Cleaned pages that can be asked any number of questions (treat it as immutable).
+
+    :param trees: the cleaned documents, in the order in which they were given.
+    :param failures: what could not be read, by name: the reason.
+    """
+
+    __slots__ = ("_cuts", "failures", "trees")
+
+    def __init__(self, trees: Sequence[Tree], failures: dict[str, str] | None = None) -> None:
+        self.trees = list(trees)
+        self.failures = failures or {}
+        self._cuts: dict[tuple[int, Units], Blocks] = {}
+
+    def __len__(self) -> int:
+        return len(self.trees)
+
+    @property
+    def words(self) -> int:
+        """Visible words of all documents together."""
+        return sum(tree.words[-1] for tree in self.trees)
+
+    def blocks(self, max_words: int, units: Units = "blocks") -> Blocks:
+        """Return the cut at a granularity, made once."""
+        key = (max_words, units)
+        found = self._cuts.get(key)
+        if found is None:
+            found = self._cuts[key] = cut(self.trees, max_words, units)
+        return found

@@ -1,0 +1,107 @@
+"""Table geometry: which cells a kept row shows when rows around it are dropped.
+
+Deleting rows of a table shortens the cells that span them, as in any spreadsheet: a spanning cell
+shows at the first kept row that it covers, with as many rows as are kept.
+"""
+
+from __future__ import annotations
+
+from .tree import Tree
+
+MAX_SPAN_WORK = 200_000
+"""Covered slots that are followed in one table before its spans are left as they are."""
+
+
+def table_rows(tree: Tree, table: int) -> list[int]:
+    """Return the rows of ``table`` in document order, those of nested tables left out."""
+    rows: list[int] = []
+    for part in tree.children(table):
+        tag = tree.tag[part]
+        if tag == "tr":
+            rows.append(part)
+        elif tag in ("thead", "tbody", "tfoot"):
+            rows.extend(row for row in tree.children(part) if tree.tag[row] == "tr")
+    return rows
+
+
+def row_cells(tree: Tree, row: int) -> list[int]:
+    """Return the cells of ``row``."""
+    return [cell for cell in tree.children(row) if tree.tag[cell] in ("td", "th")]
+
+
+def span(tree: Tree, cell: int, name: str) -> int:
+    """Return a cell's ``colspan`` or ``rowspan``; 0 (to the end of the row group) for rowspan=0."""
+    attrs = tree.attrs[cell]
+    return int(attrs.get(name, "1")) if attrs else 1
+
+
+def has_rowspans(tree: Tree, table: int) -> bool:
+    """Tell whether a cell of ``table`` (or of a table in it) spans rows."""
+    attrs = tree.attrs
+    for node in range(table + 1, tree.end[table]):
+        found = attrs[node]
+        if found and "rowspan" in found:
+            return True
+    return False
+
+
+def covering(tree: Tree, rows: list[int]) -> dict[int, list[tuple[int, int]]]:
+    """Map each row to its cells, those that reach down into it included, from left to right.
+
+    :returns: row -> list of (cell, how many rows it still spans, this one included).
+    """
+    shown: dict[int, list[tuple[int, int]]] = {}
+    open_cells: list[tuple[int, int, int, int]] = []  # column, width, rows left, cell
+    work = 0
+    group = -1
+    for place, row in enumerate(rows):
+        if tree.parent[row] != group:  # cells never reach into the next row group
+            group, open_cells = tree.parent[row], []
+        taken = sorted(open_cells)
+        line: list[tuple[int, int, int]] = []  # column, cell, rows left
+        following: list[tuple[int, int, int, int]] = []
+        for column, width, left, cell in taken:
+            line.append((column, cell, left))
+            if left > 1:
+                following.append((column, width, left - 1, cell))
+        column = 0
+        index = 0
+        for cell in row_cells(tree, row):
+            while index < len(taken) and taken[index][0] <= column:
+                column = max(column, taken[index][0] + taken[index][1])
+                index += 1
+            width = span(tree, cell, "colspan")
+            height = min(span(tree, cell, "rowspan") or len(rows), len(rows) - place)
+            line.append((column, cell, height))
+            if height > 1:
+                following.append((column, width, height - 1, cell))
+            column += width
+        work += len(line)
+        open_cells = following if work < MAX_SPAN_WORK else []
+        shown[row] = [(cell, left) for _, cell, left in sorted(line)]
+    return shown
+
+
+def kept_cells(tree: Tree, table: int, mask: bytearray) -> dict[int, list[tuple[int, int]]]:
+    """Plan the rows of a table of which some are dropped.
+
+    :param mask: per node, non-zero where it is kept.
+    :returns: kept row -> its cells in order as (cell, rowspan to write).
+    """
+    rows = table_rows(tree, table)
+    position = {row: place for place, row in enumerate(rows)}
+    kept_before = [0]
+    for row in rows:
+        kept_before.append(kept_before[-1] + (1 if mask[row] else 0))
+    plan: dict[int, list[tuple[int, int]]] = {}
+    placed: set[int] = set()
+    for row, cells in covering(tree, rows).items():
+        if not mask[row]:
+            continue
+        here = position[row]
+        plan[row] = []
+        for cell, left in cells:
+            if cell not in placed:
+                placed.add(cell)
+                plan[row].append((cell, kept_before[here + left] - kept_before[here]))
+    return plan

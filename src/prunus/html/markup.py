@@ -1,0 +1,320 @@
+"""Write a Tree, or any kept part of it, as HTML: compact and valid, or full, or pretty.
+
+Compact means that nothing idle is written: end tags that HTML5 makes optional are left out, values
+are quoted only where they must be, wrappers appear only where they hold words apart. Parsing the
+result gives the same words in the same structure.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from . import rules
+from .grid import has_rowspans, kept_cells
+from .style import (
+    CLEAN,
+    CLOSED_BY,
+    EMIT,
+    PASS,
+    SPACED,
+    WRAP,
+    Style,
+    actions,
+    escape,
+    format_attributes,
+    shown_attributes,
+)
+from .tree import Attrs, Tree
+
+_END_NEEDED_IN: Final = frozenset({"a", "audio", "del", "ins", "map", "noscript", "video"})
+"""Parents at whose end a </p> must be written (HTML standard)."""
+
+_SOLE_PARENTS: Final = frozenset({"li", "td", "th", "dd", "blockquote", "figcaption"})
+_PARTS: Final = frozenset({"thead", "tbody", "tfoot"})
+_CELLS: Final = frozenset({"td", "th"})
+
+Pieces = dict[int, list[tuple[int, int]]]
+"""Text nodes of which only parts are kept: node -> (start, end) within its text."""
+
+
+class Writer:
+    """Writes the kept nodes of one Tree as HTML.
+
+    :param mask: per node: 0 dropped, 1 kept, 2 an ancestor of something kept; None keeps all.
+    :param pieces: text nodes of which only parts are kept.
+    """
+
+    def __init__(
+        self, tree: Tree, style: Style = CLEAN, mask: bytearray | None = None, pieces: Pieces | None = None
+    ) -> None:
+        self.tree, self.style, self.mask, self.pieces = tree, style, mask, pieces or {}
+        self.out: list[str] = []
+        self.open: list[str] = []  # tags that are written and not closed
+        self.pending = ""  # an end tag that may still turn out to be optional
+        self.line = False  # words stand on this line
+        self.raw = 0  # depth of preformatted elements
+        self.wrapper = -1  # an unwritten wrapper that must appear if words come next
+        self.written: set[int] = set()
+        self.plans: dict[int, list[tuple[int, int]]] = {}
+        self.actions = actions(style)
+        self.default = EMIT if style.full else WRAP
+
+    def html(self, node: int = 0, stop: int | None = None) -> str:
+        """Return the HTML of a subtree or of a run of siblings; the whole document by default."""
+        self.write(node, len(self.tree) if stop is None else stop)
+        while self.style.full and self.open:
+            self._close(self.open[-1])
+        return "".join(self.out).strip("\n ") if not self.raw else "".join(self.out)
+
+    def write(self, node: int, stop: int) -> None:
+        """Write the nodes ``[node, stop)``, with a stack of its own instead of recursion."""
+        tree, mask, out = self.tree, self.mask, self.out
+        tags, ends, parents = tree.tag, tree.end, tree.parent
+        stack: list[tuple[int, int, str, int]] = []  # end, node, tag, action
+        while True:
+            while stack and stack[-1][0] <= node:
+                _, done, tag, action = stack.pop()
+                self._leave(done, tag, action)
+            if node >= stop:
+                return
+            if mask is not None and not mask[node]:
+                if tags[node] in _CELLS and mask[parents[node]] == 2:
+                    self._start(node, tags[node], {"colspan": "1", **(tree.attrs[node] or {})}, empty=True)
+                    self._close(tags[node])
+                node = ends[node]
+                continue
+            tag = tags[node]
+            if not tag:
+                self._text(node)
+                node += 1
+                continue
+            action = self._action(node, tag)
+            if action == EMIT:
+                self._start(node, tag, tree.attrs[node])
+                if tag in rules.VOID:
+                    node = ends[node]
+                    continue
+                if node in self.plans:
+                    self._planned_row(node)
+                    self._close(tag)
+                    node = ends[node]
+                    continue
+            elif action == WRAP:
+                if self._words_follow(node):
+                    self._start(node, tag, None)
+                    self.written.add(node)
+                elif self.line:
+                    self.wrapper = node
+                if tag not in rules.INLINE:
+                    self._trim()
+            elif tag in SPACED and self.line and not out[-1].endswith(" "):
+                out.append(" ")
+            stack.append((ends[node], node, tag, action))
+            node += 1
+
+    # -- what to do with an element ---------------------------------------------------------------
+
+    def _action(self, node: int, tag: str) -> int:
+        """Decide whether an element's tags are written."""
+        tree, style = self.tree, self.style
+        action = self.actions.get(tag, self.default)
+        if style.full:
+            return EMIT
+        attrs = tree.attrs[node]
+        if attrs and action and shown_attributes(attrs, style):
+            return EMIT
+        if tag == "p" and tree.tag[tree.parent[node]] in _SOLE_PARENTS and self._is_sole(node):
+            return WRAP
+        if tag == "img" and not (attrs and shown_attributes(attrs, style)):
+            return PASS
+        if tag in ("video", "audio") and not style.images and not (attrs and attrs.get("title")):
+            return PASS
+        if tag in ("source", "track") and not style.images:
+            return PASS
+        if tag in _PARTS:
+            return self._part_action(node, tag)
+        if tag == "table" and self.mask is not None and self.mask[node] == 2 and has_rowspans(tree, node):
+            self.plans.update(kept_cells(tree, node, self.mask))
+        return action
+
+    def _part_action(self, node: int, tag: str) -> int:
+        """A row group's tag stays where it says something: a header, or an end to spanning cells."""
+        tree, mask = self.tree, self.mask
+        if tag != "tbody" and self.style.sections:
+            return EMIT
+        table = tree.parent[node]
+        before = [
+            part
+            for part in tree.children(table)
+            if part < node and tree.tag[part] in _PARTS and (mask is None or mask[part])
+        ]
+        if not before:
+            return PASS
+        return EMIT if self.style.sections or has_rowspans(tree, table) else PASS
+
+    def _is_sole(self, node: int) -> bool:
+        """Tell whether an element is all that is kept of its parent."""
+        tree, mask = self.tree, self.mask
+        above = tree.parent[node]
+        if mask is None:
+            return node == above + 1 and tree.end[node] == tree.end[above]
+        return all(child == node or not mask[child] for child in tree.children(above))
+
+    def _words_follow(self, node: int) -> bool:
+        """Tell whether bare words come right after a wrapper that might stay unwritten."""
+        tree, mask = self.tree, self.mask
+        tags, ends, parents = tree.tag, tree.end, tree.parent
+        after, above = ends[node], parents[node]
+        while above >= 0:
+            while after < ends[above]:
+                if mask is None or mask[after]:
+                    return not tags[after] or tags[after] in rules.INLINE
+                after = ends[after]
+            if self.actions.get(tags[above], WRAP) == EMIT or above in self.written:
+                return False
+            above = parents[above]
+        return False
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    def _start(self, node: int, tag: str, attrs: Attrs | None, *, empty: bool = False) -> None:
+        """Write a start tag."""
+        style = self.style
+        if tag in rules.INLINE:
+            self._inline()
+        else:
+            if self.pending and tag not in CLOSED_BY[self.pending]:
+                self.out.append(f"</{self.pending}>")
+            self.pending = ""
+            self._trim()
+            self.line, self.wrapper = False, -1
+            if style.pretty and self.out and not self.raw:
+                self.out.append("\n" + "  " * len(self.open))
+        shown = ""
+        if attrs:
+            if empty or node in self.plans:
+                attrs = {name: value for name, value in attrs.items() if name == "colspan" and value != "1"}
+            shown = format_attributes(shown_attributes(attrs, style), style.full)
+        if tag == "li":
+            shown += self._number(node, attrs)
+        self.out.append(f"<{tag}{shown}>")
+        if tag in rules.VOID:
+            self.line = self.line or tag in rules.INLINE
+            return
+        self.open.append(tag)
+        if tag in rules.PREFORMATTED:
+            self.raw += 1
+
+    def _number(self, node: int, attrs: Attrs | None) -> str:
+        """Give the first item after a gap in an ordered list the number that the page shows."""
+        tree, mask = self.tree, self.mask
+        above = tree.parent[node]
+        if mask is None or mask[above] != 2 or tree.tag[above] != "ol" or (attrs and "value" in attrs):
+            return ""
+        items = [child for child in tree.children(above) if tree.tag[child] == "li"]
+        place = items.index(node)
+        if place == 0 or mask[items[place - 1]]:
+            return ""
+        found = tree.attrs[above] or {}
+        if "reversed" in found:
+            return ""
+        number, step = found.get("start", "1"), 0
+        for item in items[place - 1 :: -1]:
+            step += 1
+            own = (tree.attrs[item] or {}).get("value")
+            if own:
+                number = own
+                break
+        try:
+            return f" value={int(number) + step}"
+        except ValueError:
+            return ""
+
+    def _planned_row(self, row: int) -> None:
+        """Write a kept row of a table of which rows are dropped: spans shortened to what is kept."""
+        tree, mask = self.tree, self.mask
+        for cell, height in self.plans[row]:
+            tag = tree.tag[cell]
+            attrs = {name: value for name, value in (tree.attrs[cell] or {}).items() if name != "rowspan"}
+            if height > 1:
+                attrs["rowspan"] = str(height)
+            self._start(cell, tag, attrs)
+            own = tree.parent[cell] == row
+            if not own:
+                self.mask = None  # it hangs down from a dropped row, and belongs to this one now
+            if not own or mask is None or mask[cell]:
+                self.write(cell + 1, tree.end[cell])
+            self.mask = mask
+            self._close(tag)
+
+    def _inline(self) -> None:
+        """Make ready for words: end what must end, show a wrapper that must hold them apart."""
+        if self.pending:
+            self.out.append(f"</{self.pending}>")
+            self.pending = ""
+        if self.wrapper >= 0:
+            if self.line:
+                tag = self.tree.tag[self.wrapper]
+                self._trim()
+                self.out.append(f"<{tag}>")
+                self.open.append(tag)
+                self.written.add(self.wrapper)
+                self.line = False
+            self.wrapper = -1
+
+    def _text(self, node: int) -> None:
+        """Write a text node, or the kept pieces of it."""
+        text = self.tree.text[node]
+        if node in self.pieces:
+            text = "".join(text[start:end] for start, end in self.pieces[node])
+        out = self.out
+        if self.raw:
+            if text[:1] == "\n" and out and out[-1].startswith(("<pre", "<textarea")):
+                text = "\n" + text  # the parser swallows one line break after the start tag
+        else:
+            if text[:1] == " " and (not self.line or self.wrapper >= 0 or (out and out[-1].endswith(" "))):
+                text = text[1:]
+            if not text:
+                return
+        self._inline()
+        self.line = True
+        out.append(escape(text))
+
+    def _trim(self) -> None:
+        """Drop the space that collapses into the end of a line."""
+        out = self.out
+        if self.line and not self.raw and out and out[-1].endswith(" "):
+            out[-1] = out[-1][:-1]
+
+    def _leave(self, node: int, tag: str, action: int) -> None:
+        """Come to the end of an element."""
+        if action == EMIT or node in self.written:
+            self._close(tag)
+        elif action == WRAP:
+            if self.wrapper == node:
+                self.wrapper = -1
+            if tag not in rules.INLINE:
+                self._trim()
+        elif tag in SPACED and self.line and not self.out[-1].endswith(" "):
+            self.out.append(" ")
+
+    def _close(self, tag: str) -> None:
+        """Write an end tag, or leave it pending where it may be left out."""
+        block = tag not in rules.INLINE
+        if self.pending:
+            if not block or (self.pending == "p" and (tag in _END_NEEDED_IN or "-" in tag)):
+                self.out.append(f"</{self.pending}>")
+            self.pending = ""
+        if block:
+            self._trim()
+        self.open.pop()
+        if tag in rules.PREFORMATTED:
+            self.raw -= 1
+        if tag in CLOSED_BY and not self.style.full:
+            self.pending = tag
+        else:
+            if self.style.pretty and block and not self.line and not self.raw:
+                self.out.append("\n" + "  " * len(self.open))
+            self.out.append(f"</{tag}>")
+        if block:
+            self.line, self.wrapper = False, -1

@@ -1,0 +1,67 @@
+"""Render any subset of blocks, of one or several documents, in document order.
+
+The output is valid, re-compressed, and nothing in it is invented. Several documents are told apart
+by a comment with number, title and address: a comment is no content, and a later cleaning drops it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..types import Format
+from .blocks import Blocks, mask_of
+from .markdown import MarkdownWriter
+from .markup import Pieces, Writer
+from .plain import plain_text
+from .style import CLEAN, LEAN, Style
+from .tree import Tree
+
+_TITLE_LENGTH = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """How output is written: format, style, and whether documents carry a header."""
+
+    format: Format = "html"
+    style: Style = LEAN
+    headers: bool = False
+
+
+def render_tree(tree: Tree, format: Format = "html", style: Style = CLEAN) -> str:
+    """Render one whole document."""
+    return _render(tree, format, style, None, None)
+
+
+def render_blocks(blocks: Blocks, kept: Sequence[int], rendering: Rendering) -> str:
+    """Render the kept blocks, given by index in any order."""
+    by_document: dict[int, list[int]] = {}
+    for index in kept:
+        by_document.setdefault(blocks.blocks[index].document, []).append(index)
+    parts = []
+    for document in sorted(by_document):
+        tree = blocks.trees[document]
+        mask, pieces = mask_of(blocks, sorted(by_document[document]), document)
+        body = _render(tree, rendering.format, rendering.style, mask, pieces)
+        head = document_header(tree, document, rendering.format) if rendering.headers else ""
+        parts.append(head + body)
+    return ("\n" if rendering.format == "html" else "\n\n").join(parts)
+
+
+def document_header(tree: Tree, number: int, format: Format) -> str:
+    """Return the line that tells a document apart: number, title and address."""
+    label = " | ".join(part for part in (tree.title[:_TITLE_LENGTH], tree.url) if part)
+    label = " ".join(f"{number + 1} {label}".split())
+    if format == "text":
+        return f"[{label}]\n"
+    safe = label.replace("--", "- -").replace(">", "\u203a").replace("<", "\u2039").rstrip("-")
+    return f"<!-- {safe} -->\n"
+
+
+def _render(tree: Tree, format: Format, style: Style, mask: bytearray | None, pieces: Pieces | None) -> str:
+    if format == "html":
+        return Writer(tree, style, mask, pieces).html()
+    if format == "markdown":
+        return MarkdownWriter(tree, style, mask, pieces).markdown()
+    return plain_text(tree, mask, pieces)

@@ -1,0 +1,289 @@
+"""The cleaning rules as data, each odd entry with its reason.
+
+Source of the method: HtmlRAG §3.2 (content cleaning, lossless structural compression). What is
+listed here beyond the paper keeps what a reader of the page can see, and drops what cannot be
+seen *before* any attribute is stripped, so that hidden text never becomes ordinary text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+DROPPED: Final = frozenset(
+    {
+        "script",
+        "style",
+        "template",
+        "svg",  # drawings; their <text> is read by the reference as page text
+        "canvas",  # its children show only where canvas is unsupported
+        "iframe",  # another document, never this page's words
+        "frame",
+        "frameset",
+        "noframes",
+        "noembed",
+        "embed",
+        "applet",
+        "param",
+        "datalist",  # suggestions, shown by no browser as text
+        "meta",
+        "link",
+        "base",
+        "map",
+        "area",
+        "source",  # kept only inside <video>/<audio>, see MEDIA
+        "track",
+        "annotation",  # MathML: the TeX twin of what is shown
+        "annotation-xml",
+        "bgsound",
+        "basefont",
+        "col",  # its width and style carry no words; spans live on the cells
+        "colgroup",
+        "wbr",
+    }
+)
+"""Elements that go with all that they contain."""
+
+DISSOLVED: Final = frozenset({"a", "span", "font", "nobr", "blink", "bdi", "big", "marquee", "picture", "slot"})
+"""Inline wrappers without meaning: the element goes, its content stays in place (<a> without target)."""
+
+INLINE: Final = frozenset(
+    [
+        "a",
+        "abbr",
+        "acronym",
+        "audio",
+        "b",
+        "bdo",
+        "bdi",
+        "big",
+        "button",
+        "cite",
+        "code",
+        "data",
+        "del",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "img",
+        "input",
+        "ins",
+        "kbd",
+        "label",
+        "mark",
+        "math",
+        "meter",
+        "nobr",
+        "noscript",
+        "output",
+        "picture",
+        "progress",
+        "q",
+        "rb",
+        "rp",
+        "rt",
+        "rtc",
+        "ruby",
+        "s",
+        "samp",
+        "select",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "textarea",
+        "time",
+        "tt",
+        "u",
+        "var",
+        "video",
+        "object",
+        "blink",
+        "marquee",
+        "mi",
+        "mo",
+        "mn",
+        "ms",
+        "mtext",
+        "mrow",
+        "mfrac",
+        "msup",
+        "msub",
+        "msubsup",
+        "msqrt",
+        "mroot",
+        "mover",
+        "munder",
+        "munderover",
+        "mspace",
+        "mstyle",
+        "mpadded",
+        "mphantom",
+        "mfenced",
+        "menclose",
+        "merror",
+        "semantics",
+        "maction",
+        "mmultiscripts",
+        "mprescripts",
+        "none",
+    ]
+)
+"""Elements that stay in a line: no word boundary at their edges. (``object`` shows its fallback.)"""
+
+VOID: Final = frozenset({"br", "hr", "img", "input", "source", "track", "wbr"})
+"""Elements without an end tag, of those that can reach the output."""
+
+MEDIA: Final = frozenset({"video", "audio"})
+"""Only <source> and <track> stay inside them: other content shows in no current browser."""
+
+SOLID: Final = frozenset({"br", "hr", "img", "video", "audio", "td", "th", "input", "progress", "meter"})
+"""Kept though they hold no words. Cells: an empty one keeps its column (table geometry)."""
+
+WRAPPERS: Final = frozenset({"div", "center"})
+"""Block wrappers without meaning: merged when single-nested (HtmlRAG §3.2.2)."""
+
+SECTIONS: Final = frozenset(
+    [
+        "section",
+        "article",
+        "main",
+        "header",
+        "footer",
+        "nav",
+        "aside",
+        "form",
+        "fieldset",
+        "hgroup",
+        "address",
+        "search",
+    ]
+)
+"""Block wrappers that say what a part is; compact output for a budget leaves them out."""
+
+EMPHASIS: Final = frozenset(
+    ["b", "strong", "i", "em", "u", "small", "big", "font", "tt", "cite", "dfn", "var", "label", "data", "output"]
+)
+"""Inline elements that say how words look; compact output for a budget leaves them out."""
+
+HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+
+PREFORMATTED: Final = frozenset({"pre", "textarea", "listing", "plaintext", "xmp"})
+
+FIGURES: Final = frozenset({"figure", "video", "audio"})
+"""Units that blocks never cut when they fit: a picture stays with its caption."""
+
+KEPT_ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
+    "a": ("href",),
+    "abbr": ("title",),
+    "acronym": ("title",),
+    "audio": ("src", "title"),
+    "bdo": ("dir",),  # reverses the order in which letters are read
+    "blockquote": ("cite",),
+    "data": ("value",),
+    "del": ("datetime",),
+    "details": ("open",),
+    "dfn": ("title",),
+    "dialog": ("open",),  # without it a second cleaning would drop the dialog
+    "html": ("lang",),
+    "img": ("src", "alt", "title"),
+    "input": ("type", "value", "placeholder", "checked"),
+    "ins": ("datetime",),
+    "li": ("value",),
+    "meter": ("value", "min", "max"),
+    "object": ("data",),
+    "ol": ("start", "reversed", "type"),
+    "optgroup": ("label",),
+    "option": ("selected",),
+    "progress": ("value", "max"),
+    "q": ("cite",),
+    "select": ("multiple", "size"),
+    "source": ("src",),
+    "td": ("colspan", "rowspan"),
+    "th": ("colspan", "rowspan", "scope"),
+    "time": ("datetime",),
+    "track": ("src", "label", "srclang"),
+    "video": ("src", "title", "poster"),
+}
+"""Attributes that carry meaning, by element; every other attribute goes. See GLOBAL_ATTRIBUTES."""
+
+GLOBAL_ATTRIBUTES: Final = ("lang",)
+
+URL_ATTRIBUTES: Final = frozenset({"href", "src", "cite", "data", "poster"})
+
+VISIBLE_INPUTS: Final = frozenset(
+    {
+        "",
+        "text",
+        "search",
+        "submit",
+        "button",
+        "reset",
+        "email",
+        "tel",
+        "url",
+        "number",
+        "date",
+        "time",
+        "month",
+        "week",
+        "datetime-local",
+        "checkbox",
+        "radio",
+        "image",
+        "range",
+    }
+)
+"""Types of <input> whose value a reader sees; hidden and password are not among them."""
+
+LONG_VALUE: Final = 200
+"""Code points of an attribute value that a model gets to see; the Tree keeps the whole value."""
+
+_ZERO = r"(?:0+(?:\.0*)?|\.0+)(?:px|em|rem|pt|%|vw|vh)?\s*(?:!important\s*)?(?:;|$)"
+
+HIDDEN_STYLE: Final = re.compile(
+    r"(?:^|;)\s*(?:"
+    r"display\s*:\s*none"
+    r"|visibility\s*:\s*(?:hidden|collapse)"
+    r"|content-visibility\s*:\s*hidden"
+    rf"|font-size\s*:\s*{_ZERO}"
+    r"|clip\s*:\s*rect\(\s*0(?:px)?[\s,]+0(?:px)?[\s,]+0(?:px)?[\s,]+0(?:px)?\s*\)"
+    r"|clip-path\s*:\s*inset\(\s*(?:50|100)%\s*\)"
+    r")",
+    re.IGNORECASE,
+)
+"""Inline styles that hide an element whatever else they say."""
+
+ZERO_BOX: Final = re.compile(rf"(?:^|;)\s*(?:max-)?(width|height)\s*:\s*{_ZERO}", re.IGNORECASE)
+"""A box without width or height; hides its text only together with ``overflow: hidden``."""
+
+OVERFLOW_HIDDEN: Final = re.compile(r"overflow(?:-[xy])?\s*:\s*(?:hidden|clip)", re.IGNORECASE)
+
+OFF_SCREEN: Final = re.compile(
+    r"(?:^|;)\s*(?:(?:left|top|right|bottom|inset-inline-start|margin-left|margin-top|text-indent)\s*:\s*"
+    r"-\s*(?:\d{4,}(?:\.\d+)?(?:px|pt)?|\d{3,}(?:\.\d+)?r?em|[1-9]\d{2,}(?:\.\d+)?v[wh])"
+    r"|(?:left|top)\s*:\s*(?:\d{5,}(?:px|pt)?|[1-9]\d{3,}r?em))",
+    re.IGNORECASE,
+)
+"""Moved out of sight: a thousand pixels or a hundred ems to the left or above, or far to the right."""
+
+POSITIONED: Final = re.compile(r"position\s*:\s*(?:absolute|fixed|relative|sticky)", re.IGNORECASE)
+
+TRANSPARENT: Final = re.compile(r"(?:^|;)\s*opacity\s*:\s*(?:0+(?:\.0*)?|\.0+|0+%)\s*(?:!important\s*)?(?:;|$)", re.I)
+"""Invisible, unless the same style animates it: a fade-in begins at opacity 0 and ends visible."""
+
+ANIMATED: Final = re.compile(r"transform|transition|animation|will-change|translate|scale", re.IGNORECASE)
+
+VISIBLE_AGAIN: Final = re.compile(r"visibility\s*:\s*visible", re.IGNORECASE)
+
+INVISIBLE: Final = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007e])[\U000e0000-\U000e007f]+")
+"""Tag characters show nowhere and have carried hidden instructions; those of flag emoji stay."""
+
+ICON_CLASS: Final = re.compile(r"(?:^|[-_ ])(?:icons?|fa|glyphicon|material-(?:icons|symbols)\S*)(?:[-_ ]|$)", re.I)
+
+VISUALLY_HIDDEN_CLASS: Final = re.compile(
+    r"(?:^| )(?:sr-only|visually-?hidden|screen-?reader(?:-text)?|offscreen|a11y-\S+)(?: |$)", re.I
+)

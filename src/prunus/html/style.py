@@ -1,0 +1,210 @@
+"""How a document is written: what is shown of it, and how tightly. Tables of HTML's own rules."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from . import rules
+from .tree import Attrs
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a document is written.
+
+    :param links: write the targets of links.
+    :param images: write the addresses of pictures and media (alt text is always written).
+    :param emphasis: write bold, italics and their kin.
+    :param sections: write section, nav, thead and the like.
+    :param full: write every end tag, wrapper and quote.
+    :param pretty: with ``full``, block elements on lines of their own, indented.
+    """
+
+    links: bool = True
+    images: bool = True
+    emphasis: bool = True
+    sections: bool = True
+    full: bool = False
+    pretty: bool = False
+
+
+CLEAN: Final = Style()
+"""What cleaning writes: all that a reader can see, compactly."""
+
+LEAN: Final = Style(links=False, images=False, emphasis=False, sections=False)
+"""What pruning writes for a model: structure, and nothing that eats the budget."""
+
+EMIT, PASS, WRAP = 0, 1, 2
+"""Write the tags; write only the content; write the tags only where they hold words apart."""
+
+CLOSED_BY: Final[dict[str, frozenset[str]]] = {
+    "li": frozenset({"li"}),
+    "dt": frozenset({"dt", "dd"}),
+    "dd": frozenset({"dt", "dd"}),
+    "p": frozenset(
+        [
+            "address",
+            "article",
+            "aside",
+            "blockquote",
+            "details",
+            "dialog",
+            "div",
+            "dl",
+            "fieldset",
+            "figcaption",
+            "figure",
+            "footer",
+            "form",
+            "h1",
+            "h2",
+            "h3",
+            "h4",
+            "h5",
+            "h6",
+            "header",
+            "hgroup",
+            "hr",
+            "main",
+            "menu",
+            "nav",
+            "ol",
+            "p",
+            "pre",
+            "search",
+            "section",
+            "table",
+            "ul",
+        ]
+    ),
+    "option": frozenset({"option", "optgroup"}),
+    "optgroup": frozenset({"optgroup"}),
+    "thead": frozenset({"tbody", "tfoot"}),
+    "tbody": frozenset({"tbody", "tfoot"}),
+    "tfoot": frozenset(),
+    "tr": frozenset({"tr", "tbody", "tfoot"}),
+    "td": frozenset({"td", "th", "tr", "tbody", "tfoot"}),
+    "th": frozenset({"td", "th", "tr", "tbody", "tfoot"}),
+}
+"""Start tags before which an end tag may be left out (HTML standard, optional tags)."""
+
+KNOWN_BLOCKS: Final = frozenset(
+    [
+        "title",
+        "p",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "ul",
+        "ol",
+        "li",
+        "dl",
+        "dt",
+        "dd",
+        "table",
+        "caption",
+        "tr",
+        "td",
+        "th",
+        "pre",
+        "blockquote",
+        "details",
+        "summary",
+        "br",
+        "hr",
+        "dialog",
+        "legend",
+        "option",
+        "optgroup",
+        "menu",
+        "textarea",
+        "source",
+        "track",
+    ]
+)
+"""Blocks whose tags say something to a model; any other block is a wrapper."""
+
+SPACED: Final = frozenset({"button", "label", "output"})
+"""Inline elements that stand apart from their neighbours: without their tags, a space does it."""
+
+_LEAN_ATTRIBUTES: Final = frozenset(
+    [
+        "alt",
+        "title",
+        "colspan",
+        "rowspan",
+        "start",
+        "value",
+        "reversed",
+        "checked",
+        "placeholder",
+        "open",
+        "label",
+        "selected",
+    ]
+)
+_LINK_ATTRIBUTES: Final = frozenset({"href", "cite"})
+_IMAGE_ATTRIBUTES: Final = frozenset({"src", "poster", "data"})
+_UNQUOTED: Final = re.compile(r"[^\s\"'=<>`]+")
+_AMPERSAND: Final = re.compile(r"&(?=[A-Za-z#])")
+
+
+def actions(style: Style) -> dict[str, int]:
+    """Return what to do with each tag; one that is not listed is EMIT when inline, else WRAP."""
+    if style.full:
+        return {}
+    table = {**dict.fromkeys(rules.INLINE | KNOWN_BLOCKS, EMIT), "html": PASS, "body": PASS, "noscript": PASS}
+    parts = ("thead", "tbody", "tfoot")
+    table |= dict.fromkeys(parts, EMIT)
+    if style.sections:
+        table |= dict.fromkeys(rules.SECTIONS | {"figure", "figcaption"}, EMIT)
+    if not style.links:
+        table["a"] = PASS
+    if not style.emphasis:
+        table |= dict.fromkeys(rules.EMPHASIS | SPACED | {"time", "ins", "object"}, PASS)
+    return table
+
+
+def shown_attributes(attrs: Attrs, style: Style) -> Attrs:
+    """Return the attributes that ``style`` writes, long values shortened for the model."""
+    shown: Attrs = {}
+    for name, value in attrs.items():
+        if not style.sections and name not in _LEAN_ATTRIBUTES | _LINK_ATTRIBUTES | _IMAGE_ATTRIBUTES:
+            continue
+        if (name in _LINK_ATTRIBUTES and not style.links) or (name in _IMAGE_ATTRIBUTES and not style.images):
+            continue
+        shown[name] = value if style.full or len(value) <= rules.LONG_VALUE else shorten(value, name)
+    return shown
+
+
+def shorten(value: str, name: str) -> str:
+    """Shorten a long attribute value for a model; doing it twice changes nothing."""
+    if name in rules.URL_ATTRIBUTES:
+        value = value.split("#", 1)[0].split("?", 1)[0]
+    return value if len(value) <= rules.LONG_VALUE else value[: rules.LONG_VALUE - 1] + "\u2026"
+
+
+def format_attributes(attrs: Attrs, full: bool) -> str:
+    """Write attributes, quoted only where HTML demands it unless ``full``."""
+    pieces = []
+    for name, value in attrs.items():
+        if not value and name != "alt":
+            pieces.append(f" {name}")
+        elif not full and _UNQUOTED.fullmatch(value) and "&" not in value:
+            pieces.append(f" {name}={value}")
+        else:
+            value = value.replace("&", "&amp;") if full else _AMPERSAND.sub("&amp;", value)
+            pieces.append(f' {name}="{value.replace(chr(34), "&quot;")}"')
+    return "".join(pieces)
+
+
+def escape(text: str) -> str:
+    """Escape text so that it parses back to itself."""
+    if "&" in text:
+        text = _AMPERSAND.sub("&amp;", text)
+    return text.replace("<", "&lt;") if "<" in text else text

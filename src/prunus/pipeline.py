@@ -1,0 +1,320 @@
+"""The flow: pages → documents → blocks → scores → evidence → passages → answer → citations.
+
+Sees ports only: the engines arrive from :mod:`prunus.assemble`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from .cite import cite
+from .errors import BadBudget, BadInput, BadPage, NothingFound, PrunusError
+from .granularity import max_words_for
+from .html.blocks import Blocks, cut
+from .html.clean import clean_tree
+from .html.documents import Documents
+from .html.render import Rendering, render_blocks
+from .html.style import LEAN, Style
+from .html.tree import Tree
+from .ports import Extractor, Generator, Scorer, Tagged, TokenCounter
+from .prune.greedy import Selection, select
+from .text import sentence_spans
+from .types import (
+    Answer,
+    BlockRecord,
+    CitationEvent,
+    Context,
+    DocumentInfo,
+    DoneEvent,
+    Event,
+    ExtractedEvent,
+    Format,
+    KeptEvent,
+    Options,
+    Page,
+    PageEvent,
+    Passage,
+    Span,
+    TokenEvent,
+    Usage,
+    UsageEvent,
+)
+
+Reader = Callable[[Page], "str | bytes"]
+"""Turns a page of any format into HTML."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """The engines of one call, and their names."""
+
+    counter: TokenCounter
+    scorer: Scorer
+    extractor: Extractor
+    generator: Generator
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_page(page: Page, to_html: Reader) -> Tree:
+    """Clean one page.
+
+    :raises BadPage: it cannot be read, or shows no words.
+    """
+    name = page.url or "page"
+    tree = clean_tree(to_html(page), charset=page.charset, name=name)
+    if not tree.words[-1]:
+        raise BadPage(f"{name}: the page shows no text", subject=name)
+    tree.url = page.final_url or page.url
+    tree.snapshot = tree.document = page.snapshot
+    tree.published = page.published
+    return tree
+
+
+def read_pages(pages: Iterable[Page], to_html: Reader, *, strict: bool = True) -> Documents:
+    """Clean pages once, for any number of questions.
+
+    :param strict: raise at the first page that cannot be read; else note it in ``failures`` and go on.
+    :raises BadPage: a page cannot be read; without ``strict``, only if none can.
+    """
+    trees: list[Tree] = []
+    failures: dict[str, str] = {}
+    for number, page in enumerate(pages, 1):
+        try:
+            trees.append(read_page(page, to_html))
+        except BadInput as error:
+            if strict:
+                raise
+            failures[page.url or f"page {number}"] = str(error)
+    if not trees:
+        raise BadPage(next(iter(failures.values()), "no page was given"), subject="pages")
+    return Documents(trees, failures)
+
+
+def prune(documents: Documents, query: str, budget: int, format: Format, options: Options, engines: Engines) -> Context:
+    """Keep the evidence for a question that fits a budget.
+
+    :param budget: tokens of the output in ``format``, everything included.
+    :raises BadInput: an empty question.
+    :raises BadBudget: the budget is below 1, or below what any piece of evidence needs.
+    """
+    if not query.strip():
+        raise BadInput("the question is empty", subject="query")
+    if budget < 1:
+        raise BadBudget(f"a budget of {budget} tokens holds nothing; give at least 1", subject=str(budget))
+    clock = _Clock()
+    max_words = options.max_words or max_words_for(documents.words, budget, query)
+    if max_words < 1:
+        raise BadInput(f"max_words must be at least 1, not {max_words}", subject="max_words")
+    blocks = documents.blocks(max_words, options.units)
+    clock.lap("blocks")
+    scores = np.asarray(engines.scorer.score(query, blocks), np.float64)
+    clock.lap("score")
+    rendering = Rendering(format, style_of(options), len(documents) > 1)
+    blocks, scores, parts = cut_the_best(blocks, scores, budget, engines.counter)
+    requires = with_breadcrumbs(blocks) if options.breadcrumbs else None
+    chosen = select(blocks, scores, budget, engines.counter, rendering, requires)
+    if not chosen.kept:
+        raise BadBudget(
+            f"a budget of {budget} tokens is below the smallest piece of evidence; give more", subject=str(budget)
+        )
+    clock.lap("prune")
+    return _context(blocks, scores, chosen, parts, rendering, _Call(query, budget, engines, clock.laps))
+
+
+def style_of(options: Options) -> Style:
+    """Return the style that pruned output is written in."""
+    if options.full or options.pretty:
+        return Style(full=True, pretty=options.pretty)
+    return replace(LEAN, links=options.links, images=options.images, emphasis=options.emphasis)
+
+
+def cut_the_best(
+    blocks: Blocks, scores: np.ndarray, budget: int, counter: TokenCounter
+) -> tuple[Blocks, np.ndarray, frozenset[int]]:
+    """Cut the best block at its sentences where it alone is over the budget.
+
+    :returns: blocks and scores with the parts in its place, and the indices of the parts.
+    """
+    if not len(blocks):
+        return blocks, scores, frozenset()
+    best = int(np.argmax(scores))
+    text = " ".join(blocks.texts[best].split())
+    if len(text) < budget or int(counter.count([text])[0]) <= budget:
+        return blocks, scores, frozenset()
+    block = blocks.blocks[best]
+    finer = cut([blocks.trees[block.document]], max(1, min(blocks.max_words, budget) // 8))
+    inside = [
+        replace(piece, document=block.document, requires=())
+        for piece in finer.blocks
+        if (piece.lo, piece.first) >= (block.lo, block.first) and _end(piece) <= _end(block)
+    ]
+    if len(inside) < 2:
+        return blocks, scores, frozenset()
+    grown = len(inside) - 1
+    shifted = [
+        replace(other, requires=tuple(i + grown if i > best else i for i in other.requires if i != best))
+        for other in blocks.blocks
+    ]
+    parted = Blocks(blocks.trees, [*shifted[:best], *inside, *shifted[best + 1 :]], blocks.max_words)
+    falling = scores[best] * (1 - np.arange(len(inside)) / (1000.0 * len(inside)))
+    return (
+        parted,
+        np.concatenate([scores[:best], falling, scores[best + 1 :]]),
+        frozenset(range(best, best + len(inside))),
+    )
+
+
+def _end(block: object) -> tuple[int, int]:
+    """Return where a block ends, comparable."""
+    hi, last = getattr(block, "hi", 0), getattr(block, "last", -1)
+    return (hi - 1, last) if last >= 0 else (hi, -1)
+
+
+def with_breadcrumbs(blocks: Blocks) -> list[tuple[int, ...]]:
+    """Return for each block those that it needs when its headings are kept above it."""
+    holder: dict[tuple[int, int], int] = {}
+    for index, block in enumerate(blocks.blocks):
+        for node in range(block.lo, block.hi):
+            if blocks.trees[block.document].tag[node] in ("h1", "h2", "h3", "h4", "h5", "h6"):
+                holder[block.document, node] = index
+    needed = []
+    for index, (block, context) in enumerate(zip(blocks.blocks, blocks.contexts, strict=True)):
+        above = [holder[block.document, node] for node in context.headings if (block.document, node) in holder]
+        needed.append(tuple(dict.fromkeys(i for i in (*above, *block.requires) if i != index)))
+    return needed
+
+
+class _Clock:
+    """Wall time by stage."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """End a stage."""
+        now = time.perf_counter()
+        self.laps[stage] = self.laps.get(stage, 0.0) + now - self._last
+        self._last = now
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What a context reports of the call that made it."""
+
+    query: str
+    budget: int
+    engines: Engines
+    seconds: Mapping[str, float]
+
+
+def _context(
+    blocks: Blocks, scores: np.ndarray, chosen: Selection, parts: frozenset[int], rendering: Rendering, call: _Call
+) -> Context:
+    """Gather what survived, and what did not."""
+    kept = set(chosen.kept)
+    records = []
+    for index, block in enumerate(blocks.blocks):
+        tree = blocks.trees[block.document]
+        role: Literal["scored", "header", "cut"]
+        role = "header" if index in chosen.required else "cut" if index in parts else "scored"
+        records.append(
+            BlockRecord(
+                index,
+                block.document,
+                blocks.path(index),
+                float(scores[index]),
+                block.words,
+                index in kept,
+                role,
+                blocks.texts[index],
+                Span(tree.document, *blocks.span(index)),
+            )
+        )
+    documents = []
+    for number, tree in enumerate(blocks.trees):
+        own = [record for record in records if record.document == number]
+        documents.append(
+            DocumentInfo(tree.document, tree.url, tree.title, sum(record.kept for record in own), len(own))
+        )
+    counter = call.engines.counter
+    return Context(
+        output=chosen.output,
+        format=rendering.format,
+        tokens=chosen.tokens,
+        budget=call.budget,
+        query=call.query,
+        blocks=records,
+        documents=documents,
+        engines=call.engines.names,
+        seconds=call.seconds,
+        max_words=blocks.max_words,
+        _render=lambda other: render_blocks(blocks, chosen.kept, replace(rendering, format=other)),
+        _count=lambda text: int(counter.count([text])[0]),
+    )
+
+
+# --- answering -----------------------------------------------------------------------------------
+
+
+async def answer(
+    documents: Documents, query: str, budget: int, options: Options, engines: Engines
+) -> AsyncIterator[Event]:
+    """Answer a question from documents, as a stream of events that ends in ``done``.
+
+    :raises NothingFound: nothing in the documents bears on the question.
+    """
+    clock = _Clock()
+    for tree in documents.trees:
+        yield PageEvent(tree.url, tree.title)
+    for name, reason in documents.failures.items():
+        yield PageEvent(name, failure=reason)
+    context = prune(documents, query, budget, "html", options, engines)
+    clock.lap("prune")
+    yield KeptEvent(context.tokens, len(context.kept), len(context.blocks))
+    trees = {tree.document: tree for tree in documents.trees}
+    tagged = segments(context.kept, trees)
+    chosen = await engines.extractor.extract(query, tagged)
+    clock.lap("extract")
+    if not chosen:
+        raise NothingFound("no page that was given bears on the question", subject=query)
+    by_tag = {one.tag: one for one in tagged}
+    passages = [Passage(one.text, (one.span,), one.score) for one in (by_tag[tag] for tag in chosen if tag in by_tag)]
+    yield ExtractedEvent(passages)
+    text = await engines.generator.generate(query, passages)
+    yield TokenEvent(text)
+    clock.lap("answer")
+    citations = []
+    for number, passage in enumerate(passages, 1):
+        span = passage.spans[0]
+        citation = cite(number, passage.text, trees[span.document], span)
+        citations.append(citation)
+        yield CitationEvent(citation)
+    clock.lap("cite")
+    usage = Usage(seconds={**context.seconds, **{k: v for k, v in clock.laps.items() if k != "prune"}})
+    yield UsageEvent(usage)
+    unsupported = [citation.quote for citation in citations if not citation.found]
+    yield DoneEvent(Answer(text, citations, unsupported, engines.names, usage, documents.failures))
+
+
+def segments(kept: Sequence[BlockRecord], trees: Mapping[str, Tree]) -> list[Tagged]:
+    """Cut kept blocks into sentences, rows and items, each with its place and its block's score."""
+    tagged: list[Tagged] = []
+    for record in kept:
+        source = trees[record.span.document].canonical[record.span.start : record.span.end]
+        for start, end in sentence_spans(source):
+            piece = source[start:end]
+            left = start + len(piece) - len(piece.lstrip())
+            right = start + len(piece.rstrip())
+            if right > left:
+                span = Span(record.span.document, record.span.start + left, record.span.start + right)
+                tagged.append(Tagged(len(tagged) + 1, source[left:right], span, record.score))
+    return tagged
+
+
+__all__ = ["Engines", "PrunusError", "answer", "prune", "read_page", "read_pages"]

@@ -1,0 +1,186 @@
+"""The ports: what every kind of engine promises. One engine is one file in its room.
+
+Engines that turn texts into numbers are plain, thread-safe and batch-first. Engines that wait for
+the outside are ``async``. An engine that needs another is given it; it never looks one up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .html.blocks import Blocks
+from .types import Event, Message, Page, Passage, Plan, Results, SearchRequest, Span, Summary
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float32] | NDArray[np.float64]
+Vectors = NDArray[np.float32]
+
+
+class TokenCounter(Protocol):
+    """Counts what texts cost a model."""
+
+    def count(self, texts: Sequence[str]) -> Ints:
+        """Return the tokens of each text, int [n]; special tokens are not counted."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors."""
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Vectors:
+        """Return float32 [n, dim] of unit norm."""
+        ...
+
+
+class Scorer(Protocol):
+    """Scores blocks for a question."""
+
+    def score(self, query: str, blocks: Blocks) -> Floats:
+        """Return one number a block, float [n]; higher is better."""
+        ...
+
+
+class Reranker(Protocol):
+    """Scores texts for a question, each pair read together."""
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Floats:
+        """Return one number a text, float [n]; higher is better."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterItems:
+    """What a clusterer sees of a layer.
+
+    :param vectors: float32 [n, dim] of unit norm.
+    :param tokens: int [n].
+    :param documents: the document of each item.
+    :param order: position of each item in its document, int [n].
+    """
+
+    vectors: Vectors
+    tokens: Ints
+    documents: Sequence[str]
+    order: Ints
+
+
+class Clusterer(Protocol):
+    """Groups the items of a layer; overlap is allowed."""
+
+    needs_summaries: bool
+    """False: every layer can be fixed before any summary is written."""
+
+    def layer(self, items: ClusterItems, limits: Any) -> list[Ints]:
+        """Return the groups as arrays of item numbers."""
+        ...
+
+
+class SearchProvider(Protocol):
+    """A web search, or anything that answers like one."""
+
+    async def search(self, request: SearchRequest) -> Results:
+        """Return hits in the provider's order."""
+        ...
+
+
+class Fetcher(Protocol):
+    """Reads pages from the outside, through the egress door."""
+
+    async def fetch(self, url: str) -> Page:
+        """Return the page; raises OutsideFailed or BadPage."""
+        ...
+
+
+class LLM(Protocol):
+    """A language model."""
+
+    def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
+        """Yield token events and one usage event."""
+        ...
+
+
+class Planner(Protocol):
+    """Decides whether to search, and for what."""
+
+    async def plan(self, conversation: Sequence[Message], now: datetime) -> Plan:
+        """Return the plan; the clock is an input."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A segment with its tag, for extractors that name only tags."""
+
+    tag: int
+    text: str
+    span: Span
+    score: float = 0.0
+
+
+class Extractor(Protocol):
+    """Chooses the segments that bear on a question."""
+
+    async def extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
+        """Return the chosen tags, or None when nothing bears on it."""
+        ...
+
+
+class Generator(Protocol):
+    """Writes the answer from passages."""
+
+    async def generate(self, query: str, passages: Sequence[Passage]) -> str:
+        """Return the answer's text with citation markers."""
+        ...
+
+
+class Summarizer(Protocol):
+    """Summarises groups of texts."""
+
+    async def summarize(self, batch: Sequence[Sequence[str]], max_tokens: int) -> list[Summary]:
+        """Return one summary a group."""
+        ...
+
+
+class Format(Protocol):
+    """Turns one kind of document into HTML."""
+
+    media_types: Sequence[str]
+    suffixes: Sequence[str]
+
+    def to_html(self, page: Page) -> str | bytes:
+        """Return the document as HTML; raises BadPage."""
+        ...
+
+
+class Store(Protocol):
+    """Keeps an index: transactional, versioned."""
+
+    def add(self, document: str, nodes: Sequence[Any]) -> None:
+        """Add a document's nodes; acknowledged means durable."""
+        ...
+
+    def delete(self, document: str) -> None:
+        """Remove a document."""
+        ...
+
+    def get(self, ids: Sequence[int]) -> list[Any]:
+        """Return nodes by id."""
+        ...
+
+    def search(self, vector: Vectors | None, terms: str, count: int) -> list[tuple[int, float]]:
+        """Return (node, score) by dense and lexical search."""
+        ...
+
+
+class PathScorer(Protocol):
+    """Scores block paths with a language model (HtmlRAG §3.4.2)."""
+
+    def log_probabilities(self, prompt: str, paths: Sequence[str]) -> Floats:
+        """Return log P of each path given the prompt, float [n]."""
+        ...

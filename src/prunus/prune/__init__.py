@@ -1,0 +1,1 @@
+"""Pruning: the best blocks that fit a budget."""

@@ -1,0 +1,220 @@
+"""Greedy pruning (HtmlRAG, Algorithm 2) with exact budgets.
+
+The published algorithm deletes the lowest-scored blocks until the rest fits. Here the best blocks
+are taken in until no remaining one fits, each with what it needs (the header of its table). What a
+block costs is measured where it would stand, between its kept neighbours, so that the sum is the
+cost of the whole output; the whole output is encoded at most three times.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..html.blocks import Blocks
+from ..html.render import Rendering, render_blocks
+from ..ports import TokenCounter
+
+_WINDOW = 48
+"""Code points on both sides of a change that are encoded with it: tokens do not reach further."""
+
+_SLACK = 4
+"""Tokens by which the text of a block may cost more alone than in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What was kept.
+
+    :param kept: block indices in document order.
+    :param required: those of them that were kept because another needs them.
+    :param output: the rendering of exactly these.
+    :param tokens: tokens of ``output``.
+    """
+
+    kept: list[int]
+    required: set[int]
+    output: str
+    tokens: int
+
+
+def select(
+    blocks: Blocks,
+    scores: NDArray[np.float64],
+    budget: int,
+    counter: TokenCounter,
+    rendering: Rendering,
+    requires: Sequence[tuple[int, ...]] | None = None,
+) -> Selection:
+    """Keep the best blocks that fit a budget.
+
+    :param scores: one a block, higher is better; equal scores keep document order.
+    :param budget: tokens that the output may have, everything included.
+    :param requires: for each block those that it needs; by default the blocks' own.
+    :returns: the selection; when it stops, no remaining block fits with what it needs.
+    """
+    picker = _Picker(blocks, budget, counter, rendering, requires)
+    order = sorted(range(len(blocks)), key=lambda index: (-float(scores[index]), index))
+    picker.fill(order)
+    return picker.selection()
+
+
+class _Picker:
+    """The growing selection and what is left of the budget."""
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        budget: int,
+        counter: TokenCounter,
+        rendering: Rendering,
+        requires: Sequence[tuple[int, ...]] | None,
+    ) -> None:
+        self.blocks, self.budget, self.counter, self.rendering = blocks, budget, counter, rendering
+        self.requires = requires or [block.requires for block in blocks.blocks]
+        self.kept: list[int] = []  # sorted
+        self.members: set[int] = set()
+        self.required: set[int] = set()
+        self.log: list[list[int]] = []  # what came in together, for taking back
+        self.left = budget
+        self.floor = token_floor(blocks, counter)
+
+    def fill(self, order: Sequence[int]) -> None:
+        """Take blocks in by rank until none fits; then check the sum against the whole."""
+        for _ in range(2):
+            self._passes(order)
+            actual = self._count(self._render(self.kept))
+            self.left = self.budget - actual
+            if self.left < 0:
+                while self.left < 0 and self.log:
+                    self._take_back()
+                return
+            if not self._any_fits(order):
+                return
+
+    def _passes(self, order: Sequence[int]) -> None:
+        """Go through the ranking until a whole pass adds nothing (a header taken in makes rows cheaper)."""
+        remaining = [index for index in order if index not in self.members]
+        added = True
+        while added:
+            added = False
+            waiting = []
+            for index in remaining:
+                if index in self.members:
+                    continue
+                group = self._group(index)
+                if sum(self.floor[i] for i in group) > self.left:
+                    waiting.append(index)
+                    continue
+                cost = self._cost(group)
+                if cost <= self.left:
+                    self._take(index, group, cost)
+                    added = True
+                else:
+                    waiting.append(index)
+            remaining = waiting
+
+    def _any_fits(self, order: Sequence[int]) -> bool:
+        """Tell whether some remaining block still fits."""
+        for index in order:
+            if index not in self.members:
+                group = self._group(index)
+                if sum(self.floor[i] for i in group) <= self.left and self._cost(group) <= self.left:
+                    return True
+        return False
+
+    def _group(self, index: int) -> list[int]:
+        """Return a block with all that it needs and that is not in yet."""
+        group = [index]
+        for needed in group:
+            group.extend(i for i in self.requires[needed] if i not in self.members and i not in group)
+        return sorted(group)
+
+    def _take(self, index: int, group: list[int], cost: int) -> None:
+        for member in group:
+            insort(self.kept, member)
+            self.members.add(member)
+        self.required.update(member for member in group if member != index)
+        self.log.append(group)
+        self.left -= cost
+
+    def _take_back(self) -> None:
+        """Take the latest blocks out again and measure anew."""
+        for member in self.log.pop():
+            self.members.discard(member)
+            self.required.discard(member)
+        self.kept = sorted(self.members)
+        self.left = self.budget - self._count(self._render(self.kept))
+
+    def _cost(self, group: list[int]) -> int:
+        """Measure what a group adds, between the kept blocks that would stand beside it."""
+        beside: set[int] = set()
+        for index in group:
+            place = bisect_left(self.kept, index)
+            beside.update(self.kept[max(0, place - 2) : place + 2])
+        near = sorted(beside)
+        before = self._render(near)
+        after = self._render(sorted([*near, *group]))
+        return self._difference(before, after)
+
+    def _difference(self, before: str, after: str) -> int:
+        """Count tokens of ``after`` less those of ``before``, encoding only around the change."""
+        if not before:
+            return self._count(after)
+        start = _common(before, after)
+        end = _common_end(before, after, start)
+        low = max(0, start - _WINDOW)
+        cut = max(0, end - _WINDOW)
+        counts = self.counter.count([after[low : len(after) - cut], before[low : len(before) - cut]])
+        return int(counts[0] - counts[1])
+
+    def _render(self, kept: Sequence[int]) -> str:
+        return render_blocks(self.blocks, kept, self.rendering) if kept else ""
+
+    def _count(self, text: str) -> int:
+        return int(self.counter.count([text])[0]) if text else 0
+
+    def selection(self) -> Selection:
+        """Render and count the final output."""
+        output = self._render(self.kept)
+        return Selection(self.kept, self.required & self.members, output, self._count(output))
+
+
+def token_floor(blocks: Blocks, counter: TokenCounter) -> list[int]:
+    """Return the least that each block can cost: its text alone, less what a place may save."""
+    key = f"floor:{type(counter).__module__}:{getattr(counter, 'name', '')}:{id(counter)}"
+    known = blocks.cache.get(key)
+    if not isinstance(known, list):
+        texts = [" ".join(text.split()) for text in blocks.texts]
+        counts = counter.count(texts) if texts else np.zeros(0, np.int64)
+        known = [max(0, int(count) - _SLACK) for count in counts]
+        blocks.cache[key] = known
+    return known
+
+
+def _common(one: str, other: str) -> int:
+    """Return the length of the common prefix."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _common_end(one: str, other: str, start: int) -> int:
+    """Return the length of the common suffix, not reaching into the common prefix."""
+    low, high = 0, min(len(one), len(other)) - start
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,86 @@
+"""Engines by file name: the folder of a room is its list.
+
+A file ``src/prunus/<room>/<name>.py`` with a class ``Engine`` is the engine ``name``; files that
+begin with ``_`` are none. Strangers register under the entry-point group ``prunus.<room>`` and may
+not shadow a built-in. A spec is ``name`` or ``name:model``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Final
+
+from .errors import UnknownEngine
+
+ROOMS: Final = {
+    "embedder": "embed",
+    "scorer": "score",
+    "tokenizer": "tokens",
+    "extractor": "extract",
+    "generator": "generate",
+    "format": "formats",
+}
+"""The room of each kind of engine; the kind is the name of its setting."""
+
+
+def engine_names(kind: str) -> list[str]:
+    """Return the engines of a kind, built-in and foreign, sorted."""
+    return sorted({*_built_in(kind), *_foreign(kind)})
+
+
+def split_spec(spec: str) -> tuple[str, str]:
+    """Split ``name:model`` into its parts; the model is '' when there is none."""
+    name, _, model = spec.partition(":")
+    return name.strip(), model.strip()
+
+
+def engine_class(kind: str, spec: str) -> Any:
+    """Return the class of an engine.
+
+    :raises UnknownEngine: no such engine; the message lists those that there are.
+    """
+    name, _ = split_spec(spec)
+    if name in _built_in(kind):
+        return import_module(f"{__package__}.{ROOMS[kind]}.{name}").Engine
+    foreign = _foreign(kind)
+    if name in foreign:
+        return foreign[name].load()
+    raise UnknownEngine(f"no {kind} is called {name!r}; there are: {', '.join(engine_names(kind))}", subject=spec)
+
+
+def make_engine(kind: str, spec: str, **others: Any) -> Any:
+    """Make an engine, giving it the engines that its constructor asks for.
+
+    :param others: engines and settings by parameter name; those that it does not ask for are left out.
+    """
+    built = engine_class(kind, spec)
+    _, model = split_spec(spec)
+    wanted = inspect.signature(built).parameters
+    given = {name: value for name, value in others.items() if name in wanted}
+    if "model" in wanted:
+        given["model"] = model
+    elif model:
+        raise UnknownEngine(f"{kind} {split_spec(spec)[0]!r} takes no model, but {spec!r} names one", subject=spec)
+    return built(**given)
+
+
+def needs_of(kind: str, spec: str) -> list[str]:
+    """Return the kinds of engine that an engine's constructor asks for."""
+    return [name for name in inspect.signature(engine_class(kind, spec)).parameters if name in ROOMS]
+
+
+def _built_in(kind: str) -> list[str]:
+    folder = Path(__file__).parent / ROOMS[kind]
+    return sorted(path.stem for path in folder.glob("*.py") if not path.stem.startswith("_"))
+
+
+def _foreign(kind: str) -> dict[str, Any]:
+    built_in = set(_built_in(kind))
+    found = {}
+    for entry in entry_points(group=f"prunus.{ROOMS[kind]}"):
+        if entry.name not in built_in:
+            found[entry.name] = entry
+    return found

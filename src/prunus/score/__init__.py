@@ -1,0 +1,1 @@
+"""Scorers: how well each block answers a question. One engine, one file."""

@@ -1,0 +1,89 @@
+"""What a block's surroundings say about it, shared by the scorers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..html.blocks import Blocks
+from ..html.context import subtree_text
+
+_HEADING_LENGTH = 200
+
+
+def above_texts(blocks: Blocks) -> list[str]:
+    """Return what stands above each block: headings, caption and header of its table, its list's lead."""
+    known = blocks.cache.get("above")
+    if isinstance(known, list):
+        return known
+    headings: dict[tuple[int, int], str] = {}
+    found = []
+    for block, context in zip(blocks.blocks, blocks.contexts, strict=True):
+        parts = []
+        for node in context.headings:
+            key = (block.document, node)
+            if key not in headings:
+                headings[key] = subtree_text(blocks.trees[block.document], node)[:_HEADING_LENGTH]
+            parts.append(headings[key])
+        found.append("\n".join([*parts, context.lead]) if context.lead else "\n".join(parts))
+    blocks.cache["above"] = found
+    return found
+
+
+def groups(blocks: Blocks, kind: str) -> NDArray[np.int64]:
+    """Return each block's group: its section or its table, -1 outside any."""
+    key = f"groups:{kind}"
+    known = blocks.cache.get(key)
+    if isinstance(known, np.ndarray):
+        return known
+    numbers: dict[tuple[int, int], int] = {}
+    found = np.full(len(blocks), -1, np.int64)
+    for place, (block, context) in enumerate(zip(blocks.blocks, blocks.contexts, strict=True)):
+        node = context.section if kind == "section" else context.table
+        if node >= 0:
+            found[place] = numbers.setdefault((block.document, node), len(numbers))
+    blocks.cache[key] = found
+    return found
+
+
+def group_means(values: NDArray[np.float64], group: NDArray[np.int64], top: int = 3) -> NDArray[np.float64]:
+    """Give each block the mean of its group's best ``top`` values; 0 outside any group."""
+    result = np.zeros(len(values))
+    inside = np.flatnonzero(group >= 0)
+    if not len(inside):
+        return result
+    order = inside[np.lexsort((-values[inside], group[inside]))]
+    labels = group[order]
+    starts = np.flatnonzero(np.r_[True, labels[1:] != labels[:-1]])
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
+    best = rank < top
+    count = int(group.max()) + 1
+    sums = np.bincount(labels[best], values[order][best], count)
+    sizes = np.maximum(np.bincount(labels[best], minlength=count), 1)
+    result[inside] = (sums / sizes)[group[inside]]
+    return result
+
+
+def neighbours(values: NDArray[np.float64], documents: Sequence[int]) -> NDArray[np.float64]:
+    """Return the better of the two neighbouring values within the same document."""
+    if len(values) < 2:
+        return np.zeros(len(values))
+    document = np.asarray(documents)
+    same = document[1:] == document[:-1]
+    before = np.r_[0.0, np.where(same, values[:-1], 0.0)]
+    after = np.r_[np.where(same, values[1:], 0.0), 0.0]
+    return np.asarray(np.maximum(before, after), np.float64)
+
+
+def scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale values to [0, 1] by their largest; all zero where nothing stands out."""
+    top = float(values.max()) if len(values) else 0.0
+    return values / top if top > 0 else np.zeros(len(values))
+
+
+def standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Centre and scale to unit deviation; all zero where values do not differ."""
+    deviation = float(values.std()) if len(values) else 0.0
+    return (values - values.mean()) / deviation if deviation > 1e-9 else np.zeros(len(values))

@@ -1,0 +1,53 @@
+"""``embedding``: cosine of question and block with what stands above it (HtmlRAG §3.4.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..html.blocks import Blocks
+from ..ports import Embedder
+from ._signals import above_texts
+
+ABOVE_SHARE = 0.3
+"""Share of what stands above in a block's vector (dev half)."""
+
+
+class Engine:
+    """Cosine similarity in [-1, 1] by the given embedder."""
+
+    name = "embedding"
+    needs = ("embedder",)
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+
+    def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
+        """Return one cosine a block, float64 [n]."""
+        if not len(blocks):
+            return np.zeros(0)
+        vectors = self._vectors(blocks)
+        asked = self.embedder.embed([query], "query")[0]
+        return np.asarray(vectors @ asked, np.float64)
+
+    def _vectors(self, blocks: Blocks) -> NDArray[np.float32]:
+        """Embed the blocks once for all questions; what stands above many blocks is embedded once."""
+        key = f"vectors:{type(self.embedder).__module__}:{id(self.embedder)}"
+        known = blocks.cache.get(key)
+        if isinstance(known, np.ndarray):
+            return known
+        above = above_texts(blocks)
+        places: dict[str, int] = {}
+        for text in above:
+            if text:
+                places.setdefault(text, len(places))
+        own = self.embedder.embed([text or " " for text in blocks.texts], "document")
+        if places:
+            lead = self.embedder.embed(list(places), "document")
+            rows = np.asarray([places.get(text, -1) for text in above])
+            mixed = own.copy()
+            inside = rows >= 0
+            mixed[inside] = (1 - ABOVE_SHARE) * own[inside] + ABOVE_SHARE * lead[rows[inside]]
+            own = mixed / np.maximum(np.linalg.norm(mixed, axis=1, keepdims=True), 1e-9)
+        blocks.cache[key] = own
+        return own

@@ -1,0 +1,109 @@
+"""What callers may give where a page is: bytes, HTML, a path, a folder, a Page. Nothing else.
+
+Each becomes a :class:`~prunus.types.Page`, whose snapshot is the sha256 of its content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from .errors import BadInput, BadPage
+from .types import Page
+
+Source: TypeAlias = "Page | str | bytes | Path"
+
+_URL: Final = re.compile(r"https?://\S+$", re.IGNORECASE)
+_MIB: Final = 1024 * 1024
+
+
+def snapshot_of(content: bytes | str) -> str:
+    """Return the sha256 of a page's content, hex."""
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    return hashlib.sha256(data).hexdigest()
+
+
+def as_pages(
+    sources: Source | Iterable[Source], suffixes: Sequence[str], max_files: int = 10_000, max_file_mb: int = 64
+) -> list[Page]:
+    """Turn whatever was given into pages, in order; folders are searched for known suffixes.
+
+    :raises BadInput: nothing was given, or a folder holds no page.
+    :raises BadPage: a file cannot be read.
+    """
+    given = [sources] if isinstance(sources, str | bytes | Path | Page) else list(sources)
+    if not given:
+        raise BadInput("no page was given", subject="pages")
+    pages: list[Page] = []
+    for source in given:
+        if isinstance(source, Path) and source.is_dir():
+            files = list(files_in(source, suffixes, max_files))
+            if not files:
+                raise BadInput(
+                    f"{source}: no page in this folder; looked for {', '.join(sorted(suffixes))}", subject=str(source)
+                )
+            pages.extend(read_file(path, max_file_mb) for path in files)
+        else:
+            pages.append(as_page(source, max_file_mb))
+    return pages
+
+
+def as_page(source: Source, max_file_mb: int = 64) -> Page:
+    """Turn one source into a page.
+
+    :raises BadInput: an address (fetching is a separate step), or a type that is no page.
+    """
+    if isinstance(source, Page):
+        return source if source.snapshot else replace(source, snapshot=snapshot_of(source.content))
+    if isinstance(source, Path):
+        return read_file(source, max_file_mb)
+    if isinstance(source, str) and _URL.match(source.strip()):
+        raise BadInput(
+            f"{source.strip()}: this version reads no addresses; save the page and give its path",
+            subject=source.strip(),
+        )
+    if isinstance(source, str | bytes):
+        return Page(source, snapshot=snapshot_of(source))
+    raise BadInput(
+        f"a page is str (HTML), bytes, Path or Page, not {type(source).__name__}", subject=type(source).__name__
+    )
+
+
+def files_in(folder: Path, suffixes: Sequence[str], max_files: int) -> Iterator[Path]:
+    """Yield a folder's pages in sorted order; links out of it are not followed."""
+    root = folder.resolve()
+    count = 0
+    for path in sorted(folder.rglob("*")):
+        if path.suffix.lower() not in suffixes or not path.is_file():
+            continue
+        if not path.resolve().is_relative_to(root):
+            continue
+        count += 1
+        if count > max_files:
+            raise BadInput(f"{folder}: more than {max_files} pages; raise max_files or give less", subject=str(folder))
+        yield path
+
+
+def read_file(path: Path, max_file_mb: int = 64) -> Page:
+    """Read a file as a page.
+
+    :raises BadPage: it is missing, unreadable, not a file, or too large.
+    """
+    try:
+        size = path.stat().st_size
+        if path.exists() and not path.is_file() and not path.is_fifo() and not path.is_char_device():
+            raise BadPage(f"{path}: this is not a file", subject=str(path))
+        if size > max_file_mb * _MIB:
+            raise BadPage(f"{path}: {size // _MIB} MiB is over the limit of {max_file_mb} MiB", subject=str(path))
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise BadPage(f"{path}: no such file", subject=str(path)) from error
+    except OSError as error:
+        raise BadPage(f"{path}: cannot be read ({error.strerror})", subject=str(path)) from error
+    except ValueError as error:
+        raise BadPage(f"{str(path)[:80]!r}: this is no path ({error})", subject=str(path)[:80]) from error
+    return Page(content, url=str(path), snapshot=snapshot_of(content))

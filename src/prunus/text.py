@@ -1,0 +1,545 @@
+"""Plain-text ground floor: normalising, counting words, cutting sentences, guessing language.
+
+Nothing here knows HTML. ``sentences`` is lossless: joining the segments gives the text back.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+UNSPACED: Final = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
+"""Han and kana: scripts written without spaces in which a letter is about a word."""
+
+SYLLABIC: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+"""Thai, Lao, Burmese, Khmer: written without spaces, several code points to a word."""
+
+_UNSPACED_LETTER: Final = re.compile(f"[{UNSPACED}]")
+_SYLLABIC_RUN: Final = re.compile(f"[{SYLLABIC}]+")
+_SYLLABIC_WORD: Final = 5  # code points of an average Thai word, signs included
+
+_QUOTES: Final = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc\u00b4`", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-"),
+        **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", None),
+    }
+)
+
+
+def normalise(text: str) -> str:
+    """Return ``text`` in the form in which quotes are compared.
+
+    NFC, every run of white space one space, typographic quotes and dashes as their ASCII kin,
+    zero-width characters and soft hyphens gone, no space at either end.
+    """
+    return " ".join(unicodedata.normalize("NFC", text).translate(_QUOTES).split())
+
+
+def count_words(text: str) -> int:
+    """Count words: runs between spaces, Han and kana by letter, Thai and its kin by length."""
+    if text.isascii():
+        return len(text.split())
+    letters = len(_UNSPACED_LETTER.findall(text))
+    if letters:
+        text = _UNSPACED_LETTER.sub(" ", text)
+    extra = 0
+    for run in _SYLLABIC_RUN.findall(text):
+        extra += (len(run) - 1) // _SYLLABIC_WORD
+    return letters + extra + len(text.split())
+
+
+# --- sentences -------------------------------------------------------------------------------
+
+_ABBREVIATIONS: Final = frozenset(
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "prof",
+        "sr",
+        "jr",
+        "st",
+        "rev",
+        "hon",
+        "gen",
+        "col",
+        "capt",
+        "lt",
+        "sgt",
+        "gov",
+        "sen",
+        "rep",
+        "pres",
+        "mt",
+        "ft",
+        "no",
+        "nos",
+        "vol",
+        "vols",
+        "fig",
+        "figs",
+        "eq",
+        "eqs",
+        "sec",
+        "ch",
+        "pp",
+        "ed",
+        "eds",
+        "al",
+        "etc",
+        "vs",
+        "cf",
+        "ca",
+        "approx",
+        "dept",
+        "univ",
+        "inc",
+        "ltd",
+        "co",
+        "corp",
+        "bros",
+        "jan",
+        "feb",
+        "mar",
+        "apr",
+        "jun",
+        "jul",
+        "aug",
+        "sep",
+        "sept",
+        "oct",
+        "nov",
+        "dec",
+        "mon",
+        "tue",
+        "wed",
+        "thu",
+        "fri",
+        "sat",
+        "sun",
+        "e.g",
+        "i.e",
+        "a.m",
+        "p.m",
+        "u.s",
+        "u.k",
+        "u.n",
+        "ph.d",
+        "b.a",
+        "m.a",
+        "d.c",
+        "a.d",
+        "b.c",
+        "viz",
+        "resp",
+        "est",
+        "art",
+        "tel",
+        "nr",
+        "bzw",
+        "z.b",
+        "d.h",
+        "u.a",
+        "usw",
+        "evtl",
+        "ggf",
+        "ca",
+        "str",
+        "abb",
+        "bd",
+        "hrsg",
+        "jhd",
+    ]
+)
+_NEVER_LAST: Final = frozenset(
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "prof",
+        "rev",
+        "hon",
+        "gen",
+        "col",
+        "capt",
+        "lt",
+        "sgt",
+        "gov",
+        "sen",
+        "rep",
+        "pres",
+        "st",
+        "mt",
+        "fig",
+        "figs",
+        "eq",
+        "no",
+        "nos",
+        "vol",
+        "pp",
+        "e.g",
+        "i.e",
+        "vs",
+        "cf",
+        "ca",
+        "approx",
+        "viz",
+        "z.b",
+        "d.h",
+        "bzw",
+    ]
+)
+"""Abbreviations that a capital letter may follow without a new sentence."""
+
+_STOPS: Final = ".!?\u2026\u3002\uff01\uff1f\uff61\u0964\u0965\u061f\u06d4\u0589\u1362\u104b\u203c\u2047\u2048\u2049"
+_WIDE_STOPS: Final = frozenset("\u3002\uff01\uff1f\uff61\u0964\u0965\u1362\u104b")
+_CLOSERS: Final = "\"'\u2019\u201d\u00bb)]}\u300d\u300f\uff09\u3011\u300b\u203a*"
+_BREAK: Final = re.compile(rf"[{_STOPS}]+[{re.escape(_CLOSERS)}]*|\n[ \t]*\n\s*|\n")
+_LAST_TOKEN: Final = re.compile(r"[^\s(\[\"'\u201c\u2018]*$")
+_INITIALS: Final = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]$")
+
+
+def _ends_sentence(text: str, start: int, end: int) -> bool:
+    """Tell whether the stop ``text[start:end]`` ends a sentence, looking at both sides."""
+    mark = text[start]
+    if mark == "\n":
+        return True
+    if mark in _WIDE_STOPS:
+        return True
+    if end >= len(text):
+        return True
+    if not text[end].isspace():
+        # "3.14", "example.com", "v1.2"; a wide closer may be followed directly
+        return ord(mark) > 0x2FF and mark != "\u2026"
+    if mark != "." or (end - start > 1 and text[start + 1] == "."):
+        rest = text[end:].lstrip()[:1]
+        return not (rest.islower() and (mark in ".\u2026" or text[end - 1] in _CLOSERS))
+    following = text[end : end + 40].lstrip()[:1]
+    if following.islower():
+        return False
+    found = _LAST_TOKEN.search(text, max(0, start - 40), start)
+    token = found.group().lower() if found else ""
+    if token in _NEVER_LAST:
+        return False
+    if token in _ABBREVIATIONS and not following.isupper():
+        return False
+    # "J. R. R. Tolkien": a single capital before the stop is an initial
+    raw = found.group() if found else ""
+    return not (_INITIALS.fullmatch(raw) and raw[-1:].isupper() and raw != "I")
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Cut ``text`` into sentences and return their (start, end), which touch and cover all of it.
+
+    White space after a sentence belongs to it. Linear in the text.
+    """
+    spans: list[tuple[int, int]] = []
+    begin = 0
+    for match in _BREAK.finditer(text):
+        if match.start() < begin:
+            continue
+        if not _ends_sentence(text, match.start(), match.end()):
+            continue
+        end = match.end()
+        while end < len(text) and text[end].isspace():
+            end += 1
+        if not text[begin:end].strip() and spans:
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((begin, end))
+        begin = end
+    if begin < len(text):
+        spans.append((begin, len(text)))
+    return spans
+
+
+def sentences(text: str) -> list[str]:
+    """Cut ``text`` into sentences; joined, they give the text back.
+
+    A small finite state machine in the manner of the Internet-SAG paper: it knows decimals,
+    abbreviations, initials, ellipses, versions, addresses, closing quotes and brackets, and the
+    stops of other scripts. A line break ends a sentence.
+
+    >>> sentences("Dr. Ito paid 3.50. It was enough!")
+    ['Dr. Ito paid 3.50. ', 'It was enough!']
+    """
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+# --- language --------------------------------------------------------------------------------
+
+_FUNCTION_WORDS: Final[dict[str, frozenset[str]]] = {
+    "en": frozenset(
+        [
+            "the",
+            "of",
+            "and",
+            "to",
+            "in",
+            "is",
+            "was",
+            "for",
+            "that",
+            "with",
+            "on",
+            "as",
+            "by",
+            "at",
+            "from",
+            "what",
+            "who",
+            "which",
+            "how",
+            "when",
+            "where",
+        ]
+    ),
+    "de": frozenset(
+        [
+            "der",
+            "die",
+            "das",
+            "und",
+            "ist",
+            "von",
+            "mit",
+            "den",
+            "dem",
+            "ein",
+            "eine",
+            "nicht",
+            "auf",
+            "für",
+            "wer",
+            "wie",
+            "wann",
+            "welche",
+            "im",
+            "zu",
+        ]
+    ),
+    "fr": frozenset(
+        [
+            "le",
+            "la",
+            "les",
+            "des",
+            "et",
+            "est",
+            "une",
+            "dans",
+            "que",
+            "qui",
+            "pour",
+            "sur",
+            "avec",
+            "au",
+            "du",
+            "quel",
+            "quelle",
+            "comment",
+            "où",
+            "en",
+        ]
+    ),
+    "es": frozenset(
+        [
+            "el",
+            "los",
+            "las",
+            "y",
+            "es",
+            "una",
+            "en",
+            "que",
+            "por",
+            "con",
+            "para",
+            "del",
+            "qué",
+            "quién",
+            "cuál",
+            "cómo",
+            "dónde",
+            "cuándo",
+            "se",
+            "su",
+        ]
+    ),
+    "it": frozenset(
+        [
+            "il",
+            "lo",
+            "gli",
+            "che",
+            "è",
+            "di",
+            "un",
+            "una",
+            "per",
+            "con",
+            "del",
+            "della",
+            "sono",
+            "chi",
+            "quale",
+            "come",
+            "dove",
+            "quando",
+            "nel",
+            "si",
+        ]
+    ),
+    "pt": frozenset(
+        [
+            "o",
+            "os",
+            "as",
+            "que",
+            "é",
+            "do",
+            "da",
+            "em",
+            "um",
+            "uma",
+            "para",
+            "com",
+            "não",
+            "por",
+            "quem",
+            "qual",
+            "como",
+            "onde",
+            "quando",
+            "na",
+            "no",
+        ]
+    ),
+    "nl": frozenset(
+        [
+            "de",
+            "het",
+            "een",
+            "en",
+            "van",
+            "is",
+            "dat",
+            "op",
+            "te",
+            "met",
+            "voor",
+            "niet",
+            "wie",
+            "wat",
+            "welke",
+            "hoe",
+            "waar",
+            "wanneer",
+            "zijn",
+            "aan",
+        ]
+    ),
+    "sv": frozenset(
+        [
+            "och",
+            "att",
+            "det",
+            "som",
+            "en",
+            "är",
+            "på",
+            "av",
+            "för",
+            "med",
+            "den",
+            "till",
+            "inte",
+            "vem",
+            "vad",
+            "vilken",
+            "hur",
+            "när",
+            "om",
+            "har",
+        ]
+    ),
+    "da": frozenset(
+        [
+            "og",
+            "at",
+            "det",
+            "som",
+            "en",
+            "er",
+            "på",
+            "af",
+            "for",
+            "med",
+            "den",
+            "til",
+            "ikke",
+            "hvem",
+            "hvad",
+            "hvilken",
+            "hvor",
+            "hvornår",
+            "har",
+        ]
+    ),
+    "ru": frozenset(
+        [
+            "и",
+            "в",
+            "не",
+            "на",
+            "что",
+            "с",
+            "по",
+            "как",
+            "из",
+            "к",
+            "для",
+            "это",
+            "кто",
+            "где",
+            "когда",
+            "какой",
+            "от",
+            "за",
+            "был",
+            "о",
+        ]
+    ),
+}
+
+_SCRIPTS: Final = (
+    (re.compile("[\u3040-\u30ff]"), "ja"),
+    (re.compile("[\u4e00-\u9fff\u3400-\u4dbf]"), "zh"),
+    (re.compile("[\uac00-\ud7af]"), "ko"),
+    (re.compile("[\u0e00-\u0e7f]"), "th"),
+    (re.compile("[\u0600-\u06ff]"), "ar"),
+    (re.compile("[\u0400-\u04ff]"), "ru"),
+    (re.compile("[\u0370-\u03ff]"), "el"),
+    (re.compile("[\u0590-\u05ff]"), "he"),
+)
+
+
+def guess_language(text: str, default: str = "en") -> str:
+    """Guess the language of ``text`` as an ISO 639-1 code, by script, then by function words.
+
+    A guess, good enough to choose a stemmer: short text without function words gets ``default``.
+    """
+    sample = text[:4000]
+    if not sample.isascii():
+        for pattern, code in _SCRIPTS:
+            if len(pattern.findall(sample)) * 5 > len(sample):
+                return code
+    words = sample.lower().split()
+    scores = {code: sum(word in known for word in words) for code, known in _FUNCTION_WORDS.items()}
+    best = max(scores, key=lambda code: (scores[code], code == default))
+    return best if scores[best] > scores.get(default, 0) else default

@@ -1,0 +1,1 @@
+"""Token counters: what a text costs a model. One engine, one file."""

@@ -1,0 +1,420 @@
+"""The data that flows between the stages: frozen, slotted, typed. Imports nothing of ours.
+
+The Tree and its Blocks, which carry behaviour, live in :mod:`prunus.html`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Format = Literal["html", "markdown", "text"]
+"""What a document can be written as."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page as it was read.
+
+    :param content: the bytes (or the decoded text) as they came.
+    :param url, final_url: what was asked for, and where it was found after redirects.
+    :param media_type: as named by the transport or the file name; '' when unknown.
+    :param charset: as named by the transport; '' when unknown.
+    :param snapshot: sha256 of the content, hex.
+    """
+
+    content: bytes | str
+    url: str = ""
+    final_url: str = ""
+    media_type: str = ""
+    charset: str = ""
+    status: int = 200
+    fetched_at: str = ""
+    published: str = ""
+    snapshot: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a document: (document, start, end) in code points of its canonical text."""
+
+    document: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRecord:
+    """What became of one block: its place, score, size and fate.
+
+    :param document: number of the document, from 0.
+    :param path: numbered path, as ``html1/body/div2/p``.
+    :param score: the scorer's number; higher is better.
+    :param words: visible words.
+    :param kept: whether it is in the output.
+    :param role: ``scored`` on its merit; ``header``: kept because a kept block needs it; ``cut``: a
+        part of a block that was too large.
+    """
+
+    index: int
+    document: int
+    path: str
+    score: float
+    words: int
+    kept: bool
+    role: Literal["scored", "header", "cut"]
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInfo:
+    """One document of a context."""
+
+    document: str
+    url: str
+    title: str
+    kept: int
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What survived pruning, rendered in the format that the budget was given for.
+
+    :param output: the evidence, in ``format``.
+    :param tokens: tokens of exactly ``output``.
+    :param blocks: every block, kept or not, in document order.
+    :param tokens_before: tokens of the cleaned documents, in the same format, before pruning; -1 not counted.
+    :param seconds: wall time by stage.
+    :param engines: which engines made it.
+    """
+
+    output: str
+    format: Format
+    tokens: int
+    budget: int
+    query: str
+    blocks: Sequence[BlockRecord]
+    documents: Sequence[DocumentInfo]
+    engines: Mapping[str, str]
+    seconds: Mapping[str, float]
+    max_words: int
+    _render: Callable[[Format], str] = field(repr=False, compare=False)
+    _count: Callable[[str], int] = field(repr=False, compare=False)
+
+    def render(self, format: Format) -> str:
+        """Return the same evidence in another format; its tokens may differ, see ``tokens_of``."""
+        return self.output if format == self.format else self._render(format)
+
+    def tokens_of(self, format: Format) -> int:
+        """Return the tokens of the evidence in ``format``."""
+        return self.tokens if format == self.format else self._count(self._render(format))
+
+    @property
+    def html(self) -> str:
+        """The evidence as HTML."""
+        return self.render("html")
+
+    @property
+    def markdown(self) -> str:
+        """The evidence as Markdown."""
+        return self.render("markdown")
+
+    @property
+    def text(self) -> str:
+        """The evidence as plain text."""
+        return self.render("text")
+
+    @property
+    def kept(self) -> list[BlockRecord]:
+        """The blocks that were kept, in document order."""
+        return [block for block in self.blocks if block.kept]
+
+    def __str__(self) -> str:
+        return self.output
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Extracted text with the places that it came from."""
+
+    text: str
+    spans: Sequence[Span]
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A numbered source of an answer.
+
+    :param number: from 1, as written in the answer.
+    :param snapshot: sha256 of the page that was read.
+    :param quote: the page's own words, as they stand there.
+    :param span: where the quote stands in the document's canonical text.
+    :param xpath: the element in the HTML5-parsed page.
+    :param found: whether the quote equals that slice of the page, checked by code.
+    :param support: how well the quote bears the sentence that cites it, 0 to 1.
+    """
+
+    number: int
+    url: str
+    title: str
+    published: str
+    document: str
+    snapshot: str
+    quote: str
+    span: Span
+    xpath: str
+    found: bool
+    support: float
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer cost: model tokens, money, and wall seconds by stage."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    usd: float = 0.0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer with its checked citations.
+
+    :param unsupported: sentences that no page bears out.
+    :param engines: which engines made it, by port.
+    """
+
+    text: str
+    citations: Sequence[Citation]
+    unsupported: Sequence[str] = ()
+    engines: Mapping[str, str] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One record of one stage of a run."""
+
+    stage: str
+    seconds: float
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One search result; ``text`` is the full text that some providers send, apart from the snippet."""
+
+    url: str
+    title: str
+    snippet: str = ""
+    text: str = ""
+    published: str = ""
+    fetched_at: str = ""
+    engine: str = ""
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """One query of a plan, with the filters that it asks for."""
+
+    text: str
+    language: str = ""
+    time_range: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What every search provider is asked, whatever its own names are."""
+
+    query: str
+    count: int = 10
+    page: int = 1
+    language: str = ""
+    country: str = ""
+    time_range: str = ""
+    include_domains: Sequence[str] = ()
+    exclude_domains: Sequence[str] = ()
+    safe_search: bool = True
+    topic: str = ""
+    want_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a provider answered; filters that it does not know are warnings."""
+
+    hits: Sequence[Hit]
+    warnings: Sequence[str] = ()
+    usd: float = 0.0
+    remaining: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Whether to search, why, and for what."""
+
+    needs_search: bool
+    reason: str
+    queries: Sequence[SearchQuery] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A summary of several texts, and what it cost."""
+
+    text: str
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a whole answer may cost; 0 is no limit."""
+
+    tokens: int = 0
+    usd: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Choices of one call. '' and 0 leave the choice to settings, or to Prunus.
+
+    :param scorer: engine that scores blocks: ``hybrid``, ``bm25``, ``embedding``.
+    :param embedder: engine that embeds texts: ``static``.
+    :param tokenizer: engine that counts tokens: ``llama2``, ``approx``, ``hf:PATH``.
+    :param max_words: granularity of the blocks; 0 follows page, budget and question.
+    :param units: ``blocks``, or ``leaves`` of the DOM (the ablation of HtmlRAG §4.6.2).
+    :param breadcrumbs: keep the headings above each kept block, paid from the budget.
+    :param links: write the targets of links into pruned output.
+    :param images: write the addresses of pictures into pruned output.
+    :param emphasis: write bold, italics and their kin into pruned output.
+    :param full: full HTML instead of compact.
+    :param pretty: full HTML, indented.
+    """
+
+    scorer: str = ""
+    embedder: str = ""
+    tokenizer: str = ""
+    max_words: int = 0
+    units: Literal["blocks", "leaves"] = "blocks"
+    breadcrumbs: bool = False
+    links: bool = False
+    images: bool = False
+    emphasis: bool = False
+    full: bool = False
+    pretty: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+
+# --- events of a running answer; the same names in server-sent events and in --json ----------------
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEvent:
+    """The plan stands."""
+
+    plan: Plan
+    event: Literal["plan"] = "plan"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchEvent:
+    """A search has answered."""
+
+    query: str
+    hits: Sequence[Hit]
+    event: Literal["search"] = "search"
+
+
+@dataclass(frozen=True, slots=True)
+class PageEvent:
+    """A page was read, or could not be."""
+
+    url: str
+    title: str = ""
+    failure: str = ""
+    event: Literal["page"] = "page"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEvent:
+    """The pages are pruned."""
+
+    tokens: int
+    kept: int
+    blocks: int
+    event: Literal["kept"] = "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedEvent:
+    """Passages are extracted."""
+
+    passages: Sequence[Passage]
+    event: Literal["extracted"] = "extracted"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEvent:
+    """A piece of the answer's text."""
+
+    text: str
+    event: Literal["token"] = "token"
+
+
+@dataclass(frozen=True, slots=True)
+class CitationEvent:
+    """A citation is located."""
+
+    citation: Citation
+    event: Literal["citation"] = "citation"
+
+
+@dataclass(frozen=True, slots=True)
+class UsageEvent:
+    """What it has cost so far."""
+
+    usage: Usage
+    event: Literal["usage"] = "usage"
+
+
+@dataclass(frozen=True, slots=True)
+class DoneEvent:
+    """The answer is whole."""
+
+    answer: Answer
+    event: Literal["done"] = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorEvent:
+    """The run ended early."""
+
+    message: str
+    subject: str = ""
+    event: Literal["error"] = "error"
+
+
+Event = (
+    PlanEvent | SearchEvent | PageEvent | KeptEvent | ExtractedEvent | TokenEvent | CitationEvent | UsageEvent
+    | DoneEvent | ErrorEvent
+)  # fmt: skip

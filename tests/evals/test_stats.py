@@ -1,0 +1,54 @@
+"""The bootstrap, held against what is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from prunus_evals import stats
+from prunus_evals.errors import MetricError
+
+
+def test_constant_has_no_width() -> None:
+    estimate = stats.mean({str(page): [1.0] for page in range(20)})
+    assert estimate == stats.Estimate(1.0, 1.0, 1.0)
+
+
+def test_mean_is_over_questions() -> None:
+    assert stats.mean({"a": [1, 1, 1], "b": [0]}).mean == 0.75
+
+
+def test_seeded_and_independent_of_order() -> None:
+    values = {str(page): [float(page % 3 == 0)] for page in range(50)}
+    backwards = dict(reversed(values.items()))
+    assert stats.mean(values) == stats.mean(backwards)
+
+
+def test_interval_is_the_normal_one() -> None:
+    numbers = np.random.default_rng(1).normal(size=400)
+    estimate = stats.mean({str(index): [value] for index, value in enumerate(numbers)})
+    error = 1.96 * numbers.std() / 20
+    assert estimate.low == pytest.approx(numbers.mean() - error, abs=0.02)
+    assert estimate.high == pytest.approx(numbers.mean() + error, abs=0.02)
+
+
+def test_pairing_narrows() -> None:
+    rng = np.random.default_rng(2)
+    base = {str(index): [float(value)] for index, value in enumerate(rng.normal(size=100))}
+    better = {page: [values[0] + 0.1] for page, values in base.items()}
+    estimate = stats.difference(better, base)
+    assert estimate.mean == pytest.approx(0.1)
+    assert estimate.high - estimate.low < 1e-9
+
+
+@pytest.mark.parametrize("values", [{}, {"a": []}])
+def test_nothing_raises(values: dict[str, list[float]]) -> None:
+    with pytest.raises(MetricError):
+        stats.mean(values)
+
+
+def test_unpaired_raises() -> None:
+    with pytest.raises(MetricError):
+        stats.difference({"a": [1.0]}, {"b": [1.0]})
+    with pytest.raises(MetricError):
+        stats.difference({"a": [1.0]}, {"a": [1.0, 0.0]})
