@@ -48,89 +48,11 @@ DISSOLVED: Final = frozenset({"a", "span", "font", "nobr", "blink", "bdi", "big"
 """Inline wrappers without meaning: the element goes, its content stays in place (<a> without target)."""
 
 INLINE: Final = frozenset(
-    [
-        "a",
-        "abbr",
-        "acronym",
-        "audio",
-        "b",
-        "bdo",
-        "bdi",
-        "big",
-        "button",
-        "cite",
-        "code",
-        "data",
-        "del",
-        "dfn",
-        "em",
-        "font",
-        "i",
-        "img",
-        "input",
-        "ins",
-        "kbd",
-        "label",
-        "mark",
-        "math",
-        "meter",
-        "nobr",
-        "noscript",
-        "output",
-        "picture",
-        "progress",
-        "q",
-        "rb",
-        "rp",
-        "rt",
-        "rtc",
-        "ruby",
-        "s",
-        "samp",
-        "select",
-        "small",
-        "span",
-        "strike",
-        "strong",
-        "sub",
-        "sup",
-        "textarea",
-        "time",
-        "tt",
-        "u",
-        "var",
-        "video",
-        "object",
-        "blink",
-        "marquee",
-        "mi",
-        "mo",
-        "mn",
-        "ms",
-        "mtext",
-        "mrow",
-        "mfrac",
-        "msup",
-        "msub",
-        "msubsup",
-        "msqrt",
-        "mroot",
-        "mover",
-        "munder",
-        "munderover",
-        "mspace",
-        "mstyle",
-        "mpadded",
-        "mphantom",
-        "mfenced",
-        "menclose",
-        "merror",
-        "semantics",
-        "maction",
-        "mmultiscripts",
-        "mprescripts",
-        "none",
-    ]
+    """a abbr acronym audio b bdo bdi big button cite code data del dfn em font i img input ins kbd label
+    mark math meter nobr noscript output picture progress q rb rp rt rtc ruby s samp select small span
+    strike strong sub sup textarea time tt u var video object blink marquee mi mo mn ms mtext mrow mfrac
+    msup msub msubsup msqrt mroot mover munder munderover mspace mstyle mpadded mphantom mfenced
+    menclose merror semantics maction mmultiscripts mprescripts none""".split()
 )
 """Elements that stay in a line: no word boundary at their edges. (``object`` shows its fallback.)"""
 
@@ -146,27 +68,10 @@ SOLID: Final = frozenset({"br", "hr", "img", "video", "audio", "td", "th", "inpu
 WRAPPERS: Final = frozenset({"div", "center"})
 """Block wrappers without meaning: merged when single-nested (HtmlRAG §3.2.2)."""
 
-SECTIONS: Final = frozenset(
-    [
-        "section",
-        "article",
-        "main",
-        "header",
-        "footer",
-        "nav",
-        "aside",
-        "form",
-        "fieldset",
-        "hgroup",
-        "address",
-        "search",
-    ]
-)
+SECTIONS: Final = frozenset("section article main header footer nav aside form fieldset hgroup address search".split())
 """Block wrappers that say what a part is; compact output for a budget leaves them out."""
 
-EMPHASIS: Final = frozenset(
-    ["b", "strong", "i", "em", "u", "small", "big", "font", "tt", "cite", "dfn", "var", "label", "data", "output"]
-)
+EMPHASIS: Final = frozenset("b strong i em u small big font tt cite dfn var label data output".split())
 """Inline elements that say how words look; compact output for a budget leaves them out."""
 
 HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})

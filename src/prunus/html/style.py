@@ -44,40 +44,8 @@ CLOSED_BY: Final[dict[str, frozenset[str]]] = {
     "dt": frozenset({"dt", "dd"}),
     "dd": frozenset({"dt", "dd"}),
     "p": frozenset(
-        [
-            "address",
-            "article",
-            "aside",
-            "blockquote",
-            "details",
-            "dialog",
-            "div",
-            "dl",
-            "fieldset",
-            "figcaption",
-            "figure",
-            "footer",
-            "form",
-            "h1",
-            "h2",
-            "h3",
-            "h4",
-            "h5",
-            "h6",
-            "header",
-            "hgroup",
-            "hr",
-            "main",
-            "menu",
-            "nav",
-            "ol",
-            "p",
-            "pre",
-            "search",
-            "section",
-            "table",
-            "ul",
-        ]
+        """address article aside blockquote details dialog div dl fieldset figcaption figure footer form h1 h2
+    h3 h4 h5 h6 header hgroup hr main menu nav ol p pre search section table ul""".split()
     ),
     "option": frozenset({"option", "optgroup"}),
     "optgroup": frozenset({"optgroup"}),
@@ -91,41 +59,8 @@ CLOSED_BY: Final[dict[str, frozenset[str]]] = {
 """Start tags before which an end tag may be left out (HTML standard, optional tags)."""
 
 KNOWN_BLOCKS: Final = frozenset(
-    [
-        "title",
-        "p",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "ul",
-        "ol",
-        "li",
-        "dl",
-        "dt",
-        "dd",
-        "table",
-        "caption",
-        "tr",
-        "td",
-        "th",
-        "pre",
-        "blockquote",
-        "details",
-        "summary",
-        "br",
-        "hr",
-        "dialog",
-        "legend",
-        "option",
-        "optgroup",
-        "menu",
-        "textarea",
-        "source",
-        "track",
-    ]
+    """title p h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table caption tr td th pre blockquote details summary br
+    hr dialog legend option optgroup menu textarea source track""".split()
 )
 """Blocks whose tags say something to a model; any other block is a wrapper."""
 
@@ -133,20 +68,7 @@ SPACED: Final = frozenset({"button", "label", "output"})
 """Inline elements that stand apart from their neighbours: without their tags, a space does it."""
 
 _LEAN_ATTRIBUTES: Final = frozenset(
-    [
-        "alt",
-        "title",
-        "colspan",
-        "rowspan",
-        "start",
-        "value",
-        "reversed",
-        "checked",
-        "placeholder",
-        "open",
-        "label",
-        "selected",
-    ]
+    "alt title colspan rowspan start value reversed checked placeholder open label selected".split()
 )
 _LINK_ATTRIBUTES: Final = frozenset({"href", "cite"})
 _IMAGE_ATTRIBUTES: Final = frozenset({"src", "poster", "data"})
