@@ -34,9 +34,7 @@ def arguments(options: argparse.Namespace, reference: bool) -> list[str]:
 
 def main(argv: list[str] | None = None) -> int:
     """The command line: run what was named, all without a name; the worst exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0]
-    )
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}")
     parser.add_argument("--quick", action="store_true", help="small samples, one round")
     parser.add_argument("--check", action="store_true", help="exit 1 when a target is missed")

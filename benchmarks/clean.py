@@ -72,9 +72,7 @@ def ratio(reference: Record, tool: Record) -> float | None:
     return sum(reference.cpu[key] for key in both) / mine if mine else None
 
 
-def summary(
-    worker: Worker, record: Record, reference: Record | None, sizes: dict[str, int]
-) -> dict[str, Any]:
+def summary(worker: Worker, record: Record, reference: Record | None, sizes: dict[str, int]) -> dict[str, Any]:
     """One tool's line of the table."""
     good = sorted(record.good())
     times = [1000 * record.cpu[key] for key in good] or [float("nan")]
@@ -96,10 +94,7 @@ def summary(
 def show(tools: dict[str, dict[str, Any]], pages: int, rounds: int) -> None:
     """Print the table."""
     head = "tool|pages|failed|ms mean|median|max|x reference|warm MB|peak above|chars out/in"
-    rows = [
-        [f"{name} {s['version']}", *(s[key] for key in list(s) if key != "version")]
-        for name, s in tools.items()
-    ]
+    rows = [[f"{name} {s['version']}", *(s[key] for key in list(s) if key != "version")] for name, s in tools.items()]
     title = f"Cleaning {pages} real pages, CPU time on one thread, least of {rounds} round(s)"
     table(title, head.split("|"), rows)
 
@@ -111,9 +106,7 @@ def run(options: argparse.Namespace) -> bool:
     names = [SUBJECT, *CLEANERS] if options.tools is None else options.tools.split(",")
     unknown = set(names) - {SUBJECT, *CLEANERS}
     if unknown:
-        raise BenchError(
-            f"unknown tool {sorted(unknown)[0]!r}; there are: {SUBJECT}, " + ", ".join(CLEANERS)
-        )
+        raise BenchError(f"unknown tool {sorted(unknown)[0]!r}; there are: {SUBJECT}, " + ", ".join(CLEANERS))
     with ExitStack() as stack:
         workers = []
         for name in names:
@@ -132,9 +125,7 @@ def run(options: argparse.Namespace) -> bool:
     met = True
     if mine is not None:
         print()
-        met = verdict(
-            f"cleaning at {mine:.1f} x the reference; target {TARGET:g} x", mine >= TARGET
-        )
+        met = verdict(f"cleaning at {mine:.1f} x the reference; target {TARGET:g} x", mine >= TARGET)
         met = met and not tools[SUBJECT]["failed"]
     result = {"pages": len(pages), "rounds": rounds, "tools": tools}
     json_line("clean", result | {"ratio": mine, "target": TARGET, "met": met})

@@ -62,10 +62,7 @@ def run(options: argparse.Namespace) -> bool:
         for _ in range(runs):
             for name, command in commands.items():
                 times[name].append(seconds(command))
-    found = {
-        name: {"median_s": statistics.median(t), "min_s": min(t), "max_s": max(t)}
-        for name, t in times.items()
-    }
+    found = {name: {"median_s": statistics.median(t), "min_s": min(t), "max_s": max(t)} for name, t in times.items()}
     rows = [[name, *(1000 * value for value in s.values())] for name, s in found.items()]
     table(f"From the shell, wall time, hot, {runs} runs", ["ms", "median", "min", "max"], rows)
     mine = found["prunus clean small.html"]["median_s"]

@@ -34,9 +34,7 @@ class RealPage:
 def _folder() -> Path:
     named = os.environ.get(VARIABLE)
     if not named:
-        raise MissingDataError(
-            f"{VARIABLE} is not set: it names the folder that holds clean/*.jsonl.xz"
-        )
+        raise MissingDataError(f"{VARIABLE} is not set: it names the folder that holds clean/*.jsonl.xz")
     return Path(named)
 
 

@@ -88,9 +88,7 @@ def inside(opening: str, unit: str, closing: str) -> Callable[[int], str]:
 
 def megabytes(opening: str, unit: str, closing: str) -> Callable[[int], str]:
     """`size` MB of one text or one attribute value."""
-    return lambda size: _page(
-        opening + unit * (size * 1_000_000 // len(unit.encode("utf-8"))) + closing
-    )
+    return lambda size: _page(opening + unit * (size * 1_000_000 // len(unit.encode("utf-8"))) + closing)
 
 
 def binary(size: int) -> bytes:

@@ -91,18 +91,14 @@ def folder(name: str) -> Path:
     return Path(name).resolve()
 
 
-def parser(
-    module: str, description: str | None, reference: bool = False
-) -> argparse.ArgumentParser:
+def parser(module: str, description: str | None, reference: bool = False) -> argparse.ArgumentParser:
     """The options that all benchmarks share."""
     first = (description or "").splitlines()[0]
     options = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=first)
     options.add_argument("--quick", action="store_true", help="a small sample, one round")
     options.add_argument("--check", action="store_true", help="exit 1 when a target is missed")
     if reference:
-        options.add_argument(
-            "--env", type=folder, default=DEFAULT_ENV, help="reference environment"
-        )
+        options.add_argument("--env", type=folder, default=DEFAULT_ENV, help="reference environment")
         options.add_argument("--make-env", action="store_true", help="make it if it is missing")
     return options
 

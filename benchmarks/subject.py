@@ -12,13 +12,14 @@ from typing import Any
 import prunus
 from benchmarks.hostile_cases import CASES, FIRST, LAST
 from benchmarks.protocol import Clock, serve
+from prunus.types import Format
 
 WARM_UP = "<html><body><h1>Warm</h1><p>One small page, so that first calls are over.</p></body>"
 REPEATS = 3
 SHORT = 0.5  # seconds: a shorter call is repeated, because one alone is mostly noise
 
 
-def op_clean(clock: Clock, html: str, format: str = "html") -> dict[str, Any]:
+def op_clean(clock: Clock, html: str, format: Format = "html") -> dict[str, Any]:
     """Clean one page."""
     return {"chars": len(clock.timed(lambda: prunus.clean(html, format=format)))}
 
@@ -41,9 +42,7 @@ def _hostile_page(name: str, size: int) -> tuple[str | bytes, float]:
     return page, len(data) / 1e6
 
 
-def op_hostile(
-    clock: Clock, name: str, size: int, format: str, prune: bool, memory_gb: float
-) -> dict[str, Any]:
+def op_hostile(clock: Clock, name: str, size: int, format: Format, prune: bool, memory_gb: float) -> dict[str, Any]:
     """Make one hostile page, clean it (or prune it), look whether its text came through."""
     limit = int(memory_gb * (1 << 30))
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -51,9 +51,7 @@ def require(env: Path) -> None:
     """Raise, with the command that helps, when the environment is not ready."""
     if not is_ready(env):
         where = "" if env == DEFAULT_ENV else f" --env {env}"
-        raise MissingEnvironmentError(
-            f"no reference environment in {env}: run '{COMMAND}{where}', or pass --make-env"
-        )
+        raise MissingEnvironmentError(f"no reference environment in {env}: run '{COMMAND}{where}', or pass --make-env")
 
 
 def make(env: Path = DEFAULT_ENV, force: bool = False) -> None:

@@ -100,9 +100,7 @@ class Pipeline:
         """The tokens of a text, for a check of what Prunus says about its own output."""
         return int(clock.timed(lambda: len(self.tokenizer.encode(text, add_special_tokens=False))))
 
-    def __call__(
-        self, clock: Clock, pages: list[str], question: str, budget: int, max_words: int
-    ) -> dict[str, Any]:
+    def __call__(self, clock: Clock, pages: list[str], question: str, budget: int, max_words: int) -> dict[str, Any]:
         """Prune `pages` as one document; seconds by stage, and what came out."""
         seconds: dict[str, float] = {}
 
@@ -114,15 +112,9 @@ class Pipeline:
 
         rag = self.htmlrag
         cleaned = stage("clean", lambda: [rag.clean_html(page) for page in pages])
-        tree, html = stage(
-            "block tree", lambda: rag.build_block_tree("\n".join(cleaned), max_node_words=max_words)
-        )
-        ranking = stage(
-            "embedding", lambda: self.pruner.calculate_block_rankings(question, html, tree)
-        )
-        pruned = stage(
-            "prune", lambda: self.pruner.prune_HTML(html, tree, ranking, self.tokenizer, budget)
-        )
+        tree, html = stage("block tree", lambda: rag.build_block_tree("\n".join(cleaned), max_node_words=max_words))
+        ranking = stage("embedding", lambda: self.pruner.calculate_block_rankings(question, html, tree))
+        pruned = stage("prune", lambda: self.pruner.prune_HTML(html, tree, ranking, self.tokenizer, budget))
         tokens = len(self.tokenizer.encode(pruned, add_special_tokens=False))
         return {"stages": seconds, "blocks": len(tree), "tokens": tokens, "chars": len(pruned)}
 

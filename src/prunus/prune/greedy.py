@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from ..html.blocks import Blocks
 from ..html.render import Rendering, render_blocks
+from ..html.rules import LONG_VALUE
+from ..html.style import CLOSED_BY
 from ..ports import TokenCounter
 
 _WINDOW = 48
@@ -81,20 +83,72 @@ class _Picker:
         self.required: set[int] = set()
         self.log: list[list[int]] = []  # what came in together, for taking back
         self.left = budget
-        self.floor = token_floor(blocks, counter)
+        self.text_tokens = text_tokens(blocks, counter)
+        self.output, self.tokens = "", 0
 
     def fill(self, order: Sequence[int]) -> None:
         """Take blocks in by rank until none fits; then check the sum against the whole."""
+        self._take_certain(order)
         for _ in range(2):
             self._passes(order)
-            actual = self._count(self._render(self.kept))
-            self.left = self.budget - actual
-            if self.left < 0:
-                while self.left < 0 and self.log:
-                    self._take_back()
+            expected = self.left
+            self._measure()
+            while self.left < 0 and self.log:
+                self._take_back()
+            if self.left <= expected:
                 return
-            if not self._any_fits(order):
-                return
+
+    def _take_certain(self, order: Sequence[int]) -> None:
+        """Take in the head of the ranking as far as it fits by any count: no need to measure each."""
+        left = self.left
+        for index in order:
+            if index in self.members:
+                continue
+            group = self._group(index)
+            left -= sum(self._ceiling(member) for member in group)
+            if left < 0:
+                break
+            self._take(index, group, 0)
+        if len(self.log) > 1:
+            self._measure()
+        elif self.log:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Take everything out again: measuring one block costs less than measuring the whole."""
+        self.kept, self.members, self.required, self.log = [], set(), set(), []
+        self.left = self.budget
+
+    def _measure(self) -> None:
+        """Render and count what is kept."""
+        self.output = self._render(self.kept)
+        self.tokens = self._count(self.output)
+        self.left = self.budget - self.tokens
+
+    def _floor(self, index: int) -> int:
+        """Return the least that a block can cost: its text alone, less what a place may save."""
+        return max(0, self.text_tokens[index] - _SLACK)
+
+    def _ceiling(self, index: int) -> int:
+        """Return more than a block can cost: every letter of every tag in it and above it a token."""
+        block = self.blocks.blocks[index]
+        tree = self.blocks.trees[block.document]
+        cost = self.text_tokens[index] + _SLACK
+        node, tag = block.lo, tree.tag
+        for node in range(block.lo, block.hi):
+            if tag[node]:
+                cost += len(tag[node]) + 2 + (0 if tag[node] in CLOSED_BY else len(tag[node]) + 3)
+                attrs = tree.attrs[node]
+                if attrs:
+                    cost += sum(len(name) + min(len(value), 4 * LONG_VALUE) + 4 for name, value in attrs.items())
+        above = tree.parent[block.lo]
+        while above > 0:
+            cost += 2 * len(tag[above]) + 5
+            above = tree.parent[above]
+        if self.rendering.headers or self.rendering.format != "html":
+            cost += 4 * (len(tree.url) + 130) if self.rendering.headers else 0
+            cost += 2 * (block.hi - block.lo) + 12
+        return cost
 
     def _passes(self, order: Sequence[int]) -> None:
         """Go through the ranking until a whole pass adds nothing (a header taken in makes rows cheaper)."""
@@ -107,7 +161,7 @@ class _Picker:
                 if index in self.members:
                     continue
                 group = self._group(index)
-                if sum(self.floor[i] for i in group) > self.left:
+                if sum(self._floor(i) for i in group) > self.left:
                     waiting.append(index)
                     continue
                 cost = self._cost(group)
@@ -117,15 +171,6 @@ class _Picker:
                 else:
                     waiting.append(index)
             remaining = waiting
-
-    def _any_fits(self, order: Sequence[int]) -> bool:
-        """Tell whether some remaining block still fits."""
-        for index in order:
-            if index not in self.members:
-                group = self._group(index)
-                if sum(self.floor[i] for i in group) <= self.left and self._cost(group) <= self.left:
-                    return True
-        return False
 
     def _group(self, index: int) -> list[int]:
         """Return a block with all that it needs and that is not in yet."""
@@ -148,14 +193,14 @@ class _Picker:
             self.members.discard(member)
             self.required.discard(member)
         self.kept = sorted(self.members)
-        self.left = self.budget - self._count(self._render(self.kept))
+        self._measure()
 
     def _cost(self, group: list[int]) -> int:
         """Measure what a group adds, between the kept blocks that would stand beside it."""
         beside: set[int] = set()
         for index in group:
             place = bisect_left(self.kept, index)
-            beside.update(self.kept[max(0, place - 2) : place + 2])
+            beside.update(self.kept[max(0, place - 1) : place + 1])
         near = sorted(beside)
         before = self._render(near)
         after = self._render(sorted([*near, *group]))
@@ -179,19 +224,18 @@ class _Picker:
         return int(self.counter.count([text])[0]) if text else 0
 
     def selection(self) -> Selection:
-        """Render and count the final output."""
-        output = self._render(self.kept)
-        return Selection(self.kept, self.required & self.members, output, self._count(output))
+        """Return what was kept, with the output that was counted."""
+        return Selection(self.kept, self.required & self.members, self.output, self.tokens)
 
 
-def token_floor(blocks: Blocks, counter: TokenCounter) -> list[int]:
-    """Return the least that each block can cost: its text alone, less what a place may save."""
-    key = f"floor:{type(counter).__module__}:{getattr(counter, 'name', '')}:{id(counter)}"
+def text_tokens(blocks: Blocks, counter: TokenCounter) -> list[int]:
+    """Return the tokens of each block's text alone, counted once for all questions."""
+    key = f"tokens:{type(counter).__module__}:{getattr(counter, 'name', '')}:{id(counter)}"
     known = blocks.cache.get(key)
     if not isinstance(known, list):
         texts = [" ".join(text.split()) for text in blocks.texts]
         counts = counter.count(texts) if texts else np.zeros(0, np.int64)
-        known = [max(0, int(count) - _SLACK) for count in counts]
+        known = [int(count) for count in counts]
         blocks.cache[key] = known
     return known
 
