@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import prunus
 from prunus_evals import metrics, stats
 from prunus_evals.data import reference_folder, rows
 from prunus_evals.errors import UnknownName
@@ -50,8 +51,6 @@ def cleaner(name: str) -> tuple[Callable[[str], str], Format]:
 
 
 def _prunus(format: Format) -> Callable[[str], str]:
-    import prunus  # here, because the reference must run without it
-
     def clean(html: str) -> str:
         cleaned: str = prunus.clean(html, format=format)
         return cleaned

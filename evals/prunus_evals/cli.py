@@ -56,9 +56,7 @@ def _write(path: Path, outcomes: Sequence[Outcome]) -> None:
 @click.option("--budgets", default="512,1024,2048,4096", show_default=True, help="Tokens.")
 @click.option("--limit", type=int, default=None, help="Only so many pages of every task.")
 @click.option("--rows", type=click.Path(path_type=Path), default=None, help="Outcomes, as JSONL.")
-def survival_command(
-    half: Half, task: str, wanted: str, budgets: str, limit: int | None, rows: Path | None
-) -> None:
+def survival_command(half: Half, task: str, wanted: str, budgets: str, limit: int | None, rows: Path | None) -> None:
     """Answer and gold-table survival within budgets.
 
     Example: prunus eval survival --task table_qa --systems prunus:hybrid:html,chunks_bm25

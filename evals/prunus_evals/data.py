@@ -12,7 +12,7 @@ from typing import Any
 from prunus_evals.errors import DataMissing
 
 VARIABLE = "PRUNUS_DATA"
-REFERENCE_VARIABLE = "PRUNUS_REFERENCE"
+REFERENCE_VARIABLE = "HTMLRAG_ENVIRONMENT"
 REFERENCE_DEFAULT = "build/reference"
 
 

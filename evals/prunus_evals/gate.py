@@ -105,10 +105,7 @@ def article_numbers(result: dict[str, object]) -> dict[str, float]:
     cleaners = result["cleaners"]
     if not isinstance(cleaners, dict):
         raise TypeError("a summary of articles holds a table of cleaners")
-    return {
-        f"articles/{name}/survived": float(numbers["survived"])
-        for name, numbers in cleaners.items()
-    }
+    return {f"articles/{name}/survived": float(numbers["survived"]) for name, numbers in cleaners.items()}
 
 
 def compare(measured: Mapping[str, float], floors: Mapping[str, float]) -> list[Check]:

@@ -113,9 +113,7 @@ def table_survives(table: GoldTable, visible: str) -> tuple[bool, float]:
     """
     text = _line(words(visible))
     kept = sum(
-        weight
-        for row, weight in zip(table.rows, table.weights, strict=True)
-        if any(form in text for form in row)
+        weight for row, weight in zip(table.rows, table.weights, strict=True) if any(form in text for form in row)
     )
     share = kept / sum(table.weights)
     if kept < sum(table.weights):

@@ -47,9 +47,7 @@ class Reference:
     def __init__(self, folder: Path) -> None:
         python = python_of(folder)
         if not python.is_file():
-            raise DataMissing(
-                f"the reference's environment is not in {folder}: prunus eval reference {folder}"
-            )
+            raise DataMissing(f"the reference's environment is not in {folder}: prunus eval reference {folder}")
         self.cpu_seconds = 0.0
         self._process = subprocess.Popen(
             [str(python), str(WORKER)],

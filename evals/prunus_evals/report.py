@@ -27,9 +27,7 @@ def _unique(items: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(items))
 
 
-def cell(
-    outcomes: Sequence[Outcome], task: str, system: str, budget: int, default: str
-) -> dict[str, object]:
+def cell(outcomes: Sequence[Outcome], task: str, system: str, budget: int, default: str) -> dict[str, object]:
     """Return all numbers of one system at one budget."""
     answer = values(outcomes, task, system, budget, "answer")
     result: dict[str, object] = {"answer": _numbers(stats.mean(answer))}

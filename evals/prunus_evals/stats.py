@@ -41,9 +41,7 @@ def _interval(mean: float, resampled: NDArray[np.float64]) -> Estimate:
     return Estimate(mean, float(low), float(high))
 
 
-def mean(
-    values: Mapping[str, Sequence[float]], samples: int = SAMPLES, seed: int = SEED
-) -> Estimate:
+def mean(values: Mapping[str, Sequence[float]], samples: int = SAMPLES, seed: int = SEED) -> Estimate:
     """Return the mean over questions; pages are drawn, their questions follow."""
     sums, counts = _totals(values)
     draws = _draws(len(sums), samples, seed)
@@ -58,12 +56,7 @@ def difference(
     seed: int = SEED,
 ) -> Estimate:
     """Return the mean of ``first`` minus ``second`` over the same questions."""
-    if {page: len(part) for page, part in first.items()} != {
-        page: len(part) for page, part in second.items()
-    }:
+    if {page: len(part) for page, part in first.items()} != {page: len(part) for page, part in second.items()}:
         raise MetricError("a paired difference needs the same questions on both sides")
-    paired = {
-        page: [a - b for a, b in zip(part, second[page], strict=True)]
-        for page, part in first.items()
-    }
+    paired = {page: [a - b for a, b in zip(part, second[page], strict=True)] for page, part in first.items()}
     return mean(paired, samples, seed)

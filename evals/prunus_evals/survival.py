@@ -25,9 +25,7 @@ def _gold(question: Question, visible: str) -> tuple[bool | None, float | None]:
     return None, None
 
 
-def score(
-    question: Question, system: str, budget: int, reply: Reply, counter: Counter, cpu: float
-) -> Outcome:
+def score(question: Question, system: str, budget: int, reply: Reply, counter: Counter, cpu: float) -> Outcome:
     """Score one reply; one that breaks the budget is an error, not a score."""
     tokens = counter.count([reply.text])[0]
     if tokens > budget:
@@ -48,9 +46,7 @@ def score(
     )
 
 
-def _page(
-    system: System, page: Sequence[Question], budgets: Sequence[int], counter: Counter
-) -> Iterable[Outcome]:
+def _page(system: System, page: Sequence[Question], budgets: Sequence[int], counter: Counter) -> Iterable[Outcome]:
     start = time.process_time()
     asker: Asker = system.prepare(page[0].html)
     prepared = time.process_time() - start

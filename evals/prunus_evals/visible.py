@@ -113,13 +113,13 @@ class _Reader(HTMLParser):
         # The end tag of head may be left out, and what is in it is unseen by itself.
         if tag in UNSEEN and tag != "head":
             self._unseen.append(tag)
-        else:
+        elif not self._unseen:
             self.parts.append(separator(tag))
 
     def handle_endtag(self, tag: str) -> None:
         if tag in self._unseen:
             del self._unseen[self._unseen.index(tag) :]
-        else:
+        elif not self._unseen:
             self.parts.append(separator(tag))
 
     def handle_data(self, data: str) -> None:
@@ -153,7 +153,7 @@ def _markdown_line(line: str) -> str:
     if RULE.match(line):
         return ""
     line = ESCAPE.sub(lambda match: f"&#{ord(match.group(1))};", line)
-    line = LINK.sub(r"\1", IMAGE.sub("", line))
+    line = LINK.sub(r"\1", IMAGE.sub(" ", line))
     line = EMPHASIS.sub("", HEAD.sub("", line))
     return line.replace("|", " ")
 

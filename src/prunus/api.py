@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
@@ -14,7 +13,7 @@ from .errors import BadInput
 from .html.documents import Documents
 from .html.render import render_tree
 from .html.style import CLEAN, Style
-from .sources import Source, as_page, as_pages
+from .sources import Source, as_page, each_page
 from .types import Answer, Context, DoneEvent, Event, Format, Options, Passage, Span
 
 T = TypeVar("T")
@@ -44,9 +43,9 @@ def read(pages: Source | Iterable[Source], *, strict: bool = True, settings: Set
     """
     settings = settings or load_settings()
     formats = Formats()
-    return pipeline.read_pages(
-        as_pages(pages, formats.suffixes, settings.max_files, settings.max_file_mb), formats.to_html, strict=strict
-    )
+    failures: dict[str, str] = {}
+    given = each_page(pages, formats.suffixes, settings.max_files, settings.max_file_mb, None if strict else failures)
+    return pipeline.read_pages(given, formats.to_html, strict=strict, failures=failures)
 
 
 def prune(
@@ -136,6 +135,8 @@ def ask(
 
 def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine to its end, also where an event loop is already running."""
+    import asyncio  # here: cleaning and pruning do without it, and it takes its time
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:

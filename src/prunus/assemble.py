@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from .config import Settings
 from .errors import BadPage
@@ -10,6 +11,9 @@ from .pipeline import Engines
 from .ports import Format as FormatPort
 from .registry import engine_names, make_engine, needs_of
 from .types import Options, Page
+
+_REFERENCE: Final = re.compile(r"&#?\w+;")
+_REFERENCE_BYTES: Final = re.compile(rb"&#?\w+;")
 
 
 def assemble(settings: Settings, options: Options | None = None) -> Engines:
@@ -69,9 +73,16 @@ class Formats:
             for engine in self._by_name.values():
                 if suffix in engine.suffixes and engine is not self._by_name["html"]:
                     return engine
-            if not page.url and "<" not in page.content if isinstance(page.content, str) else False:
+            if suffix not in self._by_name["html"].suffixes and _has_no_markup(page.content):
                 return self._by_name["text"]
         return self._by_name["html"]
+
+
+def _has_no_markup(content: str | bytes) -> bool:
+    """Tell whether content holds neither a tag nor a character reference: plain text without a name."""
+    if isinstance(content, str):
+        return "<" not in content and not _REFERENCE.search(content)
+    return b"<" not in content and not _REFERENCE_BYTES.search(content)
 
 
 def _looks_like_html(content: str | bytes) -> bool:

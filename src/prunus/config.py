@@ -16,8 +16,8 @@ from .errors import BadInput
 
 FILE: Final = "prunus.toml"
 PREFIX: Final = "PRUNUS_"
-_NOT_SETTINGS: Final = frozenset({"DATA"})
-"""``PRUNUS_DATA`` tells tests and benchmarks where real data is; it is no setting."""
+_NOT_SETTINGS: Final = frozenset({"DATA", "ALL_EXTRAS"})
+"""``PRUNUS_DATA`` tells tests and benchmarks where real data is, ``PRUNUS_ALL_EXTRAS`` that nothing may skip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,19 @@ def load_settings(
     values.update({key: value for key, value in (overrides or {}).items() if value is not None})
     _check_keys(values, "settings")
     return replace(Settings(), **{key: _typed(key, value) for key, value in values.items()})
+
+
+def setting_origins(*, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> dict[str, str]:
+    """Return where each setting that :func:`load_settings` reads comes from, for the doctor."""
+    path = (folder or Path.cwd()) / FILE
+    written = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+    given = os.environ if environment is None else environment
+    origins = {}
+    for field in fields(Settings):
+        variable = PREFIX + field.name.upper()
+        named = next((name for name in given if name.startswith(PREFIX) and name.upper() == variable), "")
+        origins[field.name] = named or (str(path) if field.name in written else "default")
+    return origins
 
 
 def _check_keys(values: Mapping[str, Any], where: str) -> None:

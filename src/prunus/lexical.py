@@ -149,12 +149,14 @@ class BM25:
         found = 0 if number is None else int(self._bounds[number + 1] - self._bounds[number])
         return math.log(1 + (self.size - found + 0.5) / (found + 0.5))
 
+    def items(self, term: str) -> NDArray[np.int64]:
+        """Return the items that hold a stemmed term, in order."""
+        number = self._vocabulary.get(term)
+        return self._items[self._bounds[number] : self._bounds[number + 1]] if number is not None else self._items[:0]
+
     def holds(self, item: int, term: str) -> bool:
         """Tell whether an item holds a stemmed term."""
-        number = self._vocabulary.get(term)
-        if number is None:
-            return False
-        return bool((self._items[self._bounds[number] : self._bounds[number + 1]] == item).any())
+        return bool((self.items(term) == item).any())
 
     def scores(self, query: str) -> NDArray[np.float64]:
         """Return the BM25 score of each item for a query; 0 where no term occurs."""

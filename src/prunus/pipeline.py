@@ -75,14 +75,17 @@ def read_page(page: Page, to_html: Reader) -> Tree:
     return tree
 
 
-def read_pages(pages: Iterable[Page], to_html: Reader, *, strict: bool = True) -> Documents:
+def read_pages(
+    pages: Iterable[Page], to_html: Reader, *, strict: bool = True, failures: dict[str, str] | None = None
+) -> Documents:
     """Clean pages once, for any number of questions.
 
     :param strict: raise at the first page that cannot be read; else note it in ``failures`` and go on.
+    :param failures: where whoever yields the pages notes those that it could not read.
     :raises BadPage: a page cannot be read; without ``strict``, only if none can.
     """
     trees: list[Tree] = []
-    failures: dict[str, str] = {}
+    failures = {} if failures is None else failures
     for number, page in enumerate(pages, 1):
         try:
             trees.append(read_page(page, to_html))

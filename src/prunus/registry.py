@@ -8,6 +8,7 @@ not shadow a built-in. A spec is ``name`` or ``name:model``.
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -72,11 +73,13 @@ def needs_of(kind: str, spec: str) -> list[str]:
     return [name for name in inspect.signature(engine_class(kind, spec)).parameters if name in ROOMS]
 
 
+@cache
 def _built_in(kind: str) -> list[str]:
     folder = Path(__file__).parent / ROOMS[kind]
     return sorted(path.stem for path in folder.glob("*.py") if not path.stem.startswith("_"))
 
 
+@cache
 def _foreign(kind: str) -> dict[str, Any]:
     built_in = set(_built_in(kind))
     found = {}

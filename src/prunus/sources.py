@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -30,26 +31,68 @@ def snapshot_of(content: bytes | str) -> str:
 def as_pages(
     sources: Source | Iterable[Source], suffixes: Sequence[str], max_files: int = 10_000, max_file_mb: int = 64
 ) -> list[Page]:
-    """Turn whatever was given into pages, in order; folders are searched for known suffixes.
+    """Turn whatever was given into pages, in order; see :func:`each_page`."""
+    return list(each_page(sources, suffixes, max_files, max_file_mb))
 
+
+def each_page(
+    sources: Source | Iterable[Source],
+    suffixes: Sequence[str],
+    max_files: int = 10_000,
+    max_file_mb: int = 64,
+    failures: dict[str, str] | None = None,
+) -> Iterator[Page]:
+    """Yield whatever was given as pages, in order, reading each when its turn comes.
+
+    :param suffixes: what a page's name ends in, for folders.
+    :param failures: where a source that cannot be read is noted, by name; without it, that raises.
     :raises BadInput: nothing was given, or a folder holds no page.
     :raises BadPage: a file cannot be read.
     """
-    given = [sources] if isinstance(sources, str | bytes | Path | Page) else list(sources)
-    if not given:
+    empty = True
+    for source in [sources] if isinstance(sources, str | bytes | Path | Page) else sources:
+        empty = False
+        with _noted(failures):
+            inside = (
+                pages_of(source, suffixes, max_files) if isinstance(source, Path) and is_folder(source) else [source]
+            )
+            for one in inside:
+                with _noted(failures):
+                    yield as_page(one, max_file_mb)
+    if empty:
         raise BadInput("no page was given", subject="pages")
-    pages: list[Page] = []
-    for source in given:
-        if isinstance(source, Path) and source.is_dir():
-            files = list(files_in(source, suffixes, max_files))
-            if not files:
-                raise BadInput(
-                    f"{source}: no page in this folder; looked for {', '.join(sorted(suffixes))}", subject=str(source)
-                )
-            pages.extend(read_file(path, max_file_mb) for path in files)
-        else:
-            pages.append(as_page(source, max_file_mb))
-    return pages
+
+
+@contextmanager
+def _noted(failures: dict[str, str] | None) -> Iterator[None]:
+    """Note what cannot be read, where there is a place to note it."""
+    try:
+        yield
+    except BadInput as error:
+        if failures is None:
+            raise
+        failures[error.subject] = str(error)
+
+
+def is_folder(path: Path) -> bool:
+    """Tell whether a path is a folder; one that cannot be looked at is none, and reading it says why."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def pages_of(folder: Path, suffixes: Sequence[str], max_files: int) -> list[Path]:
+    """Return a folder's pages in sorted order.
+
+    :raises BadInput: it holds none, or more than ``max_files``.
+    """
+    files = list(files_in(folder, suffixes, max_files))
+    if not files:
+        raise BadInput(
+            f"{folder}: no page in this folder; looked for {', '.join(sorted(suffixes))}", subject=str(folder)
+        )
+    return files
 
 
 def as_page(source: Source, max_file_mb: int = 64) -> Page:
@@ -99,11 +142,15 @@ def read_file(path: Path, max_file_mb: int = 64) -> Page:
             raise BadPage(f"{path}: this is not a file", subject=str(path))
         if size > max_file_mb * _MIB:
             raise BadPage(f"{path}: {size // _MIB} MiB is over the limit of {max_file_mb} MiB", subject=str(path))
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(max_file_mb * _MIB + 1)  # a device or a pipe has no size to look at
+        if len(content) > max_file_mb * _MIB:
+            raise BadPage(f"{path}: over the limit of {max_file_mb} MiB", subject=str(path))
     except FileNotFoundError as error:
         raise BadPage(f"{path}: no such file", subject=str(path)) from error
     except OSError as error:
         raise BadPage(f"{path}: cannot be read ({error.strerror})", subject=str(path)) from error
     except ValueError as error:
         raise BadPage(f"{str(path)[:80]!r}: this is no path ({error})", subject=str(path)[:80]) from error
-    return Page(content, url=str(path), snapshot=snapshot_of(content))
+    name = str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # a file's name need not be Unicode
+    return Page(content, url=name, snapshot=snapshot_of(content))

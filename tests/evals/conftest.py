@@ -9,9 +9,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from prunus_evals.tokens import TokenizerCounter
 
-ROWS = "".join(
-    f"<tr><td>19{n:02d}</td><td>City {n}</td><td>{n},0{n:02d}</td></tr>\n" for n in range(10, 60)
-)
+ROWS = "".join(f"<tr><td>19{n:02d}</td><td>City {n}</td><td>{n},0{n:02d}</td></tr>\n" for n in range(10, 60))
 PAGE = f"""<!DOCTYPE html><html><head><title>Games</title><style>p {{color: red}}</style></head>
 <body><script>var hidden = "script words";</script><h1>Summer games</h1>
 <p>The games took place every year. The <b>host</b> of the first was <i>Springfield</i>.</p>

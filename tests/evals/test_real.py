@@ -7,18 +7,18 @@ import os
 import pytest
 
 from prunus_evals import articles, tasks
+from prunus_evals.data import VARIABLE
 from prunus_evals.metrics import gold_table, table_survives
 from prunus_evals.split import half
 from prunus_evals.visible import html_text
 
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("PRUNUS_DATA"), reason="PRUNUS_DATA is not set: no real data"
-)
+pytestmark = [
+    pytest.mark.data,
+    pytest.mark.skipif(not os.environ.get(VARIABLE), reason=f"{VARIABLE} is not set: no real data"),
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "pages", "questions"), [("table_qa", 187, 187), ("websrc", 5, 9), ("nq", 5, 22)]
-)
+@pytest.mark.parametrize(("name", "pages", "questions"), [("table_qa", 187, 187), ("websrc", 5, 9), ("nq", 5, 22)])
 def test_sizes(name: str, pages: int, questions: int) -> None:
     found = tasks.load(name, "dev")
     assert (len(found), sum(map(len, found))) == (pages, questions)

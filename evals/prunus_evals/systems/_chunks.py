@@ -92,9 +92,7 @@ PACKERS = {"whole": pack_whole, "filled": pack_filled}
 class ChunkAsker:
     """A page cut into chunks that are ranked by BM25."""
 
-    def __init__(
-        self, texts: Sequence[str], format: Format, glue: str, packing: str, counter: Counter
-    ) -> None:
+    def __init__(self, texts: Sequence[str], format: Format, glue: str, packing: str, counter: Counter) -> None:
         self._chunks = Chunks(texts, counter.count(texts), glue, counter)
         self._format: Format = format
         self._pack = PACKERS[packing]

@@ -59,9 +59,7 @@ class Worker:
     def prepare(self, html: str) -> int:
         """Clean a page and cut it into blocks; return how many there are."""
         cleaned = self.clean(html)
-        blocks, self._html = self._reference.build_block_tree(
-            cleaned, max_node_words=MAX_NODE_WORDS
-        )
+        blocks, self._html = self._reference.build_block_tree(cleaned, max_node_words=MAX_NODE_WORDS)
         if not self._html.strip():
             # It loses a small page of several roots; to be kind, such a page is kept whole.
             blocks, self._html = [], cleaned
@@ -118,7 +116,8 @@ def main() -> None:
         except Exception as error:  # the caller raises it again, with its text
             result = {"error": f"{type(error).__name__}: {error}"}
         result["cpu"] = time.process_time() - start
-        print(json.dumps(result), flush=True)
+        sys.stdout.write(json.dumps(result) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -1,24 +1,29 @@
-"""The HTML that Prunus cleans, cut at the budget: what block pruning must beat."""
+"""The HTML that Prunus cleans, cut at the budget: what block pruning must beat.
+
+Variant ``clean`` is what ``prunus.clean`` returns, addresses of links and pictures
+included; ``lean`` writes neither, as pruned output does, and is the stronger one.
+"""
 
 from __future__ import annotations
 
+import prunus
 from prunus_evals.records import Asker, Reply, System
 from prunus_evals.tokens import Counter
+
+VARIANTS = {"clean": prunus.CLEAN, "lean": prunus.LEAN}
 
 
 class CleanCut:
     """Keeps the head of the cleaned HTML, whatever the question."""
 
-    name = "clean_cut"
-
-    def __init__(self, counter: Counter) -> None:
+    def __init__(self, style: str, counter: Counter) -> None:
+        self.name = f"clean_cut:{style}"
+        self._style = VARIANTS[style]
         self._counter = counter
 
     def prepare(self, html: str) -> Asker:
         """Clean the page once."""
-        import prunus  # here, because the other baselines must run without it
-
-        return _Head(prunus.clean(html), self._counter)
+        return _Head(prunus.clean(html, style=self._style), self._counter)
 
 
 class _Head:
@@ -31,5 +36,5 @@ class _Head:
 
 
 def make(counter: Counter, variant: str) -> System:
-    """Return this file's system; it has no variants."""
-    return CleanCut(counter)
+    """Return the variant of this style."""
+    return CleanCut(variant, counter)

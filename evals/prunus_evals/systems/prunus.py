@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import prunus
 from prunus_evals.records import Asker, Format, Reply, System
 from prunus_evals.tokens import Counter
 
-SCORERS = ("hybrid", "bm25", "static")
+# The variant's name, the scorer's spec; "static" is the embedding scorer over static vectors.
+SCORERS = {"hybrid": "hybrid", "bm25": "bm25", "static": "embedding"}
 FORMATS: tuple[Format, ...] = ("html", "markdown")
 VARIANTS = tuple(f"{scorer}:{format}" for scorer in SCORERS for format in FORMATS)
 
@@ -15,30 +17,22 @@ class Prunus:
 
     def __init__(self, scorer: str, format: Format) -> None:
         self.name = f"prunus:{scorer}:{format}"
-        self._scorer = scorer
+        self._options = prunus.Options(scorer=SCORERS[scorer], embedder="static")
         self._format: Format = format
 
     def prepare(self, html: str) -> Asker:
-        """Keep the page; the public door cleans and cuts it."""
-        return _Asker(html, self._scorer, self._format)
+        """Clean and cut the page once."""
+        return _Asker(prunus.read(html), self._format, self._options)
 
 
 class _Asker:
-    def __init__(self, html: str, scorer: str, format: Format) -> None:
-        self._html = html
-        self._scorer = scorer
+    def __init__(self, page: prunus.Documents, format: Format, options: prunus.Options) -> None:
+        self._page = page
         self._format: Format = format
+        self._options = options
 
     def ask(self, question: str, budget: int) -> Reply:
-        import prunus  # here, because the baselines must run without it
-
-        context = prunus.prune(
-            self._html,
-            question,
-            budget=budget,
-            format=self._format,
-            options=prunus.Options(scorer=self._scorer),
-        )
+        context = prunus.prune(self._page, question, budget=budget, format=self._format, options=self._options)
         return Reply(getattr(context, self._format), self._format)
 
 

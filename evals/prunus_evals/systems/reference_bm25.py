@@ -41,9 +41,7 @@ class ReferenceBM25:
 class _Asker:
     """Asks one page; replies at larger budgets reuse what smaller ones rendered."""
 
-    def __init__(
-        self, reference: Reference, variant: str, counter: Counter, blocks: int, prepared: float
-    ) -> None:
+    def __init__(self, reference: Reference, variant: str, counter: Counter, blocks: int, prepared: float) -> None:
         self._reference = reference
         self._variant = variant
         self._counter = counter

@@ -28,6 +28,8 @@ def style_hides(style: str) -> bool:
     """Tell whether an inline style puts its element out of a reader's sight."""
     if rules.HIDDEN_STYLE.search(style):
         return True
+    if "background" in style and len(style) < 1000 and rules.SAME_COLOUR.search(style):
+        return True
     if rules.OVERFLOW_HIDDEN.search(style) and rules.ZERO_BOX.search(style):
         return True
     boxes = {found.group(1).lower() for found in rules.ZERO_BOX.finditer(style)}
@@ -44,6 +46,9 @@ def is_hidden(element: Element, attributes: Attributes) -> bool:
     if hidden is not None and value_of(attributes, "hidden").lower() != "until-found":
         return True
     if "popover" in attributes:
+        return True
+    names = attributes.get("class")
+    if names and "sortkey" in names and rules.HIDDEN_CLASSES.search(value_of(attributes, "class")):
         return True
     style = attributes.get("style")
     if style and style_hides(value_of(attributes, "style")):

@@ -182,6 +182,17 @@ TRANSPARENT: Final = re.compile(r"(?:^|;)\s*opacity\s*:\s*(?:0+(?:\.0*)?|\.0+|0+
 
 ANIMATED: Final = re.compile(r"transform|transition|animation|will-change|translate|scale", re.IGNORECASE)
 
+HIDDEN_CLASSES: Final = re.compile(r"(?:^| )sortkey(?: |$)")
+"""Classes that hide by wide convention though style sheets are not evaluated: MediaWiki's sort keys
+double the words of a cell ("FyodorFyodor Cherenkov")."""
+
+SAME_COLOUR: Final = re.compile(
+    r"(?:^|;)\s*color\s*:\s*([^;!]+?)\s*(?:!important\s*)?(?:;.*)?;\s*background(?:-color)?\s*:\s*\1\s*(?:!important\s*)?(?:;|$)"
+    r"|(?:^|;)\s*background(?:-color)?\s*:\s*([^;!]+?)\s*(?:!important\s*)?(?:;.*)?;\s*color\s*:\s*\2\s*(?:!important\s*)?(?:;|$)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Text in the colour of its own background, as the same inline style says."""
+
 VISIBLE_AGAIN: Final = re.compile(r"visibility\s*:\s*visible", re.IGNORECASE)
 
 INVISIBLE: Final = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007e])[\U000e0000-\U000e007f]+")

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from ..html.blocks import Blocks
 from ..html.context import subtree_text
+from ..html.rules import HEADINGS
+from ..lexical import BM25, query_terms
 
 _HEADING_LENGTH = 200
 
@@ -87,3 +89,53 @@ def standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Centre and scale to unit deviation; all zero where values do not differ."""
     deviation = float(values.std()) if len(values) else 0.0
     return (values - values.mean()) / deviation if deviation > 1e-9 else np.zeros(len(values))
+
+
+def coverage(index: BM25, query: str, group: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Give each item the share of the query's terms (by idf) that its group holds; 0 outside any group."""
+    result = np.zeros(len(group))
+    inside = group >= 0
+    terms = list(dict.fromkeys(query_terms(query, index.language)))
+    total = sum(index.idf(term) for term in terms)
+    if not inside.any() or total <= 0:
+        return result
+    held = np.zeros(int(group.max()) + 1)
+    for term in terms:
+        items = index.items(term)
+        held[np.unique(group[items][inside[items]])] += index.idf(term) / total
+    result[inside] = held[group[inside]]
+    return result
+
+
+def link_density(blocks: Blocks) -> NDArray[np.float64]:
+    """Return the share of each block's words that are links, in [0, 1]."""
+    known = blocks.cache.get("links")
+    if isinstance(known, np.ndarray):
+        return known
+    found = np.zeros(len(blocks))
+    for place, block in enumerate(blocks.blocks):
+        tree = blocks.trees[block.document]
+        linked, node = 0, block.lo
+        while node < block.hi:
+            if tree.tag[node] == "a":
+                linked += tree.word_count(node)
+                node = tree.end[node]
+            else:
+                node += 1
+        found[place] = min(1.0, linked / max(1, block.words))
+    blocks.cache["links"] = found
+    return found
+
+
+def headings(blocks: Blocks) -> NDArray[np.bool_]:
+    """Mark the blocks that are a heading and nothing else."""
+    known = blocks.cache.get("headings")
+    if isinstance(known, np.ndarray):
+        return known
+    found = np.fromiter(
+        (block.is_subtree and blocks.trees[block.document].tag[block.lo] in HEADINGS for block in blocks.blocks),
+        bool,
+        len(blocks),
+    )
+    blocks.cache["headings"] = found
+    return found

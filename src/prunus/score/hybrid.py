@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +12,41 @@ from numpy.typing import NDArray
 from ..html.blocks import Blocks
 from ..ports import Embedder
 from . import bm25, embedding
-from ._signals import group_means, groups, neighbours, scaled
+from ._signals import coverage, group_means, groups, headings, link_density, neighbours, scaled
+
+_AGGREGATE: Final = re.compile(
+    r"\b(?:most|least|first|last|next|previous|before|after|only|highest|lowest|largest|smallest|biggest|longest"
+    r"|shortest|oldest|youngest|earliest|latest|top|bottom|fewe(?:r|st)|more|less|total|number of|how (?:many|much)"
+    r"|same|both|each|every|all|listed|below|above|than|best|worst|average|difference|between|greatest|final|second"
+    r"|third|consecutive|ever|never|not)\b",
+    re.IGNORECASE,
+)
+"""Words of a question that is answered by comparing the rows of a table rather than by finding one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights of the parts of a hybrid score; BM25 counts 1. Chosen on the dev half."""
+    """Weights of the parts of a hybrid score; BM25 counts 1. Chosen on the dev half (docs/log.md).
+
+    :param dense: cosine of question and block.
+    :param section, table: how well the section, the table, answers.
+    :param aggregate: more of ``table`` where the question compares rows.
+    :param coverage: share of the question's terms that the table holds anywhere.
+    :param neighbour: the better of the two neighbours.
+    :param position: 1 at the document's head.
+    :param links: taken off for words that are links (navigation, references).
+    :param heading: factor for a heading that stands alone.
+    """
 
     dense: float = 0.5
     section: float = 0.2
-    table: float = 0.2
-    neighbour: float = 0.1
-    position: float = 0.05
+    table: float = 0.4
+    aggregate: float = 0.3
+    coverage: float = 0.3
+    neighbour: float = 0.3
+    position: float = 0.3
+    links: float = 0.2
+    heading: float = 0.8
 
 
 class Engine:
@@ -47,9 +72,24 @@ class Engine:
         documents = [block.document for block in blocks.blocks]
         result = own + weights.neighbour * neighbours(own, documents)
         result += weights.section * group_means(own, groups(blocks, "section"))
-        result += weights.table * group_means(own, groups(blocks, "table"))
+        tables = groups(blocks, "table")
+        compares = weights.aggregate if _AGGREGATE.search(query) else 0.0
+        result += (weights.table + compares) * group_means(own, tables)
+        result += weights.coverage * coverage(bm25.index_of(blocks), query, tables)
         result += weights.position * _position(documents)
-        return result
+        result -= weights.links * link_density(blocks)
+        return _behind_their_rows(np.where(headings(blocks), result * weights.heading, result), blocks)
+
+
+def _behind_their_rows(scores: NDArray[np.float64], blocks: Blocks) -> NDArray[np.float64]:
+    """Rank what others need (header rows) behind the best of them: alone it is no evidence."""
+    best: dict[int, float] = {}
+    for index, block in enumerate(blocks.blocks):
+        for needed in block.requires:
+            best[needed] = max(best.get(needed, -np.inf), float(scores[index]))
+    for index, score in best.items():
+        scores[index] = min(scores[index], score - 1e-6)
+    return scores
 
 
 def _position(documents: list[int]) -> NDArray[np.float64]:

@@ -1,0 +1,92 @@
+"""``prunus ask``."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from ...api import run
+from ...assemble import Formats, assemble
+from ...config import load_settings
+from ...errors import BadInput, NothingFound
+from ...html.documents import Documents
+from ...pipeline import Engines, answer
+from ...types import Answer, DoneEvent, ErrorEvent, Options
+from .choices import PAGE, as_unicode, common, engines, granularity, options_from
+from .given import pages_given, read_given
+from .output import emit, emit_json, one_line, say, settle
+
+
+@click.command("ask")
+@click.argument("question", metavar="QUESTION", callback=as_unicode)
+@click.argument("pages", nargs=-1, type=PAGE, metavar="[PAGE...]")
+@click.option("--budget", type=int, metavar="N", help="Tokens of evidence at most.")
+@engines
+@granularity
+@click.option("--events", is_flag=True, help="Write each event as one JSON line, as it happens.")
+@common
+def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
+    """Answer a question from pages, with quotes that are checked against them.
+
+    PAGE is a file, a folder (for all pages in it), or - for standard input. Without a model the
+    answer is made of the pages' own words. Where nothing bears on the question, the exit code is 4.
+
+    \b
+    Examples:
+      prunus ask "How long is the Pell 2 guaranteed?" examples/site
+      prunus ask "How far down does the stilling well go?" examples/site/gallery.html --json
+      prunus ask "What does residual mean in tide records?" - --events < examples/site/faq.html
+    """
+    if not pages:
+        raise BadInput("no page was given; name a file, a folder, or - for standard input")
+    settings, formats = load_settings(), Formats()
+    options = options_from(given)
+    made = assemble(settings, options)
+    started = time.perf_counter()
+    documents = read_given(pages_given(pages, settings, formats), settings, formats, given["quiet"])
+    budget = settings.budget if given["budget"] is None else given["budget"]
+    try:
+        found = run(lambda: _answer(documents, question, budget, options, made, given["events"]))
+    except NothingFound as error:
+        if given["events"]:
+            emit_json(asdict(ErrorEvent(str(error), error.subject)))
+        for line in documents.failures.values():
+            say(f"prunus: {one_line(line)}")
+        raise
+    if given["as_json"] and not given["events"]:
+        emit_json({"question": question, **asdict(found)})
+    elif not given["events"]:
+        emit(written(found))
+    if not given["quiet"]:
+        pages_read = f"{len(documents)} page{'' if len(documents) == 1 else 's'}"
+        say(f"{pages_read} read, {len(found.citations)} quotes; {time.perf_counter() - started:.2f} s")
+    settle(documents.failures, len(documents))
+
+
+async def _answer(
+    documents: Documents, question: str, budget: int, options: Options, made: Engines, show: bool
+) -> Answer:
+    """Run the pipeline to its answer, showing its events where that is wanted."""
+    found: Answer | None = None
+    async for event in answer(documents, question, budget, options, made):
+        if show:
+            emit_json(asdict(event))
+        if isinstance(event, DoneEvent):
+            found = event.answer
+    assert found is not None  # the pipeline ends in done, or raises
+    return found
+
+
+def written(found: Answer) -> str:
+    """Return an answer as text: what it says, then each source with its place and the check of its quote."""
+    lines = [found.text, ""]
+    for citation in found.citations:
+        title = citation.title or "(no title)"
+        check = "found" if citation.found else "NOT FOUND"
+        lines.append(f"[{citation.number}] {one_line(title)}")
+        lines.append(f"    {citation.url or 'page'}  {citation.xpath}".rstrip())
+        lines.append(f"    quote: {check}")
+    return "\n".join(lines)

@@ -1,0 +1,185 @@
+"""``prunus clean``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from ...assemble import Formats
+from ...config import Settings, load_settings
+from ...errors import BadInput
+from ...html.render import render_tree
+from ...html.style import Style
+from ...pipeline import read_page
+from ...sources import as_page
+from ...types import Format
+from .choices import FORMATS, PAGE, common, shape
+from .given import Given, pages_given
+from .output import Interrupted, emit, emit_json, progress, say, settle, write_whole
+
+SUFFIXES: Final[dict[str, str]] = {"html": ".html", "markdown": ".md", "text": ".txt"}
+
+
+@dataclass(slots=True)
+class Job:
+    """What to do with every page, and what became of them.
+
+    :param targets: the file of each page, None for stdout.
+    """
+
+    pages: Sequence[Given]
+    targets: Sequence[Path | None]
+    format: Format
+    style: Style
+    settings: Settings
+    formats: Formats
+    as_json: bool = False
+    skip_existing: bool = False
+    done: int = 0
+    skipped: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def run(self, quiet: bool) -> None:
+        """Clean every page, each failing alone; one page is in memory at a time."""
+        with progress(len(self.pages), "cleaning", quiet) as step:
+            for page, target in zip(self.pages, self.targets, strict=True):
+                self._one(page, target)
+                step()
+
+    def _one(self, page: Given, target: Path | None) -> None:
+        if self.skip_existing and target is not None and target.exists():
+            self.skipped += 1
+            return
+        started = time.perf_counter()
+        try:
+            read = as_page(page.source, self.settings.max_file_mb)
+            tree = read_page(read, self.formats.to_html)
+            output = render_tree(tree, self.format, self.style)
+        except BadInput as error:
+            self.failures[page.name] = str(error)
+            if self.as_json:
+                emit_json({"page": page.name, "error": str(error)})
+            return
+        if target is not None:
+            write_whole(target, output + "\n")
+        if self.as_json:
+            record = {
+                "page": page.name,
+                "title": tree.title,
+                "format": self.format,
+                "words": tree.words[-1],
+                "snapshot": tree.snapshot,
+                "seconds": round(time.perf_counter() - started, 6),
+            }
+            emit_json({**record, **({"output": output} if target is None else {"file": str(target)})})
+        elif target is None:
+            emit(output)
+        self.done += 1
+
+
+@click.command("clean")
+@click.argument("pages", nargs=-1, required=True, type=PAGE, metavar="PAGE...")
+@click.option("--format", "format_", type=FORMATS, default="html", show_default=True, help="What to write.")
+@shape
+@click.option("--links/--no-links", default=True, help="Write the targets of links, or only their words.")
+@click.option("--images/--no-images", default=True, help="Write the addresses of pictures, or only their words.")
+@click.option(
+    "-o", "--output", type=click.Path(), metavar="PATH", help="A file; for several pages or a folder, a folder."
+)
+@click.option("--skip-existing", is_flag=True, help="Leave out pages whose file is there: goes on after a stop.")
+@common
+def command(pages: tuple[str, ...], **given: Any) -> None:
+    """Clean pages: what a reader sees stays, all else goes.
+
+    PAGE is a file, a folder (for all pages in it), or - for standard input.
+
+    \b
+    Examples:
+      prunus clean examples/site/faq.html
+      prunus clean examples/site/station-data.html --format markdown
+      prunus clean - --format text < examples/site/forum-calibration-drift.html
+      prunus clean examples/site -o cleaned --format markdown
+      prunus clean examples/site --json
+    """
+    started = time.perf_counter()
+    settings, formats = load_settings(), Formats()
+    out = Path(given["output"]) if given["output"] else None
+    found = pages_given(pages, settings, formats, out)
+    job = Job(
+        found,
+        targets_of(found, out, SUFFIXES[given["format_"]], formats, given["as_json"]),
+        given["format_"],
+        Style(
+            links=given["links"], images=given["images"], full=given["full"] or given["pretty"], pretty=given["pretty"]
+        ),
+        settings,
+        formats,
+        given["as_json"],
+        given["skip_existing"],
+    )
+    try:
+        job.run(given["quiet"])
+    except KeyboardInterrupt:
+        raise Interrupted(_so_far(job, out)) from None
+    if len(found) > 1 and not given["quiet"]:
+        skipped = f", {job.skipped} skipped" if job.skipped else ""
+        say(f"{job.done} of {len(found)} pages cleaned{skipped}; {time.perf_counter() - started:.1f} s")
+    settle(job.failures, job.done + job.skipped)
+
+
+def targets_of(
+    pages: Sequence[Given], out: Path | None, suffix: str, formats: Formats, as_json: bool = False
+) -> list[Path | None]:
+    """Say which file each page is written to; None is stdout.
+
+    A folder is mirrored, with ``suffix`` in the place of suffixes that are known. Where two pages
+    would have one file, the later keeps its own suffix too.
+
+    :raises BadInput: several pages without a place for them, or a page that would be overwritten.
+    """
+    several = len(pages) > 1 or any(page.folder for page in pages)
+    if out is None:
+        if several and not as_json:
+            raise BadInput("several pages need a place: give -o FOLDER, or --json for one JSON line a page")
+        return [None] * len(pages)
+    if not several and not (out.is_dir() or str(out).endswith("/")):
+        targets = [out]
+    elif out.exists() and not out.is_dir():
+        raise BadInput(f"{out}: this is a file; several pages need a folder", subject=str(out))
+    else:
+        targets = list(_mirrored(pages, out, suffix, formats))
+    sources = {page.source.resolve() for page in pages if isinstance(page.source, Path)}
+    for target in targets:
+        if target.resolve() in sources:
+            raise BadInput(f"{target}: this would overwrite a page that is read; give another -o", subject=str(target))
+    return list(targets)
+
+
+def _mirrored(pages: Sequence[Given], out: Path, suffix: str, formats: Formats) -> Iterator[Path]:
+    """Yield a file below ``out`` for each page, no two the same."""
+    folders = {page.folder for page in pages if page.folder}
+    taken: set[Path] = set()
+    for page in pages:
+        path = page.source if isinstance(page.source, Path) else Path(page.name)
+        inside = path.relative_to(page.folder) if page.folder else Path(path.name)
+        if page.folder and len(folders) > 1:
+            inside = Path(page.folder.resolve().name) / inside
+        known = inside.suffix.lower() in formats.suffixes
+        target = out / (inside.with_suffix(suffix) if known else inside.with_name(inside.name + suffix))
+        number = 1
+        while target in taken:
+            target = out / inside.with_name(f"{inside.name}{f'.{number}' if number > 1 else ''}{suffix}")
+            number += 1
+        taken.add(target)
+        yield target
+
+
+def _so_far(job: Job, out: Path | None) -> str:
+    """Say what is done when the user stops a run."""
+    line = f"interrupted; {job.done} of {len(job.pages)} pages are done"
+    return f"{line} and lie whole in {out}; --skip-existing goes on from here" if out and len(job.pages) > 1 else line

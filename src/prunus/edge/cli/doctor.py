@@ -1,0 +1,194 @@
+"""``prunus doctor``: the settings in force, and what works, proved by a small run of each engine."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, metadata
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from ... import __version__
+from ...api import run
+from ...assemble import Formats, assemble
+from ...config import FILE, Settings, load_settings, setting_origins
+from ...errors import BadInput, PrunusError
+from ...pipeline import answer, read_pages
+from ...registry import ROOMS, engine_names, make_engine
+from ...types import DoneEvent, Options, Page
+from .choices import common
+from .output import emit, emit_json, one_line
+
+PACKAGE_LICENCE: Final = "Apache-2.0"
+WEIGHTS: Final = "wordllama"
+"""The package whose wheel carries the static embeddings and the Llama-2 tokenizer."""
+
+CAVEAT: Final = (
+    "The package's description says that these vectors were trained from the token embeddings of several models, "
+    "among them Llama 2 70B and Phi-3 medium. Weights derived from Llama 2 are under the Llama 2 Community License, "
+    "whatever the wheel's own licence says: read both before you ship them. The tokenizer is Llama 2's as well."
+)
+_PAGE: Final = "<h1>Bridge</h1><p>The bridge opened in 1932.</p><p>Trams run daily.</p>"
+_NOWHERE: Final = Path(os.devnull)
+"""A folder without a ``prunus.toml``: each engine is tried with the defaults around it."""
+
+_QUESTION: Final = "When did the bridge open?"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One engine that was tried.
+
+    :param state: ``works``, ``needs`` something that the user must give or install, or ``fails``.
+    """
+
+    kind: str
+    name: str
+    state: str
+    reason: str = ""
+    in_force: bool = False
+
+
+@click.command("doctor")
+@common
+def command(**given: Any) -> None:
+    """Show the settings in force, and what works.
+
+    Every engine is tried on a small page. The exit code is 0 if what is in force works.
+
+    \b
+    Examples:
+      prunus doctor
+      prunus doctor --json
+    """
+    found = examine()
+    if given["as_json"]:
+        emit_json(found)
+    else:
+        emit(written(found, brief=given["quiet"]))
+    if not found["works"]:
+        raise BadInput(f"what is in force does not work: {found['problem']}")
+
+
+def examine() -> dict[str, Any]:
+    """Look at everything, and return what was found as plain data."""
+    problem = ""
+    settings, origins = Settings(), dict.fromkeys(asdict(Settings()), "default")
+    try:
+        settings, origins = load_settings(), setting_origins()
+    except PrunusError as error:
+        problem = one_line(str(error))
+    problem = problem or _trouble(settings)
+    home = Path(settings.home).expanduser()
+    return {
+        "prunus": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(terse=True),
+        "works": not problem,
+        "problem": problem,
+        "file": {"path": str(Path.cwd() / FILE), "found": (Path.cwd() / FILE).is_file()},
+        "home": {"path": str(home), "writable": _writable(home)},
+        "settings": {
+            name: {"value": value, "from": origins.get(name, "default")} for name, value in asdict(settings).items()
+        },
+        "engines": [asdict(finding) for kind in ROOMS for finding in _findings(kind, settings)],
+        "licences": {
+            "prunus": PACKAGE_LICENCE,
+            "weights": {"package": WEIGHTS, "states": _stated_licence(), "caveat": CAVEAT},
+        },
+    }
+
+
+def _findings(kind: str, settings: Settings) -> list[Finding]:
+    """Try every engine of a kind, with the defaults around it."""
+    in_force = getattr(settings, kind, "")
+    found = []
+    for name in engine_names(kind):
+        state, reason = "works", ""
+        spec = in_force if in_force.partition(":")[0] == name else name
+        try:
+            if kind == "format":
+                reason = " ".join(make_engine("format", name).suffixes)
+            else:
+                _try(load_settings({kind: spec}, environment={}, folder=_NOWHERE))
+        except PrunusError as error:
+            state, reason = "needs", one_line(str(error))
+        except Exception as error:  # whatever a stranger's engine does, the others are still looked at
+            state, reason = "fails", one_line(f"{type(error).__name__}: {error}")
+        found.append(Finding(kind, name, state, reason, spec == in_force))
+    return found
+
+
+def _trouble(settings: Settings) -> str:
+    """Return why the engines in force do not work; '' where they do."""
+    try:
+        _try(settings)
+    except PrunusError as error:
+        return one_line(str(error))
+    except Exception as error:  # a stranger's engine
+        return one_line(f"{type(error).__name__}: {error}")
+    return ""
+
+
+def _try(settings: Settings) -> None:
+    """Answer a question from a small page with the engines that settings name."""
+    engines = assemble(settings, Options())
+    documents = read_pages([Page(_PAGE, snapshot="doctor")], Formats().to_html)
+
+    async def whole() -> None:
+        async for event in answer(documents, _QUESTION, 64, Options(), engines):
+            if isinstance(event, DoneEvent) and not event.answer.text:
+                raise BadInput("the answer is empty")
+
+    run(whole)
+
+
+def _writable(folder: Path) -> bool:
+    """Tell whether a folder can be written to, or made."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+
+
+def _stated_licence() -> str:
+    """Return what the metadata of the weights' package says of its licence."""
+    try:
+        data = metadata(WEIGHTS).json
+    except PackageNotFoundError:
+        return "not installed"
+    stated = str(data.get("license_expression") or data.get("license") or "nothing")
+    return f"{WEIGHTS} {data.get('version')}: {stated.strip().splitlines()[0]}"
+
+
+def written(found: Mapping[str, Any], brief: bool = False) -> str:
+    """Return what was found as text.
+
+    :param brief: only what does not work.
+    """
+    lines = [] if brief else [f"Prunus {found['prunus']}, Python {found['python']}, {found['platform']}", ""]
+    if not brief:
+        file, home = found["file"], found["home"]
+        lines.append(f"{FILE}: {'read' if file['found'] else 'none'} ({file['path']})")
+        lines.append(f"home: {home['path']} ({'writable' if home['writable'] else 'NOT writable'})")
+        lines += ["", "Settings in force"]
+        lines += [f"  {name:12} {one['value']!s:16} {one['from']}" for name, one in found["settings"].items()]
+        lines += ["", "Engines (* in force)"]
+    for one in found["engines"]:
+        if not brief or one["state"] != "works":
+            mark = "*" if one["in_force"] else " "
+            lines.append(f"{mark} {one['kind']:10} {one['name']:12} {one['state']:6} {one['reason']}".rstrip())
+    if not brief:
+        weights = found["licences"]["weights"]
+        lines += [
+            "",
+            "Licences",
+            f"  prunus: {found['licences']['prunus']}",
+            f"  static embeddings: {weights['states']}",
+        ]
+        lines += [f"    {line}" for line in click.wrap_text(weights["caveat"], 92).splitlines()]
+        lines += ["", "All that is in force works." if found["works"] else f"DOES NOT WORK: {found['problem']}"]
+    return "\n".join(lines)

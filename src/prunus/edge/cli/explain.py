@@ -1,0 +1,49 @@
+"""The ranked blocks of a pruned page as a table for a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+from ...types import BlockRecord, Context
+from .output import one_line
+
+BELOW: Final = 20
+"""Dropped blocks that are shown below the last kept one."""
+
+_PATH: Final = 34
+_TEXT: Final = 48
+
+
+def ranking(context: Context) -> str:
+    """Return the blocks by score: score, fate, role, words, path, first words."""
+    ranked = sorted(context.blocks, key=lambda block: (-block.score, block.index))
+    last = max((place for place, block in enumerate(ranked) if block.kept), default=-1)
+    shown = ranked[: last + 1 + BELOW]
+    lines = [f"{'score':>9}  {'':7}  {'role':6}  {'words':>5}  {'path':{_PATH}}  first words"]
+    lines += [_row(block) for block in shown]
+    if len(shown) < len(ranked):
+        lines.append(f"… and {len(ranked) - len(shown):,} blocks with lower scores; --json and --report show them all")
+    return "\n".join(lines)
+
+
+def _row(block: BlockRecord) -> str:
+    path = block.path if len(block.path) <= _PATH else "…" + block.path[1 - _PATH :]
+    fate = "kept" if block.kept else "dropped"
+    text = shorten(block.text, _TEXT)
+    return f"{block.score:9.4f}  {fate:7}  {block.role:6}  {block.words:5}  {path:{_PATH}}  {text}"
+
+
+def shorten(text: str, columns: int) -> str:
+    """Cut text to a width in columns of a terminal, where some letters take two."""
+    line = one_line(text[: columns * 4])
+    widths: Sequence[int] = [2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in line]
+    if sum(widths) <= columns and len(line) >= len(one_line(text[: columns * 8])):
+        return line
+    used = 0
+    for place, width in enumerate(widths):
+        used += width
+        if used > columns - 1:
+            return line[:place] + "…"
+    return line + "…"

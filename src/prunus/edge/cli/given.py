@@ -1,0 +1,104 @@
+"""The pages on a command line: files, folders, and ``-`` for standard input."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ...assemble import Formats
+from ...config import Settings
+from ...errors import BadInput, BadPage
+from ...html.documents import Documents
+from ...pipeline import read_pages
+from ...sources import Source, each_page, is_folder, pages_of
+from ...types import Page
+from .output import one_line, progress, say
+
+STDIN: Final = "-"
+_MIB: Final = 1024 * 1024
+_ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One page of a command line.
+
+    :param source: the page itself, or where it lies.
+    :param name: how it is called in messages.
+    :param folder: the folder that was given, for a page that was found in one.
+    """
+
+    source: Source
+    name: str
+    folder: Path | None = None
+
+
+def pages_given(arguments: Sequence[str], settings: Settings, formats: Formats, out: Path | None = None) -> list[Given]:
+    """List the pages of a command line; folders stand for their pages.
+
+    :param out: a folder that is written to; what lies in it is not a page to read.
+    :raises BadInput: a folder holds no page, or standard input is too large.
+    """
+    found: list[Given] = []
+    for argument in arguments:
+        path = Path(argument)
+        if not argument:
+            raise BadInput("a page with an empty name was given", subject="pages")
+        if argument == STDIN:
+            if not any(given.name == "stdin" for given in found):
+                found.append(Given(_stdin(settings.max_file_mb), "stdin"))
+        elif _ADDRESS.match(argument):
+            found.append(Given(argument, argument))
+        elif is_folder(path):
+            inside = pages_of(path, formats.suffixes, settings.max_files)
+            if out is not None and out.resolve() != path.resolve() and out.resolve().is_relative_to(path.resolve()):
+                inside = [file for file in inside if not file.resolve().is_relative_to(out.resolve())]
+            found.extend(Given(file, str(file), path) for file in inside)
+        else:
+            found.append(Given(path, argument))
+    return found
+
+
+def read_given(pages: Sequence[Given], settings: Settings, formats: Formats, quiet: bool) -> Documents:
+    """Clean the pages of a command line; those that cannot be read are noted in the documents' failures.
+
+    :raises BadPage: none can be read.
+    """
+    failures: dict[str, str] = {}
+    with progress(len(pages), "reading", quiet) as step:
+        given = each_page(
+            _stepping([one.source for one in pages], step),
+            formats.suffixes,
+            settings.max_files,
+            settings.max_file_mb,
+            failures,
+        )
+        try:
+            return read_pages(given, formats.to_html, strict=False, failures=failures)
+        except BadPage:
+            for line in list(failures.values())[1:]:
+                say(f"prunus: {one_line(line)}")
+            raise
+
+
+def _stepping(sources: Sequence[Source], step: Callable[[], None]) -> Iterator[Source]:
+    for source in sources:
+        yield source
+        step()
+
+
+def _stdin(max_file_mb: int) -> Page:
+    """Read standard input as a page.
+
+    :raises BadInput: it is closed, or larger than a file may be.
+    """
+    if sys.stdin is None:
+        raise BadInput("standard input is closed", subject=STDIN)
+    content = sys.stdin.buffer.read(max_file_mb * _MIB + 1)
+    if len(content) > max_file_mb * _MIB:
+        raise BadInput(f"stdin: over the limit of {max_file_mb} MiB", subject=STDIN)
+    return Page(content, url="stdin")

@@ -1,0 +1,149 @@
+"""What leaves the command line: results on stdout, the rest on stderr, files whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from ...errors import BadInput, OutsideFailed, PrunusError
+
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What a page could use to write on a terminal what it does not say."""
+
+
+class Interrupted(PrunusError):
+    """The user stopped it; the message says what is done."""
+
+    exit_code = 130
+
+
+class DoneInPart(PrunusError):
+    """Some of what was asked for is done; the rest is listed."""
+
+    exit_code = 5
+
+
+def emit(text: str) -> None:
+    """Write a result to stdout, at once; control characters are left out where a terminal would obey them.
+
+    :raises OutsideFailed: stdout takes no more.
+    """
+    try:
+        click.echo(printable(text) if sys.stdout.isatty() else text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        forget_stdout()
+        raise OutsideFailed(f"standard output: cannot be written ({error.strerror})", subject="stdout") from error
+
+
+def emit_json(value: Any) -> None:
+    """Write a result to stdout as one line of JSON."""
+    try:
+        line = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:  # a foreign scorer may give infinities, which JSON does not have
+        line = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False)
+    click.echo(line)
+    sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """Write to stderr."""
+    click.echo(printable(text), err=True)
+
+
+def one_line(text: str) -> str:
+    """Return text on one line."""
+    return " ".join(text.split())
+
+
+def printable(text: str) -> str:
+    """Leave out the characters that a terminal would obey."""
+    return _CONTROL.sub("", text)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all: beside it first, then renamed.
+
+    :raises BadInput: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        real = path.resolve()
+        if real.exists() and not real.is_file():  # a device or a pipe is written to, never replaced
+            _write(real, text)
+            return
+        beside = real.with_name(f".prunus-{os.getpid()}.tmp")
+        try:
+            _write(beside, text)
+            os.replace(beside, real)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written ({error.strerror})", subject=str(path)) from error
+
+
+def _write(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+        file.write(text)
+
+
+def settle(failures: Mapping[str, str], done: int, what: str = "pages") -> None:
+    """List what failed on stderr and end with the right code.
+
+    :raises DoneInPart: some failed, some are done.
+    :raises BadInput: all failed.
+    """
+    if not failures:
+        return
+    lines = list(failures.values())
+    if not done and len(lines) == 1:
+        raise BadInput(lines[0])
+    for line in lines:
+        say(f"prunus: {one_line(line)}")
+    if done:
+        raise DoneInPart(f"{len(lines)} of {done + len(lines)} {what} could not be read")
+    raise BadInput(f"none of {len(lines)} {what} could be read")
+
+
+@contextmanager
+def progress(total: int, label: str, quiet: bool) -> Iterator[Callable[[], None]]:
+    """Show a bar on stderr for several things, where stderr is a terminal; yields what to call after each."""
+    if quiet or total < 2 or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda: bar.advance(task)
+
+
+def forget_stdout() -> None:
+    """Send what is left in the buffer nowhere, so that the interpreter's last flush is quiet."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # a test's stdout has no descriptor
+        return
+
+
+def _finite(value: Any) -> Any:
+    """Replace numbers that JSON does not have by None."""
+    if isinstance(value, float):
+        return value if abs(value) != float("inf") and value == value else None
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return value

@@ -1,0 +1,126 @@
+"""``prunus prune``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...assemble import Formats, assemble
+from ...config import load_settings
+from ...html.documents import Documents
+from ...html.render import render_tree
+from ...pipeline import Engines, prune, style_of
+from ...types import Context, Format, Options
+from .choices import FORMATS, PAGE, as_unicode, common, engines, granularity, options_from, shape
+from .explain import ranking
+from .given import pages_given, read_given
+from .output import emit, emit_json, say, settle, write_whole
+
+
+@click.command("prune")
+@click.argument("pages", nargs=-1, required=True, type=PAGE, metavar="PAGE...")
+@click.option("-Q", "--question", required=True, metavar="TEXT", callback=as_unicode, help="What the evidence is for.")
+@click.option("--budget", type=int, metavar="N", help="Tokens of the output at most.")
+@click.option("--format", "format_", type=FORMATS, default="html", show_default=True, help="What to write.")
+@engines
+@granularity
+@click.option("--breadcrumbs", is_flag=True, help="Keep the headings above each kept block.")
+@click.option("--links", is_flag=True, help="Write the targets of links.")
+@click.option("--images", is_flag=True, help="Write the addresses of pictures.")
+@click.option("--emphasis", is_flag=True, help="Write bold, italics and their kin.")
+@shape
+@click.option("--explain", is_flag=True, help="Show the ranked blocks on stderr.")
+@click.option("--report", type=click.Path(), metavar="FILE", help="Write a page that shows what was pruned and why.")
+@common
+def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
+    """Keep the evidence for a question that fits a token budget.
+
+    PAGE is a file, a folder (for all pages in it), or - for standard input.
+
+    \b
+    Examples:
+      prunus prune examples/site/plans-and-prices.html -Q "What does Harbour cost?" --budget 256
+      prunus prune examples/site -Q "How long is the Pell 2 guaranteed?" --format markdown
+      prunus prune - -Q "How do I back up the store?" < examples/site/levelcast-docs.html
+      prunus prune examples/site/faq.html -Q "When is a value final?" --explain --report report.html
+      prunus prune examples/site/faq.html -Q "What does residual mean?" --scorer bm25 --json
+    """
+    settings, formats = load_settings(), Formats()
+    options = options_from(given)
+    made = assemble(settings, options)
+    started = time.perf_counter()
+    documents = read_given(pages_given(pages, settings, formats), settings, formats, given["quiet"])
+    read = time.perf_counter() - started
+    budget = settings.budget if given["budget"] is None else given["budget"]
+    context = prune(documents, question, budget, given["format_"], options, made)
+    seconds = {"read": read, **context.seconds}
+    before = -1
+    if given["as_json"] or given["report"] or not given["quiet"]:
+        before = tokens_before(documents, given["format_"], options, made)
+    if given["report"]:
+        from ..report import write_report
+
+        write_whole(Path(given["report"]), write_report(context, documents, tokens_before=before, seconds=seconds))
+    if given["as_json"]:
+        emit_json(as_record(context, before, seconds, documents.failures))
+    else:
+        emit(context.output)
+    if given["explain"]:
+        say(ranking(context))
+    if not given["quiet"]:
+        say(summary(context, before, sum(seconds.values())))
+    settle(documents.failures, len(documents))
+
+
+def tokens_before(documents: Documents, format: Format, options: Options, made: Engines) -> int:
+    """Count the tokens of the cleaned documents, written as the evidence is."""
+    style = style_of(options)
+    return int(sum(made.counter.count([render_tree(tree, format, style) for tree in documents.trees])))
+
+
+def summary(context: Context, before: int, seconds: float) -> str:
+    """Say in one line what pruning did."""
+    return (
+        f"{before:,} -> {context.tokens:,} tokens (budget {context.budget:,}); "
+        f"{len(context.kept):,} of {len(context.blocks):,} blocks kept; {seconds:.2f} s"
+    )
+
+
+def as_record(
+    context: Context, before: int, seconds: Mapping[str, float], failures: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return all of a context as plain data."""
+    return {
+        "question": context.query,
+        "format": context.format,
+        "output": context.output,
+        "tokens": context.tokens,
+        "tokens_before": before,
+        "budget": context.budget,
+        "max_words": context.max_words,
+        "blocks": [
+            {
+                "index": block.index,
+                "document": block.document,
+                "path": block.path,
+                "score": block.score,
+                "words": block.words,
+                "kept": block.kept,
+                "role": block.role,
+                "text": block.text,
+                "span": {"document": block.span.document, "start": block.span.start, "end": block.span.end},
+            }
+            for block in context.blocks
+        ],
+        "documents": [
+            {"document": one.document, "url": one.url, "title": one.title, "kept": one.kept, "blocks": one.blocks}
+            for one in context.documents
+        ],
+        "engines": dict(context.engines),
+        "seconds": {stage: round(value, 6) for stage, value in seconds.items()},
+        "failures": dict(failures),
+    }

@@ -1,0 +1,195 @@
+"""One page that shows what was pruned and why: every block of every document, coloured by its score.
+
+The page is self-contained: no script, nothing loaded, and a policy that forbids both. What comes
+from the pages is only ever escaped text.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+from .. import __version__
+from ..html.documents import Documents
+from ..types import BlockRecord, Context
+
+POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+STEPS: Final = 10
+"""Shades of the heat map."""
+
+SHORT_RUN: Final = 2
+"""Dropped blocks in a row up to which they are shown without a click."""
+
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def write_report(
+    context: Context, documents: Documents, *, tokens_before: int = -1, seconds: Mapping[str, float] | None = None
+) -> str:
+    """Return the report of one pruning as a page.
+
+    :param context: what survived, and what did not.
+    :param documents: the documents that were pruned, with those that could not be read.
+    :param tokens_before: tokens of the cleaned documents; -1 where nobody counted.
+    :param seconds: wall time by stage; by default the context's own.
+    """
+    parts = [
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+        f"<title>Pruned: {_safe(context.query)}</title>\n<style>\n{_style()}</style>\n</head>\n<body>\n<main>\n",
+        f'<p class="over">What was kept for the question</p>\n<h1 dir="auto">{_safe(context.query)}</h1>\n',
+        _tiles(context, documents, tokens_before),
+        _stages(context.seconds if seconds is None else seconds),
+        _legend(context),
+        _contents(context, documents),
+    ]
+    heat = _Heat([block.score for block in context.blocks])
+    for number, blocks in groupby(context.blocks, key=lambda block: block.document):
+        parts.extend(_document(context, number, list(blocks), heat))
+    parts.append("</main>\n</body>\n</html>\n")
+    return "".join(parts)
+
+
+class _Heat:
+    """Scores → shades, linear from the lowest to the highest."""
+
+    def __init__(self, scores: Sequence[float]) -> None:
+        finite = [score for score in scores if math.isfinite(score)]
+        self.low, self.high = (min(finite), max(finite)) if finite else (0.0, 0.0)
+
+    def shade(self, score: float) -> str:
+        """Return the class of a score's shade."""
+        if not math.isfinite(score) or self.high <= self.low:
+            return f"s{STEPS - 1 if score > self.low else 0}"
+        return f"s{min(STEPS - 1, int((score - self.low) / (self.high - self.low) * STEPS))}"
+
+
+def _tiles(context: Context, documents: Documents, before: int) -> str:
+    """Write the totals."""
+    kept = context.kept
+    words_kept, words = sum(block.words for block in kept), documents.words
+    share = min(100.0, 100 * context.tokens / max(1, context.budget))
+    source = f"of {before:,} tokens" if before >= 0 else "tokens kept"
+    ways = ", ".join(f"{_safe(kind)} {_safe(name)}" for kind, name in sorted(context.engines.items()))
+    return (
+        '<ul class="tiles">\n'
+        f"<li><b>{context.tokens:,}</b><span>{source}, written as {context.format}</span></li>\n"
+        f'<li><b>{share:.0f} %</b><span class="bar"><i style="width:{share:.1f}%"></i></span>'
+        f"<span>of the budget of {context.budget:,} tokens</span></li>\n"
+        f"<li><b>{len(kept):,} of {len(context.blocks):,}</b><span>blocks kept, in "
+        f"{sum(one.kept > 0 for one in context.documents)} of {len(context.documents)} documents</span></li>\n"
+        f"<li><b>{words_kept:,} of {words:,}</b><span>words kept; blocks of up to {context.max_words} words</span>"
+        "</li>\n"
+        f'</ul>\n<p class="soft">Made by Prunus {__version__} with {ways}.</p>\n'
+    )
+
+
+def _stages(seconds: Mapping[str, float]) -> str:
+    """Write the time by stage as bars."""
+    if not seconds:
+        return ""
+    longest = max(seconds.values()) or 1.0
+    rows = "".join(
+        f"<span>{_safe(stage)}</span>"
+        f'<span class="bar"><i style="width:{100 * value / longest:.1f}%"></i></span>'
+        f'<span class="num">{1000 * value:,.1f} ms</span>\n'
+        for stage, value in seconds.items()
+    )
+    return f'<section class="panel" aria-label="Time by stage"><div class="stages">\n{rows}</div></section>\n'
+
+
+def _legend(context: Context) -> str:
+    """Write what colours, marks and roles mean."""
+    scores = [block.score for block in context.blocks if math.isfinite(block.score)]
+    low, high = (min(scores), max(scores)) if scores else (0.0, 0.0)
+    shades = "".join(f'<i class="s{step}"></i>' for step in range(STEPS))
+    return (
+        '<section class="panel legend" aria-label="Legend">\n'
+        f'<span>score <span class="num">{low:.3f}</span><span class="scale">{shades}</span>'
+        f'<span class="num">{high:.3f}</span></span>\n'
+        '<span><b class="fate">✓ kept</b> in the output, with a solid bar at its left</span>\n'
+        "<span>– dropped: runs of them fold away</span>\n"
+        "<span>role <b>scored</b>: on its merit; <b>header</b>: a kept block needs it; "
+        "<b>cut</b>: part of a block that was too large</span>\n</section>\n"
+    )
+
+
+def _contents(context: Context, documents: Documents) -> str:
+    """Write the list of documents, and of those that could not be read."""
+    out = []
+    if len(context.documents) > 1:
+        items = "".join(
+            f'<li><span class="num">{one.kept:,} / {one.blocks:,}</span>'
+            f'<a href="#d{number}">{_safe(one.title or one.url or "no title")}</a></li>\n'
+            for number, one in enumerate(context.documents)
+        )
+        out.append(f'<section class="panel"><ol class="toc">\n{items}</ol></section>\n')
+    if documents.failures:
+        items = "".join(f"<li>{_safe(reason)}</li>\n" for reason in documents.failures.values())
+        out.append(f'<section class="panel"><p>Could not be read:</p><ul class="failures">\n{items}</ul></section>\n')
+    return "".join(out)
+
+
+def _document(context: Context, number: int, blocks: Sequence[BlockRecord], heat: _Heat) -> Iterator[str]:
+    """Write one document: its map, then its blocks in order."""
+    info = context.documents[number]
+    tokens = f"{info.kept:,} of {info.blocks:,} blocks kept"
+    yield f'<section class="doc" id="d{number}">\n<header><h2 dir="auto">{_safe(info.title or "(no title)")}</h2>'
+    yield f"<p>{_safe(info.url)}{' · ' if info.url else ''}{tokens}</p></header>\n"
+    yield '<nav class="map" aria-label="Map of the blocks">'
+    for block in blocks:
+        fate = "kept" if block.kept else "dropped"
+        yield (
+            f'<a href="#b{block.index}" class="{heat.shade(block.score)}{" k" if block.kept else ""}"'
+            f' title="{fate}, score {block.score:.3f}: {_safe(_start(block.text))}"></a>'
+        )
+    yield '</nav>\n<div class="row head"><span>fate</span><span>score</span><span>words</span>'
+    yield "<span>path, role</span><span>text</span></div>\n"
+    for kept, run in groupby(blocks, key=lambda block: block.kept):
+        same = list(run)
+        rows = "".join(_row(block, heat) for block in same)
+        yield rows if kept or len(same) <= SHORT_RUN else _folded(same, rows, heat)
+    yield "</section>\n"
+
+
+def _folded(blocks: Sequence[BlockRecord], rows: str, heat: _Heat) -> str:
+    """Fold a run of dropped blocks away under one line that says what is in it."""
+    best = max(blocks, key=lambda block: block.score)
+    words = sum(block.words for block in blocks)
+    return (
+        f'<details class="run"><summary>– {len(blocks):,} blocks dropped, {words:,} words, best score '
+        f'<span class="score chip {heat.shade(best.score)}">{best.score:.3f}</span></summary>\n{rows}</details>\n'
+    )
+
+
+def _row(block: BlockRecord, heat: _Heat) -> str:
+    """Write one block."""
+    mark, fate = ("k", "✓ kept") if block.kept else ("d", "– dropped")
+    role = "" if block.role == "scored" else f" · {block.role}"
+    title = f"{_safe(block.path)}; {block.role}; score {block.score:.4f}; {block.words} words"
+    return (
+        f'<div class="row {mark}" id="b{block.index}" title="{title}"><span class="fate">{fate}</span>'
+        f'<span class="score {heat.shade(block.score)}">{block.score:.3f}</span>'
+        f'<span class="words">{block.words}</span><span class="path">{_safe(block.path)}{role}</span>'
+        f'<span class="text" dir="auto">{_safe(block.text)}</span></div>\n'
+    )
+
+
+def _start(text: str) -> str:
+    line = " ".join(text[:160].split())
+    return line if len(line) <= 80 else line[:79] + "…"
+
+
+def _safe(text: str) -> str:
+    """Escape text for content and attributes; control characters go."""
+    return html.escape(_CONTROL.sub("", text))
+
+
+def _style() -> str:
+    return Path(__file__).with_suffix(".css").read_text("utf-8")

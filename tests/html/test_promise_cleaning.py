@@ -1,0 +1,178 @@
+"""Promise 1: cleaning loses no visible word, joins no two, and keeps the geometry and the layout of what stays."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+
+import prunus
+from prunus.html.clean import clean_tree
+from prunus.html.render import render_tree
+from prunus.html.style import CLEAN, LEAN, Style
+from tests import oracle
+from tests.strategies import Made, broken_documents, worded_documents
+
+FULL = Style(full=True)
+PRETTY = Style(full=True, pretty=True)
+
+
+@given(worded_documents)
+def test_every_visible_word_stays_once_in_order_and_apart(made: Made) -> None:
+    assert oracle.words(prunus.clean(made.html)) == made.words
+
+
+@given(worded_documents)
+def test_the_tree_itself_holds_every_word_in_order(made: Made) -> None:
+    assert clean_tree(made.html).canonical.split() == made.words
+
+
+@given(worded_documents)
+def test_the_tree_counts_its_words(made: Made) -> None:
+    tree = clean_tree(made.html)
+    assert tree.words[-1] == sum(tree.word_count(child) for child in tree.children(0))
+
+
+@given(worded_documents)
+def test_full_and_pretty_html_say_the_same(made: Made) -> None:
+    for style in (FULL, PRETTY):
+        assert oracle.words(prunus.clean(made.html, style=style)) == made.words
+
+
+@given(worded_documents)
+def test_no_hidden_word_comes_out_in_any_format(made: Made) -> None:
+    for format in ("html", "markdown", "text"):
+        found = set(re.findall(r"h\d+", prunus.clean(made.html, format).replace("<h", " ").replace("</h", " ")))
+        assert not found & set(made.hidden)
+
+
+@given(worded_documents)
+def test_tables_keep_their_geometry(made: Made) -> None:
+    assert oracle.grids(prunus.clean(made.html)) == oracle.grids(made.html)
+
+
+@given(worded_documents)
+def test_preformatted_text_keeps_every_space(made: Made) -> None:
+    assert oracle.preformatted(prunus.clean(made.html)) == made.pre
+
+
+@given(worded_documents)
+def test_words_keep_the_elements_that_they_stand_in(made: Made) -> None:
+    """Lists stay nested as they were, headings stay headings, links stay links."""
+    kept = oracle.MEANINGFUL - {"a", "label"}
+    assert oracle.visible(prunus.clean(made.html), kept) == oracle.visible(made.html, kept)
+
+
+@given(worded_documents)
+def test_cleaning_twice_changes_nothing(made: Made) -> None:
+    once = prunus.clean(made.html)
+    assert prunus.clean(once) == once
+
+
+@given(worded_documents)
+def test_cleaning_full_html_again_changes_nothing(made: Made) -> None:
+    for style in (FULL, PRETTY):
+        once = prunus.clean(made.html, style=style)
+        assert prunus.clean(once, style=style) == once
+
+
+@given(worded_documents)
+def test_full_and_pretty_html_clean_to_the_compact_html(made: Made) -> None:
+    compact = prunus.clean(made.html)
+    for style in (FULL, PRETTY):
+        assert prunus.clean(prunus.clean(made.html, style=style)) == compact
+
+
+@given(broken_documents())
+def test_broken_markup_says_what_the_parser_sees(html: str) -> None:
+    seen = _numbered(oracle.words(html))
+    try:
+        cleaned = prunus.clean(html)
+    except prunus.BadPage:
+        assert not seen
+        return
+    assert _numbered(oracle.words(cleaned)) == seen
+
+
+@given(broken_documents())
+def test_cleaning_broken_markup_twice_changes_nothing(html: str) -> None:
+    try:
+        once = prunus.clean(html)
+    except prunus.BadPage:
+        return
+    assert prunus.clean(once) == once
+
+
+def _numbered(words: list[str]) -> list[str]:
+    """Leave out what the debris itself shows."""
+    return [word for word in words if re.search(r"w\d", word)]
+
+
+@given(worded_documents)
+def test_lean_html_says_the_same_words(made: Made) -> None:
+    tree = clean_tree(made.html)
+    for style in (LEAN, CLEAN):
+        assert oracle.words(render_tree(tree, "html", style)) == made.words
+
+
+# --- real pages ------------------------------------------------------------------------------
+
+
+def perhaps_hidden(element: oracle.Any) -> bool:
+    """Tell whether anything at all hints that an element does not show."""
+    attrs = element.attrs
+    return (
+        oracle.is_hidden(element)
+        or "hidden" in attrs
+        or "popover" in attrs
+        or attrs.get("aria-hidden") == "true"
+        or element.tag in ("noscript", "object", "math", "slot", "dialog")
+        or bool(re.search(r"-\d{3,}|opacity|:\s*0|clip", str(attrs.get("style") or "")))
+    )
+
+
+def surely_nothing(element: oracle.Any) -> bool:
+    """Tell that nothing is hidden but what never shows."""
+    return False
+
+
+def is_subsequence(short: list[str], long: list[str]) -> str:
+    """Return '' where ``short`` runs through ``long`` in order, else the first word that does not, with its place."""
+    rest = iter(long)
+    for number, word in enumerate(short):
+        if not any(word == other for other in rest):
+            return f"{word!r} after {' '.join(short[max(0, number - 6) : number])!r}"
+    return ""
+
+
+@pytest.mark.data
+def test_real_pages_keep_what_surely_shows_and_gain_nothing(pages: list[str]) -> None:
+    for html in pages:
+        cleaned = oracle.words(prunus.clean(html))
+        assert is_subsequence(oracle.words(html, perhaps_hidden), cleaned) == ""
+        assert is_subsequence(cleaned, oracle.words(html, surely_nothing)) == ""
+
+
+@pytest.mark.data
+def test_cleaning_real_pages_twice_changes_nothing(pages: list[str]) -> None:
+    for html in pages:
+        once = prunus.clean(html)
+        assert prunus.clean(once) == once
+
+
+@pytest.mark.data
+def test_tables_and_code_of_real_pages_stay_as_they_are(pages: list[str]) -> None:
+    for html in pages:
+        cleaned = prunus.clean(html)
+        assert oracle.preformatted(cleaned) == oracle.preformatted(html)
+        assert oracle.outline(cleaned) == oracle.outline(html)
+
+
+def test_example_pages_keep_their_tables_headings_and_code(site: dict[str, str]) -> None:
+    for html in site.values():
+        cleaned = prunus.clean(html)
+        assert oracle.grids(cleaned) == oracle.grids(html)
+        assert oracle.preformatted(cleaned) == oracle.preformatted(html)
+        assert oracle.outline(cleaned) == oracle.outline(html)
+        assert prunus.clean(cleaned) == cleaned
