@@ -42,7 +42,7 @@ SHAPES = ("{}", "{}", "{}", "{}", "{},", "({})", "a<{}", "{}>b", "{}&lt;", "AT&{
 """What a word looks like as a reader sees it; anything that means something in HTML must be escaped."""
 
 MARKS = ("b", "i", "em", "strong", "span", "a", "a href=/x", "code", "sub", "sup", "small", "u", "mark", "font", "del",
-         "abbr title=t", "q", "time", "cite", "kbd", "bdi", "label")  # fmt: skip
+         "abbr title=t", "q", "time", "cite", "kbd", "bdi")  # fmt: skip
 
 HIDING = (
     "<{0} hidden>{1}</{0}>",

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from . import pipeline
-from .assemble import Formats, assemble
+from .assemble import assemble, formats
 from .config import Settings, load_settings
 from .errors import BadInput
 from .html.documents import Documents
@@ -32,7 +32,7 @@ def clean(page: Source, format: Format = "html", style: Style = CLEAN) -> str:
     '<p>Hello <b>world</b>'
     """
     _check_format(format)
-    return render_tree(pipeline.read_page(as_page(page), Formats().to_html), format, style)
+    return render_tree(pipeline.clean_page(as_page(page), formats().to_html), format, style)
 
 
 def read(pages: Source | Iterable[Source], *, strict: bool = True, settings: Settings | None = None) -> Documents:
@@ -42,10 +42,10 @@ def read(pages: Source | Iterable[Source], *, strict: bool = True, settings: Set
     :param strict: raise at the first page that cannot be read, or go on and note it.
     """
     settings = settings or load_settings()
-    formats = Formats()
+    known = formats()
     failures: dict[str, str] = {}
-    given = each_page(pages, formats.suffixes, settings.max_files, settings.max_file_mb, None if strict else failures)
-    return pipeline.read_pages(given, formats.to_html, strict=strict, failures=failures)
+    given = each_page(pages, known.suffixes, settings.max_files, settings.max_file_mb, None if strict else failures)
+    return pipeline.read_pages(given, known.to_html, strict=strict, failures=failures)
 
 
 def prune(

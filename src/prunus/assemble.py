@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, Final
 
 from .config import Settings
@@ -43,6 +44,12 @@ def assemble(settings: Settings, options: Options | None = None) -> Engines:
     return Engines(counter, scorer, extractor, generator, names)
 
 
+@cache
+def formats() -> Formats:
+    """Return the formats that can be read, found once."""
+    return Formats()
+
+
 class Formats:
     """Every format by name, suffix and media type; turns any page that one of them knows into HTML."""
 
@@ -59,7 +66,7 @@ class Formats:
 
         :raises BadPage: the content is empty, or of no format that is known.
         """
-        if not page.content.strip():
+        if not page.content or page.content.isspace():
             raise BadPage(f"{page.url or 'page'}: the page is empty", subject=page.url)
         return self._choose(page).to_html(page)
 

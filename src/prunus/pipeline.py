@@ -5,6 +5,7 @@ Sees ports only: the engines arrive from :mod:`prunus.assemble`.
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,18 +62,33 @@ class Engines:
 
 
 def read_page(page: Page, to_html: Reader) -> Tree:
+    """Clean one page and give it its snapshot id.
+
+    :raises BadPage: it cannot be read, or shows no words.
+    """
+    tree = clean_page(page, to_html)
+    tree.snapshot = tree.document = page.snapshot or snapshot_of(page.content)
+    return tree
+
+
+def clean_page(page: Page, to_html: Reader) -> Tree:
     """Clean one page.
 
     :raises BadPage: it cannot be read, or shows no words.
     """
     name = page.url or "page"
     tree = clean_tree(to_html(page), charset=page.charset, name=name)
-    if not tree.words[-1]:
+    if not tree.has_words:
         raise BadPage(f"{name}: the page shows no text", subject=name)
     tree.url = page.final_url or page.url
-    tree.snapshot = tree.document = page.snapshot
     tree.published = page.published
     return tree
+
+
+def snapshot_of(content: bytes | str) -> str:
+    """Return the sha256 of a page's content, hex."""
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    return hashlib.sha256(data).hexdigest()
 
 
 def read_pages(

@@ -1,15 +1,13 @@
 """What callers may give where a page is: bytes, HTML, a path, a folder, a Page. Nothing else.
 
-Each becomes a :class:`~prunus.types.Page`, whose snapshot is the sha256 of its content.
+Each becomes a :class:`~prunus.types.Page`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -20,12 +18,6 @@ Source: TypeAlias = "Page | str | bytes | Path"
 
 _URL: Final = re.compile(r"https?://\S+$", re.IGNORECASE)
 _MIB: Final = 1024 * 1024
-
-
-def snapshot_of(content: bytes | str) -> str:
-    """Return the sha256 of a page's content, hex."""
-    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    return hashlib.sha256(data).hexdigest()
 
 
 def as_pages(
@@ -101,7 +93,7 @@ def as_page(source: Source, max_file_mb: int = 64) -> Page:
     :raises BadInput: an address (fetching is a separate step), or a type that is no page.
     """
     if isinstance(source, Page):
-        return source if source.snapshot else replace(source, snapshot=snapshot_of(source.content))
+        return source
     if isinstance(source, Path):
         return read_file(source, max_file_mb)
     if isinstance(source, str) and _URL.match(source.strip()):
@@ -110,7 +102,7 @@ def as_page(source: Source, max_file_mb: int = 64) -> Page:
             subject=source.strip(),
         )
     if isinstance(source, str | bytes):
-        return Page(source, snapshot=snapshot_of(source))
+        return Page(source)
     raise BadInput(
         f"a page is str (HTML), bytes, Path or Page, not {type(source).__name__}", subject=type(source).__name__
     )
@@ -153,4 +145,4 @@ def read_file(path: Path, max_file_mb: int = 64) -> Page:
     except ValueError as error:
         raise BadPage(f"{str(path)[:80]!r}: this is no path ({error})", subject=str(path)[:80]) from error
     name = str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # a file's name need not be Unicode
-    return Page(content, url=name, snapshot=snapshot_of(content))
+    return Page(content, url=name)

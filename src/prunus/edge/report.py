@@ -25,6 +25,9 @@ STEPS: Final = 10
 SHORT_RUN: Final = 2
 """Dropped blocks in a row up to which they are shown without a click."""
 
+PATH: Final = 25
+"""Letters of a block's path that are shown, from its end; the whole path is in the row's tooltip."""
+
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -150,7 +153,7 @@ def _document(context: Context, number: int, blocks: Sequence[BlockRecord], heat
             f' title="{fate}, score {block.score:.3f}: {_safe(_start(block.text))}"></a>'
         )
     yield '</nav>\n<div class="row head"><span>fate</span><span>score</span><span>words</span>'
-    yield "<span>path, role</span><span>text</span></div>\n"
+    yield "<span>role</span><span>path</span><span>text</span></div>\n"
     for kept, run in groupby(blocks, key=lambda block: block.kept):
         same = list(run)
         rows = "".join(_row(block, heat) for block in same)
@@ -171,13 +174,13 @@ def _folded(blocks: Sequence[BlockRecord], rows: str, heat: _Heat) -> str:
 def _row(block: BlockRecord, heat: _Heat) -> str:
     """Write one block."""
     mark, fate = ("k", "✓ kept") if block.kept else ("d", "– dropped")
-    role = "" if block.role == "scored" else f" · {block.role}"
+    path = block.path if len(block.path) <= PATH else "…" + block.path[1 - PATH :]
     title = f"{_safe(block.path)}; {block.role}; score {block.score:.4f}; {block.words} words"
     return (
         f'<div class="row {mark}" id="b{block.index}" title="{title}"><span class="fate">{fate}</span>'
         f'<span class="score {heat.shade(block.score)}">{block.score:.3f}</span>'
-        f'<span class="words">{block.words}</span><span class="path">{_safe(block.path)}{role}</span>'
-        f'<span class="text" dir="auto">{_safe(block.text)}</span></div>\n'
+        f'<span class="words">{block.words}</span><span class="role">{block.role}</span>'
+        f'<span class="path">{_safe(path)}</span><span class="text" dir="auto">{_safe(block.text)}</span></div>\n'
     )
 
 

@@ -7,19 +7,44 @@ are merged, empty elements vanish. No word is lost, no two words are joined.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from . import rules
-from .hidden import is_hidden, shown_again, value_of
+from .compact import close_gaps, drop_doubled_noscripts
+from .elements import SPECIAL, kept_attributes
+from .hidden import has_hidden_class, is_hidden, shown_again
 from .parse import Document, Element, Node, Text, parse
 from .tree import Attrs, Tree
 
-_LEAVES = frozenset({"br", "hr", "img", "source", "track"})
-_ROWS = frozenset({"tr", "thead", "tbody", "tfoot", "td", "th"})
-_SHOWN = frozenset({"img", "audio", "video", "input", "progress", "meter", "source", "track"})
-_OBSOLETE = {"xmp": "pre", "listing": "pre", "plaintext": "pre"}
+_LEAVES: Final = frozenset({"br", "hr", "img", "source", "track"})
+_ROWS: Final = frozenset({"tr", "thead", "tbody", "tfoot", "td", "th"})
+_SHOWN: Final = frozenset({"img", "audio", "video", "input", "progress", "meter", "source", "track"})
+_OBSOLETE: Final = {"xmp": "pre", "listing": "pre", "plaintext": "pre"}
 """The only renaming: no valid HTML can carry these, and a browser shows them as <pre>."""
+
+_TELLING: Final = frozenset({"hidden", "style", "aria-hidden", "popover"})
+"""Attributes that may hide any element."""
+
+_START: Final = -1  # at the start of a line: white space collapses to nothing
+_FILLED: Final = -2  # something that is no text stands last on the line
+
+_DROP, _BLOCK, _INLINE, _MORE, _PASS = 0, 1, 2, 3, 4
+_KINDS: Final[dict[str, int]] = {
+    **dict.fromkeys(rules.INLINE, _INLINE),
+    **dict.fromkeys(rules.DROPPED, _DROP),
+    **dict.fromkeys(rules.DISSOLVED, _PASS),
+    **dict.fromkeys(SPECIAL.keys() | _LEAVES | _SHOWN | _OBSOLETE.keys(), _MORE),
+    **dict.fromkeys(rules.PREFORMATTED | {"noscript"}, _MORE),
+}
+"""How the walk treats a tag at first sight; any other tag is a block."""
+
+_LANG: Final = frozenset(rules.GLOBAL_ATTRIBUTES)
+_KEEPING: Final = {
+    **{tag: _LANG | frozenset(names) for tag, names in rules.KEPT_ATTRIBUTES.items()},
+    **dict.fromkeys(rules.DISSOLVED - {"a"}, frozenset[str]()),
+    "body": frozenset[str](),
+}
+"""Attributes that are worth a closer look, by tag; ``_LANG`` for any other tag."""
 
 
 def clean_tree(markup: str | bytes, *, charset: str = "", name: str = "page") -> Tree:
@@ -31,20 +56,34 @@ def clean_tree(markup: str | bytes, *, charset: str = "", name: str = "page") ->
     :returns: the cleaned document; it may hold no words if the page shows none.
     :raises BadPage: the page is empty, binary, or over the size limit.
     """
-    walk = _Walk()
-    walk.run(parse(markup, charset, name))
-    tree, _ = walk.finish(False)
+    tree, _ = _walk(markup, charset, name, False)
     tree._markup = (markup, charset)
     return tree
 
 
 def original_xpaths(markup: str | bytes, charset: str) -> list[str]:
     """Return the XPath in the HTML5-parsed original of every node that cleaning keeps."""
-    walk = _Walk()
-    walk.run(parse(markup, charset))
-    _, origins = walk.finish(True)
+    _, origins = _walk(markup, charset, "page", True)
     known: dict[Any, str] = {}
     return [_xpath(node, known) for node in origins]
+
+
+def _walk(markup: str | bytes, charset: str, name: str, with_origins: bool) -> tuple[Tree, list[Any]]:
+    """Parse, walk, and close the gaps that the walk left."""
+    walk = _Walk(with_origins)
+    walk.run(parse(markup, charset, name))
+    if not walk.tag:  # a frameset has no body
+        walk.tag, walk.parent, walk.end, walk.text, walk.attrs = ["html"], [-1], [1], [""], [None]
+    if walk.noscripts and drop_doubled_noscripts(walk, walk.noscripts):
+        walk.dirty = True
+    if walk.dirty:
+        close_gaps(walk)
+    tags: list[str] = walk.tag
+    tree = Tree(tags, walk.parent, walk.end, walk.text, walk.attrs)
+    tree.lang = (walk.attrs[0] or {}).get("lang", "")
+    if len(tags) > 2 and tags[1] == "title":
+        tree.title = walk.text[2]
+    return tree, walk.origins or []
 
 
 def _xpath(node: Node, known: dict[Any, str]) -> str:
@@ -52,190 +91,224 @@ def _xpath(node: Node, known: dict[Any, str]) -> str:
     element: Any = node if isinstance(node, Element) else node.parent
     steps = []
     while isinstance(element, Element):
-        if element in known:
-            steps.append(known[element])
-            break
-        parent = element.parent
-        same: list[Any] = (
-            [c for c in parent.children if isinstance(c, Element) and c.tag == element.tag]
-            if parent is not None
-            else []
-        )
-        if len(same) > 1:
-            for number, twin in enumerate(same, 1):
-                known[twin] = f"{element.tag}[{number}]"
-        else:
-            known[element] = element.tag
-        steps.append(known[element])
-        element = parent
+        step = known.get(element)
+        if step is None:
+            parent = element.parent
+            counts: dict[str, list[Any]] = {}
+            for child in parent.children if parent is not None else [element]:
+                if isinstance(child, Element):
+                    counts.setdefault(child.tag, []).append(child)
+            for tag, same in counts.items():
+                for number, twin in enumerate(same, 1):
+                    known[twin] = f"{tag}[{number}]" if len(same) > 1 else tag
+            step = known[element]
+        steps.append(step)
+        element = element.parent
     return "/" + "/".join(reversed(steps))
 
 
 class _Walk:
-    """The walk's state: the growing arrays, and where white space stands."""
+    """The growing arrays, and where white space stands.
+
+    ``last`` is the latest text node of the line, or _START, or _FILLED.
+    """
 
     __slots__ = (
-        "attrs",
-        "dirty",
-        "end",
-        "fresh",
-        "lang",
-        "last",
-        "loose",
-        "noscripts",
-        "origins",
-        "parent",
-        "tag",
-        "text",
-    )
+        "attrs", "content", "dirty", "end", "last", "marks", "noscripts", "origins", "parent", "raw", "tag", "text",
+        "vanished",
+    )  # fmt: skip
 
-    def __init__(self) -> None:
-        self.tag: list[str | None] = []
+    def __init__(self, with_origins: bool) -> None:
+        self.tag: list[Any] = []  # str, None where a wrapper was merged away
         self.parent: list[int] = []
         self.end: list[int] = []
         self.text: list[str] = []
         self.attrs: list[Attrs | None] = []
-        self.origins: list[Any] = []
-        self.loose = True  # at the start of a line: leading white space collapses to nothing
-        self.last = -1  # the latest text node of this line
-        self.fresh = True  # no words on this line so far
-        self.dirty = False  # a node was merged away or emptied: finish() must close the gaps
+        self.origins: list[Any] | None = [] if with_origins else None
+        self.last = _START
+        self.vanished = False  # an empty box went: the next words must not join those before it
+        self.dirty = False  # a node was merged away, emptied, or split: close_gaps() has work
         self.noscripts: list[int] = []
-        self.lang = ""
+        self.marks: list[int] = []  # nodes that showed something before each open element
+        self.content = 0
+        self.raw = 0  # depth of preformatted elements
 
     def run(self, document: Document) -> None:
-        """Walk the DOM once, in document order, without recursion."""
+        """Walk the DOM once, in document order, without recursion. The one hot loop: nothing here is idle."""
         stack: list[Any] = [node for node in reversed(document.children) if isinstance(node, Element)]
-        tags, parents, ends, texts = self.tag, self.parent, self.end, self.text
-        attrs, origins = self.attrs, self.origins
-        dropped, dissolved, inline = rules.DROPPED, rules.DISSOLVED, rules.INLINE
-        pop, push = stack.pop, stack.extend
-        here = -1  # the open element
-        content = 0  # how many nodes so far show something
-        marks: list[int] = []  # content before each open element
-        raw = 0  # depth of <pre> and its kind
+        tags, parents, ends, texts, attrs = self.tag, self.parent, self.end, self.text, self.attrs
+        pop, push, marks = stack.pop, stack.extend, self.marks
+        here, content = -1, 0  # the open element; how many nodes so far show something
         while stack:
             node = pop()
             kind = type(node)
             if kind is Text:
-                content += self._add_text(node, here, raw)
-                continue
-            if kind is int:
-                tag = tags[node]
-                assert tag is not None
-                here = parents[node]
-                if tag in rules.PREFORMATTED:
-                    raw -= 1
-                self._close(node, tag, content > marks.pop())
-                continue
-            if kind is not Element:
-                continue
-            tag = node.tag
-            if tag in _OBSOLETE:
-                tag = _OBSOLETE[tag]
-            if tag in dropped and not (tag in ("source", "track") and tags[here] in rules.MEDIA):
-                continue
-            found = node.attrs
-            kept: Attrs | None = None
-            if found:
-                if is_hidden(node, found):
-                    again = shown_again(node, found)
-                    if again:
+                data = node.data
+                if self.raw:
+                    content += self._add_raw(data, node, here)
+                elif not data.isspace():
+                    self._add_words(data, node, here)
+                    content += 1
+                elif self.last != _START:
+                    self._add_space(node, here)
+            elif kind is int:
+                here, tag, shows = parents[node], tags[node], content > marks.pop()
+                if not shows or tag in rules.PREFORMATTED:
+                    self._close(node, tag, shows)
+                else:
+                    if tag not in rules.INLINE and self.last != _START:
                         self._line_end()
-                        push(reversed(again))
+                    ends[node] = size = len(tags)
+                    if node + 1 < size and (ends[node + 1] == size or tags[node + 1] is None):
+                        self._merge(node, tag, size)
+            elif kind is Element:
+                tag = node.tag
+                seen = _KINDS.get(tag, _BLOCK)
+                if seen == _DROP and (here < 0 or tags[here] not in rules.MEDIA or tag not in _LEAVES):
                     continue
-                kept = _kept_attributes(tag, found)
-            children = node.children
-            own = ""
-            if tag in _SPECIAL:
-                special = _SPECIAL[tag](node, found, kept, self)
-                if special is None:
+                found, kept = node.attrs, None
+                if found:
+                    if not _TELLING.isdisjoint(found) and self._hides(node, found, stack):
+                        continue
+                    if not _KEEPING.get(tag, _LANG).isdisjoint(found):
+                        kept = kept_attributes(tag, found)
+                if seen >= _MORE:
+                    if seen == _MORE or "class" in found:
+                        self.content = content
+                        here = self._special(node, tag, kept, here, stack)
+                        content = self.content
+                    else:
+                        push(node.children[::-1])
                     continue
-                children, kept, own = special
-            if (tag in dissolved and not kept) or tag == "head":
-                push(children[::-1])
-                continue
-            if tag not in inline:
-                self._line_end()
-            elif own or tag == "img":
-                self.loose, self.last, self.fresh = False, -1, False
-            place = len(tags)
-            tags.append(tag)
-            parents.append(here)
-            ends.append(place + 1 if tag in _LEAVES else 0)
-            texts.append(own)
-            attrs.append(kept)
-            origins.append(node)
-            if own or tag in _SHOWN:
-                content += 1
-            if tag in _LEAVES:
-                continue
-            if tag in rules.PREFORMATTED:
-                raw += 1
-            if tag == "noscript":
-                self.noscripts.append(place)
-            marks.append(content - (1 if own or (tag in rules.SOLID and tag in inline) else 0))
-            here = place
-            stack.append(place)
-            push(children[::-1])
+                if seen == _BLOCK and self.last != _START:
+                    self._line_end()
+                marks.append(content)
+                tags.append(tag)
+                parents.append(here)
+                ends.append(0)
+                texts.append("")
+                attrs.append(kept)
+                if self.origins is not None:
+                    self.origins.append(node)
+                here = len(tags) - 1
+                stack.append(here)
+                push(node.children[::-1])
 
-    def _add_text(self, node: Text, here: int, raw: int) -> int:
-        """Add a text node, its white space collapsed as CSS collapses it; return 1 if it shows words."""
-        data = node.data
+    def _hides(self, node: Element, found: Any, stack: list[Any]) -> bool:
+        """Tell whether an element is hidden; put what shows itself again inside it onto the stack."""
+        if not is_hidden(node, found):
+            return False
+        again = shown_again(node, found)
+        if again:
+            self._line_end()
+            stack.extend(reversed(again))
+        return True
+
+    def _special(self, node: Element, tag: str, kept: Attrs | None, here: int, stack: list[Any]) -> int:
+        """Enter an element that needs more than its tag; return the element that is open now."""
+        tag = _OBSOLETE.get(tag, tag)
+        children: Any = node.children
+        own = ""
+        if tag in SPECIAL:
+            special = SPECIAL[tag](node, node.attrs, kept)
+            if special is None:
+                return here
+            children, kept, own = special
+        if (tag in rules.DISSOLVED and not kept) or tag == "head":
+            if not has_hidden_class(node.attrs):
+                stack.extend(children[::-1])
+            return here
+        inline = tag in rules.INLINE
+        if not inline and self.last != _START:
+            self._line_end()
+        place = len(self.tag)
+        self._add(tag, here, own, kept, node)
+        before = self.content
+        if own or tag in _SHOWN:
+            self.content += 1
+            if inline:
+                self.last = _FILLED
+        if tag in _LEAVES:
+            self.end[place] = place + 1
+            return here
+        self.marks.append(before)
+        if tag in rules.PREFORMATTED:
+            self.raw += 1
+        stack.append(place)
+        stack.extend(children[::-1])
+        return place
+
+    def _add(self, tag: str, parent: int, text: str, attrs: Attrs | None, node: Node) -> None:
+        """Add an element; it is open until its end is known."""
+        if tag == "noscript":
+            self.noscripts.append(len(self.tag))
+        self.tag.append(tag)
+        self.parent.append(parent)
+        self.end.append(0)
+        self.text.append(text)
+        self.attrs.append(attrs)
+        if self.origins is not None:
+            self.origins.append(node)
+
+    def _add_text(self, text: str, parent: int, node: Node) -> None:
+        """Add a text node; one right after another is joined to it when the gaps are closed."""
+        tags = self.tag
+        place = len(tags)
+        if place and tags[-1] == "" and self.parent[-1] == parent:
+            self.dirty = True
+        tags.append("")
+        self.parent.append(parent)
+        self.end.append(place + 1)
+        self.text.append(text)
+        self.attrs.append(None)
+        self.last = place
+        if self.origins is not None:
+            self.origins.append(node)
+
+    def _add_words(self, data: str, node: Node, here: int) -> None:
+        """Add text that shows words, its white space collapsed as CSS collapses it."""
         if not data.isascii():
             data = rules.INVISIBLE.sub("", data)
-        tags, texts = self.tag, self.text
-        if raw:
-            if not data:
-                return 0
-            self.loose, self.last, self.fresh = False, -1, False
-            seen = 0 if data.isspace() else 1
-        else:
-            words = " ".join(data.split())
-            if not words:
-                if self.loose or not data:
-                    return 0
-                data, self.loose, seen = " ", True, 0
-            else:
-                before = "" if self.loose or not data[0].isspace() else " "
-                if self.fresh:
-                    self.fresh = False
-                    if self._line_is_open(here):
-                        before = " "  # a box that vanished stood here and held the words apart
-                after = " " if data[-1].isspace() else ""
-                data, self.loose, seen = before + words + after, bool(after), 1
-        previous = len(tags) - 1
-        if previous >= 0 and tags[previous] == "" and self.parent[previous] == here:
-            texts[previous] += data
-        else:
-            if here < 0:
-                return 0
-            previous += 1
-            tags.append("")
-            self.parent.append(here)
-            self.end.append(previous + 1)
-            texts.append(data)
-            self.attrs.append(None)
-            self.origins.append(node)
-        if not raw:
-            self.last = previous
-        return seen
+        words = " ".join(data.split())
+        last = self.last
+        if last != _START:
+            if data[:1].isspace() and (last == _FILLED or self.text[last][-1:] != " "):
+                words = " " + words
+        elif self.vanished:
+            self.vanished = False
+            if self._line_is_open(here):
+                words = " " + words
+        if data[-1:].isspace():
+            words += " "
+        self._add_text(words, here, node)
+
+    def _add_space(self, node: Node, here: int) -> None:
+        """Add white space between words of one line, unless a space is there already."""
+        last = self.last
+        if last == _FILLED or self.text[last][-1:] != " ":
+            self._add_text(" ", here, node)
+
+    def _add_raw(self, data: str, node: Node, here: int) -> int:
+        """Add preformatted text as it is; return 1 if it shows words."""
+        if data:
+            self._add_text(rules.INVISIBLE.sub("", data), here, node)
+            self.last = _FILLED
+        return 0 if not data or data.isspace() else 1
 
     def _line_end(self) -> None:
         """End a line: a space that collapsed into its end disappears, the next line starts afresh."""
-        last = self.last
-        if last >= 0 and last < len(self.tag):
+        last, self.last = self.last, _START
+        if last >= 0:
             text = self.text[last]
-            if text.endswith(" "):
-                text = text[:-1]
-                self.text[last] = text
+            if text[-1:] == " ":
+                self.text[last] = text = text[:-1]
                 if not text:
                     self._drop_tail(last)
-        self.last, self.loose, self.fresh = -1, True, True
 
     def _drop_tail(self, node: int) -> None:
         """Take away an emptied text node, and the closed inline elements that held only it."""
-        while node == len(self.tag) - 1 and self.end[node] and node:
+        self.dirty = True
+        while node and node == len(self.tag) - 1 and self.end[node]:
             tag = self.tag[node]
             if (tag and (tag not in rules.INLINE or tag in rules.SOLID)) or self.text[node]:
                 return
@@ -245,15 +318,13 @@ class _Walk:
                 self.end[above] = node
                 above = self.parent[above]
             node -= 1
-        if node < len(self.tag) and self.tag[node] == "" and not self.text[node]:
-            self.dirty = True
 
     def _cut(self, node: int) -> None:
         """Cut the arrays off at ``node``."""
-        for array in (self.tag, self.parent, self.end, self.text, self.attrs, self.origins):
+        for array in (self.tag, self.parent, self.end, self.text, self.attrs):
             del array[node:]
-        if self.last >= node:
-            self.last = -1
+        if self.origins is not None:
+            del self.origins[node:]
         while self.noscripts and self.noscripts[-1] >= node:
             self.noscripts.pop()
 
@@ -276,230 +347,31 @@ class _Walk:
         return node == block
 
     def _close(self, node: int, tag: str, shows: bool) -> None:
-        """Close an element: drop it if it shows nothing, merge it if it is a single-nested wrapper."""
-        tags, ends = self.tag, self.end
+        """Close a preformatted element, or one that shows nothing: that is dropped, but for cells and rows."""
         block = tag not in rules.INLINE
-        if block:
+        if tag in rules.PREFORMATTED:
+            self.raw -= 1
+        if block and self.last != _START:
             self._line_end()
-        if not shows and tag not in _ROWS and not (tag in rules.SOLID and len(tags) == node + 1) and node:
-            space = not block and any(self.text[node:])  # <b> </b> holds apart the words beside it
-            if not space:
-                self._cut(node)
-                return
-        size = len(tags)
-        ends[node] = size
+        # <b> </b> holds apart the words beside it
+        if not shows and tag not in _ROWS and node and (block or not any(self.text[node:])):
+            self._cut(node)
+            self.vanished = self.vanished or block
+        else:
+            self.end[node] = len(self.tag)
+
+    def _merge(self, node: int, tag: str, size: int) -> None:
+        """Merge single-nested wrappers: ``node`` has one child, the end of the arrays is its end."""
+        tags = self.tag
         child = node + 1
-        while child < size and tags[child] is None:  # a merged wrapper has exactly one child
+        while tags[child] is None:  # a merged wrapper has exactly one child
             child += 1
-        if not block or child >= size or ends[child] != size or not tags[child]:
+        inner = tags[child]
+        if not inner or self.end[child] != size or tag in rules.INLINE:
             return
-        # exactly one child, an element
-        if tags[child] in rules.WRAPPERS and not self.attrs[child]:
+        if inner in rules.WRAPPERS and not self.attrs[child]:
             tags[child] = None
             self.dirty = True
-        elif tag in rules.WRAPPERS and not self.attrs[node] and tags[child] not in rules.INLINE:
+        elif tag in rules.WRAPPERS and not self.attrs[node] and inner not in rules.INLINE:
             tags[node] = None
             self.dirty = True
-
-    def finish(self, with_origins: bool) -> tuple[Tree, list[Any]]:
-        """Close the gaps that merging left, and hand over the Tree."""
-        if not self.tag:  # a document without even an <html> element does not come from the parser
-            self.tag, self.parent, self.end, self.text, self.attrs = ["html"], [-1], [1], [""], [None]
-        self._drop_doubled_noscripts()
-        if self.dirty:
-            self._compact()
-        tags: list[str] = self.tag  # type: ignore[assignment]  # no None is left
-        tree = Tree(tags, self.parent, self.end, self.text, self.attrs)
-        root = self.attrs[0]
-        tree.lang = (root or {}).get("lang", "")
-        for node in range(1, min(3, len(tags))):
-            if tags[node] == "title" and node + 1 < len(tags):
-                tree.title = self.text[node + 1]
-        return tree, self.origins if with_origins else []
-
-    def _drop_doubled_noscripts(self) -> None:
-        """Drop a <noscript> whose words the page shows elsewhere, or which only doubles a lazy image."""
-        if not self.noscripts:
-            return
-        inside = bytearray(len(self.tag))
-        for node in self.noscripts:
-            inside[node : self.end[node]] = b"\1" * (self.end[node] - node)
-        shown = " ".join(" ".join(t for t, hid in zip(self.text, inside, strict=True) if t and not hid).split())
-        done = -1
-        for node in self.noscripts:
-            if node < done:
-                continue
-            end = done = self.end[node]
-            words = " ".join(" ".join(self.text[node:end]).split())
-            has_twin = (node > 0 and self.tag[node - 1] == "img") or not any(
-                self.tag[i] == "img" for i in range(node, end)
-            )
-            if words in shown if words else has_twin:
-                while node > 1 and self.end[node - 1] == end and self.tag[node - 1] not in _ROWS | {"body"}:
-                    node -= 1  # what held nothing else goes with it
-                for index in range(node, end):
-                    self.tag[index] = None
-                    self.text[index] = ""
-                self._close_up(node, end)
-                self.dirty = True
-
-    def _close_up(self, node: int, end: int) -> None:
-        """Leave at most one space between the words on both sides of nodes that went."""
-        if node and end < len(self.tag) and self.tag[end] == "" and self.text[end].startswith(" "):
-            before = self.text[node - 1] if self.tag[node - 1] == "" else ""
-            if before.endswith(" ") or (not before and self.tag[node - 1] not in rules.INLINE):
-                self.text[end] = self.text[end][1:]
-
-    def _compact(self) -> None:
-        """Close the gaps: merged wrappers hand their children up, emptied text nodes go."""
-        tags, texts = self.tag, self.text
-        keep = [bool(tag) or (tag == "" and text != "") for tag, text in zip(tags, texts, strict=True)]
-        place: list[int] = []  # where each old node stands now; a merged one where its parent stands
-        before: list[int] = [0]  # kept nodes before each old node
-        count = 0
-        for node, stays in enumerate(keep):
-            if stays:
-                place.append(count)
-                count += 1
-            else:
-                above = self.parent[node]
-                place.append(place[above] if above >= 0 else -1)
-            before.append(count)
-        live = [node for node, stays in enumerate(keep) if stays]
-        parent = self.parent
-        self.parent = [place[parent[node]] if parent[node] >= 0 else -1 for node in live]
-        self.end = [before[self.end[node]] for node in live]
-        self.tag = [tags[node] for node in live]
-        self.text = [texts[node] for node in live]
-        self.attrs = [self.attrs[node] for node in live]
-        self.origins = [self.origins[node] for node in live]
-
-
-def _kept_attributes(tag: str, found: Any) -> Attrs | None:
-    """Return the attributes that carry meaning, whole, or None."""
-    kept: Attrs | None = None
-    names = rules.KEPT_ATTRIBUTES.get(tag)
-    if names:
-        for name in names:
-            value = found.get(name)
-            if value is not None:
-                kept = kept or {}
-                kept[name] = " ".join((value if isinstance(value, str) else " ".join(value)).split())
-    lang = found.get("lang")
-    if lang and tag not in rules.DISSOLVED and tag != "body":
-        kept = kept or {}
-        kept["lang"] = value_of(found, "lang")
-    return kept
-
-
-_Special = tuple[Sequence[Any], Attrs | None, str]
-
-
-def _head(node: Element, found: Any, kept: Attrs | None, walk: _Walk) -> _Special | None:
-    """Of <head> only the title stays."""
-    titles = [child for child in node.children if isinstance(child, Element) and child.tag == "title"]
-    return tuple(titles[:1]), None, ""
-
-
-def _title(node: Element, found: Any, kept: Attrs | None, walk: _Walk) -> _Special | None:
-    """A <title> is one only in <head>."""
-    parent = node.parent
-    return (node.children, kept, "") if isinstance(parent, Element) and parent.tag == "head" else None
-
-
-def _image(node: Element, found: Any, kept: Attrs | None, walk: _Walk) -> _Special | None:
-    """An image stays for its alt text or address; tracking pixels and inlined data go."""
-    alt = (kept or {}).get("alt", "")
-    if not alt and any(value_of(found, side).strip().rstrip("px") in ("0", "1") for side in ("width", "height")):
-        return None
-    source = (kept or {}).get("src", "")
-    if source[:5].lower() == "data:":
-        lazy = value_of(found, "data-src") or value_of(found, "data-lazy-src") or value_of(found, "data-original")
-        kept = {name: value for name, value in (kept or {}).items() if name != "src"}
-        if lazy:
-            kept = {"src": lazy, **kept}
-    if not alt and not (kept or {}).get("src"):
-        return None
-    if kept is not None and not alt:
-        kept.pop("alt", None)
-    return (), kept, alt
-
-
-def _input(node: Element, found: Any, kept: Attrs | None, walk: _Walk) -> _Special | None:
-    """An <input> stays when a reader sees what it holds, or whether it is ticked."""
-    kind = value_of(found, "type").strip().lower()
-    if kind not in rules.VISIBLE_INPUTS:
-        return None
-    kept = dict(kept or {})
-    if kind in ("checkbox", "radio"):
-        return (), {"type": kind, **({"checked": ""} if "checked" in kept else {})}, ""
-    shown = kept.get("value") or kept.get("placeholder") or ""
-    if not shown or kind == "range":
-        return None
-    kept.pop("checked", None)
-    if kind in ("", "text"):
-        kept.pop("type", None)
-    if kept.get("value"):
-        kept.pop("placeholder", None)
-    return (), kept, shown
-
-
-def _select(node: Element, found: Any, kept: Attrs | None, walk: _Walk) -> _Special | None:
-    """A closed <select> shows one option; one with ``multiple`` or ``size`` shows them all."""
-    size = value_of(found, "size").strip()
-    if "multiple" in found or (size.isdigit() and int(size) > 1):
-        return node.children, kept, ""
-    options = [child for child in node.descendants if isinstance(child, Element) and child.tag == "option"]
-    chosen = [option for option in options if "selected" in option.attrs] or options[:1]
-    return tuple(chosen[:1]), kept, ""
-
-
-def _option(node: Element, found: Any, kept: Attrs | None, walk: _Walk) -> _Special | None:
-    """``selected`` has done its work once the option is chosen."""
-    return node.children, None, ""
-
-
-def _optgroup(node: Element, found: Any, kept: Attrs | None, walk: _Walk) -> _Special | None:
-    """The label of a group is text that a reader sees."""
-    return node.children, kept, (kept or {}).get("label", "")
-
-
-def _media(node: Element, found: Any, kept: Attrs | None, walk: _Walk) -> _Special | None:
-    """A player keeps its sources and its title; its fallback text shows nowhere."""
-    inner = tuple(c for c in node.children if isinstance(c, Element) and c.tag in ("source", "track"))
-    return (inner, kept, (kept or {}).get("title", "")) if kept or inner else None
-
-
-def _dialog(node: Element, found: Any, kept: Attrs | None, walk: _Walk) -> _Special | None:
-    """A dialog that is not open is not shown."""
-    return (node.children, kept, "") if "open" in found else None
-
-
-def _link(node: Element, found: Any, kept: Attrs | None, walk: _Walk) -> _Special | None:
-    """A target that is script or a bare '#' leads nowhere; inlined data is no address."""
-    target = (kept or {}).get("href", "").strip().lower()
-    if not target or target == "#" or target.startswith(("javascript:", "data:", "vbscript:")):
-        kept = {name: value for name, value in (kept or {}).items() if name != "href"} or None
-    return node.children, kept, ""
-
-
-def _cell(node: Element, found: Any, kept: Attrs | None, walk: _Walk) -> _Special | None:
-    """Spans that span nothing, and scopes that say nothing, go."""
-    if kept:
-        clean: Attrs = {}
-        for name, value in kept.items():
-            if name in ("colspan", "rowspan"):
-                digits = value[: len(value) - len(value.lstrip("0123456789"))]
-                number = min(int(digits[:6] or 1), 1000 if name == "colspan" else 65534)
-                if number != 1:
-                    clean[name] = str(number)
-            elif value:
-                clean[name] = value
-        kept = clean or None
-    return node.children, kept, ""
-
-
-_SPECIAL = {
-    "head": _head, "title": _title, "img": _image, "input": _input, "select": _select, "option": _option,
-    "optgroup": _optgroup, "video": _media, "audio": _media, "dialog": _dialog, "a": _link, "td": _cell, "th": _cell,
-}  # fmt: skip

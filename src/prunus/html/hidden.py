@@ -47,13 +47,16 @@ def is_hidden(element: Element, attributes: Attributes) -> bool:
         return True
     if "popover" in attributes:
         return True
-    names = attributes.get("class")
-    if names and "sortkey" in names and rules.HIDDEN_CLASSES.search(value_of(attributes, "class")):
-        return True
     style = attributes.get("style")
     if style and style_hides(value_of(attributes, "style")):
         return True
     return value_of(attributes, "aria-hidden").lower() == "true" and is_decoration(element, attributes)
+
+
+def has_hidden_class(attributes: Attributes) -> bool:
+    """Tell whether a class hides by wide convention, as MediaWiki's sort keys."""
+    names = attributes.get("class")
+    return bool(names) and "sortkey" in names and bool(rules.HIDDEN_CLASSES.search(value_of(attributes, "class")))
 
 
 def shown_again(element: Element, attributes: Attributes) -> list[Element]:

@@ -62,7 +62,7 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
         raise BadPage(
             f"{name}: {size:.0f} MiB is over the limit of {MAX_BYTES // 1048576} MiB; split the page", subject=name
         )
-    if not markup or not markup.strip():
+    if not markup or markup.isspace():
         raise BadPage(f"{name}: the page is empty", subject=name)
     if isinstance(markup, bytes):
         if is_binary(markup):

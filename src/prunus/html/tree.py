@@ -62,6 +62,11 @@ class Tree:
             self._words = [0, *accumulate(counts)]
         return self._words
 
+    @property
+    def has_words(self) -> bool:
+        """Whether the document shows any word at all."""
+        return any(text and not text.isspace() for text in self.text)
+
     def word_count(self, node: int) -> int:
         """Return the number of words in the subtree of ``node``, in O(1)."""
         return self.words[self.end[node]] - self.words[node]

@@ -38,7 +38,7 @@ def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
     Examples:
       prunus ask "How long is the Pell 2 guaranteed?" examples/site
       prunus ask "How far down does the stilling well go?" examples/site/gallery.html --json
-      prunus ask "What does residual mean in tide records?" - --events < examples/site/faq.html
+      prunus ask "How long does the current pause at Dunnock Quay?" - --events < examples/site/faq.html
     """
     if not pages:
         raise BadInput("no page was given; name a file, a folder, or - for standard input")

@@ -89,7 +89,11 @@ class Job:
 @click.option("--links/--no-links", default=True, help="Write the targets of links, or only their words.")
 @click.option("--images/--no-images", default=True, help="Write the addresses of pictures, or only their words.")
 @click.option(
-    "-o", "--output", type=click.Path(), metavar="PATH", help="A file; for several pages or a folder, a folder."
+    "-o",
+    "--output",
+    type=click.Path(readable=False),
+    metavar="PATH",
+    help="A file; for several pages or a folder, a folder.",
 )
 @click.option("--skip-existing", is_flag=True, help="Leave out pages whose file is there: goes on after a stop.")
 @common

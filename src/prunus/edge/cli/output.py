@@ -52,8 +52,7 @@ def emit_json(value: Any) -> None:
         line = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:  # a foreign scorer may give infinities, which JSON does not have
         line = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False)
-    click.echo(line)
-    sys.stdout.flush()
+    emit(line)
 
 
 def say(text: str) -> None:

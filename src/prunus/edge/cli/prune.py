@@ -34,7 +34,9 @@ from .output import emit, emit_json, say, settle, write_whole
 @click.option("--emphasis", is_flag=True, help="Write bold, italics and their kin.")
 @shape
 @click.option("--explain", is_flag=True, help="Show the ranked blocks on stderr.")
-@click.option("--report", type=click.Path(), metavar="FILE", help="Write a page that shows what was pruned and why.")
+@click.option(
+    "--report", type=click.Path(readable=False), metavar="FILE", help="Write a page that shows what was pruned and why."
+)
 @common
 def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
     """Keep the evidence for a question that fits a token budget.

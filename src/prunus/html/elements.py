@@ -1,0 +1,137 @@
+"""Elements that need more than a table entry: what of each a reader sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import rules
+from .hidden import value_of
+from .parse import Element
+from .tree import Attrs
+
+Special = tuple[Sequence[Any], Attrs | None, str]
+"""What of an element goes on: its children, its kept attributes, the words that it shows itself."""
+
+
+def kept_attributes(tag: str, found: Any) -> Attrs | None:
+    """Return the attributes that carry meaning, whole, or None."""
+    kept: Attrs = {}
+    for name in rules.KEPT_ATTRIBUTES.get(tag, ()):
+        value = found.get(name)
+        if value is not None:
+            kept[name] = " ".join((value if isinstance(value, str) else " ".join(value)).split())
+    lang = found.get("lang")
+    if lang and tag != "body":
+        kept["lang"] = lang
+    return kept or None
+
+
+def _head(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+    """Of <head> only the title stays."""
+    titles = [child for child in node.children if isinstance(child, Element) and child.tag == "title"]
+    return tuple(titles[:1]), None, ""
+
+
+def _title(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+    """A <title> is one only in <head>."""
+    parent = node.parent
+    return (node.children, kept, "") if isinstance(parent, Element) and parent.tag == "head" else None
+
+
+def _image(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+    """An image stays for its alt text or address; tracking pixels and inlined data go."""
+    alt = (kept or {}).get("alt", "")
+    if not alt and any(value_of(found, side).strip().rstrip("px") in ("0", "1") for side in ("width", "height")):
+        return None
+    source = (kept or {}).get("src", "")
+    if source[:5].lower() == "data:":
+        lazy = value_of(found, "data-src") or value_of(found, "data-lazy-src") or value_of(found, "data-original")
+        kept = {name: value for name, value in (kept or {}).items() if name != "src"}
+        if lazy:
+            kept = {"src": lazy, **kept}
+    if not alt and not (kept or {}).get("src"):
+        return None
+    if kept is not None and not alt:
+        kept.pop("alt", None)
+    return (), kept, alt
+
+
+def _input(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+    """An <input> stays when a reader sees what it holds, or whether it is ticked."""
+    kind = value_of(found, "type").strip().lower()
+    if kind not in rules.VISIBLE_INPUTS:
+        return None
+    kept = dict(kept or {})
+    if kind in ("checkbox", "radio"):
+        return (), {"type": kind, **({"checked": ""} if "checked" in kept else {})}, ""
+    shown = kept.get("value") or kept.get("placeholder") or ""
+    if not shown or kind == "range":
+        return None
+    kept.pop("checked", None)
+    if kind in ("", "text"):
+        kept.pop("type", None)
+    if kept.get("value"):
+        kept.pop("placeholder", None)
+    return (), kept, shown
+
+
+def _select(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+    """A closed <select> shows one option; one with ``multiple`` or ``size`` shows them all."""
+    size = value_of(found, "size").strip()
+    if "multiple" in found or (size.isdigit() and int(size) > 1):
+        return node.children, kept, ""
+    options = [child for child in node.descendants if isinstance(child, Element) and child.tag == "option"]
+    chosen = [option for option in options if "selected" in option.attrs] or options[:1]
+    return tuple(chosen[:1]), kept, ""
+
+
+def _option(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+    """``selected`` has done its work once the option is chosen."""
+    return node.children, None, ""
+
+
+def _optgroup(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+    """The label of a group is text that a reader sees."""
+    return node.children, kept, (kept or {}).get("label", "")
+
+
+def _media(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+    """A player keeps its sources and its title; its fallback text shows nowhere."""
+    inner = tuple(c for c in node.children if isinstance(c, Element) and c.tag in ("source", "track"))
+    return (inner, kept, (kept or {}).get("title", "")) if kept or inner else None
+
+
+def _dialog(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+    """A dialog that is not open is not shown."""
+    return (node.children, kept, "") if "open" in found else None
+
+
+def _link(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+    """A target that is script or a bare '#' leads nowhere; inlined data is no address."""
+    target = (kept or {}).get("href", "").strip().lower()
+    if not target or target == "#" or target.startswith(("javascript:", "data:", "vbscript:")):
+        kept = {name: value for name, value in (kept or {}).items() if name != "href"} or None
+    return node.children, kept, ""
+
+
+def _cell(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+    """Spans that span nothing, and scopes that say nothing, go."""
+    if kept:
+        clean: Attrs = {}
+        for name, value in kept.items():
+            if name in ("colspan", "rowspan"):
+                digits = value[: len(value) - len(value.lstrip("0123456789"))]
+                number = min(int(digits[:6] or 1), 1000 if name == "colspan" else 65534)
+                if number != 1:
+                    clean[name] = str(number)
+            elif value:
+                clean[name] = value
+        kept = clean or None
+    return node.children, kept, ""
+
+
+SPECIAL: dict[str, Callable[[Element, Any, Attrs | None], Special | None]] = {
+    "head": _head, "title": _title, "img": _image, "input": _input, "select": _select, "option": _option,
+    "optgroup": _optgroup, "video": _media, "audio": _media, "dialog": _dialog, "a": _link, "td": _cell, "th": _cell,
+}  # fmt: skip

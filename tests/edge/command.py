@@ -1,0 +1,38 @@
+"""What the tests of the command line share: how it is started, and what its output is read as."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from click.testing import Result
+
+SITE = Path(__file__).parents[2] / "examples" / "site"
+PROGRAM = [sys.executable, "-c", "from prunus.edge.cli.main import main; main()"]
+
+Cli = Callable[..., Result]
+Shell = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a process, without settings of Prunus."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PRUNUS_")}
+
+
+def lines_of(result: Result) -> list[Any]:
+    """Return stdout as JSON lines."""
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def only_line(result: Result) -> str:
+    """Return the one line of stderr, which is no traceback; stdout must be empty."""
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    [line] = result.stderr.splitlines()
+    assert line.startswith("prunus")
+    return line

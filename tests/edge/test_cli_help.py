@@ -1,0 +1,53 @@
+"""Every help text has examples, and every example runs as it is printed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.edge.command import Cli
+
+from prunus.edge.cli.main import COMMANDS, app
+
+
+def examples() -> Iterator[str]:
+    """Yield the example lines of all help texts."""
+    for command in ((), *((name,) for name in COMMANDS)):
+        text = CliRunner().invoke(app, [*command, "--help"]).stdout
+        lines = [line.strip() for line in text.split("Examples:", 1)[1].splitlines()]
+        for line in lines:
+            if line.startswith("prunus "):
+                yield line
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_examples_and_the_common_options(cli: Cli, name: str) -> None:
+    text = cli(name, "--help").stdout
+    assert f"  prunus {name} " in text or f"  prunus {name}\n" in text
+    assert "--json" in text and "-q, --quiet" in text
+
+
+def test_help_lists_the_commands(cli: Cli) -> None:
+    text = cli("--help").stdout
+    for name, meaning in COMMANDS.items():
+        assert name in text and meaning in " ".join(text.split())
+    assert cli().stdout == text
+
+
+@pytest.mark.parametrize("line", sorted(set(examples())))
+def test_examples_run(cli: Cli, folder: Path, line: str) -> None:
+    line, _, into = line.partition(" > ")
+    line, _, source = line.partition(" < ")
+    arguments = shlex.split(line)[1:]
+    result = cli(*arguments, input=Path(source).read_bytes() if source else None)
+    assert result.exit_code == 0, result.stderr
+    wrote = "-o" in arguments or into
+    assert wrote or result.stdout.strip()
+
+
+def test_a_help_text_needs_no_page_and_no_engine(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRUNUS_SCORER", "nobody")
+    assert cli("prune", "--help").exit_code == 0
