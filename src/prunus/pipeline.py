@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -255,12 +256,12 @@ def _context(
                 Span(tree.document, *blocks.span(index)),
             )
         )
-    documents = []
-    for number, tree in enumerate(blocks.trees):
-        own = [record for record in records if record.document == number]
-        documents.append(
-            DocumentInfo(tree.document, tree.url, tree.title, sum(record.kept for record in own), len(own))
-        )
+    own = Counter(record.document for record in records)
+    own_kept = Counter(record.document for record in records if record.kept)
+    documents = [
+        DocumentInfo(tree.document, tree.url, tree.title, own_kept[number], own[number])
+        for number, tree in enumerate(blocks.trees)
+    ]
     counter = call.engines.counter
     return Context(
         output=chosen.output,

@@ -49,7 +49,7 @@ def keep(html: str, *wanted: str, max_words: int = 3, format: Format = "html", s
         ("<dl><dt>a</dt><dd>b</dd></dl>", "<dl><dt>a<dd>b</dl>"),
         ("<table><tbody><tr><td>a</td></tr></tbody></table>", "<table><tr><td>a</table>"),
         ("<div><div><div>a</div></div></div>", "a"),
-        ("<div>a</div><div>b</div>", "<div>a</div>b"),
+        ("<div>a</div><div>b</div>", "a<div>b</div>"),
         ("<p>a <b>b</b> c</p>", "<p>a <b>b</b> c"),
         ("<p>a</p>b", "<p>a</p>b"),
         ("<p>a</p><h2>b</h2>", "<p>a<h2>b</h2>"),
@@ -172,7 +172,7 @@ def test_nothing_kept_is_nothing_written() -> None:
         ("<p>a<hr><p>b", "a\n\n---\n\nb"),
         ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "|a|b|\n|-|-|\n|1|2|"),
         ("<table><tr><td>1<td><tr><td>3<td>4</table>", "|||\n|-|-|\n|1||\n|3|4|"),
-        ("<dl><dt>term<dd>meaning</dl>", "term\n: meaning"),
+        ("<dl><dt>term<dd>meaning</dl>", "term\n\n: meaning"),
         ("<p>H<sub>2</sub>O", "H<sub>2</sub>O"),
     ],
 )
@@ -226,12 +226,7 @@ def said_by(markdown: str) -> list[str]:
 def test_markdown_escapes_what_it_would_read_as_its_own(said: str) -> None:
     escaped = said.replace("&", "&amp;").replace("<", "&lt;")
     for page in (f"<p>{escaped}", f"<p>x<p>{escaped}<p>y", f"<ul><li>{escaped}</ul>", f"<p>x<br>{escaped}"):
-        words = [word for word in oracle.words(page) if not _is_decoration(word)]
-        assert [word for word in said_by(markdown(page)) if not _is_decoration(word)] == words
-
-
-def _is_decoration(word: str) -> bool:
-    return False
+        assert said_by(markdown(page)) == oracle.words(page)
 
 
 @given(worded_documents)
@@ -243,13 +238,13 @@ def test_markdown_holds_every_word_in_order(made: Made) -> None:
 
 @given(worded_documents)
 def test_markdown_reads_back_as_the_same_words(made: Made) -> None:
-    """A Markdown reader may show breaks where HTML shows none, so the letters are compared."""
-    shown = said_by(prunus.clean(made.html, "markdown"))
-    assert _letters(shown) == _letters(made.words)
+    """Letters are compared, less marks: CommonMark shows the colon before a definition, and knows no ``a**(b)**``."""
+    shown = said_by(re.sub(r"(?m)^([ >]*): ", r"\1", prunus.clean(made.html, "markdown")))
+    assert _without_marks(shown) == _without_marks(made.words)
 
 
-def _letters(words: list[str]) -> str:
-    return "".join(words).replace("[x]", "").replace("[]", "")
+def _without_marks(words: list[str]) -> str:
+    return re.sub(r"[*~`_]", "", "".join(words))
 
 
 # --- text ----------------------------------------------------------------------------------------

@@ -65,6 +65,7 @@ class Blocks:
     _texts: list[str] = field(default_factory=list)
     _contexts: list[Context] = field(default_factory=list)
     _steps: dict[tuple[int, int], dict[int, str]] = field(default_factory=dict)
+    _attached: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     cache: dict[str, object] = field(default_factory=dict)
     """What engines derive from the blocks alone (token lists, embeddings), by engine."""
 
@@ -135,15 +136,14 @@ class Blocks:
 
     def _runs(self, block: Block) -> dict[int, str]:
         """Number the runs that are attached to one node."""
+        if not self._attached:
+            for index, other in enumerate(self.blocks):
+                if not other.is_subtree:
+                    self._attached.setdefault((other.document, other.node), []).append(index)
         key = (-1 - block.document, block.node)
         known = self._steps.get(key)
         if known is None:
-            same = [
-                (i, "text")
-                for i, b in enumerate(self.blocks)
-                if b.node == block.node and b.document == block.document and not b.is_subtree
-            ]
-            known = _number(same)
+            known = _number([(index, "text") for index in self._attached[block.document, block.node]])
             self._steps[key] = known
         return known
 

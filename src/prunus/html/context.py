@@ -105,12 +105,9 @@ def _table_lead(tree: Tree, table: int) -> str:
 
 def _list_lead(tree: Tree, item_list: int) -> str:
     """Return what introduces a list: the paragraph or the words right before it."""
-    above = tree.parent[item_list]
-    before = -1
-    for child in tree.children(above):
-        if child >= item_list:
-            break
-        before = child
-    if before < 0 or tree.tag[before] not in ("", "p", "div", "dt", "b", "strong", "em"):
+    above, before = tree.parent[item_list], item_list - 1
+    while before > above and tree.parent[before] != above:
+        before = tree.parent[before]
+    if before <= above or tree.tag[before] not in ("", "p", "div", "dt", "b", "strong", "em"):
         return ""
     return subtree_text(tree, before)[-LEAD_LENGTH:]

@@ -6,6 +6,8 @@ shows at the first kept row that it covers, with as many rows as are kept.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from .tree import Tree
 
 MAX_SPAN_WORK = 200_000
@@ -37,12 +39,54 @@ def span(tree: Tree, cell: int, name: str) -> int:
 
 def has_rowspans(tree: Tree, table: int) -> bool:
     """Tell whether a cell of ``table`` (or of a table in it) spans rows."""
-    attrs = tree.attrs
-    for node in range(table + 1, tree.end[table]):
-        found = attrs[node]
-        if found and "rowspan" in found:
-            return True
-    return False
+    key = ("rowspans", table)
+    known = tree.cache.get(key)
+    if known is None:
+        attrs = tree.attrs[table + 1 : tree.end[table]]
+        known = tree.cache[key] = any(found and "rowspan" in found for found in attrs)
+    return bool(known)
+
+
+def first_part(tree: Tree, table: int) -> int:
+    """Return the first row group of a table, -1 where it has none."""
+    key = ("part", table)
+    known = tree.cache.get(key)
+    if known is None:
+        parts = (node for node in tree.children(table) if tree.tag[node] in ("thead", "tbody", "tfoot"))
+        known = tree.cache[key] = next(parts, -1)
+    return int(known)
+
+
+def next_kept(mask: bytearray, node: int, stop: int) -> int:
+    """Return the first node of ``[node, stop)`` that is kept or above something kept; ``stop`` if none is."""
+    one, two = mask.find(1, node, stop), mask.find(2, node, stop)
+    if one < 0:
+        return two if two >= 0 else stop
+    return min(one, two) if two >= 0 else one
+
+
+def item_numbers(tree: Tree, ordered: int) -> dict[int, tuple[int, int]]:
+    """Map each item of an ordered list to the number that a reader sees, and to the item before it (-1: none)."""
+    key = ("items", ordered)
+    known: dict[int, tuple[int, int]] | None = tree.cache.get(key)
+    if known is None:
+        known = tree.cache[key] = {}
+        items = [child for child in tree.children(ordered) if tree.tag[child] == "li"]
+        attrs = tree.attrs[ordered] or {}
+        step = -1 if "reversed" in attrs else 1
+        number = _integer(attrs.get("start"), len(items) if step < 0 else 1)
+        before = -1
+        for item in items:
+            number = _integer((tree.attrs[item] or {}).get("value"), number)
+            known[item] = (number, before)
+            number, before = number + step, item
+    return known
+
+
+def _integer(value: str | None, default: int) -> int:
+    """Read a number as HTML attributes hold it."""
+    digits = (value or "").strip()[:9]
+    return int(digits) if digits.lstrip("-").isdigit() and digits.count("-") <= 1 and digits[-1:].isdigit() else default
 
 
 def covering(tree: Tree, rows: list[int]) -> dict[int, list[tuple[int, int]]]:
@@ -88,20 +132,28 @@ def kept_cells(tree: Tree, table: int, mask: bytearray) -> dict[int, list[tuple[
     :param mask: per node, non-zero where it is kept.
     :returns: kept row -> its cells in order as (cell, rowspan to write).
     """
-    rows = table_rows(tree, table)
-    position = {row: place for place, row in enumerate(rows)}
-    kept_before = [0]
-    for row in rows:
-        kept_before.append(kept_before[-1] + (1 if mask[row] else 0))
+    key = ("grid", table)
+    known = tree.cache.get(key)
+    if known is None:
+        rows = table_rows(tree, table)
+        known = tree.cache[key] = ({row: place for place, row in enumerate(rows)}, covering(tree, rows))
+    position, shown = known
+    kept: list[int] = []
+    node, stop = next_kept(mask, table + 1, tree.end[table]), tree.end[table]
+    while node < stop:
+        if node in position:
+            kept.append(node)
+            node = tree.end[node]
+        else:
+            node += 1
+        node = next_kept(mask, node, stop)
+    places = [position[row] for row in kept]
     plan: dict[int, list[tuple[int, int]]] = {}
     placed: set[int] = set()
-    for row, cells in covering(tree, rows).items():
-        if not mask[row]:
-            continue
-        here = position[row]
+    for order, row in enumerate(kept):
         plan[row] = []
-        for cell, left in cells:
+        for cell, left in shown[row]:
             if cell not in placed:
                 placed.add(cell)
-                plan[row].append((cell, kept_before[here + left] - kept_before[here]))
+                plan[row].append((cell, bisect_left(places, places[order] + left) - order))
     return plan

@@ -7,7 +7,7 @@ from typing import Final
 
 from . import rules
 from .cut import header_rows
-from .grid import row_cells, table_rows
+from .grid import item_numbers, next_kept, row_cells, table_rows
 from .markup import Pieces, Writer
 from .style import CLEAN, SPACED, Style, shown_attributes
 from .tree import Tree
@@ -57,7 +57,7 @@ class MarkdownWriter:
             if node >= stop:
                 return
             if mask is not None and not mask[node]:
-                node = tree.end[node]
+                node = next_kept(mask, node, stop)
             elif not tree.tag[node]:
                 self._text(node)
                 node += 1
@@ -249,18 +249,7 @@ class MarkdownWriter:
         above = tree.parent[item]
         if tree.tag[above] != "ol":
             return "- "
-        number = 1
-        start = (tree.attrs[above] or {}).get("start", "1")
-        number = int(start) if start.lstrip("-").isdigit() else 1
-        for sibling in tree.children(above):
-            own = (tree.attrs[sibling] or {}).get("value", "")
-            if own.lstrip("-").isdigit():
-                number = int(own)
-            if sibling == item:
-                break
-            if tree.tag[sibling] == "li":
-                number += 1
-        return f"{number}. "
+        return f"{item_numbers(tree, above)[item][0]}. "
 
     # -- code and tables --------------------------------------------------------------------------
 
@@ -292,7 +281,9 @@ class MarkdownWriter:
             if tree.tag[child] == "caption" and (mask is None or mask[child]):
                 self._write(child, tree.end[child])
                 self._flush()
-        rows = [row for row in table_rows(tree, table) if mask is None or mask[row]]
+        rows = table_rows(tree, table)
+        if mask is not None:
+            rows = [row for row in rows if mask[row]]
         if not rows:
             return
         self._blank()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from . import rules
-from .grid import has_rowspans, kept_cells
+from .grid import first_part, has_rowspans, item_numbers, kept_cells, next_kept
 from .style import (
     CLEAN,
     CLOSED_BY,
@@ -79,9 +79,11 @@ class Writer:
                 return
             if mask is not None and not mask[node]:
                 if tags[node] in _CELLS and mask[parents[node]] == 2:
-                    self._start(node, tags[node], {"colspan": "1", **(tree.attrs[node] or {})}, empty=True)
+                    self._start(node, tags[node], tree.attrs[node], empty=True)
                     self._close(tags[node])
-                node = ends[node]
+                    node = ends[node]
+                else:
+                    node = next_kept(mask, node, ends[parents[node]])
                 continue
             tag = tags[node]
             if not tag:
@@ -143,12 +145,8 @@ class Writer:
         if tag != "tbody" and self.style.sections:
             return EMIT
         table = tree.parent[node]
-        before = [
-            part
-            for part in tree.children(table)
-            if part < node and tree.tag[part] in _PARTS and (mask is None or mask[part])
-        ]
-        if not before:
+        first = first_part(tree, table)
+        if first == node or (mask is not None and next_kept(mask, first, node) == node):
             return PASS
         return EMIT if self.style.sections or has_rowspans(tree, table) else PASS
 
@@ -158,7 +156,8 @@ class Writer:
         above = tree.parent[node]
         if mask is None:
             return node == above + 1 and tree.end[node] == tree.end[above]
-        return all(child == node or not mask[child] for child in tree.children(above))
+        end, stop = tree.end[node], tree.end[above]
+        return next_kept(mask, above + 1, node) == node and next_kept(mask, end, stop) == stop
 
     def _words_follow(self, node: int) -> bool:
         """Tell whether bare words come right after a wrapper that might stay unwritten."""
@@ -166,10 +165,10 @@ class Writer:
         tags, ends, parents = tree.tag, tree.end, tree.parent
         after, above = ends[node], parents[node]
         while above >= 0:
-            while after < ends[above]:
-                if mask is None or mask[after]:
-                    return not tags[after] or tags[after] in rules.INLINE
-                after = ends[after]
+            if mask is not None:
+                after = next_kept(mask, after, ends[above])
+            if after < ends[above]:
+                return not tags[after] or tags[after] in rules.INLINE
             if self.actions.get(tags[above], WRAP) == EMIT or above in self.written:
                 return False
             above = parents[above]
@@ -211,24 +210,8 @@ class Writer:
         above = tree.parent[node]
         if mask is None or mask[above] != 2 or tree.tag[above] != "ol" or (attrs and "value" in attrs):
             return ""
-        items = [child for child in tree.children(above) if tree.tag[child] == "li"]
-        place = items.index(node)
-        if place == 0 or mask[items[place - 1]]:
-            return ""
-        found = tree.attrs[above] or {}
-        if "reversed" in found:
-            return ""
-        number, step = found.get("start", "1"), 0
-        for item in items[place - 1 :: -1]:
-            step += 1
-            own = (tree.attrs[item] or {}).get("value")
-            if own:
-                number = own
-                break
-        try:
-            return f" value={int(number) + step}"
-        except ValueError:
-            return ""
+        number, before = item_numbers(tree, above)[node]
+        return f" value={number}" if before >= 0 and not mask[before] else ""
 
     def _planned_row(self, row: int) -> None:
         """Write a kept row of a table of which rows are dropped: spans shortened to what is kept."""

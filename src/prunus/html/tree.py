@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import accumulate
+from typing import Any
 
 from ..text import count_words
 from . import rules
@@ -27,7 +28,7 @@ class Tree:
     """
 
     __slots__ = (
-        "_canonical", "_markup", "_starts", "_words", "_xpaths", "attrs", "document", "end", "lang", "parent",
+        "_canonical", "_markup", "_starts", "_words", "_xpaths", "attrs", "cache", "document", "end", "lang", "parent",
         "published", "snapshot", "tag", "text", "title", "url",
     )  # fmt: skip
 
@@ -50,6 +51,7 @@ class Tree:
         self._starts: list[int] = []
         self._markup: tuple[str | bytes, str] = ("", "")
         self._xpaths: list[str] | None = None
+        self.cache: dict[tuple[str, int], Any] = {}  # what is derived from single nodes, by name and node
 
     def __len__(self) -> int:
         return len(self.tag)

@@ -28,6 +28,10 @@ _SLACK = 4
 """Tokens by which the text of a block may cost more alone than in its place."""
 
 
+_ALIKE = 3
+"""Tokens by which blocks of the same make, text length and surroundings may differ in cost."""
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """What was kept.
@@ -84,6 +88,7 @@ class _Picker:
         self.log: list[list[int]] = []  # what came in together, for taking back
         self.left = budget
         self.text_tokens = text_tokens(blocks, counter)
+        self.ceilings: dict[int, int] = {}
         self.output, self.tokens = "", 0
 
     def fill(self, order: Sequence[int]) -> None:
@@ -125,16 +130,19 @@ class _Picker:
         self.tokens = self._count(self.output)
         self.left = self.budget - self.tokens
 
-    def _floor(self, index: int) -> int:
-        """Return the least that a block can cost: its text alone, less what a place may save."""
-        return max(0, self.text_tokens[index] - _SLACK)
-
     def _ceiling(self, index: int) -> int:
         """Return more than a block can cost: every letter of every tag in it and above it a token."""
+        known = self.ceilings.get(index)
+        if known is None:
+            known = self.ceilings[index] = self._make_ceiling(index)
+        return known
+
+    def _make_ceiling(self, index: int) -> int:
+        """Add up a block's ceiling."""
         block = self.blocks.blocks[index]
         tree = self.blocks.trees[block.document]
         cost = self.text_tokens[index] + _SLACK
-        node, tag = block.lo, tree.tag
+        tag = tree.tag
         for node in range(block.lo, block.hi):
             if tag[node]:
                 cost += len(tag[node]) + 2 + (0 if tag[node] in CLOSED_BY else len(tag[node]) + 3)
@@ -145,32 +153,48 @@ class _Picker:
         while above > 0:
             cost += 2 * len(tag[above]) + 5
             above = tree.parent[above]
-        if self.rendering.headers or self.rendering.format != "html":
-            cost += 4 * (len(tree.url) + 130) if self.rendering.headers else 0
+        if self.rendering.headers:
+            cost += 4 * (len(tree.url) + 130)
+        if self.rendering.format != "html":
             cost += 2 * (block.hi - block.lo) + 12
         return cost
 
     def _passes(self, order: Sequence[int]) -> None:
         """Go through the ranking until a whole pass adds nothing (a header taken in makes rows cheaper)."""
-        remaining = [index for index in order if index not in self.members]
+        ranked = np.asarray(order, np.int64)
+        floors = np.maximum(np.asarray(self.text_tokens, np.int64) - _SLACK, 0)
         added = True
         while added:
             added = False
-            waiting = []
-            for index in remaining:
-                if index in self.members:
+            learned: dict[tuple[int, int, int, bool], int] = {}
+            ranked = ranked[[index not in self.members for index in ranked]]
+            for index in ranked[floors[ranked] <= self.left].tolist():
+                if floors[index] > self.left or index in self.members:
                     continue
                 group = self._group(index)
-                if sum(self._floor(i) for i in group) > self.left:
-                    waiting.append(index)
+                if int(floors[group].sum()) > self.left:
                     continue
+                likeness = self._likeness(index, group)
+                if learned.get(likeness, 0) > self.left + _ALIKE:
+                    continue  # blocks of the same make have been measured: they do not fit
                 cost = self._cost(group)
                 if cost <= self.left:
                     self._take(index, group, cost)
                     added = True
                 else:
-                    waiting.append(index)
-            remaining = waiting
+                    learned[likeness] = min(cost, learned.get(likeness, cost))
+
+    def _likeness(self, index: int, group: list[int]) -> tuple[int, int, int, bool]:
+        """Return what blocks that cost the same (within ``_ALIKE`` tokens) have in common."""
+        block = self.blocks.blocks[index]
+        above = self.blocks.trees[block.document].parent[block.lo]
+        beside = bisect_left(self.kept, index)
+        shares = any(
+            self.blocks.blocks[other].document == block.document
+            and self.blocks.trees[block.document].parent[self.blocks.blocks[other].lo] == above
+            for other in self.kept[max(0, beside - 1) : beside + 1]
+        )
+        return self._ceiling(index), self.text_tokens[index], len(group), shares
 
     def _group(self, index: int) -> list[int]:
         """Return a block with all that it needs and that is not in yet."""
