@@ -353,8 +353,8 @@ class _Walk:
             self.raw -= 1
         if block and self.last != _START:
             self._line_end()
-        # <b> </b> holds apart the words beside it
-        if not shows and tag not in _ROWS and node and (block or not any(self.text[node:])):
+        # <b> </b> and <b><br></b> hold apart the words beside them
+        if not shows and tag not in _ROWS and node and (block or len(self.tag) == node + 1):
             self._cut(node)
             self.vanished = self.vanished or block
         else:

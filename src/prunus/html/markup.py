@@ -15,6 +15,7 @@ from .style import (
     CLEAN,
     CLOSED_BY,
     EMIT,
+    KNOWN_HTML,
     PASS,
     SPACED,
     WRAP,
@@ -55,6 +56,8 @@ class Writer:
         self.raw = 0  # depth of preformatted elements
         self.wrapper = -1  # an unwritten wrapper that must appear if words come next
         self.written: set[int] = set()
+        self.follows: dict[int, bool] = {}  # whether bare words come right after a node
+        self.gap = False  # something was left out on this line: what stands around it must not join
         self.plans: dict[int, list[tuple[int, int]]] = {}
         self.actions = actions(style)
         self.default = EMIT if style.full else WRAP
@@ -83,6 +86,7 @@ class Writer:
                     self._close(tags[node])
                     node = ends[node]
                 else:
+                    self.gap = self.line
                     node = next_kept(mask, node, ends[parents[node]])
                 continue
             tag = tags[node]
@@ -119,13 +123,15 @@ class Writer:
     def _action(self, node: int, tag: str) -> int:
         """Decide whether an element's tags are written."""
         tree, style = self.tree, self.style
-        action = self.actions.get(tag, self.default)
+        if tag == "table" and self.mask is not None and self.mask[node] == 2 and has_rowspans(tree, node):
+            self.plans.update(kept_cells(tree, node, self.mask))
         if style.full:
             return EMIT
+        action = self.actions.get(tag, self.default)
         attrs = tree.attrs[node]
         if attrs and action and shown_attributes(attrs, style):
             return EMIT
-        if tag == "p" and tree.tag[tree.parent[node]] in _SOLE_PARENTS and self._is_sole(node):
+        if tag == "p" and self._stands_alone(node):
             return WRAP
         if tag == "img" and not (attrs and shown_attributes(attrs, style)):
             return PASS
@@ -135,8 +141,6 @@ class Writer:
             return PASS
         if tag in _PARTS:
             return self._part_action(node, tag)
-        if tag == "table" and self.mask is not None and self.mask[node] == 2 and has_rowspans(tree, node):
-            self.plans.update(kept_cells(tree, node, self.mask))
         return action
 
     def _part_action(self, node: int, tag: str) -> int:
@@ -150,6 +154,18 @@ class Writer:
             return PASS
         return EMIT if self.style.sections or has_rowspans(tree, table) else PASS
 
+    def _stands_alone(self, node: int) -> bool:
+        """Tell whether a paragraph is all of an item, cell or quote, unwritten wrappers aside."""
+        tags, parents = self.tree.tag, self.tree.parent
+        above = parents[node]
+        while above > 0 and self._is_sole(node):
+            if tags[above] in _SOLE_PARENTS:
+                return True
+            if tags[above] in rules.INLINE or self._is_written(above) or above in self.written:
+                return False
+            node, above = above, parents[above]
+        return False
+
     def _is_sole(self, node: int) -> bool:
         """Tell whether an element is all that is kept of its parent."""
         tree, mask = self.tree, self.mask
@@ -161,18 +177,31 @@ class Writer:
 
     def _words_follow(self, node: int) -> bool:
         """Tell whether bare words come right after a wrapper that might stay unwritten."""
-        tree, mask = self.tree, self.mask
+        tree, mask, known = self.tree, self.mask, self.follows
         tags, ends, parents = tree.tag, tree.end, tree.parent
-        after, above = ends[node], parents[node]
-        while above >= 0:
+        chain: list[int] = []
+        answer = False
+        while node > 0:
+            if node in known:
+                answer = known[node]
+                break
+            chain.append(node)
+            after, above = ends[node], parents[node]
             if mask is not None:
                 after = next_kept(mask, after, ends[above])
             if after < ends[above]:
-                return not tags[after] or tags[after] in rules.INLINE
-            if self.actions.get(tags[above], WRAP) == EMIT or above in self.written:
-                return False
-            above = parents[above]
-        return False
+                answer = not tags[after] or tags[after] in rules.INLINE
+                break
+            if tags[above] not in rules.INLINE and (self._is_written(above) or above in self.written):
+                break
+            node = above
+        for passed in chain:
+            known[passed] = answer
+        return answer
+
+    def _is_written(self, node: int) -> bool:
+        """Tell whether a block is one whose tags are always written."""
+        return self.actions.get(self.tree.tag[node], self.default) == EMIT
 
     # -- writing ----------------------------------------------------------------------------------
 
@@ -186,7 +215,9 @@ class Writer:
                 self.out.append(f"</{self.pending}>")
             self.pending = ""
             self._trim()
-            self.line, self.wrapper = False, -1
+            if tag not in KNOWN_HTML and self.line:
+                self.out.append(" ")  # unknown elements are inline to every other reader
+            self.line, self.wrapper, self.gap = False, -1, False
             if style.pretty and self.out and not self.raw:
                 self.out.append("\n" + "  " * len(self.open))
         shown = ""
@@ -239,7 +270,8 @@ class Writer:
             if self.line:
                 tag = self.tree.tag[self.wrapper]
                 self._trim()
-                self.out.append(f"<{tag}>")
+                # an unknown element is inline to every other reader: a space holds its words apart
+                self.out.append(f"<{tag}>" if tag in KNOWN_HTML else f" <{tag}>")
                 self.open.append(tag)
                 self.written.add(self.wrapper)
                 self.line = False
@@ -249,12 +281,15 @@ class Writer:
         """Write a text node, or the kept pieces of it."""
         text = self.tree.text[node]
         if node in self.pieces:
-            text = "".join(text[start:end] for start, end in self.pieces[node])
+            text = self._pieces_of(node, text)
         out = self.out
         if self.raw:
             if text[:1] == "\n" and out and out[-1].startswith(("<pre", "<textarea")):
                 text = "\n" + text  # the parser swallows one line break after the start tag
         else:
+            if self.gap:
+                self.gap = False
+                text = text if text[:1] == " " else " " + text
             if text[:1] == " " and (not self.line or self.wrapper >= 0 or (out and out[-1].endswith(" "))):
                 text = text[1:]
             if not text:
@@ -262,6 +297,19 @@ class Writer:
         self._inline()
         self.line = True
         out.append(escape(text))
+
+    def _pieces_of(self, node: int, text: str) -> str:
+        """Return the kept pieces of a text node; where a part is left out, words stay apart."""
+        parts: list[str] = []
+        reached = 0
+        for start, end in self.pieces[node]:
+            if start > reached and not self.raw:
+                if parts and parts[-1][-1:] != " ":
+                    parts.append(" ")
+                self.gap = self.gap or (not parts and self.line)
+            parts.append(text[start:end])
+            reached = end
+        return "".join(parts)
 
     def _trim(self) -> None:
         """Drop the space that collapses into the end of a line."""
@@ -300,4 +348,6 @@ class Writer:
                 self.out.append("\n" + "  " * len(self.open))
             self.out.append(f"</{tag}>")
         if block:
-            self.line, self.wrapper = False, -1
+            self.line, self.wrapper, self.gap = False, -1, False
+            if tag not in KNOWN_HTML:
+                self.line = self.gap = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from . import rules
@@ -64,6 +65,15 @@ KNOWN_BLOCKS: Final = frozenset(
 )
 """Blocks whose tags say something to a model; any other block is a wrapper."""
 
+KNOWN_HTML: Final = (
+    KNOWN_BLOCKS
+    | rules.WRAPPERS
+    | rules.SECTIONS
+    | rules.INLINE
+    | frozenset("html head body thead tbody tfoot figure figcaption hgroup menu noscript center".split())
+)
+"""Elements of HTML; any other is a custom element, which every reader takes for inline."""
+
 SPACED: Final = frozenset({"button", "label", "output"})
 """Inline elements that stand apart from their neighbours: without their tags, a space does it."""
 
@@ -76,6 +86,7 @@ _UNQUOTED: Final = re.compile(r"[^\s\"'=<>`]+")
 _AMPERSAND: Final = re.compile(r"&(?=[A-Za-z#])")
 
 
+@cache
 def actions(style: Style) -> dict[str, int]:
     """Return what to do with each tag; one that is not listed is EMIT when inline, else WRAP."""
     if style.full:

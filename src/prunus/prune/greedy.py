@@ -28,8 +28,8 @@ _SLACK = 4
 """Tokens by which the text of a block may cost more alone than in its place."""
 
 
-_ALIKE = 3
-"""Tokens by which blocks of the same make, text length and surroundings may differ in cost."""
+_MEASURED = 2000
+"""Kinds of block that are measured and refused in one pass before it ends: hostile pages hold any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,7 @@ class _Picker:
         self.left = budget
         self.text_tokens = text_tokens(blocks, counter)
         self.ceilings: dict[int, int] = {}
+        self.counts: dict[str, int] = {}
         self.output, self.tokens = "", 0
 
     def fill(self, order: Sequence[int]) -> None:
@@ -166,7 +167,7 @@ class _Picker:
         added = True
         while added:
             added = False
-            learned: dict[tuple[int, int, int, bool], int] = {}
+            learned: dict[tuple[int, str, int, bool], int] = {}
             ranked = ranked[[index not in self.members for index in ranked]]
             for index in ranked[floors[ranked] <= self.left].tolist():
                 if floors[index] > self.left or index in self.members:
@@ -175,8 +176,10 @@ class _Picker:
                 if int(floors[group].sum()) > self.left:
                     continue
                 likeness = self._likeness(index, group)
-                if learned.get(likeness, 0) > self.left + _ALIKE:
-                    continue  # blocks of the same make have been measured: they do not fit
+                if learned.get(likeness, 0) > self.left:
+                    continue  # a block of the same make has been measured: it does not fit
+                if len(learned) > _MEASURED:
+                    break
                 cost = self._cost(group)
                 if cost <= self.left:
                     self._take(index, group, cost)
@@ -184,17 +187,15 @@ class _Picker:
                 else:
                     learned[likeness] = min(cost, learned.get(likeness, cost))
 
-    def _likeness(self, index: int, group: list[int]) -> tuple[int, int, int, bool]:
-        """Return what blocks that cost the same (within ``_ALIKE`` tokens) have in common."""
+    def _likeness(self, index: int, group: list[int]) -> tuple[int, str, int, bool]:
+        """Return what blocks that cost the same have in common: tags, length, and how their words end."""
         block = self.blocks.blocks[index]
-        above = self.blocks.trees[block.document].parent[block.lo]
-        beside = bisect_left(self.kept, index)
-        shares = any(
-            self.blocks.blocks[other].document == block.document
-            and self.blocks.trees[block.document].parent[self.blocks.blocks[other].lo] == above
-            for other in self.kept[max(0, beside - 1) : beside + 1]
-        )
-        return self._ceiling(index), self.text_tokens[index], len(group), shares
+        parents = self.blocks.trees[block.document].parent
+        place = bisect_left(self.kept, index)
+        near = (self.blocks.blocks[other] for other in self.kept[max(0, place - 1) : place + 1])
+        shares = any(other.document == block.document and parents[other.lo] == parents[block.lo] for other in near)
+        text = self.blocks.texts[index]
+        return self._ceiling(index), f"{self.text_tokens[index]} {text[:2]}{text[-2:]}", len(group), shares
 
     def _group(self, index: int) -> list[int]:
         """Return a block with all that it needs and that is not in yet."""
@@ -238,14 +239,18 @@ class _Picker:
         end = _common_end(before, after, start)
         low = max(0, start - _WINDOW)
         cut = max(0, end - _WINDOW)
-        counts = self.counter.count([after[low : len(after) - cut], before[low : len(before) - cut]])
-        return int(counts[0] - counts[1])
+        return self._count(after[low : len(after) - cut]) - self._count(before[low : len(before) - cut])
 
     def _render(self, kept: Sequence[int]) -> str:
         return render_blocks(self.blocks, kept, self.rendering) if kept else ""
 
     def _count(self, text: str) -> int:
-        return int(self.counter.count([text])[0]) if text else 0
+        if not text:
+            return 0
+        known = self.counts.get(text)
+        if known is None:
+            known = self.counts[text] = int(self.counter.count([text])[0])
+        return known
 
     def selection(self) -> Selection:
         """Return what was kept, with the output that was counted."""

@@ -1,0 +1,117 @@
+"""Write the generated sections of the documentation anew: help texts, and tables of what the code holds.
+
+    .venv/bin/python docs/update.py
+
+A section stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; a test fails when one is out of date.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+from click.testing import CliRunner
+
+from prunus.config import Settings
+from prunus.edge.cli.main import COMMANDS, app
+from prunus.html.rules import GLOBAL_ATTRIBUTES, KEPT_ATTRIBUTES
+from prunus.registry import ROOMS, engine_class, engine_names
+from prunus.score.hybrid import Weights
+from prunus.types import Options
+
+FOLDER = Path(__file__).resolve().parent
+WIDTH = 80
+"""Columns of a help text, whatever the terminal is."""
+
+PORTS = {
+    "embedder": "Embedder",
+    "scorer": "Scorer",
+    "tokenizer": "TokenCounter",
+    "extractor": "Extractor",
+    "generator": "Generator",
+    "format": "Format",
+}
+"""The port of each kind of engine."""
+
+_SECTION = re.compile(r"(<!-- generated: (?P<name>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+_FIELD = re.compile(r":param ([\w, ]+): (.*?)(?=\n:|\n\n|\Z)", re.DOTALL)
+
+
+def help_of(command: str) -> str:
+    """Return the help text of a command as a fenced block; '' is the program itself."""
+    arguments = [command, "--help"] if command else ["--help"]
+    found = CliRunner().invoke(app, arguments, prog_name="prunus", terminal_width=WIDTH, max_content_width=WIDTH)
+    text = "\n".join(line.rstrip() for line in found.stdout.rstrip().splitlines())
+    return f"```text\n{text}\n```\n"
+
+
+def fields_of(cls: Any) -> str:
+    """Return a dataclass as a table: name, default, meaning as its docstring says it."""
+    meanings: dict[str, str] = {}
+    for names, text in _FIELD.findall(inspect.getdoc(cls) or ""):
+        meanings |= {name.strip(): " ".join(text.replace("``", "`").split()) for name in names.split(",")}
+    rows = []
+    for field in fields(cls):
+        if field.name in meanings:
+            default = "" if field.default == "" else f"`{field.default}`"
+            rows.append((f"`{field.name}`", default, meanings[field.name]))
+    return table(("name", "default", "meaning"), rows)
+
+
+def engines() -> str:
+    """Return the kinds of engine as a table, with the engines that come with Prunus."""
+    rows = []
+    for kind, room in ROOMS.items():
+        ours = [name for name in engine_names(kind) if engine_class(kind, name).__module__.startswith("prunus.")]
+        names = ", ".join(f"`{name}`" for name in ours)
+        rows.append((kind, f"`{PORTS[kind]}`", f"`src/prunus/{room}/`", f"`prunus.{room}`", names))
+    return table(("kind", "port", "folder", "entry-point group", "engines"), rows)
+
+
+def attributes() -> str:
+    """Return the attributes that cleaning keeps as a table."""
+    rows = [("any", ", ".join(f"`{name}`" for name in GLOBAL_ATTRIBUTES))]
+    rows += [(f"`{tag}`", ", ".join(f"`{name}`" for name in names)) for tag, names in KEPT_ATTRIBUTES.items()]
+    return table(("element", "attributes"), rows)
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Return a Markdown table."""
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+SECTIONS: dict[str, Callable[[], str]] = {
+    "help prunus": lambda: help_of(""),
+    **{f"help prunus {name}": lambda name=name: help_of(name) for name in COMMANDS},
+    "settings": lambda: fields_of(Settings),
+    "options": lambda: fields_of(Options),
+    "weights": lambda: fields_of(Weights),
+    "engines": engines,
+    "attributes": attributes,
+}
+"""What can be generated, by name."""
+
+
+def updated(text: str) -> str:
+    """Return a page with its generated sections as they ought to be."""
+    return _SECTION.sub(lambda found: f"{found[1]}{SECTIONS[found['name']]()}{found[3]}", text)
+
+
+def main() -> None:
+    """Rewrite every page whose sections are out of date."""
+    for path in sorted(FOLDER.glob("*.md")):
+        before = path.read_text("utf-8")
+        after = updated(before)
+        if after != before:
+            path.write_text(after, "utf-8")
+            click.echo(f"{path.name}: written anew")
+
+
+if __name__ == "__main__":
+    main()
