@@ -101,4 +101,6 @@ def close_gaps(walk: Arrays) -> None:
     walk.text = [texts[node] for node in live]
     walk.attrs = [walk.attrs[node] for node in live]
     if walk.origins is not None:
+        for node in joined:  # words of several elements: what holds them all is the element around them
+            walk.origins[node] = walk.origins[parent[node]]
         walk.origins = [walk.origins[node] for node in live]

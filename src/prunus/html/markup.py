@@ -190,7 +190,7 @@ class Writer:
             if mask is not None:
                 after = next_kept(mask, after, ends[above])
             if after < ends[above]:
-                answer = not tags[after] or tags[after] in rules.INLINE
+                answer = self._begins_with_words(after)
                 break
             if tags[above] not in rules.INLINE and (self._is_written(above) or above in self.written):
                 break
@@ -198,6 +198,13 @@ class Writer:
         for passed in chain:
             known[passed] = answer
         return answer
+
+    def _begins_with_words(self, node: int) -> bool:
+        """Tell whether a node is inline content, and no inline element that begins with a block."""
+        tree = self.tree
+        while tree.tag[node] in rules.INLINE and tree.end[node] > node + 1:
+            node = node + 1 if self.mask is None else next_kept(self.mask, node + 1, tree.end[node])
+        return node >= len(tree) or not tree.tag[node] or tree.tag[node] in rules.INLINE
 
     def _is_written(self, node: int) -> bool:
         """Tell whether a block is one whose tags are always written."""

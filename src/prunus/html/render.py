@@ -49,6 +49,21 @@ def render_blocks(blocks: Blocks, kept: Sequence[int], rendering: Rendering) -> 
     return ("\n" if rendering.format == "html" else "\n\n").join(parts)
 
 
+def render_near(blocks: Blocks, kept: Sequence[int], root: tuple[int, int], rendering: Rendering) -> str:
+    """Render kept blocks of one document below a node that holds them all.
+
+    :param root: (document, node).
+    """
+    if not kept:
+        return ""
+    document, node = root
+    tree = blocks.trees[document]
+    mask, pieces = mask_of(blocks, kept, document)
+    if rendering.format == "html":
+        return Writer(tree, rendering.style, mask, pieces).html(node, tree.end[node])
+    return _render(tree, rendering.format, rendering.style, mask, pieces)
+
+
 def document_header(tree: Tree, number: int, format: Format) -> str:
     """Return the line that tells a document apart: number, title and address."""
     label = " | ".join(part for part in (tree.title[:_TITLE_LENGTH], tree.url) if part)

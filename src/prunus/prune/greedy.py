@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..html.blocks import Blocks
-from ..html.render import Rendering, render_blocks
+from ..html.render import Rendering, render_blocks, render_near
 from ..html.rules import LONG_VALUE
 from ..html.style import CLOSED_BY
 from ..ports import TokenCounter
@@ -28,8 +28,9 @@ _SLACK = 4
 """Tokens by which the text of a block may cost more alone than in its place."""
 
 
-_MEASURED = 2000
-"""Kinds of block that are measured and refused in one pass before it ends: hostile pages hold any number."""
+_MOST_WORK = 250_000
+"""Nodes that are rendered to measure blocks before a selection ends: hostile pages hold any number of
+blocks that nearly fit, hundreds of levels deep. Real pages stay far below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,9 @@ class _Picker:
         self.left = budget
         self.text_tokens = text_tokens(blocks, counter)
         self.ceilings: dict[int, int] = {}
+        self.depths: dict[int, int] = {}
         self.counts: dict[str, int] = {}
+        self.work = 0
         self.output, self.tokens = "", 0
 
     def fill(self, order: Sequence[int]) -> None:
@@ -178,8 +181,8 @@ class _Picker:
                 likeness = self._likeness(index, group)
                 if learned.get(likeness, 0) > self.left:
                     continue  # a block of the same make has been measured: it does not fit
-                if len(learned) > _MEASURED:
-                    break
+                if self.work > _MOST_WORK:
+                    return
                 cost = self._cost(group)
                 if cost <= self.left:
                     self._take(index, group, cost)
@@ -227,9 +230,38 @@ class _Picker:
             place = bisect_left(self.kept, index)
             beside.update(self.kept[max(0, place - 1) : place + 1])
         near = sorted(beside)
-        before = self._render(near)
-        after = self._render(sorted([*near, *group]))
-        return self._difference(before, after)
+        together = sorted([*near, *group])
+        root = self._common_root(together) if near else None
+        self.work += sum(self._depth(index) for index in together)
+        if root is None:
+            return self._difference(self._render(near), self._render(together))
+        return self._difference(
+            render_near(self.blocks, near, root, self.rendering),
+            render_near(self.blocks, together, root, self.rendering),
+        )
+
+    def _depth(self, index: int) -> int:
+        """Return how many nodes a block's rendering visits: its own and those above it."""
+        known = self.depths.get(index)
+        if known is None:
+            block = self.blocks.blocks[index]
+            parents = self.blocks.trees[block.document].parent
+            known, above = block.hi - block.lo, parents[block.lo]
+            while above >= 0:
+                known, above = known + 1, parents[above]
+            self.depths[index] = known
+        return known
+
+    def _common_root(self, indices: list[int]) -> tuple[int, int] | None:
+        """Return (document, node) of the lowest node above blocks, None if they are of several documents."""
+        first, last = self.blocks.blocks[indices[0]], self.blocks.blocks[indices[-1]]
+        if first.document != last.document:
+            return None
+        tree = self.blocks.trees[first.document]
+        node = tree.parent[first.lo]
+        while node > 0 and tree.end[node] < last.hi:
+            node = tree.parent[node]
+        return first.document, max(node, 0)
 
     def _difference(self, before: str, after: str) -> int:
         """Count tokens of ``after`` less those of ``before``, encoding only around the change."""

@@ -1,0 +1,215 @@
+"""The functions at the top of the package: what they take, what they give, how they fail."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import prunus
+from prunus.types import CitationEvent, DoneEvent, ExtractedEvent, KeptEvent, PageEvent, TokenEvent, UsageEvent
+
+PAGE = "<h1>Harbour</h1><p>The ferry leaves at noon.</p><p>The lighthouse was built in 1871.</p>"
+QUESTION = "When does the ferry leave?"
+
+
+@pytest.mark.parametrize("source", [PAGE, PAGE.encode(), prunus.Page(PAGE), prunus.Page(PAGE.encode(), url="a.html")])
+def test_anything_that_is_a_page_is_taken_by_all(source: Any) -> None:
+    assert "ferry" in prunus.clean(source)
+    assert "ferry" in prunus.prune(source, QUESTION).text
+    assert "ferry" in prunus.prune([source, source], QUESTION).text
+    assert "noon" in prunus.ask(QUESTION, source).text
+    assert prunus.extract(QUESTION, source)
+
+
+def test_paths_and_folders_are_taken(folder: Path) -> None:
+    (folder / "a.html").write_text(PAGE)
+    (folder / "b.txt").write_text("Charts are sold here.\n\nThe ferry is red.")
+    assert prunus.clean(folder / "a.html") == prunus.clean(PAGE)
+    context = prunus.prune(folder, QUESTION)
+    assert [Path(document.url).name for document in context.documents] == ["a.html", "b.txt"]
+    assert "noon" in prunus.ask(QUESTION, [folder]).text
+
+
+def test_pages_read_once_are_asked_many_times() -> None:
+    documents = prunus.read(PAGE)
+    assert prunus.prune(documents, QUESTION, 30).text == prunus.prune(PAGE, QUESTION, 30).text
+    assert "1871" in prunus.prune(documents, "When was the lighthouse built?", 20).text
+    assert "noon" in prunus.ask(QUESTION, documents).text
+    assert "1871" in prunus.ask("When was the lighthouse built?", documents).text
+
+
+def test_a_context_tells_what_became_of_every_block() -> None:
+    context = prunus.prune(PAGE, QUESTION, 12, options=prunus.Options(max_words=6))
+    assert context.budget == 12
+    assert context.query == QUESTION
+    assert context.kept == [block for block in context.blocks if block.kept]
+    assert [block.index for block in context.blocks] == list(range(len(context.blocks)))
+    assert {block.role for block in context.blocks} <= {"scored", "header", "cut"}
+    assert context.engines == {"tokenizer": "llama2", "scorer": "hybrid", "embedder": "static", "extractor": "sentences", "generator": "quotes"}
+    assert set(context.seconds) >= {"blocks", "score", "prune"}
+    assert str(context) == context.output == context.html
+
+
+def test_formats_of_one_context_hold_the_same_evidence() -> None:
+    context = prunus.prune(PAGE, QUESTION, 400, "markdown")
+    assert context.output == context.markdown == "# Harbour\n\nThe ferry leaves at noon.\n\nThe lighthouse was built in 1871."
+    assert context.text == "Harbour\nThe ferry leaves at noon.\nThe lighthouse was built in 1871."
+    assert context.html.startswith("<h1>Harbour</h1>")
+
+
+def test_passages_come_with_their_places() -> None:
+    documents = prunus.read(PAGE)
+    (tree,) = documents.trees
+    passages = prunus.extract(QUESTION, documents)
+    assert passages[0].text == "The ferry leaves at noon."
+    for passage in passages:
+        (span,) = passage.spans
+        assert tree.canonical[span.start : span.end] == passage.text
+    assert prunus.extract("photosynthesis enzymes?", documents) == []
+
+
+def test_options_choose_engines_and_shape() -> None:
+    context = prunus.prune(PAGE, QUESTION, options=prunus.Options(scorer="bm25", tokenizer="approx", full=True))
+    assert context.engines["scorer"] == "bm25"
+    assert context.html.endswith("</html>")
+    leaves = prunus.prune("<div>lead <b>bold</b> tail</div>", "bold?", options=prunus.Options(units="leaves"))
+    assert len(leaves.blocks) == 3
+
+
+# --- streams -------------------------------------------------------------------------------------
+
+
+def events() -> list[Any]:
+    async def collect() -> list[Any]:
+        return [event async for event in prunus.astream(QUESTION, PAGE)]
+
+    return asyncio.run(collect())
+
+
+def test_an_answer_streams_as_events_that_end_in_done() -> None:
+    found = events()
+    kinds = [type(event) for event in found]
+    order = [PageEvent, KeptEvent, ExtractedEvent, TokenEvent, CitationEvent, UsageEvent, DoneEvent]
+    assert list(dict.fromkeys(kinds)) == order
+    assert kinds[-1] is DoneEvent
+    answer = found[-1].answer
+    assert "".join(event.text for event in found if isinstance(event, TokenEvent)) == answer.text
+    assert [event.citation for event in found if isinstance(event, CitationEvent)] == list(answer.citations)
+
+
+def test_each_event_carries_its_name() -> None:
+    assert [event.event for event in events()][:2] == ["page", "kept"]
+
+
+def test_asking_works_where_an_event_loop_runs() -> None:
+    async def inside() -> prunus.Answer:
+        return prunus.ask(QUESTION, PAGE)
+
+    assert asyncio.run(inside()).text == prunus.ask(QUESTION, PAGE).text
+
+    async def extract_inside() -> list[prunus.Passage]:
+        return prunus.extract(QUESTION, PAGE)
+
+    assert asyncio.run(extract_inside()) == prunus.extract(QUESTION, PAGE)
+
+
+def test_errors_cross_an_event_loop_that_runs() -> None:
+    async def inside() -> None:
+        prunus.ask("Which enzyme drives photosynthesis?", PAGE)
+
+    with pytest.raises(prunus.NothingFound):
+        asyncio.run(inside())
+
+
+def test_asking_leaves_no_thread_behind() -> None:
+    async def inside() -> None:
+        prunus.ask(QUESTION, PAGE)
+
+    before = threading.active_count()
+    asyncio.run(inside())
+    assert threading.active_count() <= before
+
+
+def test_threads_may_prune_the_same_documents() -> None:
+    documents = prunus.read(PAGE * 20)
+    questions = [QUESTION, "When was the lighthouse built?"] * 6
+    expected = [prunus.prune(PAGE * 20, question, 60).output for question in questions]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda question: prunus.prune(documents, question, 60).output, questions)) == expected
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+BAD: dict[str, tuple[type[prunus.PrunusError], Callable[[], object]]] = {
+    "unknown format": (prunus.BadInput, lambda: prunus.clean(PAGE, "pdf")),  # type: ignore[arg-type]
+    "unknown format to prune": (prunus.BadInput, lambda: prunus.prune(PAGE, QUESTION, format="xml")),  # type: ignore[arg-type]
+    "empty question": (prunus.BadInput, lambda: prunus.prune(PAGE, " \n")),
+    "empty question to ask": (prunus.BadInput, lambda: prunus.ask("", PAGE)),
+    "budget of nothing": (prunus.BadBudget, lambda: prunus.prune(PAGE, QUESTION, 0)),
+    "negative budget": (prunus.BadBudget, lambda: prunus.ask(QUESTION, PAGE, budget=-5)),
+    "no page": (prunus.BadInput, lambda: prunus.prune([], QUESTION)),
+    "empty page": (prunus.BadPage, lambda: prunus.clean("")),
+    "white page": (prunus.BadPage, lambda: prunus.clean(" \n\t")),
+    "page without words": (prunus.BadPage, lambda: prunus.prune("<script>x</script>", QUESTION)),
+    "binary page": (prunus.BadPage, lambda: prunus.clean(b"\x89PNG\r\n\x1a\n\0\0")),
+    "missing file": (prunus.BadPage, lambda: prunus.clean(Path("no-such-file.html"))),
+    "no page at all": (prunus.BadInput, lambda: prunus.clean(42)),  # type: ignore[arg-type]
+    "an address": (prunus.BadInput, lambda: prunus.clean("https://example.org/")),
+    "negative granularity": (prunus.BadInput, lambda: prunus.prune(PAGE, QUESTION, options=prunus.Options(max_words=-1))),
+    "unknown engine": (prunus.UnknownEngine, lambda: prunus.prune(PAGE, QUESTION, options=prunus.Options(scorer="x"))),
+    "unknown units": (prunus.BadInput, lambda: prunus.prune(PAGE, QUESTION, options=prunus.Options(units="x"))),  # type: ignore[arg-type]
+    "budget that is no number": (prunus.BadInput, lambda: prunus.prune(PAGE, QUESTION, "many")),  # type: ignore[arg-type]
+    "nothing relevant": (prunus.NothingFound, lambda: prunus.ask("Which enzyme drives photosynthesis?", PAGE)),
+}
+
+
+@pytest.mark.parametrize(("error", "call"), BAD.values(), ids=BAD)
+def test_bad_input_is_one_line_of_the_right_kind(error: type[prunus.PrunusError], call: Callable[[], object]) -> None:
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_errors_carry_exit_codes_of_the_command_line() -> None:
+    assert prunus.BadInput.exit_code == prunus.BadPage.exit_code == prunus.MissingExtra.exit_code == 2
+    assert prunus.OutsideFailed.exit_code == 3
+    assert prunus.NothingFound.exit_code == 4
+
+
+# --- the example site ----------------------------------------------------------------------------
+
+
+def test_hidden_text_of_the_example_site_never_comes_out(site: dict[str, str]) -> None:
+    import json
+
+    from tests.conftest import SITE
+
+    for line in (SITE / "questions.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        pages = [site[name] for name in row["pages"]]
+        context = prunus.prune(pages, row["question"], 1500)
+        for secret in row.get("must_not", []):
+            for shown in (context.html, context.markdown, context.text):
+                assert secret not in shown
+
+
+def test_answers_on_the_example_site_survive_pruning(site: dict[str, str]) -> None:
+    import json
+
+    from tests.conftest import SITE
+
+    lost = total = 0
+    for line in (SITE / "questions.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        context = prunus.prune(list(site.values()), row["question"], 1024, "text")
+        total += 1
+        lost += not any(" ".join(answer.split()) in " ".join(context.text.split()) for answer in row["answers"])
+    assert total >= 20
+    assert lost <= total // 4

@@ -1,0 +1,79 @@
+"""The public door: exactly what is meant to be public, light to open, and never slammed by an import."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+from types import ModuleType
+
+import prunus
+
+PUBLIC = """CLEAN LEAN Answer BadBudget BadInput BadPage BlockRecord Citation Context Documents MissingExtra NothingFound
+    Options OutsideFailed Page Passage PrunusError Settings Span Style UnknownEngine ask astream clean extract
+    load_settings prune read sentences""".split()
+
+HEAVY = """torch transformers sentence_transformers onnxruntime fastapi starlette uvicorn flask django aiohttp httpx
+    requests bs4 lxml selectolax sklearn scipy pandas huggingface_hub wordllama tokenizers safetensors rich click
+    asyncio""".split()
+
+
+def in_a_fresh_process(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout
+
+
+def test_the_door_lists_exactly_what_is_public() -> None:
+    assert sorted(prunus.__all__) == sorted(PUBLIC)
+    assert len(set(prunus.__all__)) == len(prunus.__all__)
+    reachable = {
+        name for name, value in vars(prunus).items() if not name.startswith("_") and not isinstance(value, ModuleType)
+    }
+    assert reachable == set(PUBLIC)
+
+
+def test_everything_public_says_what_it_is() -> None:
+    for name in PUBLIC:
+        value = getattr(prunus, name)
+        if callable(value):
+            assert inspect.getdoc(value), name
+
+
+def test_functions_stay_functions_after_every_module_is_imported() -> None:
+    for module in pkgutil.walk_packages(prunus.__path__, "prunus."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+    for name in ("ask", "clean", "extract", "prune", "read", "sentences", "astream", "load_settings"):
+        assert inspect.isfunction(getattr(prunus, name)), name
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    loaded = json.loads(in_a_fresh_process("import prunus, sys, json; print(json.dumps(sorted(sys.modules)))"))
+    roots = {name.split(".")[0] for name in loaded}
+    assert not roots & set(HEAVY)
+    assert not {name for name in loaded if name.startswith(("prunus.edge", "prunus_evals", "prunus_train"))}
+
+
+def test_importing_reads_no_model() -> None:
+    code = "import prunus; from prunus import embedded; from prunus.embed import static; print(embedded._load.cache_info().currsize, static._load.cache_info().currsize)"
+    assert in_a_fresh_process(code).split() == ["0", "0"]
+
+
+def test_importing_takes_under_three_tenths_of_a_second() -> None:
+    code = "import time; start = time.perf_counter(); import prunus; print(time.perf_counter() - start)"
+    best = min(float(in_a_fresh_process(code)) for _ in range(5))
+    assert best < 0.3, f"import prunus takes {best:.2f} s"
+
+
+def test_importing_configures_no_logging_and_warns_of_nothing() -> None:
+    code = "import warnings; warnings.simplefilter('error'); import prunus, logging; print(len(logging.getLogger().handlers))"
+    assert in_a_fresh_process(code).strip() == "0"
+
+
+def test_the_version_is_that_of_the_installed_package() -> None:
+    from importlib.metadata import version
+
+    assert prunus.__version__ == version("prunus")

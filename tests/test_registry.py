@@ -1,0 +1,121 @@
+"""Engines by file name; strangers register under entry points and may not shadow a built-in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import prunus
+from prunus import registry
+from prunus.errors import UnknownEngine
+from prunus.registry import ROOMS, engine_class, engine_names, make_engine, needs_of, split_spec
+
+SRC = Path(prunus.__file__).parent
+
+Install = Callable[[str, str], None]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Install a stranger's package: its code, and its entry points."""
+    count = 0
+
+    def put(code: str, entry_points: str) -> None:
+        nonlocal count
+        count += 1
+        (tmp_path / f"stranger{count}.py").write_text(code)
+        facts = tmp_path / f"stranger{count}-1.0.dist-info"
+        facts.mkdir()
+        (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: stranger{count}\nVersion: 1.0\n")
+        (facts / "entry_points.txt").write_text(entry_points)
+        forget()
+
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield put
+    forget()
+
+
+def forget() -> None:
+    """Make the registry look anew."""
+    for found in vars(registry).values():
+        if hasattr(found, "cache_clear"):
+            found.cache_clear()
+
+
+SCORER = """
+import numpy as np
+class Engine:
+    name = "length"
+    def score(self, query, blocks):
+        return np.asarray([float(block.words) for block in blocks.blocks])
+"""
+
+
+@pytest.mark.parametrize("kind", ROOMS)
+def test_the_files_of_a_room_are_its_engines(kind: str) -> None:
+    files = {path.stem for path in (SRC / ROOMS[kind]).glob("*.py") if not path.stem.startswith("_")}
+    assert files <= set(engine_names(kind))
+    assert engine_names(kind) == sorted(engine_names(kind))
+
+
+def test_a_stranger_s_engine_is_an_engine_like_any_other(install: Install) -> None:
+    install(SCORER, "[prunus.score]\nlength = stranger1:Engine\n")
+    assert "length" in engine_names("scorer")
+    assert engine_class("scorer", "length").name == "length"
+    page = "<p>short one</p><p>this is by far the longest of both paragraphs</p>"
+    context = prunus.prune(page, "anything?", 18, options=prunus.Options(scorer="length", max_words=9))
+    assert context.engines["scorer"] == "length"
+    assert "longest" in context.text
+
+
+def test_a_stranger_s_engine_is_given_what_its_constructor_asks_for(install: Install) -> None:
+    code = SCORER + "    def __init__(self, embedder, model=''):\n        self.embedder, self.model = embedder, model\n"
+    install(code, "[prunus.score]\nasking = stranger1:Engine\n")
+    assert needs_of("scorer", "asking") == ["embedder"]
+    made = make_engine("scorer", "asking:some/model", embedder="an embedder", tokenizer="not asked for")
+    assert (made.embedder, made.model) == ("an embedder", "some/model")
+
+
+def test_a_stranger_may_not_shadow_a_built_in_engine(install: Install) -> None:
+    install(SCORER, "[prunus.score]\nbm25 = stranger1:Engine\n")
+    assert engine_class("scorer", "bm25").__module__ == "prunus.score.bm25"
+
+
+def test_a_stranger_that_cannot_be_loaded_harms_no_other(install: Install) -> None:
+    install("raise RuntimeError('broken')", "[prunus.score]\nbroken = stranger1:Engine\n")
+    assert "broken" in engine_names("scorer")
+    assert np.isfinite(prunus.prune("<p>some words", "words?").blocks[0].score)
+
+
+@pytest.mark.parametrize("spec", ["nope", "", "bm25/../x", "../bm25", "__init__", "_signals", "BM25", "bm25.py", "os", ":model"])
+def test_an_unknown_name_is_refused_with_those_that_there_are(spec: str) -> None:
+    with pytest.raises(UnknownEngine, match="hybrid") as caught:
+        make_engine("scorer", spec)
+    assert caught.value.subject == spec
+
+
+def test_a_model_for_an_engine_without_models_is_refused() -> None:
+    with pytest.raises(UnknownEngine, match="no model"):
+        make_engine("scorer", "bm25:large")
+
+
+@pytest.mark.parametrize(
+    ("spec", "parts"),
+    [("static", ("static", "")), ("hf:/a/b.json", ("hf", "/a/b.json")), ("hf: C:\\x ", ("hf", "C:\\x")), ("a:b:c", ("a", "b:c"))],
+)
+def test_a_spec_is_a_name_and_a_model(spec: str, parts: tuple[str, str]) -> None:
+    assert split_spec(spec) == parts
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"scorer": "nope"}, {"embedder": "nope"}, {"tokenizer": "nope"}, {"tokenizer": "hf:/no/such/file"}, {"tokenizer": "hf"}],
+)
+def test_an_engine_that_is_not_there_is_one_line(options: dict[str, Any]) -> None:
+    with pytest.raises(prunus.BadInput) as caught:
+        prunus.prune("<p>some words", "words?", options=prunus.Options(**options))
+    assert "\n" not in str(caught.value)

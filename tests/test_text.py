@@ -1,0 +1,188 @@
+"""The plain-text ground floor: normalising, counting words, sentences, language."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import prunus
+from prunus.text import count_words, guess_language, normalise, sentence_spans, sentences
+
+anything = st.text(max_size=200)
+prose = st.lists(
+    st.sampled_from(
+        ("Dr. ", "Ito ", "paid ", "3.50. ", "It ", "was ", "enough! ", "e.g. ", "the ", "U.S. ", "J. ", "\n", "\n\n", "Why? ",
+         '"Yes." ', "v1.2 ", "… ", "...", "好。", "吗？", "ครับ ", "(No.) ", "etc. ", "\u00a0", "1. ", ".", "!?", "\t")
+    ),
+    max_size=30,
+).map("".join)  # fmt: skip
+
+
+# --- sentences -----------------------------------------------------------------------------------
+
+
+@given(st.one_of(anything, prose))
+def test_sentences_joined_give_the_text_back(text: str) -> None:
+    assert "".join(sentences(text)) == text
+
+
+@given(st.one_of(anything, prose))
+def test_spans_of_sentences_touch_and_none_is_empty(text: str) -> None:
+    spans = sentence_spans(text)
+    assert all(start < end for start, end in spans)
+    assert [start for start, _ in spans[1:]] == [end for _, end in spans[:-1]]
+    assert not spans or (spans[0][0], spans[-1][1]) == (0, len(text))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["Dr. Ito paid 3.50. ", "It was enough!"],
+        ["He came at 5 p.m. yesterday. ", "She left."],
+        ["J. R. R. Tolkien wrote it. ", "Who read it? ", "Many."],
+        ["See Fig. 3 for details. ", "Then go on."],
+        ["“Stop!” he said. ", "Nobody stopped."],
+        ["(It rained.) ", "Then it stopped."],
+        ["Version 1.2.3 is out. ", "Get it at example.com today."],
+        ["Wait... what? ", "Nothing."],
+        ["今天下雨。", "明天呢？", "不知道。"],
+        ["First line\n", "Second line"],
+        ["It works, e.g. in Ohio. ", "And elsewhere."],
+        ["Das kostet z.B. 3 Euro. ", "Mehr nicht."],
+        ["Really?! ", "Yes."],
+        ["No stop at the end"],
+        [],
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(parts: list[str]) -> None:
+    assert sentences("".join(parts)) == parts
+
+
+def test_sentences_are_at_the_top_of_the_package() -> None:
+    assert prunus.sentences("One. Two.") == ["One. ", "Two."]
+
+
+@pytest.mark.parametrize("piece", [".", "a. ", "A. ", "!?", "\n", " .", "a.b.", "Dr. ", "\"'", "。", "(", "... "])
+def test_sentences_take_linear_time(piece: str) -> None:
+    assert _seconds(piece * 40_000) < 20 * max(_seconds(piece * 4_000), 0.004)
+
+
+def _seconds(text: str) -> float:
+    best = 9.0
+    for _ in range(2):
+        start = time.perf_counter()
+        sentences(text)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+@pytest.mark.data
+def test_sentences_of_the_published_cases(rows) -> None:  # type: ignore[no-untyped-def]
+    """A floor, in the languages whose stops the state machine knows."""
+    right = total = 0
+    for case in rows("sentences/pysbd"):
+        if case["lang"] in ("en", "de", "fr", "es", "it", "zh", "ja", "nl"):
+            found = [sentence.strip() for sentence in sentences(case["text"])]
+            assert "".join(sentences(case["text"])) == case["text"]
+            right += found == [sentence.strip() for sentence in case["sentences"]]
+            total += 1
+    assert total > 100
+    assert right / total > 0.6
+
+
+# --- normalising ---------------------------------------------------------------------------------
+
+
+@given(anything)
+def test_normalising_twice_changes_nothing(text: str) -> None:
+    assert normalise(normalise(text)) == normalise(text)
+
+
+@given(anything)
+def test_normalised_text_has_single_spaces_inside_only(text: str) -> None:
+    found = normalise(text)
+    assert found == found.strip()
+    assert "  " not in found
+    assert "\n" not in found
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("\u201cyes\u201d", '"yes"'),
+        ("don\u2019t", "don't"),
+        ("1990\u20131995", "1990-1995"),
+        ("a\u00a0b\n c", "a b c"),
+        ("soft\u00adhyphen", "softhyphen"),
+        ("zero\u200bwidth", "zerowidth"),
+        ("cafe\u0301", "caf\u00e9"),
+        ("\u2212 5", "- 5"),
+    ],
+)
+def test_what_differs_only_in_typography_is_the_same_quote(one: str, other: str) -> None:
+    assert normalise(one) == normalise(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("a b", "ab"), ("A", "a"), ("3.5", "35"), ("a-b", "a b"), ("½", "1/2")])
+def test_what_differs_in_more_is_another_quote(one: str, other: str) -> None:
+    assert normalise(one) != normalise(other)
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", 0),
+        (" \n\t", 0),
+        ("one two  three", 3),
+        ("naïve café", 2),
+        ("潮汐站", 3),
+        ("ひらがな", 4),
+        ("Windows 11 系统", 4),
+        ("한국어 단어", 2),
+        ("a\u00a0b", 2),
+    ],
+)
+def test_words_are_what_a_reader_counts(text: str, words: int) -> None:
+    assert count_words(text) == words
+
+
+def test_thai_counts_more_than_one_word_a_run() -> None:
+    assert 4 <= count_words("สถานีวัดระดับน้ำบันทึกระดับน้ำทุกวัน") <= 14
+
+
+@given(anything, anything)
+def test_words_of_parts_held_apart_add_up(one: str, other: str) -> None:
+    assert count_words(one + " " + other) == count_words(one) + count_words(other)
+
+
+@given(anything)
+def test_text_that_shows_something_has_a_word(text: str) -> None:
+    assert (count_words(text) > 0) == bool(text.strip())
+
+
+# --- language ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The harbour was closed for the winter and it is open again.", "en"),
+        ("Der Hafen war für den Winter geschlossen und ist jetzt wieder offen.", "de"),
+        ("Le port est fermé pour les travaux et la jetée aussi.", "fr"),
+        ("El puerto está cerrado por las obras y el muelle también.", "es"),
+        ("潮汐站每天记录水位高度", "zh"),
+        ("みなとは冬のあいだ閉まっています", "ja"),
+        ("Порт был закрыт на зиму и это не всё", "ru"),
+        ("الميناء مغلق في الشتاء", "ar"),
+        ("", "en"),
+        ("12345", "en"),
+    ],
+)
+def test_language_is_guessed_well_enough_for_a_stemmer(text: str, language: str) -> None:
+    assert guess_language(text) == language
