@@ -10,11 +10,12 @@ from . import pipeline
 from .assemble import assemble, formats
 from .config import Settings, load_settings
 from .errors import BadInput
+from .events import DoneEvent, Event
 from .html.documents import Documents
 from .html.render import render_tree
 from .html.style import CLEAN, Style
 from .sources import Source, as_page, each_page
-from .types import Answer, Context, DoneEvent, Event, Format, Options, Passage, Span
+from .types import Answer, Context, Format, Options, Passage, Span
 
 T = TypeVar("T")
 _FORMATS = ("html", "markdown", "text")

@@ -16,6 +16,7 @@ import numpy as np
 
 from .cite import cite
 from .errors import BadBudget, BadInput, BadPage, NothingFound, PrunusError
+from .events import CitationEvent, DoneEvent, Event, ExtractedEvent, KeptEvent, PageEvent, TokenEvent, UsageEvent
 from .granularity import max_words_for
 from .html.blocks import Blocks, cut
 from .html.clean import clean_tree
@@ -29,22 +30,14 @@ from .text import sentence_spans
 from .types import (
     Answer,
     BlockRecord,
-    CitationEvent,
     Context,
     DocumentInfo,
-    DoneEvent,
-    Event,
-    ExtractedEvent,
     Format,
-    KeptEvent,
     Options,
     Page,
-    PageEvent,
     Passage,
     Span,
-    TokenEvent,
     Usage,
-    UsageEvent,
 )
 
 Reader = Callable[[Page], "str | bytes"]

@@ -14,8 +14,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .events import Event
 from .html.blocks import Blocks
-from .types import Event, Message, Page, Passage, Plan, Results, SearchRequest, Span, Summary
+from .types import Message, Page, Passage, Plan, Results, SearchRequest, Span, Summary
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32] | NDArray[np.float64]

@@ -12,9 +12,10 @@ from ...api import run
 from ...assemble import Formats, assemble
 from ...config import load_settings
 from ...errors import BadInput, NothingFound
+from ...events import DoneEvent, ErrorEvent
 from ...html.documents import Documents
 from ...pipeline import Engines, answer
-from ...types import Answer, DoneEvent, ErrorEvent, Options
+from ...types import Answer, Options
 from .choices import PAGE, as_unicode, common, engines, granularity, options_from
 from .given import pages_given, read_given
 from .output import emit, emit_json, one_line, say, settle

@@ -17,9 +17,10 @@ from ...api import run
 from ...assemble import Formats, assemble
 from ...config import FILE, Settings, load_settings, setting_origins
 from ...errors import BadInput, PrunusError
+from ...events import DoneEvent
 from ...pipeline import answer, read_pages
 from ...registry import ROOMS, engine_names, make_engine
-from ...types import DoneEvent, Options, Page
+from ...types import Options, Page
 from .choices import common
 from .output import emit, emit_json, one_line
 

@@ -1,0 +1,101 @@
+"""Events of a running answer: one dataclass each, the same names in server-sent events and in --json."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from .types import Answer, Citation, Hit, Passage, Plan, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEvent:
+    """The plan stands."""
+
+    plan: Plan
+    event: Literal["plan"] = "plan"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchEvent:
+    """A search has answered."""
+
+    query: str
+    hits: Sequence[Hit]
+    event: Literal["search"] = "search"
+
+
+@dataclass(frozen=True, slots=True)
+class PageEvent:
+    """A page was read, or could not be."""
+
+    url: str
+    title: str = ""
+    failure: str = ""
+    event: Literal["page"] = "page"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEvent:
+    """The pages are pruned."""
+
+    tokens: int
+    kept: int
+    blocks: int
+    event: Literal["kept"] = "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedEvent:
+    """Passages are extracted."""
+
+    passages: Sequence[Passage]
+    event: Literal["extracted"] = "extracted"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEvent:
+    """A piece of the answer's text."""
+
+    text: str
+    event: Literal["token"] = "token"
+
+
+@dataclass(frozen=True, slots=True)
+class CitationEvent:
+    """A citation is located."""
+
+    citation: Citation
+    event: Literal["citation"] = "citation"
+
+
+@dataclass(frozen=True, slots=True)
+class UsageEvent:
+    """What it has cost so far."""
+
+    usage: Usage
+    event: Literal["usage"] = "usage"
+
+
+@dataclass(frozen=True, slots=True)
+class DoneEvent:
+    """The answer is whole."""
+
+    answer: Answer
+    event: Literal["done"] = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorEvent:
+    """The run ended early."""
+
+    message: str
+    subject: str = ""
+    event: Literal["error"] = "error"
+
+
+Event = (
+    PlanEvent | SearchEvent | PageEvent | KeptEvent | ExtractedEvent | TokenEvent | CitationEvent | UsageEvent
+    | DoneEvent | ErrorEvent
+)  # fmt: skip
