@@ -54,6 +54,12 @@ def site() -> dict[str, str]:
     return {path.name: path.read_text("utf-8") for path in sorted(SITE.glob("*.html"))}
 
 
+@pytest.fixture(scope="session")
+def questions() -> list[dict[str, Any]]:
+    """The questions of the example site: question, answers, pages, what must not come out."""
+    return [json.loads(line) for line in (SITE / "questions.jsonl").read_text("utf-8").splitlines()]
+
+
 Rows = Callable[..., list[dict[str, Any]]]
 
 

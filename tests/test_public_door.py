@@ -63,7 +63,8 @@ def test_importing_reads_no_model() -> None:
 
 
 def test_importing_takes_under_three_tenths_of_a_second() -> None:
-    code = "import time; start = time.perf_counter(); import prunus; print(time.perf_counter() - start)"
+    """Of a processor's time, which is the same on a machine that does other things besides."""
+    code = "import time; start = time.process_time(); import prunus; print(time.process_time() - start)"
     best = min(float(in_a_fresh_process(code)) for _ in range(5))
     assert best < 0.3, f"import prunus takes {best:.2f} s"
 

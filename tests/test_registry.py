@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +18,20 @@ from prunus.registry import ROOMS, engine_class, engine_names, make_engine, need
 SRC = Path(prunus.__file__).parent
 
 Install = Callable[[str, str], None]
+NUMBERS = count()
 
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Install a stranger's package: its code, and its entry points."""
-    count = 0
+    """Install a stranger's package: its engine, and the name under which it registers."""
 
-    def put(code: str, entry_points: str) -> None:
-        nonlocal count
-        count += 1
-        (tmp_path / f"stranger{count}.py").write_text(code)
-        facts = tmp_path / f"stranger{count}-1.0.dist-info"
+    def put(code: str, name: str) -> None:
+        package = f"stranger{next(NUMBERS)}"
+        (tmp_path / f"{package}.py").write_text(code)
+        facts = tmp_path / f"{package}-1.0.dist-info"
         facts.mkdir()
-        (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: stranger{count}\nVersion: 1.0\n")
-        (facts / "entry_points.txt").write_text(entry_points)
+        (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        (facts / "entry_points.txt").write_text(f"[prunus.score]\n{name} = {package}:Engine\n")
         forget()
 
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -63,7 +63,7 @@ def test_the_files_of_a_room_are_its_engines(kind: str) -> None:
 
 
 def test_a_stranger_s_engine_is_an_engine_like_any_other(install: Install) -> None:
-    install(SCORER, "[prunus.score]\nlength = stranger1:Engine\n")
+    install(SCORER, "length")
     assert "length" in engine_names("scorer")
     assert engine_class("scorer", "length").name == "length"
     page = "<p>short one</p><p>this is by far the longest of both paragraphs</p>"
@@ -74,19 +74,19 @@ def test_a_stranger_s_engine_is_an_engine_like_any_other(install: Install) -> No
 
 def test_a_stranger_s_engine_is_given_what_its_constructor_asks_for(install: Install) -> None:
     code = SCORER + "    def __init__(self, embedder, model=''):\n        self.embedder, self.model = embedder, model\n"
-    install(code, "[prunus.score]\nasking = stranger1:Engine\n")
+    install(code, "asking")
     assert needs_of("scorer", "asking") == ["embedder"]
     made = make_engine("scorer", "asking:some/model", embedder="an embedder", tokenizer="not asked for")
     assert (made.embedder, made.model) == ("an embedder", "some/model")
 
 
 def test_a_stranger_may_not_shadow_a_built_in_engine(install: Install) -> None:
-    install(SCORER, "[prunus.score]\nbm25 = stranger1:Engine\n")
+    install(SCORER, "bm25")
     assert engine_class("scorer", "bm25").__module__ == "prunus.score.bm25"
 
 
 def test_a_stranger_that_cannot_be_loaded_harms_no_other(install: Install) -> None:
-    install("raise RuntimeError('broken')", "[prunus.score]\nbroken = stranger1:Engine\n")
+    install("raise RuntimeError('broken')", "broken")
     assert "broken" in engine_names("scorer")
     assert np.isfinite(prunus.prune("<p>some words", "words?").blocks[0].score)
 

@@ -22,9 +22,6 @@ _SHOWN: Final = frozenset({"img", "audio", "video", "input", "progress", "meter"
 _OBSOLETE: Final = {"xmp": "pre", "listing": "pre", "plaintext": "pre"}
 """The only renaming: no valid HTML can carry these, and a browser shows them as <pre>."""
 
-_TELLING: Final = frozenset({"hidden", "style", "aria-hidden", "popover"})
-"""Attributes that may hide any element."""
-
 _START: Final = -1  # at the start of a line: white space collapses to nothing
 _FILLED: Final = -2  # something that is no text stands last on the line
 
@@ -38,13 +35,8 @@ _KINDS: Final[dict[str, int]] = {
 }
 """How the walk treats a tag at first sight; any other tag is a block."""
 
-_LANG: Final = frozenset(rules.GLOBAL_ATTRIBUTES)
-_KEEPING: Final = {
-    **{tag: _LANG | frozenset(names) for tag, names in rules.KEPT_ATTRIBUTES.items()},
-    **dict.fromkeys(rules.DISSOLVED - {"a"}, frozenset[str]()),
-    "body": frozenset[str](),
-}
-"""Attributes that are worth a closer look, by tag; ``_LANG`` for any other tag."""
+_KEEPING: Final = frozenset(rules.KEPT_ATTRIBUTES)
+_PREFORMATTED, _INLINES, _WRAPPERS = rules.PREFORMATTED, rules.INLINE, rules.WRAPPERS
 
 
 def clean_tree(markup: str | bytes, *, charset: str = "", name: str = "page") -> Tree:
@@ -107,6 +99,19 @@ def _xpath(node: Node, known: dict[Any, str]) -> str:
     return "/" + "/".join(reversed(steps))
 
 
+def _holds_one_block(children: Any) -> bool:
+    """Tell whether children are white space around one block-level element."""
+    found = False
+    for child in children:
+        if type(child) is Element:
+            if found or _KINDS.get(child.tag, _BLOCK) != _BLOCK:
+                return False
+            found = True
+        elif type(child) is Text and not child.data.isspace():
+            return False
+    return found
+
+
 class _Walk:
     """The growing arrays, and where white space stands.
 
@@ -137,7 +142,7 @@ class _Walk:
         """Walk the DOM once, in document order, without recursion. The one hot loop: nothing here is idle."""
         stack: list[Any] = [node for node in reversed(document.children) if isinstance(node, Element)]
         tags, parents, ends, texts, attrs = self.tag, self.parent, self.end, self.text, self.attrs
-        pop, push, marks = stack.pop, stack.extend, self.marks
+        pop, push, marks, origins = stack.pop, stack.extend, self.marks, self.origins
         here, content = -1, 0  # the open element; how many nodes so far show something
         while stack:
             node = pop()
@@ -153,13 +158,15 @@ class _Walk:
                     self._add_space(node, here)
             elif kind is int:
                 here, tag, shows = parents[node], tags[node], content > marks.pop()
-                if not shows or tag in rules.PREFORMATTED:
+                if not shows or tag in _PREFORMATTED:
                     self._close(node, tag, shows)
-                else:
-                    if tag not in rules.INLINE and self.last != _START:
-                        self._line_end()
-                    ends[node] = size = len(tags)
-                    if node + 1 < size and (ends[node + 1] == size or tags[node + 1] is None):
+                    continue
+                if tag not in _INLINES and self.last != _START:
+                    self._line_end()
+                ends[node] = size = len(tags)
+                if node + 1 < size:
+                    inner = tags[node + 1]
+                    if inner is None or (inner and ends[node + 1] == size and (inner in _WRAPPERS or tag in _WRAPPERS)):
                         self._merge(node, tag, size)
             elif kind is Element:
                 tag = node.tag
@@ -168,31 +175,55 @@ class _Walk:
                     continue
                 found, kept = node.attrs, None
                 if found:
-                    if not _TELLING.isdisjoint(found) and self._hides(node, found, stack):
+                    if (
+                        ("style" in found or "hidden" in found or "aria-hidden" in found or "popover" in found)
+                        and self._hides(node, found, stack)
+                    ) or (seen == _PASS and "class" in found and has_hidden_class(found)):
                         continue
-                    if not _KEEPING.get(tag, _LANG).isdisjoint(found):
+                    if tag in _KEEPING or "lang" in found:
                         kept = kept_attributes(tag, found)
-                if seen >= _MORE:
-                    if seen == _MORE or "class" in found:
-                        self.content = content
-                        here = self._special(node, tag, kept, here, stack)
-                        content = self.content
-                    else:
-                        push(node.children[::-1])
+                if seen == _MORE:
+                    self.content = content
+                    here = self._special(node, tag, kept, here, stack)
+                    content = self.content
                     continue
-                if seen == _BLOCK and self.last != _START:
-                    self._line_end()
+                children = node.children
+                if seen == _PASS and not kept:
+                    push(children[::-1])
+                    continue
+                if seen == _BLOCK:
+                    if self.last != _START:
+                        self._line_end()
+                    self.vanished = self.vanished or not children
+                if not children and tag not in _ROWS:
+                    continue
+                if tag in _WRAPPERS and not kept and _holds_one_block(children):
+                    push(children[::-1])  # single-nested: merged into what it holds
+                    continue
+                if len(children) == 1 and type(children[0]) is Text and not self.raw and not children[0].data.isspace():
+                    self._add_leaf(tag, here, kept, node, children[0])
+                    content += 1
+                    continue
                 marks.append(content)
                 tags.append(tag)
                 parents.append(here)
                 ends.append(0)
                 texts.append("")
                 attrs.append(kept)
-                if self.origins is not None:
-                    self.origins.append(node)
+                if origins is not None:
+                    origins.append(node)
                 here = len(tags) - 1
                 stack.append(here)
-                push(node.children[::-1])
+                push(children[::-1])
+
+    def _add_leaf(self, tag: str, here: int, kept: Attrs | None, node: Node, text: Text) -> None:
+        """Add an element that holds one text node and nothing else."""
+        place = len(self.tag)
+        self._add(tag, here, "", kept, node)
+        self._add_words(text.data, text, place)
+        if tag not in _INLINES:
+            self._line_end()
+        self.end[place] = len(self.tag)
 
     def _hides(self, node: Element, found: Any, stack: list[Any]) -> bool:
         """Tell whether an element is hidden; put what shows itself again inside it onto the stack."""
@@ -214,9 +245,8 @@ class _Walk:
             if special is None:
                 return here
             children, kept, own = special
-        if (tag in rules.DISSOLVED and not kept) or tag == "head":
-            if not has_hidden_class(node.attrs):
-                stack.extend(children[::-1])
+        if tag == "head":
+            stack.extend(children[::-1])
             return here
         inline = tag in rules.INLINE
         if not inline and self.last != _START:
@@ -254,7 +284,7 @@ class _Walk:
         """Add a text node; one right after another is joined to it when the gaps are closed."""
         tags = self.tag
         place = len(tags)
-        if place and tags[-1] == "" and self.parent[-1] == parent:
+        if tags[-1] == "" and self.parent[-1] == parent:
             self.dirty = True
         tags.append("")
         self.parent.append(parent)
@@ -271,14 +301,14 @@ class _Walk:
             data = rules.INVISIBLE.sub("", data)
         words = " ".join(data.split())
         last = self.last
-        if last != _START:
-            if data[:1].isspace() and (last == _FILLED or self.text[last][-1:] != " "):
-                words = " " + words
-        elif self.vanished:
-            self.vanished = False
-            if self._line_is_open(here):
-                words = " " + words
-        if data[-1:].isspace():
+        if last == _START:
+            if self.vanished:
+                self.vanished = False
+                if self._line_is_open(here):
+                    words = " " + words
+        elif len(words) != len(data) and data[:1].isspace() and (last == _FILLED or self.text[last][-1:] != " "):
+            words = " " + words
+        if len(words) != len(data) and data[-1:].isspace():
             words += " "
         self._add_text(words, here, node)
 

@@ -10,6 +10,10 @@ from .hidden import value_of
 from .parse import Element
 from .tree import Attrs
 
+_SUSPECT = frozenset({"", "#", "j", "J", "d", "D", "v", "V"})
+_LANGUAGE_OF_WHOLE = rules.DISSOLVED | {"body"}
+_NO_ADDRESS = ("javascript:", "data:", "vbscript:")
+
 Special = tuple[Sequence[Any], Attrs | None, str]
 """What of an element goes on: its children, its kept attributes, the words that it shows itself."""
 
@@ -20,11 +24,37 @@ def kept_attributes(tag: str, found: Any) -> Attrs | None:
     for name in rules.KEPT_ATTRIBUTES.get(tag, ()):
         value = found.get(name)
         if value is not None:
-            kept[name] = " ".join((value if isinstance(value, str) else " ".join(value)).split())
+            text = value if isinstance(value, str) else " ".join(value)
+            kept[name] = " ".join(text.split())
+    if tag == "a":
+        _drop_dead_target(kept)
+    elif tag in ("td", "th"):
+        kept = _telling_spans(kept)
     lang = found.get("lang")
-    if lang and tag != "body":
+    if lang and tag not in _LANGUAGE_OF_WHOLE:
         kept["lang"] = lang
     return kept or None
+
+
+def _drop_dead_target(kept: Attrs) -> None:
+    """A target that is script or a bare '#' leads nowhere; inlined data is no address."""
+    target = kept.get("href", "")
+    if target[:1] in _SUSPECT and (target in ("", "#") or target[:11].lower().startswith(_NO_ADDRESS)):
+        kept.pop("href", None)
+
+
+def _telling_spans(kept: Attrs) -> Attrs:
+    """Spans that span nothing, and scopes that say nothing, go."""
+    clean: Attrs = {}
+    for name, value in kept.items():
+        if name in ("colspan", "rowspan"):
+            digits = value[: len(value) - len(value.lstrip("0123456789"))]
+            number = min(int(digits[:6] or 1), 1000 if name == "colspan" else 65534)
+            if number != 1:
+                clean[name] = str(number)
+        elif value:
+            clean[name] = value
+    return clean
 
 
 def _head(node: Element, found: Any, kept: Attrs | None) -> Special | None:
@@ -107,31 +137,7 @@ def _dialog(node: Element, found: Any, kept: Attrs | None) -> Special | None:
     return (node.children, kept, "") if "open" in found else None
 
 
-def _link(node: Element, found: Any, kept: Attrs | None) -> Special | None:
-    """A target that is script or a bare '#' leads nowhere; inlined data is no address."""
-    target = (kept or {}).get("href", "").strip().lower()
-    if not target or target == "#" or target.startswith(("javascript:", "data:", "vbscript:")):
-        kept = {name: value for name, value in (kept or {}).items() if name != "href"} or None
-    return node.children, kept, ""
-
-
-def _cell(node: Element, found: Any, kept: Attrs | None) -> Special | None:
-    """Spans that span nothing, and scopes that say nothing, go."""
-    if kept:
-        clean: Attrs = {}
-        for name, value in kept.items():
-            if name in ("colspan", "rowspan"):
-                digits = value[: len(value) - len(value.lstrip("0123456789"))]
-                number = min(int(digits[:6] or 1), 1000 if name == "colspan" else 65534)
-                if number != 1:
-                    clean[name] = str(number)
-            elif value:
-                clean[name] = value
-        kept = clean or None
-    return node.children, kept, ""
-
-
 SPECIAL: dict[str, Callable[[Element, Any, Attrs | None], Special | None]] = {
     "head": _head, "title": _title, "img": _image, "input": _input, "select": _select, "option": _option,
-    "optgroup": _optgroup, "video": _media, "audio": _media, "dialog": _dialog, "a": _link, "td": _cell, "th": _cell,
+    "optgroup": _optgroup, "video": _media, "audio": _media, "dialog": _dialog,
 }  # fmt: skip

@@ -32,6 +32,9 @@ _END_NEEDED_IN: Final = frozenset({"a", "audio", "del", "ins", "map", "noscript"
 
 _SOLE_PARENTS: Final = frozenset({"li", "td", "th", "dd", "blockquote", "figcaption"})
 _PARTS: Final = frozenset({"thead", "tbody", "tfoot"})
+_CHECKED: Final = frozenset({"p", "img", "video", "audio", "source", "track", "table", "thead", "tbody", "tfoot"})
+"""Tags whose writing depends on more than their name and attributes."""
+
 _CELLS: Final = frozenset({"td", "th"})
 
 Pieces = dict[int, list[tuple[int, int]]]
@@ -73,6 +76,7 @@ class Writer:
         """Write the nodes ``[node, stop)``, with a stack of its own instead of recursion."""
         tree, mask, out = self.tree, self.mask, self.out
         tags, ends, parents = tree.tag, tree.end, tree.parent
+        actions_of, default, checked = self.actions, self.default, _CHECKED
         stack: list[tuple[int, int, str, int]] = []  # end, node, tag, action
         while True:
             while stack and stack[-1][0] <= node:
@@ -94,7 +98,9 @@ class Writer:
                 self._text(node)
                 node += 1
                 continue
-            action = self._action(node, tag)
+            action = actions_of.get(tag, default)
+            if tag in checked or (action and tree.attrs[node]):
+                action = self._action(node, tag)
             if action == EMIT:
                 self._start(node, tag, tree.attrs[node])
                 if tag in rules.VOID:
@@ -232,7 +238,7 @@ class Writer:
             if empty or node in self.plans:
                 attrs = {name: value for name, value in attrs.items() if name == "colspan" and value != "1"}
             shown = format_attributes(shown_attributes(attrs, style), style.full)
-        if tag == "li":
+        if tag == "li" and self.mask is not None:
             shown += self._number(node, attrs)
         self.out.append(f"<{tag}{shown}>")
         if tag in rules.VOID:

@@ -1,0 +1,77 @@
+"""The documentation is up to date with the code: generated sections, links, paths, rules."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.docs.fences import DOCS, PAGES, ROOT, name_of
+from tests.test_import_law import LADDER
+
+from docs import update
+from prunus.html import rules
+
+READ_TOO = (*PAGES, *(ROOT / folder / "README.md" for folder in ("evals", "benchmarks", "examples", "examples/site")))
+_LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+_FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+_PATH = re.compile(r"`((?:src|tests|docs|evals|benchmarks|examples|requirements)/[\w./*-]*)`")
+
+
+@pytest.mark.parametrize("path", DOCS[1:], ids=name_of)
+def test_generated_sections_are_current(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert update.updated(text) == text, "run: .venv/bin/python docs/update.py"
+
+
+def test_every_section_that_can_be_generated_stands_somewhere() -> None:
+    found = re.findall(r"<!-- generated: ([^>]+?) -->", "".join(path.read_text("utf-8") for path in DOCS))
+    assert sorted(found) == sorted(update.SECTIONS)
+
+
+@pytest.mark.parametrize("path", READ_TOO, ids=name_of)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in _LINK.findall(_FENCED.sub("", path.read_text("utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            assert target.startswith("https://")
+            continue
+        file, _, anchor = target.partition("#")
+        there = (path.parent / file).resolve() if file else path
+        assert there.exists(), target
+        if anchor:
+            assert anchor in anchors(there), target
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    heads = re.findall(r"^#+ (.+)$", _FENCED.sub("", path.read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_files_that_are_named_exist(path: Path) -> None:
+    for named in _PATH.findall(_FENCED.sub("", path.read_text("utf-8"))):
+        assert list(ROOT.glob(named.rstrip("/"))), named
+
+
+def test_every_element_that_cleaning_drops_or_dissolves_is_described() -> None:
+    text = (ROOT / "docs" / "cleaning.md").read_text("utf-8")
+    dropped = section(text, "Dropped with all that they contain")
+    named = {
+        name for row in re.findall(r"^\| (`.*?) \|", dropped, re.MULTILINE) for name in re.findall(r"`(.+?)`", row)
+    }
+    assert named == rules.DROPPED
+    dissolved = set(re.findall(r"`(.+?)`", section(text, "Dissolved")))
+    assert dissolved == rules.DISSOLVED
+
+
+def test_the_ladder_of_the_architecture_is_the_law() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    block = section(text, "Rooms and the import law").split("list:\n\n", 1)[1].split("\n\n", 1)[0]
+    steps = [frozenset(line.strip().split(", ")) for line in block.splitlines()]
+    assert steps == [*LADDER, *(frozenset({part}) for part in ("pipeline", "assemble", "api", "edge"))]
+
+
+def section(text: str, heading: str) -> str:
+    """Return what stands below a heading of the second level."""
+    return text.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]

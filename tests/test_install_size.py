@@ -1,0 +1,61 @@
+"""A base installation stays small: no torch, no browser, under 250 MB with all that it needs."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+
+LIMIT = 250_000_000
+
+
+def needed_by(name: str) -> dict[str, Distribution]:
+    """Return a distribution's own dependencies and theirs, without extras, by name."""
+    found: dict[str, Distribution] = {}
+    todo = [Requirement(name)]
+    while todo:
+        wanted = todo.pop()
+        key = re.sub(r"[-_.]+", "-", wanted.name).lower()
+        try:
+            one = distribution(wanted.name)
+        except PackageNotFoundError as error:
+            raise AssertionError(f"{wanted.name} is needed and not installed") from error
+        seen = key in found
+        found[key] = one
+        for line in one.requires or ():
+            inner = Requirement(line)
+            extras = wanted.extras or {""}
+            applies = not inner.marker or any(
+                inner.marker.evaluate({**default_environment(), "extra": extra}) for extra in extras
+            )
+            if applies and not (seen and not wanted.extras):
+                todo.append(inner)
+    return found
+
+
+def size_of(one: Distribution) -> int:
+    """Return the bytes of a distribution's files on disk, byte code left out."""
+    paths = [one.locate_file(file) for file in one.files or () if not str(file).endswith(".pyc")]
+    return sum(path.stat().st_size for path in map(_real, paths) if path.is_file())
+
+
+def _real(path: object):  # type: ignore[no-untyped-def]
+    from pathlib import Path
+
+    return Path(str(path))
+
+
+def test_the_base_installation_is_under_250_megabytes() -> None:
+    sizes = {name: size_of(one) for name, one in needed_by("prunus").items()}
+    total = sum(sizes.values())
+    shown = ", ".join(f"{name} {size / 1e6:.0f} MB" for name, size in sorted(sizes.items(), key=lambda item: -item[1])[:8])
+    assert total > 30_000_000, "nothing was measured"
+    assert total < LIMIT, shown
+
+
+def test_the_base_installation_holds_nothing_heavy() -> None:
+    assert not set(needed_by("prunus")) & {
+        "torch", "transformers", "onnxruntime", "playwright", "scipy", "scikit-learn", "pandas", "lxml", "beautifulsoup4"
+    }  # fmt: skip
