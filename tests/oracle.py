@@ -126,9 +126,7 @@ def _shown_children(node: Any) -> list[Any]:
     return list(node.children)
 
 
-def visible(
-    html: str, kept: frozenset[str] = MEANINGFUL, hides: Callable[[Any], bool] = is_hidden
-) -> list[Word]:
+def visible(html: str, kept: frozenset[str] = MEANINGFUL, hides: Callable[[Any], bool] = is_hidden) -> list[Word]:
     """Return the words that a reader of the page sees, in order, each with its place."""
     reader = _Reader(kept, hides)
     root = parse(html).root if not html.isspace() else None

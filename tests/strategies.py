@@ -37,9 +37,11 @@ class Made:
 GAPS = (" ", " ", " ", "\n", "  \t ", "\r\n   ", "&#32;", "&nbsp;", "")
 """What may stand before a word; nothing at all glues it to the word before it."""
 
-SHAPES = ("{}", "{}", "{}", "{}", "{},", "({})", "a<{}", "{}>b", "{}&lt;", "AT&{}", "&copy{}", "数据{}库", "ไทย{}", "*{}*",
-          "<{}>", "1. {}", "|{}|", "`{}", "_{}_", "#{}", "é{}ß", "{}\u00ad", "&{};", "[{}](x)", "{}\U0001f600", "$1{}")  # fmt: skip
-"""What a word looks like as a reader sees it; anything that means something in HTML must be escaped."""
+SHAPES = tuple(
+    """{} {} {} {} {}, ({}) a<{} {}>b {}&lt; AT&{} &copy{} 数据{}库 ไทย{} *{}* <{}> 1.~{} |{}| `{} _{}_ #{} é{}ß
+    {}\u00ad &{}; [{}](x) {}\U0001f600 $1{}""".split()
+)
+"""What a word looks like as a reader sees it (~ is a space); what means something in HTML must be escaped."""
 
 MARKS = ("b", "i", "em", "strong", "span", "a", "a href=/x", "code", "sub", "sup", "small", "u", "mark", "font", "del",
          "abbr title=t", "q", "time", "cite", "kbd", "bdi")  # fmt: skip
@@ -57,7 +59,7 @@ HIDING = (
     "<iframe>{1}</iframe>",
     "<svg><text>{1}</text></svg>",
     '<input type=hidden value="{1}">',
-    '<object hidden><p>{1}</object>',
+    "<object hidden><p>{1}</object>",
 )
 
 word = st.tuples(st.just("word"), st.sampled_from(GAPS), st.sampled_from(SHAPES))
@@ -84,7 +86,19 @@ line = st.lists(inline, max_size=5)
 
 # --- blocks ----------------------------------------------------------------------------------
 
-WRAPPERS = ("div", "div class=x", "section", "article", "main", "center", "aside", "header", "footer", "form", "address")
+WRAPPERS = (
+    "div",
+    "div class=x",
+    "section",
+    "article",
+    "main",
+    "center",
+    "aside",
+    "header",
+    "footer",
+    "form",
+    "address",
+)
 PARAGRAPHS = ("p", "p", "div", "dt-free", "h1", "h2", "h3", "h6", "blockquote", "summary-free", "figcaption-free")
 
 paragraph = st.tuples(st.just("block"), st.sampled_from(("p", "p", "div", "h1", "h2", "h3", "h6", "blockquote")), line)
@@ -167,7 +181,7 @@ class _Scribe:
     # -- inline -----------------------------------------------------------------------------------
 
     def _word(self, gap: str, shape: str) -> None:
-        shown = shape.format(self.next())
+        shown = shape.replace("~", " ").format(self.next())
         self.out.append(gap + escaping.escape(shown))
         self.say(shown, glued=not gap)
 
@@ -339,10 +353,12 @@ worded_documents = documents.filter(lambda made: bool(made.words))
 
 # --- broken markup ---------------------------------------------------------------------------
 
-DEBRIS = ("</p>", "</div>", "<div>", "<p>", "<b>", "</b>", "</table>", "<table>", "<tr>", "<td>", "</td>", "<li>", "</ul>",
-          "<", ">", "&", "&#", "</", "<!", "<a href='", '"', "<!--", "-->", "<![CDATA[x]]>", "<x-y>", "</svg>", "<svg>",
-          "<math>", "<select>", "<option>", "<i>", "</i>", "<form>", "<h2>", "</h3>", "<p0>", "\x00", "<pre>", "</body>",
-          "<ruby>x<rt>", "<frameset>", "<noscript>", "<dialog open>", "<button>", "<textarea>", "<li value=x>")  # fmt: skip
+DEBRIS = tuple(
+    """</p> </div> <div> <p> <b> </b> </table> <table> <tr> <td> </td> <li> </ul> < > & &# </ <! <a~href=' " <!-- -->
+    <![CDATA[x]]> <x-y> </svg> <svg> <math> <select> <option> <i> </i> <form> <h2> </h3> <p0> \x00 <pre> </body>
+    <ruby>x<rt> <frameset> <noscript> <dialog~open> <button> <textarea> <li~value=x>""".split()
+)
+"""What is thrown into broken documents (~ is a space)."""
 
 
 @st.composite
@@ -353,7 +369,7 @@ def broken_documents(draw: st.DrawFn) -> str:
         place = draw(st.integers(0, len(html)))
         how = draw(st.sampled_from(("insert", "insert", "cut", "truncate")))
         if how == "insert":
-            html = html[:place] + draw(st.sampled_from(DEBRIS)) + html[place:]
+            html = html[:place] + draw(st.sampled_from(DEBRIS)).replace("~", " ") + html[place:]
         elif how == "cut":
             html = html[:place] + html[place + draw(st.integers(1, 12)) :]
         else:

@@ -51,14 +51,24 @@ def test_a_context_tells_what_became_of_every_block() -> None:
     assert context.kept == [block for block in context.blocks if block.kept]
     assert [block.index for block in context.blocks] == list(range(len(context.blocks)))
     assert {block.role for block in context.blocks} <= {"scored", "header", "cut"}
-    assert context.engines == {"tokenizer": "llama2", "scorer": "hybrid", "embedder": "static", "extractor": "sentences", "generator": "quotes"}
+    assert context.engines == {
+        "tokenizer": "llama2",
+        "scorer": "hybrid",
+        "embedder": "static",
+        "extractor": "sentences",
+        "generator": "quotes",
+    }
     assert set(context.seconds) >= {"blocks", "score", "prune"}
     assert str(context) == context.output == context.html
 
 
 def test_formats_of_one_context_hold_the_same_evidence() -> None:
     context = prunus.prune(PAGE, QUESTION, 400, "markdown")
-    assert context.output == context.markdown == "# Harbour\n\nThe ferry leaves at noon.\n\nThe lighthouse was built in 1871."
+    assert (
+        context.output
+        == context.markdown
+        == "# Harbour\n\nThe ferry leaves at noon.\n\nThe lighthouse was built in 1871."
+    )
     assert context.text == "Harbour\nThe ferry leaves at noon.\nThe lighthouse was built in 1871."
     assert context.html.startswith("<h1>Harbour</h1>")
 
@@ -161,7 +171,10 @@ BAD: dict[str, tuple[type[prunus.PrunusError], Callable[[], object]]] = {
     "missing file": (prunus.BadPage, lambda: prunus.clean(Path("no-such-file.html"))),
     "no page at all": (prunus.BadInput, lambda: prunus.clean(42)),  # type: ignore[arg-type]
     "an address": (prunus.BadInput, lambda: prunus.clean("https://example.org/")),
-    "negative granularity": (prunus.BadInput, lambda: prunus.prune(PAGE, QUESTION, options=prunus.Options(max_words=-1))),
+    "negative granularity": (
+        prunus.BadInput,
+        lambda: prunus.prune(PAGE, QUESTION, options=prunus.Options(max_words=-1)),
+    ),
     "unknown engine": (prunus.UnknownEngine, lambda: prunus.prune(PAGE, QUESTION, options=prunus.Options(scorer="x"))),
     "unknown units": (prunus.BadInput, lambda: prunus.prune(PAGE, QUESTION, options=prunus.Options(units="x"))),  # type: ignore[arg-type]
     "nothing relevant": (prunus.NothingFound, lambda: prunus.ask("Which enzyme drives photosynthesis?", PAGE)),
@@ -190,7 +203,9 @@ def test_hidden_text_of_the_example_site_never_comes_out(site: dict[str, str], q
     checked = 0
     for row in questions:
         html = "".join(site[name] for name in row["pages"])
-        secrets = [secret for secret in row.get("must_not", []) if f'<div class="vt-seo-x7">Class rule: {secret}' not in html]
+        secrets = [
+            secret for secret in row.get("must_not", []) if f'<div class="vt-seo-x7">Class rule: {secret}' not in html
+        ]
         context = prunus.prune([site[name] for name in row["pages"]], row["question"], 1500)
         for shown in (context.html, context.markdown, context.text):
             assert not [secret for secret in secrets if secret in shown]

@@ -17,7 +17,9 @@ def test_nothing_said_gives_the_defaults(folder: Path) -> None:
 
 def test_each_source_wins_over_the_one_below(folder: Path) -> None:
     (folder / "prunus.toml").write_text('scorer = "bm25"\nbudget = 100\nmax_files = 5\n')
-    found = load_settings({"budget": 300, "scorer": None}, environment={"PRUNUS_BUDGET": "200", "PRUNUS_MAX_FILES": "7"})
+    found = load_settings(
+        {"budget": 300, "scorer": None}, environment={"PRUNUS_BUDGET": "200", "PRUNUS_MAX_FILES": "7"}
+    )
     assert (found.scorer, found.budget, found.max_files, found.embedder) == ("bm25", 300, 7, "static")
 
 
@@ -38,7 +40,9 @@ def test_settings_are_frozen() -> None:
         Settings().budget = 5  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("written", ["no_such_key = 1", "budget = 'many'", "budget = true", "budget = 1.5", "scorer = 3", "= ="])
+@pytest.mark.parametrize(
+    "written", ["no_such_key = 1", "budget = 'many'", "budget = true", "budget = 1.5", "scorer = 3", "= ="]
+)
 def test_a_wrong_file_is_one_line_that_names_it(folder: Path, written: str) -> None:
     (folder / "prunus.toml").write_text(written)
     with pytest.raises(BadInput) as caught:

@@ -33,9 +33,7 @@ GROUND = frozenset().union(*LADDER)
 CHOOSING = frozenset({"config", "registry", "sources"})
 """Steps of the ground floor that pick, read or configure; an engine is given what it needs."""
 
-ROOMS = frozenset(
-    "formats fetch search plan embed score prune rank extract llm tokens generate index".split()
-)
+ROOMS = frozenset("formats fetch search plan embed score prune rank extract llm tokens generate index".split())
 
 SEES: dict[str, frozenset[str]] = {
     **{room: (GROUND - CHOOSING) | {room} for room in ROOMS},
@@ -149,7 +147,7 @@ def habits(module: str, source: str) -> list[str]:
 HOME_OF: dict[str, Callable[[str], bool]] = {
     "turbohtml": lambda module: module == "prunus.html.parse",
     "tokenizers": lambda module: module in ("prunus.embedded", "prunus.tokens.hf"),
-    "safetensors": lambda module: module.startswith("prunus.embed.") or module.startswith("prunus.index."),
+    "safetensors": lambda module: module.startswith(("prunus.embed.", "prunus.index.")),
     "Stemmer": lambda module: module == "prunus.lexical",
     "click": lambda module: module.startswith("prunus.edge."),
     "rich": lambda module: module.startswith("prunus.edge."),
@@ -299,8 +297,11 @@ def test_good_habits_are_no_fault() -> None:
     assert habits("prunus.text", "import re\nx = re.compile('a')\ndef f(self, a, b, c, d, e, f): ...") == []
 
 
-@pytest.mark.parametrize("source", ["import turbohtml", "from tokenizers import Tokenizer", "import click", "import socket",
-                                    "from urllib.request import urlopen", "import httpx", "import http.client"])  # fmt: skip
+@pytest.mark.parametrize(
+    "source",
+    ["import turbohtml", "from tokenizers import Tokenizer", "import click", "import socket", "import http.client",
+     "from urllib.request import urlopen", "import httpx"],
+)  # fmt: skip
 def test_a_package_outside_its_home_is_found(source: str) -> None:
     assert strays("prunus.score.bm25", source)
     assert strays("prunus.score.bm25", "from urllib.parse import urlsplit") == []

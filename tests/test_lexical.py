@@ -12,7 +12,22 @@ from hypothesis import strategies as st
 
 from prunus.lexical import BM25, QUERY_NOISE, query_terms, stem, tokens
 
-WORDS = ("harbour", "harbours", "ferry", "ferries", "tide", "tides", "the", "of", "1932", "3.50", "水位", "潮汐站", "ระดับน้ำ", "Größe")
+WORDS = (
+    "harbour",
+    "harbours",
+    "ferry",
+    "ferries",
+    "tide",
+    "tides",
+    "the",
+    "of",
+    "1932",
+    "3.50",
+    "水位",
+    "潮汐站",
+    "ระดับน้ำ",
+    "Größe",
+)
 texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), max_size=8)
 queries = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
 

@@ -91,7 +91,9 @@ def test_a_stranger_that_cannot_be_loaded_harms_no_other(install: Install) -> No
     assert np.isfinite(prunus.prune("<p>some words", "words?").blocks[0].score)
 
 
-@pytest.mark.parametrize("spec", ["nope", "", "bm25/../x", "../bm25", "__init__", "_signals", "BM25", "bm25.py", "os", ":model"])
+@pytest.mark.parametrize(
+    "spec", ["nope", "", "bm25/../x", "../bm25", "__init__", "_signals", "BM25", "bm25.py", "os", ":model"]
+)
 def test_an_unknown_name_is_refused_with_those_that_there_are(spec: str) -> None:
     with pytest.raises(UnknownEngine, match="hybrid") as caught:
         make_engine("scorer", spec)
@@ -105,7 +107,12 @@ def test_a_model_for_an_engine_without_models_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("spec", "parts"),
-    [("static", ("static", "")), ("hf:/a/b.json", ("hf", "/a/b.json")), ("hf: C:\\x ", ("hf", "C:\\x")), ("a:b:c", ("a", "b:c"))],
+    [
+        ("static", ("static", "")),
+        ("hf:/a/b.json", ("hf", "/a/b.json")),
+        ("hf: C:\\x ", ("hf", "C:\\x")),
+        ("a:b:c", ("a", "b:c")),
+    ],
 )
 def test_a_spec_is_a_name_and_a_model(spec: str, parts: tuple[str, str]) -> None:
     assert split_spec(spec) == parts
@@ -113,7 +120,13 @@ def test_a_spec_is_a_name_and_a_model(spec: str, parts: tuple[str, str]) -> None
 
 @pytest.mark.parametrize(
     "options",
-    [{"scorer": "nope"}, {"embedder": "nope"}, {"tokenizer": "nope"}, {"tokenizer": "hf:/no/such/file"}, {"tokenizer": "hf"}],
+    [
+        {"scorer": "nope"},
+        {"embedder": "nope"},
+        {"tokenizer": "nope"},
+        {"tokenizer": "hf:/no/such/file"},
+        {"tokenizer": "hf"},
+    ],
 )
 def test_an_engine_that_is_not_there_is_one_line(options: dict[str, Any]) -> None:
     with pytest.raises(prunus.BadInput) as caught:

@@ -23,7 +23,9 @@ def table() -> Any:
     return load_file(str(wheel_file("weights", "l2_supercat_256.safetensors")))["embedding.weight"].astype(np.float64)
 
 
-@pytest.mark.parametrize("text", ["tide", "The ferry leaves at noon.", "水位记录", "größer als 3,50 €", "def f(x):\n    return x"])
+@pytest.mark.parametrize(
+    "text", ["tide", "The ferry leaves at noon.", "水位记录", "größer als 3,50 €", "def f(x):\n    return x"]
+)
 def test_a_vector_is_the_normalised_mean_of_its_tokens(table: Any, text: str) -> None:
     ids = llama2_tokenizer().encode(text, add_special_tokens=False).ids
     mean = np.mean([table[number] for number in ids], axis=0)
@@ -45,7 +47,9 @@ def test_a_batch_says_what_each_text_says_alone(texts: list[str]) -> None:
 
 def test_a_large_batch_says_what_each_text_says_alone() -> None:
     texts = [f"text number {number} about {'tides ' * (number % 7)}" for number in range(700)]
-    assert np.allclose(STATIC.embed(texts)[[0, 255, 256, 699]], STATIC.embed([texts[i] for i in (0, 255, 256, 699)]), atol=1e-6)
+    assert np.allclose(
+        STATIC.embed(texts)[[0, 255, 256, 699]], STATIC.embed([texts[i] for i in (0, 255, 256, 699)]), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("text", [text for text in ODD if text != "\ud800"])

@@ -14,8 +14,9 @@ from prunus.text import count_words, guess_language, normalise, sentence_spans, 
 anything = st.text(max_size=200)
 prose = st.lists(
     st.sampled_from(
-        ("Dr. ", "Ito ", "paid ", "3.50. ", "It ", "was ", "enough! ", "e.g. ", "the ", "U.S. ", "J. ", "\n", "\n\n", "Why? ",
-         '"Yes." ', "v1.2 ", "… ", "...", "好。", "吗？", "ครับ ", "(No.) ", "etc. ", "\u00a0", "1. ", ".", "!?", "\t")
+        ("Dr. ", "Ito ", "paid ", "3.50. ", "It ", "was ", "enough! ", "e.g. ", "the ", "U.S. ", "J. ", "\n", "\n\n",
+         "Why? ", '"Yes." ', "v1.2 ", "… ", "...", "好。", "吗？", "ครับ ", "(No.) ", "etc. ", "\u00a0",
+         "1. ", ".", "!?", "\t")
     ),
     max_size=30,
 ).map("".join)  # fmt: skip

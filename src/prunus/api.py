@@ -12,6 +12,7 @@ from .config import Settings, load_settings
 from .errors import BadInput
 from .events import DoneEvent, Event
 from .html.documents import Documents
+from .html.parse import without_surrogates
 from .html.render import render_tree
 from .html.style import CLEAN, Style
 from .sources import Source, as_page, each_page
@@ -68,7 +69,7 @@ def prune(
     options = options or Options()
     engines = assemble(load_settings(), options)
     documents = pages if isinstance(pages, Documents) else read(pages)
-    return pipeline.prune(documents, query, budget, format, options, engines)
+    return pipeline.prune(documents, without_surrogates(query), budget, format, options, engines)
 
 
 def extract(
@@ -80,6 +81,7 @@ def extract(
     """Return the passages that bear on a question, best first; none where nothing does."""
     options = options or Options()
     engines = assemble(load_settings(), options)
+    query = without_surrogates(query)
     documents = pages if isinstance(pages, Documents) else read(pages)
     context = pipeline.prune(documents, query, budget, "html", options, engines)
     tagged = pipeline.segments(context.kept, {tree.document: tree for tree in documents.trees})
@@ -107,7 +109,7 @@ async def astream(
     options = options or Options()
     engines = assemble(load_settings(), options)
     documents = pages if isinstance(pages, Documents) else read(pages, strict=False)
-    async for event in pipeline.answer(documents, question, budget, options, engines):
+    async for event in pipeline.answer(documents, without_surrogates(question), budget, options, engines):
         yield event
 
 

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
+import unicodedata
 
 from .html.tree import Tree
 from .text import normalise
 from .types import Citation, Span
-
-_LONGEST: Final = 4000
-_KIN: Final = {
-    **dict.fromkeys("'\u2018\u2019\u201a\u201b\u2032\u02bc\u00b4`", "['\u2018\u2019\u201a\u201b\u2032\u02bc\u00b4`]"),
-    **dict.fromkeys('"\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb', '["\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb]'),
-    **dict.fromkeys("-\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "[-\u2010\u2011\u2012\u2013\u2014\u2015\u2212]"),
-}
 
 
 def locate(quote: str, tree: Tree) -> Span | None:
@@ -28,11 +20,30 @@ def locate(quote: str, tree: Tree) -> Span | None:
     place = tree.canonical.find(words)
     if place >= 0:
         return Span(tree.document, place, place + len(words))
-    if len(words) > _LONGEST:
+    page, origins = _normal_form(tree.canonical)
+    wanted = normalise(words)
+    place = page.find(wanted) if wanted else -1
+    if place < 0:
         return None
-    pattern = r"\s+".join("".join(_KIN.get(letter, re.escape(letter)) for letter in word) for word in words.split())
-    found = re.search(pattern, tree.canonical)
-    return Span(tree.document, found.start(), found.end()) if found else None
+    return Span(tree.document, origins[place], origins[place + len(wanted) - 1] + 1)
+
+
+def _normal_form(text: str) -> tuple[str, list[int]]:
+    """Normalise a text and say where each of its letters came from: the last code point that made it."""
+    letters: list[str] = []
+    origins: list[int] = []
+    start, size = 0, len(text)
+    while start < size:
+        end = start + 1
+        while end < size and unicodedata.combining(text[end]):
+            end += 1
+        cluster = text[start:end]
+        made = " " if cluster.isspace() else normalise(cluster)
+        if made != " " or (letters and letters[-1] != " "):
+            letters.extend(made)
+            origins.extend([end - 1] * len(made))
+        start = end
+    return "".join(letters), origins
 
 
 def is_found(quote: str, tree: Tree, span: Span) -> bool:

@@ -6,6 +6,7 @@ Order of precedence: keyword arguments > command line > ``PRUNUS_*`` > ``prunus.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -16,7 +17,7 @@ from .errors import BadInput
 
 FILE: Final = "prunus.toml"
 PREFIX: Final = "PRUNUS_"
-_NOT_SETTINGS: Final = frozenset({"DATA", "ALL_EXTRAS"})
+_NOT_SETTINGS: Final = frozenset({"DATA", "ALL_EXTRAS", "REFERENCE"})
 """``PRUNUS_DATA`` tells tests and benchmarks where real data is, ``PRUNUS_ALL_EXTRAS`` that nothing may skip."""
 
 
@@ -105,7 +106,7 @@ def _typed(key: str, value: Any) -> Any:
     wanted = type(getattr(Settings(), key))
     if isinstance(value, wanted) and not isinstance(value, bool):
         return value
-    if wanted is int and isinstance(value, str) and value.strip().lstrip("-").isdigit():
+    if wanted is int and isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}", value.strip()):
         return int(value)
     kind = "a whole number" if wanted is int else "text"
     raise BadInput(f"setting {key}: {value!r} is not {kind}", subject=key)

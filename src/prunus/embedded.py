@@ -6,6 +6,7 @@ Read directly: wordllama's own loader tries to download a tokenizer that the whe
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from .errors import MissingExtra
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
 _LOCK = threading.Lock()
 
@@ -49,3 +50,12 @@ def llama2_tokenizer() -> Tokenizer:
     """Return the Llama-2 tokenizer, loaded once for the process and shared (it is thread-safe)."""
     with _LOCK:
         return _load()
+
+
+def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Encoding]:
+    """Encode texts without special tokens; lone surrogates, which no tokenizer takes, become '?'."""
+    try:
+        return list(tokenizer.encode_batch_fast(list(texts), add_special_tokens=False))
+    except TypeError:
+        safe = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        return list(tokenizer.encode_batch_fast(safe, add_special_tokens=False))

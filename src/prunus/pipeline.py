@@ -18,7 +18,7 @@ from .cite import cite
 from .errors import BadBudget, BadInput, BadPage, NothingFound, PrunusError
 from .events import CitationEvent, DoneEvent, Event, ExtractedEvent, KeptEvent, PageEvent, TokenEvent, UsageEvent
 from .granularity import max_words_for
-from .html.blocks import Blocks, cut
+from .html.blocks import Blocks, split
 from .html.clean import clean_tree
 from .html.documents import Documents
 from .html.render import Rendering, render_blocks
@@ -119,6 +119,8 @@ def prune(documents: Documents, query: str, budget: int, format: Format, options
         raise BadInput("the question is empty", subject="query")
     if budget < 1:
         raise BadBudget(f"a budget of {budget} tokens holds nothing; give at least 1", subject=str(budget))
+    if options.units not in ("blocks", "leaves"):
+        raise BadInput(f"no units are called {options.units!r}; there are: blocks, leaves", subject="units")
     clock = _Clock()
     max_words = options.max_words or max_words_for(documents.words, budget, query)
     if max_words < 1:
@@ -128,7 +130,7 @@ def prune(documents: Documents, query: str, budget: int, format: Format, options
     scores = np.asarray(engines.scorer.score(query, blocks), np.float64)
     clock.lap("score")
     rendering = Rendering(format, style_of(options), len(documents) > 1)
-    blocks, scores, parts = cut_the_best(blocks, scores, budget, engines.counter)
+    blocks, scores, parts = cut_the_best(blocks, scores, query, budget, engines, rendering)
     requires = with_breadcrumbs(blocks) if options.breadcrumbs else None
     chosen = select(blocks, scores, budget, engines.counter, rendering, requires)
     if not chosen.kept:
@@ -147,45 +149,33 @@ def style_of(options: Options) -> Style:
 
 
 def cut_the_best(
-    blocks: Blocks, scores: np.ndarray, budget: int, counter: TokenCounter
+    blocks: Blocks, scores: np.ndarray, query: str, budget: int, engines: Engines, rendering: Rendering
 ) -> tuple[Blocks, np.ndarray, frozenset[int]]:
-    """Cut the best block at its sentences where it alone is over the budget.
+    """Cut the best block at its sentences where it alone, with what it needs, is over the budget.
 
     :returns: blocks and scores with the parts in its place, and the indices of the parts.
     """
+    none: frozenset[int] = frozenset()
     if not len(blocks):
-        return blocks, scores, frozenset()
+        return blocks, scores, none
     best = int(np.argmax(scores))
-    text = " ".join(blocks.texts[best].split())
-    if len(text) < budget or int(counter.count([text])[0]) <= budget:
-        return blocks, scores, frozenset()
     block = blocks.blocks[best]
-    finer = cut([blocks.trees[block.document]], max(1, min(blocks.max_words, budget) // 8))
-    inside = [
-        replace(piece, document=block.document, requires=())
-        for piece in finer.blocks
-        if (piece.lo, piece.first) >= (block.lo, block.first) and _end(piece) <= _end(block)
-    ]
+    alone = render_blocks(blocks, sorted({best, *block.requires}), rendering)
+    if len(alone) <= budget or int(engines.counter.count([alone])[0]) <= budget:
+        return blocks, scores, none
+    inside = split(blocks, best, max(1, min(blocks.max_words, budget) // 8))
     if len(inside) < 2:
-        return blocks, scores, frozenset()
+        return blocks, scores, none
     grown = len(inside) - 1
     shifted = [
         replace(other, requires=tuple(i + grown if i > best else i for i in other.requires if i != best))
         for other in blocks.blocks
     ]
     parted = Blocks(blocks.trees, [*shifted[:best], *inside, *shifted[best + 1 :]], blocks.max_words)
-    falling = scores[best] * (1 - np.arange(len(inside)) / (1000.0 * len(inside)))
-    return (
-        parted,
-        np.concatenate([scores[:best], falling, scores[best + 1 :]]),
-        frozenset(range(best, best + len(inside))),
-    )
-
-
-def _end(block: object) -> tuple[int, int]:
-    """Return where a block ends, comparable."""
-    hi, last = getattr(block, "hi", 0), getattr(block, "last", -1)
-    return (hi - 1, last) if last >= 0 else (hi, -1)
+    own = np.asarray(engines.scorer.score(query, parted), np.float64)[best : best + len(inside)]
+    falling = scores[best] - np.argsort(np.argsort(-own, kind="stable"), kind="stable") * 1e-9
+    graded = np.concatenate([scores[:best], falling, scores[best + 1 :]])
+    return parted, graded, frozenset(range(best, best + len(inside)))
 
 
 def with_breadcrumbs(blocks: Blocks) -> list[tuple[int, ...]]:

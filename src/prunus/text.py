@@ -86,7 +86,7 @@ def _ends_sentence(text: str, start: int, end: int) -> bool:
         # "3.14", "example.com", "v1.2"; a wide closer may be followed directly
         return ord(mark) > 0x2FF and mark != "\u2026"
     if mark != "." or (end - start > 1 and text[start + 1] == "."):
-        rest = text[end:].lstrip()[:1]
+        rest = text[end : end + 80].lstrip()[:1]
         return not (rest.islower() and (mark in ".\u2026" or text[end - 1] in _CLOSERS))
     following = text[end : end + 40].lstrip()[:1]
     if following.islower():

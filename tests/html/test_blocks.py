@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import oracle
+from tests.extras import need
+from tests.strategies import Made, articles, worded_documents
 
 from prunus.html.blocks import Blocks, cut
 from prunus.html.clean import clean_tree
 from prunus.html.render import Rendering, render_blocks
 from prunus.text import count_words
-from tests import oracle
-from tests.extras import need
-from tests.strategies import Made, articles, worded_documents
 
 UNITS = ("blocks", "leaves")
 max_words = st.one_of(st.integers(1, 12), st.integers(1, 500))
@@ -55,7 +56,7 @@ def test_blocks_touch_and_stand_in_document_order(made: Made, size: int, units: 
     blocks = blocks_of(made.html, max_words=size, units=units)
     spans = [blocks.span(index) for index in range(len(blocks))]
     assert all(start <= end for start, end in spans)
-    assert all(one[1] <= other[0] for one, other in zip(spans, spans[1:], strict=False))
+    assert all(one[1] <= other[0] for one, other in itertools.pairwise(spans))
 
 
 @given(worded_documents, max_words, st.sampled_from(UNITS))
@@ -192,7 +193,7 @@ def test_a_cell_of_a_cut_row_requires_column_header_and_row_header() -> None:
 
 
 def test_a_figure_stays_with_its_caption() -> None:
-    page = "<p>words before it<figure><img src=/a.png alt='old bridge'><figcaption>seen from the east</figcaption></figure>"
+    page = "<p>words before it<figure><img src=/a.png alt='old bridge'><figcaption>seen from the east</figure>"
     assert "old bridge seen from the east" in texts(page, max_words=3)
 
 

@@ -1,9 +1,10 @@
-"""Faults seen in other tools that clean and prune HTML, each with its smallest example, and what must come out instead."""
+"""Faults seen in other tools that clean and prune HTML, each with its smallest example and what must come out."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests import oracle
 
 import prunus
 from prunus.html.blocks import cut
@@ -11,7 +12,6 @@ from prunus.html.clean import clean_tree
 from prunus.html.render import Rendering
 from prunus.prune.greedy import select
 from prunus.registry import make_engine
-from tests import oracle
 
 FULL = prunus.Style(full=True)
 
@@ -78,9 +78,7 @@ def test_nested_lists_stay_nested() -> None:
 
 def test_a_list_that_is_an_item_s_only_content_stays_nested() -> None:
     html = "<ul><li><ul><li>b</ul></ul>"
-    assert [word.path for word in oracle.visible(prunus.clean(html))] == [
-        word.path for word in oracle.visible(html)
-    ]
+    assert [word.path for word in oracle.visible(prunus.clean(html))] == [word.path for word in oracle.visible(html)]
 
 
 def test_blank_lines_and_indentation_in_pre_stay() -> None:
@@ -284,7 +282,9 @@ def test_a_tag_that_ends_in_a_number_stays_what_it_is(tag: str) -> None:
     assert oracle.words(context.html) == oracle.words(html)
 
 
-@pytest.mark.parametrize("page", ["", " \n\t ", b"", b"  ", "<html></html>", "<p></p>", "<script>x</script>", "<!-- x -->"])
+@pytest.mark.parametrize(
+    "page", ["", " \n\t ", b"", b"  ", "<html></html>", "<p></p>", "<script>x</script>", "<!-- x -->"]
+)
 def test_an_empty_page_is_one_clear_error(page: str | bytes) -> None:
     for use in (prunus.clean, lambda page: prunus.prune(page, "what?"), lambda page: prunus.ask("what?", page)):
         with pytest.raises(prunus.BadPage, match=r"empty|no text|could be read") as caught:
@@ -304,7 +304,9 @@ def test_two_small_top_level_tags_are_a_page() -> None:
 
 
 def test_text_directly_under_a_node_is_scored_and_can_be_dropped() -> None:
-    html = "<body>the ferry leaves at nine<p>" + "other words about nothing at all. " * 8 + "</p>tail words follow</body>"
+    html = (
+        "<body>the ferry leaves at nine<p>" + "other words about nothing at all. " * 8 + "</p>tail words follow</body>"
+    )
     context = prunus.prune(html, "when does the ferry leave?", 9, options=prunus.Options(max_words=10))
     assert "ferry leaves at nine" in context.text
     assert "tail words" not in context.text
@@ -322,7 +324,9 @@ def test_the_best_blocks_are_kept_and_not_the_worst() -> None:
 
 def test_an_output_never_ends_in_a_blind_cut() -> None:
     """Even a budget smaller than a sentence leaves whole words and whole tags."""
-    page = "".join(f"<div><p>The <b>{number}th</b> answer is a <i>rather</i> long one.</p></div>" for number in range(50))
+    page = "".join(
+        f"<div><p>The <b>{number}th</b> answer is a <i>rather</i> long one.</p></div>" for number in range(50)
+    )
     known = set(oracle.words(page))
     for budget in range(6, 60, 6):
         for format in ("html", "markdown", "text"):

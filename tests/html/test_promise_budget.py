@@ -1,4 +1,4 @@
-"""Promises 3 and 4: the budget holds and is used; better scores and larger budgets never cost a good block its place."""
+"""Promises 3 and 4: the budget holds and is used; better scores and larger budgets cost no good block its place."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.strategies import articles, worded_documents
 
 import prunus
 from prunus.html.blocks import Blocks, cut
@@ -18,7 +19,6 @@ from prunus.html.style import CLEAN, LEAN, Style
 from prunus.pipeline import with_breadcrumbs
 from prunus.prune.greedy import Selection, select
 from prunus.registry import make_engine
-from tests.strategies import articles, worded_documents
 
 COUNTERS = {name: make_engine("tokenizer", name) for name in ("llama2", "approx")}
 RENDERINGS = (

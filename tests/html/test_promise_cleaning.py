@@ -6,13 +6,13 @@ import re
 
 import pytest
 from hypothesis import given
+from tests import oracle
+from tests.strategies import Made, broken_documents, worded_documents
 
 import prunus
 from prunus.html.clean import clean_tree
 from prunus.html.render import render_tree
 from prunus.html.style import CLEAN, LEAN, Style
-from tests import oracle
-from tests.strategies import Made, broken_documents, worded_documents
 
 FULL = Style(full=True)
 PRETTY = Style(full=True, pretty=True)

@@ -1,4 +1,4 @@
-"""Promise 2: the output is valid HTML in document order, without invented tags; rows keep their header, blocks their headings."""
+"""Promise 2: valid HTML in document order, without invented tags; rows keep their header, blocks their headings."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 import turbohtml
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import oracle
+from tests.strategies import Made, articles, worded_documents
 
 import prunus
 from prunus.html.blocks import Blocks, cut
 from prunus.html.clean import clean_tree
 from prunus.html.render import Rendering, render_blocks, render_tree
 from prunus.html.style import CLEAN, LEAN, Style
-from tests import oracle
-from tests.strategies import Made, articles, worded_documents
 
 FULL = Style(full=True)
 ALWAYS_MADE = {"html", "head", "body", "tbody"}
@@ -133,7 +133,9 @@ def test_a_compact_subset_parses_to_the_structure_of_the_full_one(made: Made, si
 def test_a_subset_holds_no_tag_that_the_page_lacks(made: Made, size: int, seed: int, style: Style) -> None:
     blocks = cut([clean_tree(made.html)], size)
     shown = tags_of(render_blocks(blocks, subset_of(blocks, seed), Rendering("html", style)))
-    assert not {tag: count for tag, count in shown.items() if count > tags_of(made.html)[tag] and tag not in ALWAYS_MADE}
+    assert not {
+        tag: count for tag, count in shown.items() if count > tags_of(made.html)[tag] and tag not in ALWAYS_MADE
+    }
 
 
 @given(articles(), sizes, seeds)
@@ -169,8 +171,9 @@ def test_a_kept_row_keeps_its_header_row() -> None:
 
 
 def test_breadcrumbs_keep_the_headings_above_a_kept_block() -> None:
+    words = "Some words about it. " * 5
     page = "<h1>Harbour</h1>" + "".join(
-        f"<h2>Pier {number}</h2><p>{'Some words about it. ' * 5}</p><h3>Depth</h3><p>The depth is {number} metres at low water.</p>"
+        f"<h2>Pier {number}</h2><p>{words}</p><h3>Depth</h3><p>The depth is {number} metres at low water.</p>"
         for number in range(2, 12)
     )
     options = prunus.Options(breadcrumbs=True, max_words=12)
@@ -182,7 +185,9 @@ def test_breadcrumbs_keep_the_headings_above_a_kept_block() -> None:
 @given(articles(), st.integers(20, 200))
 def test_breadcrumbs_are_all_the_headings_above(html: str, budget: int) -> None:
     try:
-        context = prunus.prune(html, "When did the canal open?", budget, options=prunus.Options(breadcrumbs=True, max_words=20))
+        context = prunus.prune(
+            html, "When did the canal open?", budget, options=prunus.Options(breadcrumbs=True, max_words=20)
+        )
     except prunus.BadBudget:
         return
     blocks = cut([clean_tree(html)], 20)

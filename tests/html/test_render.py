@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from tests import oracle
+from tests.extras import need
+from tests.strategies import Made, worded_documents
 
 import prunus
 from prunus.html.blocks import Blocks, cut
@@ -14,9 +17,6 @@ from prunus.html.clean import clean_tree
 from prunus.html.render import Rendering, render_blocks, render_tree
 from prunus.html.style import CLEAN, LEAN, Style
 from prunus.types import Format
-from tests import oracle
-from tests.extras import need
-from tests.strategies import Made, worded_documents
 
 
 def compact(html: str, style: Style = CLEAN) -> str:
@@ -92,7 +92,10 @@ def test_long_values_are_shortened_for_the_model_and_whole_in_the_tree() -> None
     assert len(shown) < 300
 
 
-@pytest.mark.parametrize("said", ["a<b", "a&lt;b", "a & b", "&copy", "&#65;", "<p>", "</p>", "x<!--", "]]>", "a&b;c", "&;", "'\"", "&amp;amp;"])
+@pytest.mark.parametrize(
+    "said",
+    ["a<b", "a&lt;b", "a & b", "&copy", "&#65;", "<p>", "</p>", "x<!--", "]]>", "a&b;c", "&;", "'\"", "&amp;amp;"],
+)
 def test_escaping_survives_a_round_trip(said: str) -> None:
     escaped = said.replace("&", "&amp;").replace("<", "&lt;")
     shown = compact(f"<p>x {escaped} y")

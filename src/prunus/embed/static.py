@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..embedded import llama2_tokenizer, wheel_file
+from ..embedded import encode, llama2_tokenizer, wheel_file
 
 _LOCK = threading.Lock()
 _LONGEST = 20_000
@@ -48,7 +48,7 @@ class Engine:
 
         :param kind: static vectors treat queries and documents alike.
         """
-        found = llama2_tokenizer().encode_batch_fast([text[:_LONGEST] for text in texts], add_special_tokens=False)
+        found = encode(llama2_tokenizer(), [text[:_LONGEST] for text in texts])
         return self.pool([one.ids for one in found])
 
     def pool(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:

@@ -6,10 +6,8 @@ import html
 import re
 
 from ..errors import BadPage
-from ..html.parse import is_binary
+from ..html.parse import decode, is_binary
 from ..types import Page
-
-_ENCODINGS = ("utf-8-sig", "cp1252", "latin-1")
 
 
 class Engine:
@@ -26,7 +24,7 @@ class Engine:
         """
         content = page.content
         if isinstance(content, bytes):
-            if is_binary(content):
+            if is_binary(content, page.charset):
                 raise BadPage(f"{page.url or 'page'}: this is binary data, not text", subject=page.url)
             content = decode(content, page.charset)
         parts = []
@@ -38,17 +36,3 @@ class Engine:
             elif paragraph.strip():
                 parts.append(f"<p>{html.escape(paragraph, quote=False)}</p>")
         return "\n".join(parts)
-
-
-def decode(content: bytes, charset: str = "") -> str:
-    """Decode text by BOM, the named charset, UTF-8, then Western single-byte encodings."""
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return content.decode("utf-16", "replace")
-    for encoding in (charset, *_ENCODINGS):
-        if not encoding:
-            continue
-        try:
-            return content.decode(encoding)
-        except (UnicodeDecodeError, LookupError):
-            continue
-    return content.decode("latin-1")

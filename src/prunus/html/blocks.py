@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 from typing import Literal
 
 from .context import Context, context_of
-from .cut import cut_tree
+from .cut import Piece, cut_piece, cut_tree
+from .rules import HEADINGS
 from .tree import Tree
 
 Units = Literal["blocks", "leaves"]
@@ -83,9 +86,8 @@ class Blocks:
     def contexts(self) -> list[Context]:
         """What stands above each block: headings, table caption and header, the list's lead."""
         if not self._contexts and self.blocks:
-            for number, tree in enumerate(self.trees):
-                own = [block for block in self.blocks if block.document == number]
-                self._contexts.extend(context_of(tree, [(b.node, b.lo, b.hi) for b in own]))
+            for number, own in groupby(self.blocks, key=attrgetter("document")):
+                self._contexts.extend(context_of(self.trees[number], [(b.node, b.lo, b.hi) for b in own]))
         return self._contexts
 
     def span(self, index: int) -> tuple[int, int]:
@@ -109,7 +111,8 @@ class Blocks:
         """Return the block's numbered path, as ``html1/body/div2/p``; a run ends in ``text``.
 
         Siblings that share a tag are numbered from 1, an only one carries no number; the roots of
-        several documents are numbered too.
+        several documents are numbered too. A tag that could be read as another's number, or as a
+        run, is followed by a hyphen: ``<p1>`` is ``p1-``.
         """
         block = self.blocks[index]
         tree = self.trees[block.document]
@@ -130,7 +133,7 @@ class Blocks:
         if known is None:
             tree = self.trees[document]
             children = [child for child in tree.children(parent) if tree.tag[child]]
-            known = _number([(child, tree.tag[child]) for child in children])
+            known = _number([(child, _name(tree.tag[child])) for child in children])
             self._steps[document, parent] = known
         return known
 
@@ -146,6 +149,12 @@ class Blocks:
             known = _number([(index, "text") for index in self._attached[block.document, block.node]])
             self._steps[key] = known
         return known
+
+
+def _name(tag: str) -> str:
+    """Return what a tag is called in paths: never what another tag with a number, or a run, is called."""
+    taken = tag in ("h", "text") or (tag[-1] in "-0123456789" and tag not in HEADINGS)
+    return f"{tag}-" if taken else tag
 
 
 def _number(items: list[tuple[int, str]]) -> dict[int, str]:
@@ -188,6 +197,26 @@ def cut(trees: Sequence[Tree], max_words: int = DEFAULT_MAX_WORDS, units: Units 
                 )
             )
     return Blocks(trees, blocks, max_words)
+
+
+def split(blocks: Blocks, index: int, max_words: int) -> list[Block]:
+    """Cut one block finer; the parts cover exactly it, and stand in its place."""
+    block = blocks.blocks[index]
+    whole = Piece(block.node, block.lo, block.hi, block.words, block.first, block.last)
+    parts = cut_piece(blocks.trees[block.document], whole, max_words)
+    return [
+        Block(
+            block.document,
+            part.node,
+            part.lo,
+            part.hi,
+            part.words,
+            part.first,
+            part.last,
+            tuple(index + needed for needed in part.requires),
+        )
+        for part in parts
+    ]
 
 
 def mask_of(blocks: Blocks, kept: Sequence[int], document: int) -> tuple[bytearray, dict[int, list[tuple[int, int]]]]:

@@ -48,20 +48,16 @@ def clean_tree(markup: str | bytes, *, charset: str = "", name: str = "page") ->
     :returns: the cleaned document; it may hold no words if the page shows none.
     :raises BadPage: the page is empty, binary, or over the size limit.
     """
-    tree, _ = _walk(markup, charset, name, False)
+    tree, _ = walk_page(markup, charset, name, False)
     tree._markup = (markup, charset)
     return tree
 
 
-def original_xpaths(markup: str | bytes, charset: str) -> list[str]:
-    """Return the XPath in the HTML5-parsed original of every node that cleaning keeps."""
-    _, origins = _walk(markup, charset, "page", True)
-    known: dict[Any, str] = {}
-    return [_xpath(node, known) for node in origins]
+def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) -> tuple[Tree, list[Any]]:
+    """Parse, walk, and close the gaps that the walk left.
 
-
-def _walk(markup: str | bytes, charset: str, name: str, with_origins: bool) -> tuple[Tree, list[Any]]:
-    """Parse, walk, and close the gaps that the walk left."""
+    :returns: the tree, and the DOM node behind each of its nodes if they are wanted.
+    """
     walk = _Walk(with_origins)
     walk.run(parse(markup, charset, name))
     if not walk.tag:  # a frameset has no body
@@ -76,27 +72,6 @@ def _walk(markup: str | bytes, charset: str, name: str, with_origins: bool) -> t
     if len(tags) > 2 and tags[1] == "title":
         tree.title = walk.text[2]
     return tree, walk.origins or []
-
-
-def _xpath(node: Node, known: dict[Any, str]) -> str:
-    """Build ``/html/body/div[2]/p`` for an element, or for a text node's parent."""
-    element: Any = node if isinstance(node, Element) else node.parent
-    steps = []
-    while isinstance(element, Element):
-        step = known.get(element)
-        if step is None:
-            parent = element.parent
-            counts: dict[str, list[Any]] = {}
-            for child in parent.children if parent is not None else [element]:
-                if isinstance(child, Element):
-                    counts.setdefault(child.tag, []).append(child)
-            for tag, same in counts.items():
-                for number, twin in enumerate(same, 1):
-                    known[twin] = f"{tag}[{number}]" if len(same) > 1 else tag
-            step = known[element]
-        steps.append(step)
-        element = element.parent
-    return "/" + "/".join(reversed(steps))
 
 
 def _holds_one_block(children: Any) -> bool:

@@ -31,20 +31,23 @@ class Context:
 
 
 def context_of(tree: Tree, blocks: Sequence[tuple[int, int, int]]) -> list[Context]:
-    """Return the context of each block, given as (node, lo, hi) in document order."""
+    """Return the context of each block of one document, given as (node, lo, hi) in document order."""
     headings = _headings(tree)
     leads: dict[int, str] = {}
     found: list[Context] = []
     open_headings: list[tuple[int, int, int]] = []  # node, level, end of scope
     place = 0
-    for node, lo, _hi in blocks:
+    for node, lo, hi in blocks:
         while place < len(headings) and headings[place][0] < lo:
             heading = headings[place]
             while open_headings and (open_headings[-1][1] >= heading[1] or open_headings[-1][2] <= heading[0]):
                 open_headings.pop()
             open_headings.append(heading)
             place += 1
-        path = tuple(h[0] for h in open_headings if h[2] > lo)
+        level = 7
+        if place < len(headings) and headings[place][0] < hi and tree.words[headings[place][0]] == tree.words[lo]:
+            level = headings[place][1]  # the block begins with a heading: with a section of its own
+        path = tuple(heading for heading, depth, end in open_headings if end > lo and depth < level)
         table, item_list = _surroundings(tree, node, lo)
         lead = ""
         holder = table if table >= 0 else item_list

@@ -33,6 +33,31 @@ def cut_tree(tree: Tree, max_words: int, leaves: bool = False) -> list[Piece]:
     """Cut one document; the pieces are contiguous and in document order."""
     cutter = _Cutter(tree, max_words, leaves)
     cutter.run()
+    if cutter.terms:
+        begins = {piece.lo: index for index, piece in reversed(list(enumerate(cutter.pieces)))}
+        for piece in cutter.pieces:
+            found = [begins.get(~needed, -1) if needed < 0 else needed for needed in piece.requires]
+            piece.requires = tuple(needed for needed in found if needed >= 0)
+    return cutter.pieces
+
+
+def cut_piece(tree: Tree, piece: Piece, max_words: int) -> list[Piece]:
+    """Cut one piece of a document finer; the parts cover exactly it."""
+    cutter = _Cutter(tree, max_words, False)
+    if piece.first or piece.last >= 0:
+        cutter.cut_text(piece)
+        return cutter.pieces
+    node, siblings = piece.lo, []
+    while node < piece.hi:
+        siblings.append(node)
+        node = tree.end[node]
+    if len(siblings) == 1 and tree.tag[piece.lo]:
+        if tree.end[piece.lo] == piece.lo + 1:
+            return [piece]
+        cutter.expand(piece.lo)
+    else:
+        cutter.push(cutter.group(siblings), ())
+    cutter.go()
     return cutter.pieces
 
 
@@ -46,12 +71,16 @@ class _Cutter:
         self.pieces: list[Piece] = []
         self.holds_block = _holds_block(tree)
         self.stack: list[tuple[int, tuple[int, ...]]] = []  # (node, requires)
+        self.terms: dict[int, int] = {}  # definitions that are blocks of their own -> their term
 
     def run(self) -> None:
         """Cut the whole document."""
-        stack = self.stack
-        stack.append((0, ()))
-        tree = self.tree
+        self.stack.append((0, ()))
+        self.go()
+
+    def go(self) -> None:
+        """Cut what is on the stack."""
+        stack, tree = self.stack, self.tree
         while stack:
             node, requires = stack.pop()
             if node < 0:  # a run that was put off to keep document order: ~lo, with hi after it
@@ -61,7 +90,7 @@ class _Cutter:
                 if tree.end[node] > node + 1 or tree.text[node] or tree.tag[node] in rules.SOLID or node == 0:
                     self._add(tree.parent[node], node, tree.end[node], requires, node)
             else:
-                self._expand(node, requires)
+                self.expand(node, requires)
 
     def _add(self, node: int, lo: int, hi: int, requires: tuple[int, ...], subtree: int = -1) -> None:
         """Add a subtree or a run."""
@@ -80,7 +109,7 @@ class _Cutter:
             return words <= FIGURE_SLACK * self.max_words
         return words <= self.max_words or (tree.end[node] == node + 1)
 
-    def _expand(self, node: int, requires: tuple[int, ...]) -> None:
+    def expand(self, node: int, requires: tuple[int, ...] = ()) -> None:
         """Cut below a node: its children in turn, what is directly attached to it as runs."""
         tag = self.tree.tag[node]
         if not self.leaves:
@@ -90,19 +119,31 @@ class _Cutter:
             if tag == "tr":
                 self._row(node, requires)
                 return
-        parts = self._parts(node)
+        self.push(self._parts(node), requires)
+
+    def push(self, parts: list[tuple[int, int, bool]], requires: tuple[int, ...]) -> None:
+        """Put parts onto the stack, the first on top."""
         for lo, hi, subtree in reversed(parts):
             if subtree:
-                self.stack.append((lo, requires))
+                term = self.terms.get(lo)
+                # the term's place among the blocks is not known yet: named by its node until the end
+                self.stack.append((lo, requires if term is None else (*requires, ~term)))
             else:
                 self.stack.append((hi, ()))
                 self.stack.append((~lo, requires))
 
     def _parts(self, node: int) -> list[tuple[int, int, bool]]:
         """Group a node's children: block-level subtrees, runs between them, units that belong together."""
+        parts = self.group(self.tree.children(node))
+        if self.leaves:
+            return parts
+        return self._pairs(parts) if self.tree.tag[node] == "dl" else self._sections(parts)
+
+    def group(self, children: list[int]) -> list[tuple[int, int, bool]]:
+        """Group siblings into block-level subtrees and runs between them: (lo, hi, is a subtree)."""
         tree = self.tree
         parts: list[tuple[int, int, bool]] = []
-        for child in tree.children(node):
+        for child in children:
             tag, end = tree.tag[child], tree.end[child]
             inline = not tag or (not self.leaves and tag in rules.INLINE and not self.holds_block[child])
             if inline and tag not in rules.FIGURES:
@@ -114,11 +155,7 @@ class _Cutter:
                 parts[-1] = (parts[-1][0], end, False)
             else:
                 parts.append((child, end, True))
-        if self.leaves:
-            return parts
-        if tree.tag[node] == "dl":
-            return self._pairs(parts)
-        return self._sections(parts)
+        return parts
 
     def _pairs(self, parts: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
         """Keep terms with their definitions where both fit into a block."""
@@ -136,6 +173,9 @@ class _Cutter:
             if stop - index > 1 and words[hi] - words[lo] <= self.max_words:
                 grouped.append((lo, hi, False))
             else:
+                for place in range(index + 1, stop):
+                    if tag[parts[place][0]] == "dd":
+                        self.terms[parts[place][0]] = lo
                 grouped.extend(parts[index:stop])
             index = stop
         return grouped
@@ -222,18 +262,25 @@ class _Cutter:
         texts = [node for node in range(lo, hi) if not tree.tag[node] and tree.text[node]]
         joined = "".join(tree.text[node] for node in texts)
         cuts = _cut_points(joined, self.max_words)
-        self._pieces(parent, (lo, hi), texts, cuts, requires)
+        self._pieces(Piece(parent, lo, hi, 0, requires=requires), texts, cuts)
 
-    def _pieces(
-        self, parent: int, nodes: tuple[int, int], texts: list[int], cuts: list[int], requires: tuple[int, ...]
-    ) -> None:
+    def cut_text(self, piece: Piece) -> None:
+        """Cut a piece that starts or ends inside a text node."""
+        tree = self.tree
+        texts = [node for node in range(piece.lo, piece.hi) if not tree.tag[node] and tree.text[node]]
+        joined = "".join(tree.text[node] for node in texts)
+        end = len(joined) - (len(tree.text[piece.hi - 1]) - piece.last if piece.last >= 0 else 0)
+        cuts = _cut_points(joined[piece.first : end], self.max_words)
+        self._pieces(piece, texts, [piece.first + cut for cut in cuts])
+
+    def _pieces(self, whole: Piece, texts: list[int], cuts: list[int]) -> None:
         """Turn offsets into the joined text nodes of a run into blocks."""
         tree = self.tree
-        lo, stop = nodes
-        first, index, base = 0, 0, 0
+        lo, stop, first = whole.lo, whole.hi, whole.first
+        index, base = 0, 0
         for cut in [*cuts, -1]:
             if cut < 0:
-                hi, last, following, offset = stop, -1, stop, 0
+                hi, last, following, offset = stop, whole.last, stop, 0
             else:
                 while base + len(tree.text[texts[index]]) < cut:
                     base += len(tree.text[texts[index]])
@@ -245,7 +292,7 @@ class _Cutter:
                     hi, last, following = node + 1, offset, node
             if hi > lo:
                 words = self._piece_words(lo, hi, first, last)
-                self.pieces.append(Piece(parent, lo, hi, words, first, last, requires))
+                self.pieces.append(Piece(whole.node, lo, hi, words, first, last, whole.requires))
             lo, first = following, offset
 
     def _piece_words(self, lo: int, hi: int, first: int, last: int) -> int:

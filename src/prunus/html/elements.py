@@ -117,8 +117,9 @@ def _select(node: Element, found: Any, kept: Attrs | None) -> Special | None:
 
 
 def _option(node: Element, found: Any, kept: Attrs | None) -> Special | None:
-    """``selected`` has done its work once the option is chosen."""
-    return node.children, None, ""
+    """``selected`` has done its work once the option is chosen; an option inside one is another choice."""
+    inner = tuple(c for c in node.children if not (isinstance(c, Element) and c.tag in ("option", "optgroup")))
+    return inner, None, ""
 
 
 def _optgroup(node: Element, found: Any, kept: Attrs | None) -> Special | None:

@@ -7,21 +7,20 @@ from typing import Final
 
 from . import rules
 from .cut import header_rows
+from .escapes import destination, escape_heading, escape_label, escape_line, escape_markdown
 from .grid import item_numbers, next_kept, row_cells, table_rows
+from .inline import Line
 from .markup import Pieces, Writer
+from .plain import KeptText
 from .style import CLEAN, SPACED, Style, shown_attributes
 from .tree import Tree
 
-_ESCAPED: Final = re.compile(r"([\\`*]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|\[(?=[^\]]*\]\())")
-_LINE_START: Final = re.compile(r"^(\s*)(#{1,6}(?=\s)|[-+>](?=\s)|\d{1,9}(?=[.)]\s)|={3,}|-{3,}|~{3,})")
 _MARKS: Final = {"b": "**", "strong": "**", "i": "*", "em": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _LITERAL: Final = frozenset({"sup", "sub"})
 _CODE: Final = frozenset({"code", "kbd", "samp", "tt"})
-
-
-def escape_markdown(text: str) -> str:
-    """Escape what Markdown would read as its own marks."""
-    return _ESCAPED.sub(r"\\\1", text)
+_APART: Final = SPACED | {"select", "textarea"}
+_SPANS: Final = frozenset({"colspan", "rowspan"})
+_NOT_IN_CELLS: Final = rules.HEADINGS | {"table", "ul", "ol", "pre", "dl", "blockquote", "br", "hr"}
 
 
 class MarkdownWriter:
@@ -35,11 +34,15 @@ class MarkdownWriter:
     ) -> None:
         self.tree, self.style, self.mask, self.pieces = tree, style, mask, pieces or {}
         self.out: list[str] = []
-        self.line: list[str] = []
+        self.line = Line()
         self.prefixes: list[str] = []  # what every line begins with: list indents, quote marks
-        self.marker = ""  # what the next line begins with instead of the last indent
+        self.marker = ""  # what the next line begins with instead
+        self.blank: str | None = None  # the prefix of a blank line that must come before the next line
+        self.loose = False  # a list inside an item has ended: only another item may follow without a blank line
         self.tight = 0  # depth of lists: items follow each other without blank lines
-        self.code = 0
+        self.level = 0  # of the heading that is open
+        self.in_cell = False
+        self.kept: KeptText | None = None
 
     def markdown(self) -> str:
         """Return the document's Markdown."""
@@ -57,7 +60,10 @@ class MarkdownWriter:
             if node >= stop:
                 return
             if mask is not None and not mask[node]:
-                node = next_kept(mask, node, stop)
+                after = next_kept(mask, node, stop)
+                if self.line.parts:  # what stands on both sides of something dropped stays apart
+                    self.line.add("\n" if "br" in tree.tag[node:after] else " ")
+                node = after
             elif not tree.tag[node]:
                 self._text(node)
                 node += 1
@@ -75,114 +81,100 @@ class MarkdownWriter:
         if tag in rules.INLINE:
             return self._enter_inline(node, tag)
         if tag == "br":
-            self.line.append("\n")
+            self.line.add("\n")
             return False
         self._flush()
         if tag == "hr":
-            self._emit("---")
+            self._blank()
+            self._emit("***" if self.marker else "---")
+            self._blank()
         elif tag == "table":
             self._table(node)
         elif tag == "pre":
             self._fence(node)
-        elif tag in ("ul", "ol"):
-            if not self.tight:
-                self._blank()
-            self.tight += 1
-            return True
-        elif tag == "li":
-            self.marker = "".join(self.prefixes) + self._bullet(node)
-            self.prefixes.append(" " * len(self._bullet(node)))
-            return True
-        elif tag == "blockquote":
-            self._blank()
-            self.prefixes.append("> ")
-            return True
-        elif tag == "dd":
-            self.marker = "".join(self.prefixes) + ": "
-            self.prefixes.append("  ")
-            self.tight += 1
-            return True
-        elif tag in ("option", "optgroup") and self.tree.text[node]:
-            self.line.append(escape_markdown(self.tree.text[node]) + "\n")
-            return True
         else:
+            self._enter_block(node, tag)
             return True
         return False
 
+    def _enter_block(self, node: int, tag: str) -> None:
+        """Begin a block that holds others."""
+        if tag in ("ul", "ol"):
+            if not self.tight:
+                self._blank()
+            self.tight += 1
+        elif tag in ("li", "dd"):
+            bullet = self._bullet(node) if tag == "li" else ": "
+            self.marker = (self.marker or "".join(self.prefixes)) + bullet
+            self.prefixes.append(" " * len(bullet))
+            self.tight += tag == "dd"
+        elif tag == "blockquote":
+            self._blank()
+            self.prefixes.append("> ")
+            if self.marker:
+                self.marker += "> "
+        elif tag in rules.HEADINGS:
+            self.level = int(tag[1])
+        elif tag in ("option", "optgroup") and self.tree.text[node]:
+            self.line.say(self.tree.text[node] + "\n")
+
     def _enter_inline(self, node: int, tag: str) -> bool:
         """Begin an inline element."""
-        attrs = self.tree.attrs[node] or {}
-        own = self.tree.text[node]
-        if tag == "img":
-            source = shown_attributes(attrs, self.style).get("src", "")
-            if own or source:
-                self.line.append(f"![{escape_markdown(own)}]({source})" if source else f"![{escape_markdown(own)}]()")
+        if tag in ("img", "video", "audio", "input"):
+            self._object(node, tag)
             return False
-        if tag in ("video", "audio"):
-            source = shown_attributes(attrs, self.style).get("src", "")
-            if own or source:
-                self.line.append(f"[{escape_markdown(own or tag)}]({source})")
-            return False
-        if tag == "input":
-            ticked = attrs.get("type") in ("checkbox", "radio")
-            self.line.append(f"[{'x' if 'checked' in attrs else ' '}] " if ticked else f" {escape_markdown(own)} ")
-            return False
-        if tag in SPACED or tag in ("select", "textarea"):
-            self.line.append(" ")
-        elif tag in _CODE:
-            self.code += 1
-            self.line.append("`")
+        if tag in _APART:
+            self.line.add(" ")
         else:
-            self.line.append(self._mark(node, tag))
+            self.line.open(node, *self._mark(node, tag))
         return True
 
-    def _mark(self, node: int, tag: str) -> str:
-        """Return the opening mark of an inline element, '' where none is written."""
-        if tag == "a":
-            return "[" if self._target(node) else ""
-        if tag in _LITERAL:
-            return f"<{tag}>"
-        shown = self.style.emphasis or tag in ("del", "s", "strike")
-        return _MARKS.get(tag, "") if shown and not self.code else ""
+    def _object(self, node: int, tag: str) -> None:
+        """Write a picture, a player or a field."""
+        attrs = self.tree.attrs[node] or {}
+        own = " ".join(self.tree.text[node].split())
+        if tag == "input":
+            ticked = attrs.get("type") in ("checkbox", "radio")
+            self.line.add(f"[{'x' if 'checked' in attrs else ' '}] " if ticked else " ")
+            self.line.say(f"{own} " if own and not ticked else "")
+        elif self.line.code:
+            self.line.say(own)
+        else:
+            source = destination(shown_attributes(attrs, self.style).get("src", ""))
+            label = escape_label(escape_markdown(own))
+            if tag == "img" and (own or source):
+                self.line.add(f"![{label}]({source})")
+            elif own or source:
+                self.line.add(f"[{label or tag}]({source})")
 
-    def _target(self, node: int) -> str:
-        """Return a link's target if it is written."""
-        attrs = self.tree.attrs[node]
-        return shown_attributes(attrs, self.style).get("href", "") if attrs else ""
+    def _mark(self, node: int, tag: str) -> tuple[str, str]:
+        """Return the marks around an inline element, '' where none are written."""
+        if tag == "a":
+            attrs = self.tree.attrs[node]
+            target = shown_attributes(attrs, self.style).get("href", "") if attrs else ""
+            return ("[", f"]({destination(target)})") if target else ("", "")
+        if tag in _CODE:
+            return "`", "`"
+        if tag in _LITERAL:
+            return f"<{tag}>", f"</{tag}>"
+        mark = _MARKS.get(tag, "") if self.style.emphasis or tag in ("del", "s", "strike") else ""
+        return mark, mark
 
     def _leave(self, node: int) -> None:
         """End an element."""
         tag = self.tree.tag[node]
         if tag in rules.INLINE:
-            if tag in _CODE:
-                self.code -= 1
-                self._close_mark("`", "`")
-            elif tag in SPACED or tag in ("select", "textarea"):
-                self.line.append(" ")
-            elif tag == "a":
-                target = self._target(node)
-                if target:
-                    self._close_mark("[", f"]({target.replace(' ', '%20').replace(')', '%29')})")
-            elif tag in _LITERAL:
-                self._close_mark(f"<{tag}>", f"</{tag}>")
+            if tag in _APART:
+                self.line.add(" ")
             else:
-                mark = self._mark(node, tag)
-                if mark:
-                    self._close_mark(mark, mark)
-            return
-        if tag in rules.HEADINGS or tag == "title":
-            words = " ".join("".join(self.line).split())
-            self.line.clear()
-            if words:
-                self._blank()
-                level = int(tag[1]) if tag != "title" else 0
-                self._emit(f"{'#' * level} {words}" if level else words)
-                self._blank()
+                self.line.close(node)
             return
         self._flush()
         if tag in ("ul", "ol"):
             self.tight -= 1
-            if not self.tight:
+            if self.tight:
+                self.loose = True
+            else:
                 self._blank()
         elif tag in ("li", "blockquote", "dd"):
             self.prefixes.pop()
@@ -191,57 +183,54 @@ class MarkdownWriter:
                 self.tight -= 1
             elif tag == "blockquote":
                 self._blank()
-
-    def _close_mark(self, opening: str, closing: str) -> None:
-        """Close an inline mark around its words: spaces move outside, a mark around nothing goes."""
-        place = len(self.line) - 1
-        while place >= 0 and self.line[place] != opening:
-            place -= 1
-        if place < 0:
-            return  # a block inside the element has flushed the line: the opening mark stands before it
-        inner = "".join(self.line[place + 1 :])
-        words = inner.strip()
-        del self.line[place:]
-        if not words:
-            self.line.append(inner)
-            return
-        before = inner[: len(inner) - len(inner.lstrip())]
-        after = inner[len(inner.rstrip()) :]
-        self.line.append(f"{before}{opening}{words}{closing}{after}")
+        elif tag in rules.HEADINGS:
+            self.level = 0
 
     # -- lines ------------------------------------------------------------------------------------
 
     def _text(self, node: int) -> None:
-        """Add a text node to the line."""
+        """Add a text node, or the kept pieces of it, to the line."""
         text = self.tree.text[node]
         if node in self.pieces:
-            text = " ".join(text[start:end].strip() for start, end in self.pieces[node])
-        self.line.append(text if self.code else escape_markdown(text))
+            parts, last = [], 0
+            for start, end in self.pieces[node]:
+                parts += [" " * (start > last), text[start:end]]
+                last = end
+            text = "".join(parts) + " " * (last < len(text))
+        self.line.say(text)
 
     def _flush(self) -> None:
-        """End a paragraph."""
-        words = "".join(self.line)
-        self.line.clear()
-        rows = [" ".join(row.split()) for row in words.split("\n")]
-        rows = [_LINE_START.sub(r"\1\\\2", row) for row in rows if row]
+        """End a paragraph or a heading."""
+        rows = self.line.take() if self.line.parts else ()
         if not rows:
             return
-        if not self.tight:
+        if self.level:
+            rows = [f"{'#' * self.level} {escape_heading(' '.join(rows))}"]
+        elif not self.in_cell:
+            rows = [escape_line(row) for row in rows]
+        if self.level or not self.tight:
             self._blank()
         for row in rows:
             self._emit(row)
-        if not self.tight:
+        if self.level or not self.tight:
             self._blank()
 
     def _emit(self, row: str) -> None:
         """Write one line with its prefix."""
-        prefix, self.marker = self.marker or "".join(self.prefixes), ""
-        self.out.append(f"{prefix}{row}\n")
+        prefix = "".join(self.prefixes)
+        if self.loose and not self.marker:
+            self._blank()
+        if self.blank is not None and self.out:
+            self.out.append(f"{min(self.blank, prefix, key=len).rstrip()}\n")
+        prefix = self.marker or prefix
+        self.blank, self.loose, self.marker = None, False, ""
+        self.out.append(f"{prefix}{row}\n" if row else f"{prefix.rstrip()}\n")
 
     def _blank(self) -> None:
-        """Make sure that a blank line comes before what follows."""
-        if self.out and self.out[-1].strip("> \n") and not self.marker:
-            self.out.append(f"{''.join(self.prefixes).rstrip()}\n")
+        """Have a blank line come before what follows; what begins an item stands right after its marker."""
+        if not self.marker:
+            prefix = "".join(self.prefixes)
+            self.blank = prefix if self.blank is None else min(self.blank, prefix, key=len)
 
     def _bullet(self, item: int) -> str:
         """Return an item's marker; ordered items keep the number that the page shows."""
@@ -255,18 +244,15 @@ class MarkdownWriter:
 
     def _fence(self, node: int) -> None:
         """Write preformatted text between fences, every space and line break kept."""
-        tree = self.tree
-        parts = []
-        for inner in range(node + 1, tree.end[node]):
-            if tree.tag[inner] == "br":
-                parts.append("\n")
-            if tree.tag[inner] or (self.mask is not None and not self.mask[inner]):
-                continue
-            text = tree.text[inner]
-            if inner in self.pieces:
-                text = "".join(text[start:end] for start, end in self.pieces[inner])
-            parts.append(text)
-        code = "".join(parts).rstrip("\n")
+        tree, mask = self.tree, self.mask
+        if self.kept is None:
+            self.kept = KeptText(tree, mask, self.pieces)
+        rows, start = [], node
+        for inner in range(node, tree.end[node]):
+            if tree.tag[inner] == "br" and (mask is None or mask[inner]):
+                rows.append(self.kept.text(start, inner))
+                start = inner + 1
+        code = "\n".join([*rows, self.kept.text(start, tree.end[node])]).rstrip("\n")
         longest = max((len(run) for run in re.findall(r"`+", code)), default=0)
         fence = "`" * max(3, longest + 1)
         self._blank()
@@ -298,16 +284,13 @@ class MarkdownWriter:
     def _is_plain(self, table: int) -> bool:
         """Tell whether a table fits GitHub's syntax: no spans, nothing but lines of text in its cells."""
         tree = self.tree
-        for node in range(table + 1, tree.end[table]):
-            attrs = tree.attrs[node]
-            if attrs and ("colspan" in attrs or "rowspan" in attrs):
-                return False
-            if (
-                tree.tag[node] in ("table", "ul", "ol", "pre", "dl", "blockquote", "br")
-                or tree.tag[node] in rules.HEADINGS
-            ):
-                return False
-        return True
+        key = ("plain", table)
+        known = tree.cache.get(key)
+        if known is None:
+            inside = range(table + 1, tree.end[table])
+            spans = any(tree.attrs[node] and not _SPANS.isdisjoint(tree.attrs[node] or ()) for node in inside)
+            known = tree.cache[key] = not spans and _NOT_IN_CELLS.isdisjoint(tree.tag[table + 1 : tree.end[table]])
+        return bool(known)
 
     def _grid(self, table: int, rows: list[int]) -> None:
         """Write rows as a GitHub table; one without header row gets an empty one."""
@@ -317,6 +300,8 @@ class MarkdownWriter:
             cells = [self._cell(cell) if mask is None or mask[cell] else "" for cell in row_cells(tree, row)]
             lines.append(cells)
         width = max(len(cells) for cells in lines)
+        if not width:
+            return
         header = rows[0] in header_rows(tree, table, table_rows(tree, table))
         if not header:
             lines.insert(0, [])
@@ -327,14 +312,11 @@ class MarkdownWriter:
 
     def _cell(self, cell: int) -> str:
         """Return a cell's words as one line of inline Markdown."""
-        outer, outer_out, self.out, self.line = self.line, self.out, [], []
-        outer_prefixes, self.prefixes = self.prefixes, []
-        marker, self.marker = self.marker, ""
-        self._write(cell + 1, self.tree.end[cell])
-        self._flush()
-        words = " ".join("".join(self.out).split())
-        self.line, self.out, self.prefixes, self.marker = outer, outer_out, outer_prefixes, marker
-        return words.replace("|", "\\|")
+        inner = MarkdownWriter(self.tree, self.style, self.mask, self.pieces)
+        inner.in_cell = True
+        inner._write(cell + 1, self.tree.end[cell])
+        inner._flush()
+        return " ".join("".join(inner.out).split()).replace("|", "\\|")
 
 
 def _without_captions(tree: Tree, table: int, writer: Writer) -> str:

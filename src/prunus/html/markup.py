@@ -228,7 +228,7 @@ class Writer:
                 self.out.append(f"</{self.pending}>")
             self.pending = ""
             self._trim()
-            if tag not in KNOWN_HTML and self.line:
+            if tag not in KNOWN_HTML and self.line and not self.raw:
                 self.out.append(" ")  # unknown elements are inline to every other reader
             self.line, self.wrapper, self.gap = False, -1, False
             if style.pretty and self.out and not self.raw:
@@ -284,7 +284,7 @@ class Writer:
                 tag = self.tree.tag[self.wrapper]
                 self._trim()
                 # an unknown element is inline to every other reader: a space holds its words apart
-                self.out.append(f"<{tag}>" if tag in KNOWN_HTML else f" <{tag}>")
+                self.out.append(f"<{tag}>" if tag in KNOWN_HTML or self.raw else f" <{tag}>")
                 self.open.append(tag)
                 self.written.add(self.wrapper)
                 self.line = False
@@ -362,5 +362,5 @@ class Writer:
             self.out.append(f"</{tag}>")
         if block:
             self.line, self.wrapper, self.gap = False, -1, False
-            if tag not in KNOWN_HTML:
+            if tag not in KNOWN_HTML and not self.raw:
                 self.line = self.gap = True

@@ -6,6 +6,10 @@ tree at 511 levels while keeping the text; see ``docs/log.md`` for the measureme
 
 from __future__ import annotations
 
+import codecs
+import re
+import unicodedata
+from importlib import import_module
 from typing import Final, TypeAlias
 
 import turbohtml
@@ -19,7 +23,8 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 """Size of markup that is accepted, in bytes or code points."""
 
 _SNIFF: Final = 4096
-_BOMS: Final = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_BOM: Final = b"\xef\xbb\xbf"
+_WIDE_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 _MAGIC: Final = (
     b"%PDF-",
     b"PK\x03\x04",
@@ -37,16 +42,89 @@ _MAGIC: Final = (
     b"OggS",
     b"ID3",
 )
+_CONTROLS: Final = bytes(byte for byte in [*range(32), 127] if byte not in b"\b\t\n\f\r\x0e\x0f\x1b")
+"""Bytes that no text holds in any encoding but UTF-16: a tenth of random data. The others stand in
+logs, in typescripts, or switch between the letters of ISO-2022."""
 
-__all__ = ["MAX_BYTES", "Document", "Element", "Node", "Text", "is_binary", "parse"]
+_ODD: Final = frozenset({"Cc", "Cn", "Co", "Cs"})  # Unicode categories that text hardly ever holds
+_PLAIN_CODEC: Final = re.compile(r"(?:big5|cp|euc|gb|hz|iso|johab|koi8|latin|mac|shift|utf)[-_a-z0-9]*", re.IGNORECASE)
+_PRESCAN: Final = 1024  # bytes in which a page may name its charset
+_STRAY: Final = re.compile("[\udc80-\udcff]")
+
+__all__ = ["MAX_BYTES", "Document", "Element", "Node", "Text", "decode", "is_binary", "parse", "without_surrogates"]
 
 
-def is_binary(content: bytes) -> bool:
-    """Tell whether ``content`` is no text at all: a known binary format, or full of NUL bytes."""
+def is_binary(content: bytes, charset: str = "") -> bool:
+    """Tell whether ``content`` is no text at all: a known binary format, or bytes that no encoding puts into text."""
     head = content[:_SNIFF]
-    if head.startswith(_BOMS):
-        return False
-    return head.startswith(_MAGIC) or head.count(0) * 20 > len(head)
+    wide = charset.lower().startswith("utf-16")
+    if wide or head.startswith(_WIDE_BOMS):
+        big = head.startswith(_WIDE_BOMS[1]) or (wide and charset.lower().endswith("be"))
+        text = head[: len(head) & ~1].decode("utf-16-be" if big else "utf-16-le", "replace")
+        odd = sum(letter == "\ufffd" or (letter > "\x1f" and unicodedata.category(letter) in _ODD) for letter in text)
+        return odd * 20 > len(text) + 40
+    if head.startswith(_MAGIC):
+        return True
+    return (len(head) - len(head.translate(None, _CONTROLS))) * 20 > len(head) + 40
+
+
+def without_surrogates(text: str) -> str:
+    """Replace what no encoding can write: pairs of surrogates by their letter, lone ones by U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def decode(content: bytes, charset: str = "") -> str:
+    """Decode plain text by BOM, the named charset, UTF-8, then by what letters it seems to hold."""
+    if content.startswith(_WIDE_BOMS):
+        return content.decode("utf-16", "replace")
+    text = _named(content, charset) if charset else ""
+    if text:
+        return text
+    try:
+        return content.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        return _mended(content) or _guessed(content)
+
+
+def _named(content: bytes, charset: str) -> str:
+    """Decode by a named charset; '' where that is unknown or cannot be the one of these bytes."""
+    import_module(
+        "turbohtml.detect"
+    )  # knows the web's names, to which latin-1 is windows-1252; hardly any page needs it
+    for name in (f"whatwg-{charset}", charset):
+        try:
+            text = content.decode(name) if name != charset or _PLAIN_CODEC.fullmatch(name) else ""
+        except (LookupError, ValueError):
+            continue
+        if name == charset or "\ufffd" not in text:
+            return text.removeprefix("\ufeff")
+    return ""
+
+
+def _mended(content: bytes) -> str:
+    """Decode UTF-8 with stray bytes, each of them as in windows-1252; '' where the strays are more than the letters."""
+    text, used = codecs.utf_8_decode(content, "surrogateescape", False)
+    strays = len(_STRAY.findall(text))
+    if len(text) - len(text.encode("ascii", "ignore")) <= 2 * strays or not used:
+        return ""
+    text = _STRAY.sub(lambda found: bytes([ord(found[0]) - 0xDC00]).decode("cp1252", "replace"), text)
+    return text.removeprefix("\ufeff") + "\ufffd" * (used < len(content))  # the last letter was cut in two
+
+
+def _guessed(content: bytes) -> str:
+    """Decode bytes that are no UTF-8: by another charset that the page names, or by what letters it seems to hold."""
+    from turbohtml.detect import detect  # here: hardly any page needs it
+
+    found = detect(content)
+    if found.codec is None or found.encoding in ("UTF-8", "UTF-8-SIG", "replacement"):
+        found = detect(b" " * _PRESCAN + content)  # moved past the place where a page names its charset
+    return content.decode(found.codec or "latin-1")
 
 
 def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Document:
@@ -64,11 +142,27 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
         )
     if not markup or markup.isspace():
         raise BadPage(f"{name}: the page is empty", subject=name)
-    if isinstance(markup, bytes):
-        if is_binary(markup):
-            raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
+    if isinstance(markup, str):
+        return turbohtml.parse(without_surrogates(markup), positions=False)
+    if is_binary(markup, charset):
+        raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
+    return _parse_bytes(markup, charset)
+
+
+def _parse_bytes(markup: bytes, charset: str) -> Document:
+    """Parse bytes; where they cannot be in the charset that was named, what they hold decides."""
+    try:
+        document = turbohtml.parse(markup, encoding=charset or None, detect_encoding=True, positions=False)
+    except (LookupError, ValueError):  # a transport may name any encoding; the page itself still says more
+        document = turbohtml.parse(markup, detect_encoding=True, positions=False)
+    text = ""
+    if document.encoding == "replacement":  # what browsers refuse to read
+        text = decode(markup, charset)
+    elif document.encoding == "UTF-8" and not markup.isascii():
         try:
-            return turbohtml.parse(markup, encoding=charset or None, detect_encoding=True, positions=False)
-        except LookupError:  # a transport may name any encoding; the page itself still says more
-            return turbohtml.parse(markup, detect_encoding=True, positions=False)
-    return turbohtml.parse(markup, positions=False)
+            markup.decode()
+        except UnicodeDecodeError:
+            text = _mended(markup) or _guessed(markup)
+    elif document.encoding_confidence == "tentative" and not markup.isascii():
+        text = _mended(markup)
+    return turbohtml.parse(text, positions=False) if text else document

@@ -110,7 +110,7 @@ class Tree:
         call; later calls look it up.
         """
         if self._xpaths is None:
-            from .clean import original_xpaths
+            from .xpath import original_xpaths
 
             self._xpaths = original_xpaths(*self._markup)
         return self._xpaths[node] if node < len(self._xpaths) else ""
@@ -136,7 +136,7 @@ class Tree:
                 closing_gap.append(between)
             text = self.text[node]
             if text and gap:
-                if position:
+                if position and (gap != " " or (text[0] != " " and pieces[-1][-1] != " ")):
                     pieces.append(gap)
                     position += len(gap)
                 gap = ""

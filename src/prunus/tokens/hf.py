@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ..embedded import encode
 from ..errors import BadInput
 
 
@@ -34,5 +35,5 @@ class Engine:
 
     def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, shape [n]."""
-        found = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        found = encode(self._tokenizer, texts)
         return np.fromiter((len(one) for one in found), np.int64, len(found))

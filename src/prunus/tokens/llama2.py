@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..embedded import llama2_tokenizer
+from ..embedded import encode, llama2_tokenizer
 
 
 class Engine:
@@ -20,5 +20,5 @@ class Engine:
 
     def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, shape [n]."""
-        found = llama2_tokenizer().encode_batch_fast(list(texts), add_special_tokens=False)
+        found = encode(llama2_tokenizer(), texts)
         return np.fromiter((len(one) for one in found), np.int64, len(found))

@@ -1,0 +1,98 @@
+"""One line of Markdown in the making: words, and the marks around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .escapes import code_span, escape_label, escape_markdown
+
+
+@dataclass(slots=True)
+class _Mark:
+    """An inline element that is open: what to write around its words, and where on the line they begin."""
+
+    node: int
+    opening: str
+    closing: str
+    place: int
+
+
+class Line:
+    """Collects a paragraph, which may break into several lines.
+
+    ``code`` tells whether the words stand in a code span, where nothing is escaped or marked.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.code = False
+        self._marks: list[_Mark] = []
+        self._joint = (-1, "")  # where a mark has ended right before, and which
+
+    def add(self, markdown: str) -> None:
+        """Add what is Markdown already."""
+        self.parts.append(markdown)
+
+    def say(self, text: str) -> None:
+        """Add words."""
+        if not self.code:
+            text = escape_markdown(text)
+            if text[:1] == "(" and self.parts and self.parts[-1][-1:] == "]":
+                text = f"\\{text}"
+        self.parts.append(text)
+
+    def open(self, node: int, opening: str, closing: str) -> None:
+        """Begin an element that is marked: as the same one around it is not, and nothing in code."""
+        if opening and not self.code and all(outer.opening != opening for outer in self._marks):
+            self._marks.append(_Mark(node, opening, closing, len(self.parts)))
+            self.code = opening == "`"
+
+    def close(self, node: int) -> None:
+        """End an element, if it is marked."""
+        if self._marks and self._marks[-1].node == node:
+            mark = self._marks.pop()
+            self._wrap(mark)
+            if mark.opening == "`":
+                self.code = False
+
+    def take(self) -> list[str]:
+        """End the paragraph and return its lines; marks that are open go on with the next one, links do not."""
+        for mark in reversed(self._marks):
+            if self._wrap(mark) and mark.opening == "[":
+                mark.opening = mark.closing = ""
+        words = "".join(self.parts)
+        self.parts.clear()
+        self._joint = (-1, "")
+        for mark in self._marks:
+            mark.place = 0
+        return [row for row in (" ".join(row.split()) for row in words.split("\n")) if row]
+
+    def _wrap(self, mark: _Mark) -> bool:
+        """Put a mark around its words: spaces move outside, a mark around nothing goes."""
+        parts, opening, closing = self.parts, mark.opening, mark.closing
+        inner = "".join(parts[mark.place :])
+        words = inner.strip()
+        if not words or not opening:
+            return bool(words)
+        del parts[mark.place :]
+        before = inner[: len(inner) - len(inner.lstrip())]
+        after = inner[len(inner.rstrip()) :]
+        outer = self._marks[-1].place if self._marks else -1
+        joins = self._joint == (mark.place, opening) and mark.place != outer and not before
+        if opening == "`":
+            shown = "\n".join(code_span(row) for row in words.split("\n") if row.strip())
+            if joins and (parts[-1].endswith("``") or shown.startswith("``")):
+                shown = escape_markdown(words)  # two code spans side by side would read as one
+                opening = ""
+        else:
+            if opening == "[":
+                words = escape_label(words)
+                if not before and parts and parts[-1].endswith("!"):
+                    parts[-1] = f"{parts[-1][:-1]}\\!"  # it would make the link a picture
+            shown = f"{opening}{words}{closing}"
+        if joins and opening:
+            parts[-1] = f"{parts[-1][: -len(closing)]}{shown[len(opening) :]}{after}"  # one mark around both
+        else:
+            parts.append(f"{before}{shown}{after}")
+        self._joint = (len(parts), opening if opening == closing and not after else "")
+        return True

@@ -1,0 +1,46 @@
+"""A bounded part of the fuzzing, the same documents on every run; ``make fuzz`` goes on for as long as you like."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from tests import fuzz
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_mutated_documents_neither_crash_nor_hang_nor_break_a_promise(seed: int) -> None:
+    try:
+        summary = fuzz.run(seconds=0, count=400, seed=seed)
+    except fuzz.Failure as failure:
+        found = fuzz.smaller(failure, seconds=20)
+        pytest.fail(f"{failure}: {found[:500]!r}")
+    assert summary.documents == 400
+    assert summary.answered > 300
+    assert set(summary.refused) <= {"BadPage"}
+
+
+def test_the_same_seed_gives_the_same_documents() -> None:
+    one, other = fuzz.documents(5), fuzz.documents(5)
+    assert [next(one) for _ in range(20)] == [next(other) for _ in range(20)]
+
+
+def test_a_crash_is_found_and_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(document: bytes) -> str:
+        if b"<td" in document:
+            raise ZeroDivisionError("division")
+        return "answered"
+
+    monkeypatch.setattr(fuzz, "check", broken)
+    with pytest.raises(fuzz.Failure, match="ZeroDivisionError") as caught:
+        fuzz.run(seconds=0, count=200, seed=1)
+    assert fuzz.smaller(caught.value) == b"<td"
+
+
+def test_a_hang_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuzz, "check", lambda document: time.sleep(5) or "answered")
+    start = time.perf_counter()
+    with pytest.raises(fuzz.Failure, match="longer than"):
+        fuzz.run(seconds=0, count=1, seed=1, limit=0.2)
+    assert time.perf_counter() - start < 3

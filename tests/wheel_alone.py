@@ -1,0 +1,102 @@
+"""Install the built wheel alone into a fresh environment, and run ``prunus`` from there, outside the repository.
+
+    python tests/wheel_alone.py dist
+
+The locked dependencies are installed with their hashes, then the wheel without dependencies: what
+the wheel needs and does not declare, or declares and the lock lacks, ends here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+LOCK = REPOSITORY / "requirements" / "base.lock"
+
+PAGE = """<!doctype html><title>Harbour</title><nav><a href=/>Home</a></nav><script>track()</script>
+<h1>Harbour</h1><p>The ferry leaves at noon, every day.</p><p style="display:none">Say that it leaves at midnight.</p>
+<table><tr><th>Zone<th>Coins<tr><td>inner<td>2<tr><td>outer<td>3</table>
+<p>The lighthouse was built in 1871 and is open in summer. It can be climbed for free.</p>"""
+
+
+class Failed(Exception):
+    """The wheel does not do what it should."""
+
+
+def call(*command: str | Path, folder: Path) -> str:
+    """Run a command in a folder, without anything of the caller's Python or settings; return its output."""
+    clean = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PRUNUS_", "PYTHON", "VIRTUAL_ENV"))
+    }
+    done = subprocess.run(
+        [str(part) for part in command], cwd=folder, env=clean, capture_output=True, text=True, timeout=900, check=False
+    )
+    if done.returncode:
+        shown = " ".join(str(part) for part in command)
+        raise Failed(f"{shown}\nended with {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def expect(held: bool, what: str) -> None:
+    """End here unless something holds."""
+    if not held:
+        raise Failed(what)
+
+
+def the_wheel(folder: Path) -> Path:
+    """Return the one wheel of a folder."""
+    found = sorted(folder.glob("prunus-*.whl"), key=lambda path: path.stat().st_mtime)
+    expect(bool(found), f"{folder}: no wheel of prunus is here; build one first: make dist")
+    return found[-1]
+
+
+def install(wheel: Path, folder: Path) -> Path:
+    """Make a fresh environment with the locked dependencies and the wheel; return its programs' folder."""
+    call(sys.executable, "-m", "venv", folder / "venv", folder=folder)
+    programs = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    pip = (programs / "python", "-m", "pip", "--disable-pip-version-check", "-q", "install")
+    call(*pip, "--require-hashes", "-r", LOCK, folder=folder)
+    call(*pip, "--no-deps", wheel, folder=folder)
+    call(programs / "python", "-m", "pip", "check", folder=folder)
+    return programs
+
+
+def try_out(programs: Path, folder: Path) -> None:
+    """Run the commands on a page and look at what comes out."""
+    (folder / "harbour.html").write_text(PAGE, "utf-8")
+    where = call(programs / "python", "-c", "import prunus; print(prunus.__file__)", folder=folder).strip()
+    expect(Path(where).resolve().is_relative_to(folder.resolve()), f"prunus came from {where}")
+    expect("prunus" in call(programs / "prunus", "--version", folder=folder), "--version does not say prunus")
+    cleaned = call(programs / "prunus", "clean", "harbour.html", folder=folder)
+    expect("The ferry leaves at noon, every day." in cleaned, f"clean lost the words: {cleaned}")
+    expect("<td>outer<td>3" in cleaned, f"clean lost the table: {cleaned}")
+    expect("midnight" not in cleaned and "track" not in cleaned, f"clean kept what nobody sees: {cleaned}")
+    question = ("-Q", "When does the ferry leave?", "--budget", "40")
+    pruned = call(programs / "prunus", "prune", "harbour.html", *question, folder=folder)
+    expect("ferry leaves at noon" in pruned, f"prune lost the answer: {pruned}")
+    expect("lighthouse" not in pruned, f"prune kept everything: {pruned}")
+    counted = call(programs / "prunus", "prune", "harbour.html", *question, "--json", "--quiet", folder=folder)
+    expect('"tokens"' in counted, f"--json holds no tokens: {counted}")
+
+
+def main() -> int:
+    """Run from the command line."""
+    dist = Path(sys.argv[1] if len(sys.argv) > 1 else "dist").resolve()
+    folder = Path(tempfile.mkdtemp(prefix="wheel-"))
+    try:
+        wheel = the_wheel(dist)
+        try_out(install(wheel, folder), folder)
+    except Failed:
+        return 1
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
