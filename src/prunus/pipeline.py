@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import time
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -18,8 +19,10 @@ from .cite import cite
 from .errors import BadBudget, BadInput, BadPage, NothingFound, PrunusError
 from .events import CitationEvent, DoneEvent, Event, ExtractedEvent, KeptEvent, PageEvent, TokenEvent, UsageEvent
 from .granularity import max_words_for
+from .html import rules
 from .html.blocks import Blocks, split
 from .html.clean import clean_tree
+from .html.context import subtree_text
 from .html.documents import Documents
 from .html.render import Rendering, render_blocks
 from .html.style import LEAN, Style
@@ -39,6 +42,8 @@ from .types import (
     Span,
     Usage,
 )
+
+_LABELS: Final = rules.HEADINGS | {"title", "dt", "summary", "caption", "legend"}
 
 Reader = Callable[[Page], "str | bytes"]
 """Turns a page of any format into HTML."""
@@ -306,18 +311,42 @@ async def answer(
 
 
 def segments(kept: Sequence[BlockRecord], trees: Mapping[str, Tree]) -> list[Tagged]:
-    """Cut kept blocks into sentences, rows and items, each with its place and its block's score."""
+    """Cut kept blocks into sentences, rows and items, each with its place, its block's score and its heading.
+
+    Headings, terms and captions say what is below them; they are no segments of their own.
+    """
     tagged: list[Tagged] = []
+    labels = {document: _labels(tree) for document, tree in trees.items()}
     for record in kept:
-        source = trees[record.span.document].canonical[record.span.start : record.span.end]
-        for start, end in sentence_spans(source):
-            piece = source[start:end]
-            left = start + len(piece) - len(piece.lstrip())
-            right = start + len(piece.rstrip())
-            if right > left:
-                span = Span(record.span.document, record.span.start + left, record.span.start + right)
-                tagged.append(Tagged(len(tagged) + 1, source[left:right], span, record.score))
+        canonical = trees[record.span.document].canonical
+        starts, ends, texts = labels[record.span.document]
+        for start, end in sentence_spans(canonical[record.span.start : record.span.end]):
+            left, right = record.span.start + start, record.span.start + end
+            while left < right and canonical[left].isspace():
+                left += 1
+            while right > left and canonical[right - 1].isspace():
+                right -= 1
+            place = bisect_right(starts, left) - 1
+            if right <= left or (place >= 0 and right <= ends[place]):
+                continue
+            above = texts[place] if place >= 0 else ""
+            span = Span(record.span.document, left, right)
+            tagged.append(Tagged(len(tagged) + 1, canonical[left:right], span, record.score, above))
     return tagged
+
+
+def _labels(tree: Tree) -> tuple[list[int], list[int], list[str]]:
+    """Return where a document's headings, terms, captions and header rows stand, and what they say."""
+    starts: list[int] = []
+    ends: list[int] = []
+    texts: list[str] = []
+    for node, tag in enumerate(tree.tag):
+        if tag in _LABELS and tree.word_count(node):
+            text = subtree_text(tree, node)
+            starts.append(tree.starts[node])
+            ends.append(max(tree.starts[node] + len(text), tree.starts[tree.end[node] - 1]))
+            texts.append(text)
+    return starts, ends, texts
 
 
 __all__ = ["Engines", "PrunusError", "answer", "prune", "read_page", "read_pages"]

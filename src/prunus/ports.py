@@ -116,12 +116,17 @@ class Planner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """A segment with its tag, for extractors that name only tags."""
+    """A segment with its tag, for extractors that name only tags.
+
+    :param score: the score of the block that it stands in.
+    :param above: the heading, term or caption that it stands under.
+    """
 
     tag: int
     text: str
     span: Span
     score: float = 0.0
+    above: str = ""
 
 
 class Extractor(Protocol):

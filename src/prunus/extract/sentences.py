@@ -37,16 +37,22 @@ class Engine:
         if not tagged:
             return None
         texts = [one.text for one in tagged]
+        above = [one.above for one in tagged]
         language = guess_language(" ".join(texts[:50]))
-        index = BM25(texts, language=language)
+        index = BM25(texts, above, language=language, b=0.4)
         lexical = index.scores(query)
-        dense = np.asarray(self.embedder.embed(texts) @ self.embedder.embed([query], "query")[0], np.float64)
-        if not self._bears(query, index, lexical, dense):
+        asked = self.embedder.embed([query], "query")[0]
+        dense = np.asarray(
+            self.embedder.embed([f"{a} {t}" for a, t in zip(above, texts, strict=True)]) @ asked, np.float64
+        )
+        score = (
+            _scaled(lexical)
+            + 0.4 * _scaled(np.clip(dense, 0, None))
+            + 0.6 * _scaled(np.asarray([one.score for one in tagged]))
+        )
+        score *= np.asarray([_weight(text) for text in texts])
+        if not self._bears(query, index, score, dense):
             return None
-        block = np.asarray([one.score for one in tagged])
-        length = np.asarray([len(text.split()) if text.isascii() else len(text) / 2 for text in texts])
-        score = _scaled(lexical) + 0.5 * _scaled(np.clip(dense, 0, None)) + 0.5 * _scaled(block)
-        score = np.where(length < 3, score * 0.6, score)  # a bare label answers nothing by itself
         order = np.argsort(-score, kind="stable")
         chosen: list[int] = []
         said: set[str] = set()
@@ -60,17 +66,22 @@ class Engine:
         return chosen or None
 
     @staticmethod
-    def _bears(query: str, index: BM25, lexical: np.ndarray, dense: np.ndarray) -> bool:
-        """Tell whether anything here bears on the question at all."""
+    def _bears(query: str, index: BM25, score: np.ndarray, dense: np.ndarray) -> bool:
+        """Tell whether the best segments bear on the question at all."""
         terms = list(dict.fromkeys(query_terms(query, index.language)))
         if not terms:
             return False
+        best = np.argsort(-score, kind="stable")[:3].tolist()
         total = sum(index.idf(term) for term in terms)
-        best = int(np.argmax(lexical))
-        covered = 0.0
-        if lexical[best] > 0:
-            covered = sum(index.idf(term) for term in terms if index.holds(best, term))
-        return covered >= COVERAGE * total or float(dense.max()) >= LIKENESS
+        covered = sum(index.idf(term) for term in terms if any(index.holds(item, term) for item in best))
+        return covered >= COVERAGE * total or float(dense[best].max()) >= LIKENESS
+
+
+def _weight(text: str) -> float:
+    """Return less for what answers nothing by itself: bare labels, and questions."""
+    size = len(text.split()) if text.isascii() else max(len(text.split()), len(text) // 3)
+    weight = 0.55 if size < 4 and not any(letter.isdigit() for letter in text) else 1.0
+    return weight * (0.5 if text.rstrip().endswith(("?", "\uff1f", ":")) else 1.0)
 
 
 def _scaled(values: np.ndarray) -> np.ndarray:
