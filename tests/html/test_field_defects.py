@@ -307,7 +307,7 @@ def test_text_directly_under_a_node_is_scored_and_can_be_dropped() -> None:
     html = (
         "<body>the ferry leaves at nine<p>" + "other words about nothing at all. " * 8 + "</p>tail words follow</body>"
     )
-    context = prunus.prune(html, "when does the ferry leave?", 9, options=prunus.Options(max_words=10))
+    context = prunus.prune(html, "when does the ferry leave?", 7, options=prunus.Options(max_words=10))
     assert "ferry leaves at nine" in context.text
     assert "tail words" not in context.text
     assert any("tail words" in block.text and not block.kept for block in context.blocks)

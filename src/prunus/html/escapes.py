@@ -26,7 +26,7 @@ _LINE_START: Final = re.compile(
         \#{1,6}(?:\s|$)                  # a heading
         | [-+*](?:\s|$)                  # an item
         | >                              # a quotation
-        | \[[^\]]*(?:\]:|$)              # the target of a link
+        | \[[^\[\]]*\]:                  # the target of a link
         | =+$ | [:|\ ]*-[-:|\ ]*$        # what makes a heading or a table of the line above, or a rule
     )
     """,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 
 from .escapes import code_span, escape_label, escape_markdown
@@ -28,9 +29,12 @@ class Line:
         self.code = False
         self._marks: list[_Mark] = []
         self._joint = (-1, "")  # where a mark has ended right before, and which
+        self._bare = (-1, "")  # where one has ended that no letter may follow, and the words without it
 
     def add(self, markdown: str) -> None:
         """Add what is Markdown already."""
+        if self._bare[0] == len(self.parts) and markdown and not _stands_apart(markdown[0]):
+            self.parts[-1] = self._bare[1]
         self.parts.append(markdown)
 
     def say(self, text: str) -> None:
@@ -39,7 +43,7 @@ class Line:
             text = escape_markdown(text)
             if text[:1] == "(" and self.parts and self.parts[-1][-1:] == "]":
                 text = f"\\{text}"
-        self.parts.append(text)
+        self.add(text)
 
     def open(self, node: int, opening: str, closing: str) -> None:
         """Begin an element that is marked: as the same one around it is not, and nothing in code."""
@@ -60,11 +64,10 @@ class Line:
         for mark in reversed(self._marks):
             if self._wrap(mark) and mark.opening == "[":
                 mark.opening = mark.closing = ""
+            mark.place = 0
         words = "".join(self.parts)
         self.parts.clear()
-        self._joint = (-1, "")
-        for mark in self._marks:
-            mark.place = 0
+        self._joint = self._bare = (-1, "")
         return [row for row in (" ".join(row.split()) for row in words.split("\n")) if row]
 
     def _wrap(self, mark: _Mark) -> bool:
@@ -89,10 +92,26 @@ class Line:
                 words = escape_label(words)
                 if not before and parts and parts[-1].endswith("!"):
                     parts[-1] = f"{parts[-1][:-1]}\\!"  # it would make the link a picture
+            elif opening == closing and not before and parts and not joins and _sticks(parts[-1], words[0]):
+                opening = closing = ""
             shown = f"{opening}{words}{closing}"
+        bare = f"{before}{words}"
         if joins and opening:
+            bare = ""
             parts[-1] = f"{parts[-1][: -len(closing)]}{shown[len(opening) :]}{after}"  # one mark around both
         else:
-            parts.append(f"{before}{shown}{after}")
+            self.add(f"{before}{shown}{after}")
         self._joint = (len(parts), opening if opening == closing and not after else "")
+        may_fail = bare and self._joint[1] not in ("", "`") and _stands_apart(words[-1])
+        self._bare = (len(parts), bare) if may_fail else (-1, "")
         return True
+
+
+def _sticks(before: str, first: str) -> bool:
+    """Tell whether emphasis cannot begin between these: after a letter, right before a punctuation mark."""
+    return _stands_apart(first) and not _stands_apart(before[-1:] or " ")
+
+
+def _stands_apart(letter: str) -> bool:
+    """Tell whether a letter is white space or a punctuation mark."""
+    return letter.isspace() or unicodedata.category(letter)[0] in "PS"

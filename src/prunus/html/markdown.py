@@ -38,6 +38,7 @@ class MarkdownWriter:
         self.prefixes: list[str] = []  # what every line begins with: list indents, quote marks
         self.marker = ""  # what the next line begins with instead
         self.blank: str | None = None  # the prefix of a blank line that must come before the next line
+        self.begins = False  # a list has begun, and none of its items
         self.loose = False  # a list inside an item has ended: only another item may follow without a blank line
         self.tight = 0  # depth of lists: items follow each other without blank lines
         self.level = 0  # of the heading that is open
@@ -103,8 +104,12 @@ class MarkdownWriter:
             if not self.tight:
                 self._blank()
             self.tight += 1
+            self.begins = True
         elif tag in ("li", "dd"):
             bullet = self._bullet(node) if tag == "li" else ": "
+            if self.begins and bullet not in ("- ", "1. "):
+                self._blank()  # a list that begins otherwise cannot follow a paragraph directly
+            self.begins = False
             self.marker = (self.marker or "".join(self.prefixes)) + bullet
             self.prefixes.append(" " * len(bullet))
             self.tight += tag == "dd"
@@ -138,7 +143,7 @@ class MarkdownWriter:
             self.line.add(f"[{'x' if 'checked' in attrs else ' '}] " if ticked else " ")
             self.line.say(f"{own} " if own and not ticked else "")
         elif self.line.code:
-            self.line.say(own)
+            self.line.say(f" {own} ")
         else:
             source = destination(shown_attributes(attrs, self.style).get("src", ""))
             label = escape_label(escape_markdown(own))
