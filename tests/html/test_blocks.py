@@ -303,4 +303,4 @@ def test_xpaths_of_generated_pages_find_their_words(made: Made) -> None:
     for node, text in enumerate(tree.text):
         if tree.tag[node] == "" and text.strip():
             (found,) = page.xpath(tree.xpath(node))
-            assert "".join(text.split()) in "".join(found.text.split())
+            assert set(re.findall(r"w\d+", text)) <= set(re.findall(r"w\d+", found.text))

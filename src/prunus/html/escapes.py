@@ -33,7 +33,8 @@ _LINE_START: Final = re.compile(
     re.VERBOSE,
 )
 _HEADING_END: Final = re.compile(r"(^|\s)(?=#+$)")
-_BRACKET: Final = re.compile(r"(`+[^`]*`+|\\.)|[\[\]]")
+_BRACKET: Final = re.compile(r"(`+[^`]*`+|\\.|!\[(?:\\.|[^\]\\])*\]\([^)]*\))|[\[\]]")  # but for code and pictures
+_BLANK_LINE: Final = re.compile(r"(?<=\n)([ \t]*)\n")
 _ADDRESS: Final = re.compile(r"[\s<>\\`]")
 _REFERENCE: Final = re.compile(r"&(?=#?[0-9A-Za-z]{1,31};)")
 _MOST_NESTED: Final = 3
@@ -72,6 +73,11 @@ def code_span(words: str) -> str:
     space = " " if longest and "`" in (words[0], words[-1]) else ""
     fence = "`" * (longest + 1)
     return f"{fence}{space}{words}{space}{fence}"
+
+
+def html_block(markup: str) -> str:
+    """Return HTML without blank lines, which would end it: line breaks of code that make one become references."""
+    return _BLANK_LINE.sub(r"\1&#10;", markup)
 
 
 def destination(address: str) -> str:

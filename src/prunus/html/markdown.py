@@ -7,7 +7,7 @@ from typing import Final
 
 from . import rules
 from .cut import header_rows
-from .escapes import destination, escape_heading, escape_label, escape_line, escape_markdown
+from .escapes import destination, escape_heading, escape_label, escape_line, escape_markdown, html_block
 from .grid import item_numbers, next_kept, row_cells, table_rows
 from .inline import Line
 from .markup import Pieces, Writer
@@ -282,7 +282,7 @@ class MarkdownWriter:
             self._grid(table, rows)
         else:
             writer = Writer(tree, self.style, mask, self.pieces)
-            for row in _without_captions(tree, table, writer).split("\n"):
+            for row in html_block(_without_captions(tree, table, writer)).split("\n"):
                 self._emit(row)
         self._blank()
 
