@@ -68,16 +68,14 @@ def test_sentences_are_at_the_top_of_the_package() -> None:
 
 @pytest.mark.parametrize("piece", [".", "a. ", "A. ", "!?", "\n", " .", "a.b.", "Dr. ", "\"'", "。", "(", "... "])
 def test_sentences_take_linear_time(piece: str) -> None:
-    assert _seconds(piece * 40_000) < 20 * max(_seconds(piece * 4_000), 0.004)
+    """Quadratic work would take a hundred times as long for ten times the text; a busy machine gets a second try."""
+    assert any(seconds(piece * 40_000) < 25 * max(seconds(piece * 4_000), 0.004) for _ in range(3))
 
 
-def _seconds(text: str) -> float:
-    best = 9.0
-    for _ in range(2):
-        start = time.perf_counter()
-        sentences(text)
-        best = min(best, time.perf_counter() - start)
-    return best
+def seconds(text: str) -> float:
+    start = time.process_time()
+    sentences(text)
+    return time.process_time() - start
 
 
 @pytest.mark.data

@@ -33,12 +33,7 @@ def cut_tree(tree: Tree, max_words: int, leaves: bool = False) -> list[Piece]:
     """Cut one document; the pieces are contiguous and in document order."""
     cutter = _Cutter(tree, max_words, leaves)
     cutter.run()
-    if cutter.terms:
-        begins = {piece.lo: index for index, piece in reversed(list(enumerate(cutter.pieces)))}
-        for piece in cutter.pieces:
-            found = [begins.get(~needed, -1) if needed < 0 else needed for needed in piece.requires]
-            piece.requires = tuple(needed for needed in found if needed >= 0)
-    return cutter.pieces
+    return cutter.result()
 
 
 def cut_piece(tree: Tree, piece: Piece, max_words: int) -> list[Piece]:
@@ -58,7 +53,7 @@ def cut_piece(tree: Tree, piece: Piece, max_words: int) -> list[Piece]:
     else:
         cutter.push(cutter.group(siblings), ())
     cutter.go()
-    return cutter.pieces
+    return cutter.result()
 
 
 class _Cutter:
@@ -72,6 +67,15 @@ class _Cutter:
         self.holds_block = _holds_block(tree)
         self.stack: list[tuple[int, tuple[int, ...]]] = []  # (node, requires)
         self.terms: dict[int, int] = {}  # definitions that are blocks of their own -> their term
+
+    def result(self) -> list[Piece]:
+        """Return the pieces, terms that definitions need named by their place among them."""
+        if self.terms:
+            begins = {piece.lo: index for index, piece in reversed(list(enumerate(self.pieces)))}
+            for piece in self.pieces:
+                found = [begins.get(~needed, -1) if needed < 0 else needed for needed in piece.requires]
+                piece.requires = tuple(needed for needed in found if needed >= 0)
+        return self.pieces
 
     def run(self) -> None:
         """Cut the whole document."""

@@ -10,12 +10,16 @@ from .escapes import code_span, escape_label, escape_markdown
 
 @dataclass(slots=True)
 class _Mark:
-    """An inline element that is open: what to write around its words, and where on the line they begin."""
+    """An inline element that is open: what to write around its words, and where on the line they begin.
+
+    ``joins``: another one with the same marks has ended right before.
+    """
 
     node: int
     opening: str
     closing: str
     place: int
+    joins: bool = False
 
 
 class Line:
@@ -34,7 +38,9 @@ class Line:
     def add(self, markdown: str) -> None:
         """Add what is Markdown already."""
         if self._bare[0] == len(self.parts) and markdown and not _stands_apart(markdown[0]):
-            self.parts[-1] = self._bare[1]
+            joining = self._marks and self._marks[-1].joins and self._marks[-1].place == len(self.parts)
+            if not joining:
+                self.parts[-1] = self._bare[1]
         self.parts.append(markdown)
 
     def say(self, text: str) -> None:
@@ -48,7 +54,9 @@ class Line:
     def open(self, node: int, opening: str, closing: str) -> None:
         """Begin an element that is marked: as the same one around it is not, and nothing in code."""
         if opening and not self.code and all(outer.opening != opening for outer in self._marks):
-            self._marks.append(_Mark(node, opening, closing, len(self.parts)))
+            place = len(self.parts)
+            joins = self._joint == (place, opening) and (not self._marks or self._marks[-1].place != place)
+            self._marks.append(_Mark(node, opening, closing, place, joins))
             self.code = opening == "`"
 
     def close(self, node: int) -> None:
@@ -64,7 +72,7 @@ class Line:
         for mark in reversed(self._marks):
             if self._wrap(mark) and mark.opening == "[":
                 mark.opening = mark.closing = ""
-            mark.place = 0
+            mark.place, mark.joins = 0, False
         words = "".join(self.parts)
         self.parts.clear()
         self._joint = self._bare = (-1, "")
@@ -80,8 +88,7 @@ class Line:
         del parts[mark.place :]
         before = inner[: len(inner) - len(inner.lstrip())]
         after = inner[len(inner.rstrip()) :]
-        outer = self._marks[-1].place if self._marks else -1
-        joins = self._joint == (mark.place, opening) and mark.place != outer and not before
+        joins = mark.joins and not before
         if opening == "`":
             shown = "\n".join(code_span(row) for row in words.split("\n") if row.strip())
             if joins and (parts[-1].endswith("``") or shown.startswith("``")):
@@ -109,7 +116,7 @@ class Line:
 
 def _sticks(before: str, first: str) -> bool:
     """Tell whether emphasis cannot begin between these: after a letter, right before a punctuation mark."""
-    return _stands_apart(first) and not _stands_apart(before[-1:] or " ")
+    return _stands_apart(first) and not _stands_apart(before.rstrip("*~")[-1:] or " ")
 
 
 def _stands_apart(letter: str) -> bool:
