@@ -6,10 +6,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tests.extras import ALL
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from prunus_evals.tokens import TokenizerCounter
-from tests.extras import ALL
 
 MISSING = [name for name in ("selectolax", "markdownify") if find_spec(name) is None]
 if MISSING and not ALL:  # the base installation: what needs the extra `evals` runs in test-all
