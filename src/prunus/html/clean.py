@@ -35,6 +35,7 @@ _KINDS: Final[dict[str, int]] = {
 }
 """How the walk treats a tag at first sight; any other tag is a block."""
 
+_NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup"}
 _KEEPING: Final = frozenset(rules.KEPT_ATTRIBUTES)
 _PREFORMATTED, _INLINES, _WRAPPERS = rules.PREFORMATTED, rules.INLINE, rules.WRAPPERS
 
@@ -172,7 +173,7 @@ class _Walk:
                     self.vanished = self.vanished or not children
                 if not children and tag not in _ROWS:
                     continue
-                if tag in _WRAPPERS and not kept and _holds_one_block(children):
+                if tag in _WRAPPERS and not kept and tags[here] not in _NOT_NESTED and _holds_one_block(children):
                     push(children[::-1])  # single-nested: merged into what it holds
                     continue
                 if len(children) == 1 and type(children[0]) is Text and not self.raw and not children[0].data.isspace():
@@ -374,6 +375,8 @@ class _Walk:
         inner = tags[child]
         if not inner or self.end[child] != size or tag in rules.INLINE:
             return
+        if tag in _NOT_NESTED and any(held in _NOT_NESTED for held in tags[child + 1 :]):
+            return  # the wrapper keeps a heading in a heading from ending the outer one
         if inner in rules.WRAPPERS and not self.attrs[child]:
             tags[child] = None
             self.dirty = True
