@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from .events import Event
 from .html.blocks import Blocks
 from .types import Message, Page, Passage, Plan, Results, SearchRequest, Span, Summary
+
+if TYPE_CHECKING:
+    import httpx  # loaded only where something is fetched
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32] | NDArray[np.float64]
@@ -87,6 +90,22 @@ class SearchProvider(Protocol):
 
     async def search(self, request: SearchRequest) -> Results:
         """Return hits in the provider's order."""
+        ...
+
+
+class Door(Protocol):
+    """The only way to the network: every engine that talks to the outside is given it.
+
+    :param endpoint: an address that the operator wrote down; its scheme, host and port, and nothing
+        else, may then be internal, for this client only.
+    """
+
+    def client(self, endpoint: str = "", *, seconds: float = 0.0) -> httpx.Client:
+        """Return a client whose every request is checked; ``seconds`` is a time-out of its own."""
+        ...
+
+    def async_client(self, endpoint: str = "", *, seconds: float = 0.0) -> httpx.AsyncClient:
+        """The same for ``async`` engines."""
         ...
 
 

@@ -23,6 +23,8 @@ ROOMS: Final = {
     "extractor": "extract",
     "generator": "generate",
     "format": "formats",
+    "reranker": "rank",
+    "llm": "llm",
 }
 """The room of each kind of engine; the kind is the name of its setting."""
 

@@ -77,7 +77,7 @@ def test_ctrl_c_loses_nothing_that_is_written(cli: Cli, folder: Path) -> None:
     command = [*PROGRAM, "clean", str(pages), "-o", str(out), "--format", "text"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:
         deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and not (out.is_dir() and len(os.listdir(out)) > 20):
+        while time.monotonic() < deadline and not (out.is_dir() and len(os.listdir(out)) > 30):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)

@@ -1,0 +1,1 @@
+"""The summary tree (RAPTOR): chunk, cluster, summarise, store, retrieve."""

@@ -1,0 +1,1 @@
+"""Language models. One engine, one file."""

@@ -1,0 +1,1 @@
+"""Rerankers, and the ranking of pages. One engine, one file."""
