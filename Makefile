@@ -48,8 +48,14 @@ check: $(DEV) ## lint, format, types
 gate: $(EVALS) ## quality floors on real pages (PRUNUS_DATA says where they are)
 	$(BIN)/prunus eval gate
 
-bench: $(EVALS) ## speed and memory; makes the reference's environment at first
-	$(BIN)/python -m benchmarks --make-env
+# what users install is measured: the wheel, compiled where a C compiler is at hand
+.bench/prunus: $(DEV) hatch_build.py $(shell find src -name '*.py')
+	rm -rf .bench/wheel .bench/prunus
+	$(BIN)/python -m hatchling build -t wheel -d .bench/wheel
+	$(PIP) install --no-deps --target .bench/prunus .bench/wheel/*.whl
+
+bench: $(EVALS) .bench/prunus ## speed and memory of the wheel; makes the reference's environment at first
+	PYTHONPATH=.bench/prunus $(BIN)/python -m benchmarks --make-env
 
 fuzz: $(DEV) ## mutated documents until stopped (SECONDS=600)
 	$(BIN)/python tests/fuzz.py --seconds $(or $(SECONDS),600)

@@ -7,12 +7,13 @@ are merged, empty elements vanish. No word is lost, no two words are joined.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from . import rules
 from .compact import close_gaps, drop_doubled_noscripts
 from .elements import SPECIAL, kept_attributes
-from .hidden import has_hidden_class, is_hidden, shown_again
+from .hidden import is_hidden, shown_again
 from .parse import Document, Element, Node, Text, parse
 from .tree import Attrs, Tree
 
@@ -35,9 +36,15 @@ _KINDS: Final[dict[str, int]] = {
 }
 """How the walk treats a tag at first sight; any other tag is a block."""
 
+_SUSPECTS: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey"
+"""Elements that might be hidden."""
+
 _NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup"}
 _KEEPING: Final = frozenset(rules.KEPT_ATTRIBUTES)
-_PREFORMATTED, _INLINES, _WRAPPERS = rules.PREFORMATTED, rules.INLINE, rules.WRAPPERS
+_PREFORMATTED: Final = rules.PREFORMATTED
+_INLINES: Final = rules.INLINE
+_WRAPPERS: Final = rules.WRAPPERS
+_MEDIA: Final = rules.MEDIA
 
 
 def clean_tree(markup: str | bytes, *, charset: str = "", name: str = "page") -> Tree:
@@ -95,8 +102,7 @@ class _Walk:
     """
 
     __slots__ = (
-        "attrs", "content", "dirty", "end", "last", "marks", "noscripts", "origins", "parent", "raw", "tag", "text",
-        "vanished",
+        "attrs", "content", "dirty", "end", "last", "noscripts", "origins", "parent", "raw", "tag", "text", "vanished",
     )  # fmt: skip
 
     def __init__(self, with_origins: bool) -> None:
@@ -110,120 +116,153 @@ class _Walk:
         self.vanished = False  # an empty box went: the next words must not join those before it
         self.dirty = False  # a node was merged away, emptied, or split: close_gaps() has work
         self.noscripts: list[int] = []
-        self.marks: list[int] = []  # nodes that showed something before each open element
         self.content = 0
         self.raw = 0  # depth of preformatted elements
 
     def run(self, document: Document) -> None:
         """Walk the DOM once, in document order, without recursion. The one hot loop: nothing here is idle."""
-        stack: list[Any] = [node for node in reversed(document.children) if isinstance(node, Element)]
-        tags, parents, ends, texts, attrs = self.tag, self.parent, self.end, self.text, self.attrs
-        pop, push, marks, origins = stack.pop, stack.extend, self.marks, self.origins
+        element, words, type_of = Element, Text, type
+        nodes: Iterator[Any] = iter([node for node in document.children if type_of(node) is element])
+        levels: list[tuple[Iterator[Any], int]] = []  # what comes after each open element; what showed before it, or -1
+        tags, parents, ends, texts, attrs, origins = (
+            self.tag, self.parent, self.end, self.text, self.attrs, self.origins,
+        )  # fmt: skip
+        suspects = set(document.select(_SUSPECTS))  # one native search is cheaper than a look at every element
+        spoken = set(document.select("[lang]"))
         here, content = -1, 0  # the open element; how many nodes so far show something
-        while stack:
-            node = pop()
-            kind = type(node)
-            if kind is Text:
+        while True:
+            for node in nodes:
+                kind = type_of(node)
+                if kind is element:
+                    tag = node.tag
+                    seen = _KINDS.get(tag, _BLOCK)
+                    if seen == _DROP and (here < 0 or tags[here] not in _MEDIA or tag not in _LEAVES):
+                        continue
+                    if node in suspects and is_hidden(node):
+                        again = shown_again(node)
+                        if again:
+                            self._line_end()
+                            levels.append((nodes, -1))
+                            nodes = iter(again)
+                            break
+                        continue
+                    kept = kept_attributes(tag, node) if tag in _KEEPING or node in spoken else None
+                    if seen == _MORE:
+                        self.content = content
+                        opened = self._special(node, tag, kept, here)
+                        if opened is None:
+                            content = self.content
+                            continue
+                        place, children, mark = opened
+                        content = self.content
+                        levels.append((nodes, mark))
+                        nodes = iter(children)
+                        if mark >= 0:
+                            here = place
+                        break
+                    children = node.children
+                    size = len(children)
+                    if seen == _BLOCK:
+                        last = self.last
+                        if last != _START:
+                            if last >= 0 and texts[last][-1:] == " ":
+                                self._line_end()
+                            else:
+                                self.last = _START
+                        if not size:
+                            self.vanished = True
+                            if tag not in _ROWS:
+                                continue
+                    elif not size:
+                        continue
+                    if (seen == _PASS and not kept) or (
+                        size < 4
+                        and tag in _WRAPPERS
+                        and not kept
+                        and tags[here] not in _NOT_NESTED
+                        and _holds_one_block(children)  # single-nested: merged into what it holds
+                    ):
+                        if size != 1 or type_of(children[0]) is not words:
+                            levels.append((nodes, -1))
+                            nodes = iter(children)
+                            break
+                        node = children[0]  # noqa: PLW2901 -- its words stand where it stood
+                    else:
+                        place = len(tags)
+                        tags.append(tag)
+                        parents.append(here)
+                        texts.append("")
+                        attrs.append(kept)
+                        if origins is not None:
+                            origins.append(node)
+                        if size == 1 and type_of(children[0]) is words and not self.raw:
+                            data = children[0].data
+                            if not data.isspace():
+                                ends.append(0)
+                                content += 1
+                                self._add_words(data, children[0], place)
+                                if seen == _BLOCK:
+                                    self._line_end()
+                                ends[place] = len(tags)
+                                continue
+                        ends.append(0)
+                        levels.append((nodes, content))
+                        nodes = iter(children)
+                        here = place
+                        break
+                elif kind is not words:
+                    continue
                 data = node.data
                 if self.raw:
                     content += self._add_raw(data, node, here)
-                elif not data.isspace():
+                elif data.isspace():
+                    if self.last != _START:
+                        self._add_space(node, here)
+                else:
                     self._add_words(data, node, here)
                     content += 1
-                elif self.last != _START:
-                    self._add_space(node, here)
-            elif kind is int:
-                here, tag, shows = parents[node], tags[node], content > marks.pop()
-                if not shows or tag in _PREFORMATTED:
-                    self._close(node, tag, shows)
+            else:
+                if not levels:
+                    return
+                nodes, mark = levels.pop()
+                if mark < 0:
                     continue
-                if tag not in _INLINES and self.last != _START:
-                    self._line_end()
-                ends[node] = size = len(tags)
-                if node + 1 < size:
-                    inner = tags[node + 1]
-                    if inner is None or (inner and ends[node + 1] == size and (inner in _WRAPPERS or tag in _WRAPPERS)):
-                        self._merge(node, tag, size)
-            elif kind is Element:
-                tag = node.tag
-                seen = _KINDS.get(tag, _BLOCK)
-                if seen == _DROP and (here < 0 or tags[here] not in rules.MEDIA or tag not in _LEAVES):
+                place, here = here, parents[here]
+                tag = tags[place]
+                if content == mark or tag in _PREFORMATTED:
+                    self._close(place, tag, content > mark)
                     continue
-                found, kept = node.attrs, None
-                if found:
-                    if (
-                        ("style" in found or "hidden" in found or "aria-hidden" in found or "popover" in found)
-                        and self._hides(node, found, stack)
-                    ) or (seen == _PASS and "class" in found and has_hidden_class(found)):
-                        continue
-                    if tag in _KEEPING or "lang" in found:
-                        kept = kept_attributes(tag, found)
-                if seen == _MORE:
-                    self.content = content
-                    here = self._special(node, tag, kept, here, stack)
-                    content = self.content
-                    continue
-                children = node.children
-                if seen == _PASS and not kept:
-                    push(children[::-1])
-                    continue
-                if seen == _BLOCK:
-                    if self.last != _START:
-                        self._line_end()
-                    self.vanished = self.vanished or not children
-                if not children and tag not in _ROWS:
-                    continue
-                if tag in _WRAPPERS and not kept and tags[here] not in _NOT_NESTED and _holds_one_block(children):
-                    push(children[::-1])  # single-nested: merged into what it holds
-                    continue
-                if len(children) == 1 and type(children[0]) is Text and not self.raw and not children[0].data.isspace():
-                    self._add_leaf(tag, here, kept, node, children[0])
-                    content += 1
-                    continue
-                marks.append(content)
-                tags.append(tag)
-                parents.append(here)
-                ends.append(0)
-                texts.append("")
-                attrs.append(kept)
-                if origins is not None:
-                    origins.append(node)
-                here = len(tags) - 1
-                stack.append(here)
-                push(children[::-1])
+                if tag not in _INLINES:
+                    last = self.last
+                    if last != _START:
+                        if last >= 0 and texts[last][-1:] == " ":
+                            self._line_end()
+                        else:
+                            self.last = _START
+                ends[place] = size = len(tags)
+                if place + 1 < size:
+                    inner = tags[place + 1]
+                    if inner is None or (
+                        inner and ends[place + 1] == size and (inner in _WRAPPERS or tag in _WRAPPERS)
+                    ):
+                        self._merge(place, tag, size)
 
-    def _add_leaf(self, tag: str, here: int, kept: Attrs | None, node: Node, text: Text) -> None:
-        """Add an element that holds one text node and nothing else."""
-        place = len(self.tag)
-        self._add(tag, here, "", kept, node)
-        self._add_words(text.data, text, place)
-        if tag not in _INLINES:
-            self._line_end()
-        self.end[place] = len(self.tag)
+    def _special(self, node: Element, tag: str, kept: Attrs | None, here: int) -> tuple[int, Sequence[Any], int] | None:
+        """Enter an element that needs more than its tag.
 
-    def _hides(self, node: Element, found: Any, stack: list[Any]) -> bool:
-        """Tell whether an element is hidden; put what shows itself again inside it onto the stack."""
-        if not is_hidden(node, found):
-            return False
-        again = shown_again(node, found)
-        if again:
-            self._line_end()
-            stack.extend(reversed(again))
-        return True
-
-    def _special(self, node: Element, tag: str, kept: Attrs | None, here: int, stack: list[Any]) -> int:
-        """Enter an element that needs more than its tag; return the element that is open now."""
+        :returns: its number, the children that go on, and what showed before it, or -1 where only
+            the children stay; None where nothing is left to walk.
+        """
         tag = _OBSOLETE.get(tag, tag)
         children: Any = node.children
         own = ""
         if tag in SPECIAL:
-            special = SPECIAL[tag](node, node.attrs, kept)
+            special = SPECIAL[tag](node, kept)
             if special is None:
-                return here
+                return None
             children, kept, own = special
         if tag == "head":
-            stack.extend(children[::-1])
-            return here
+            return -1, children, -1
         inline = tag in rules.INLINE
         if not inline and self.last != _START:
             self._line_end()
@@ -236,13 +275,10 @@ class _Walk:
                 self.last = _FILLED
         if tag in _LEAVES:
             self.end[place] = place + 1
-            return here
-        self.marks.append(before)
+            return None
         if tag in rules.PREFORMATTED:
             self.raw += 1
-        stack.append(place)
-        stack.extend(children[::-1])
-        return place
+        return place, children, before
 
     def _add(self, tag: str, parent: int, text: str, attrs: Attrs | None, node: Node) -> None:
         """Add an element; it is open until its end is known."""
@@ -273,20 +309,33 @@ class _Walk:
 
     def _add_words(self, data: str, node: Node, here: int) -> None:
         """Add text that shows words, its white space collapsed as CSS collapses it."""
-        if not data.isascii():
-            data = rules.INVISIBLE.sub("", data)
-        words = " ".join(data.split())
+        tags, texts = self.tag, self.text
+        if "  " not in data and data.isprintable():  # of white space, only single spaces
+            words = data.strip(" ")
+        else:
+            if not data.isascii():
+                data = rules.INVISIBLE.sub("", data)
+            words = " ".join(data.split())
         last = self.last
-        if last == _START:
-            if self.vanished:
-                self.vanished = False
-                if self._line_is_open(here):
-                    words = " " + words
-        elif len(words) != len(data) and data[:1].isspace() and (last == _FILLED or self.text[last][-1:] != " "):
-            words = " " + words
-        if len(words) != len(data) and data[-1:].isspace():
-            words += " "
-        self._add_text(words, here, node)
+        if len(words) != len(data):
+            if last != _START and data[:1].isspace() and (last == _FILLED or texts[last][-1:] != " "):
+                words = " " + words
+            if data[-1:].isspace():
+                words += " "
+        if self.vanished and last == _START:
+            self.vanished = False
+            if self._line_is_open(here):
+                words = " " + words
+        if tags[-1] == "" and self.parent[-1] == here:
+            self.dirty = True
+        self.last = place = len(tags)
+        tags.append("")
+        self.parent.append(here)
+        self.end.append(place + 1)
+        texts.append(words)
+        self.attrs.append(None)
+        if self.origins is not None:
+            self.origins.append(node)
 
     def _add_space(self, node: Node, here: int) -> None:
         """Add white space between words of one line, unless a space is there already."""

@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import rules
-from .hidden import value_of
 from .parse import Element
 from .tree import Attrs
 
-_SUSPECT = frozenset({"", "#", "j", "J", "d", "D", "v", "V"})
+_SUSPECT = frozenset("#jJdDvV \t\n\f\r")
 _LANGUAGE_OF_WHOLE = rules.DISSOLVED | {"body"}
-_NO_ADDRESS = ("javascript:", "data:", "vbscript:")
+_NO_ADDRESS = re.compile(r"\s*(?:#\s*$|javascript:|data:|vbscript:)", re.IGNORECASE)
 
 Special = tuple[Sequence[Any], Attrs | None, str]
 """What of an element goes on: its children, its kept attributes, the words that it shows itself."""
 
 
-def kept_attributes(tag: str, found: Any) -> Attrs | None:
+def kept_attributes(tag: str, node: Element) -> Attrs | None:
     """Return the attributes that carry meaning, whole, or None."""
     kept: Attrs = {}
-    for name in rules.KEPT_ATTRIBUTES.get(tag, ()):
-        value = found.get(name)
-        if value is not None:
-            text = value if isinstance(value, str) else " ".join(value)
-            kept[name] = " ".join(text.split())
     if tag == "a":
-        _drop_dead_target(kept)
-    elif tag in ("td", "th"):
-        kept = _telling_spans(kept)
-    lang = found.get("lang")
+        target = node.attr("href") or ""
+        # script and a bare '#' lead nowhere; inlined data is no address
+        if target and not (target[0] in _SUSPECT and (target == "#" or _NO_ADDRESS.match(target))):
+            target = " ".join(target.split())
+            if target:
+                kept["href"] = target
+    else:
+        for name in rules.KEPT_ATTRIBUTES.get(tag, ()):
+            value = node.attr(name)
+            if value is not None:
+                kept[name] = " ".join(value.split())
+        if kept and (tag == "td" or tag == "th"):
+            kept = _telling_spans(kept)
+    lang = node.attr("lang") or ""
     if lang and tag not in _LANGUAGE_OF_WHOLE:
         kept["lang"] = lang
     return kept or None
-
-
-def _drop_dead_target(kept: Attrs) -> None:
-    """A target that is script or a bare '#' leads nowhere; inlined data is no address."""
-    target = kept.get("href", "")
-    if target[:1] in _SUSPECT and (target in ("", "#") or target[:11].lower().startswith(_NO_ADDRESS)):
-        kept.pop("href", None)
 
 
 def _telling_spans(kept: Attrs) -> Attrs:
@@ -57,26 +55,26 @@ def _telling_spans(kept: Attrs) -> Attrs:
     return clean
 
 
-def _head(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+def _head(node: Element, kept: Attrs | None) -> Special | None:
     """Of <head> only the title stays."""
     titles = [child for child in node.children if isinstance(child, Element) and child.tag == "title"]
     return tuple(titles[:1]), None, ""
 
 
-def _title(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+def _title(node: Element, kept: Attrs | None) -> Special | None:
     """A <title> is one only in <head>."""
     parent = node.parent
     return (node.children, kept, "") if isinstance(parent, Element) and parent.tag == "head" else None
 
 
-def _image(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+def _image(node: Element, kept: Attrs | None) -> Special | None:
     """An image stays for its alt text or address; tracking pixels and inlined data go."""
     alt = (kept or {}).get("alt", "")
-    if not alt and any(value_of(found, side).strip().rstrip("px") in ("0", "1") for side in ("width", "height")):
+    if not alt and any((node.attr(side) or "").strip().rstrip("px") in ("0", "1") for side in ("width", "height")):
         return None
     source = (kept or {}).get("src", "")
     if source[:5].lower() == "data:":
-        lazy = value_of(found, "data-src") or value_of(found, "data-lazy-src") or value_of(found, "data-original")
+        lazy = node.attr("data-src") or node.attr("data-lazy-src") or node.attr("data-original")
         kept = {name: value for name, value in (kept or {}).items() if name != "src"}
         if lazy:
             kept = {"src": lazy, **kept}
@@ -87,9 +85,9 @@ def _image(node: Element, found: Any, kept: Attrs | None) -> Special | None:
     return (), kept, alt
 
 
-def _input(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+def _input(node: Element, kept: Attrs | None) -> Special | None:
     """An <input> stays when a reader sees what it holds, or whether it is ticked."""
-    kind = value_of(found, "type").strip().lower()
+    kind = (node.attr("type") or "").strip().lower()
     if kind not in rules.VISIBLE_INPUTS:
         return None
     kept = dict(kept or {})
@@ -106,39 +104,39 @@ def _input(node: Element, found: Any, kept: Attrs | None) -> Special | None:
     return (), kept, shown
 
 
-def _select(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+def _select(node: Element, kept: Attrs | None) -> Special | None:
     """A closed <select> shows one option; one with ``multiple`` or ``size`` shows them all."""
-    size = value_of(found, "size").strip()
-    if "multiple" in found or (size.isdigit() and int(size) > 1):
+    size = (node.attr("size") or "").strip()
+    if node.attr("multiple") is not None or (size.isdigit() and int(size) > 1):
         return node.children, kept, ""
     options = [child for child in node.descendants if isinstance(child, Element) and child.tag == "option"]
-    chosen = [option for option in options if "selected" in option.attrs] or options[:1]
+    chosen = [option for option in options if option.attr("selected") is not None] or options[:1]
     return tuple(chosen[:1]), kept, ""
 
 
-def _option(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+def _option(node: Element, kept: Attrs | None) -> Special | None:
     """``selected`` has done its work once the option is chosen; an option inside one is another choice."""
     inner = tuple(c for c in node.children if not (isinstance(c, Element) and c.tag in ("option", "optgroup")))
     return inner, None, ""
 
 
-def _optgroup(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+def _optgroup(node: Element, kept: Attrs | None) -> Special | None:
     """The label of a group is text that a reader sees."""
     return node.children, kept, (kept or {}).get("label", "")
 
 
-def _media(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+def _media(node: Element, kept: Attrs | None) -> Special | None:
     """A player keeps its sources and its title; its fallback text shows nowhere."""
     inner = tuple(c for c in node.children if isinstance(c, Element) and c.tag in ("source", "track"))
     return (inner, kept, (kept or {}).get("title", "")) if kept or inner else None
 
 
-def _dialog(node: Element, found: Any, kept: Attrs | None) -> Special | None:
+def _dialog(node: Element, kept: Attrs | None) -> Special | None:
     """A dialog that is not open is not shown."""
-    return (node.children, kept, "") if "open" in found else None
+    return (node.children, kept, "") if node.attr("open") is not None else None
 
 
-SPECIAL: dict[str, Callable[[Element, Any, Attrs | None], Special | None]] = {
+SPECIAL: dict[str, Callable[[Element, Attrs | None], Special | None]] = {
     "head": _head, "title": _title, "img": _image, "input": _input, "select": _select, "option": _option,
     "optgroup": _optgroup, "video": _media, "audio": _media, "dialog": _dialog,
 }  # fmt: skip

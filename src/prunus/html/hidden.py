@@ -12,72 +12,62 @@ from typing import Any
 from . import rules
 from .parse import Element
 
-Attributes = Any
-"""turbohtml's attribute mapping: str values, lists for class-like ones, '' for bare ones."""
-
-
-def value_of(attributes: Attributes, name: str) -> str:
-    """Return an attribute as one string, '' when it is absent."""
-    value = attributes.get(name)
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else " ".join(value)
-
 
 def style_hides(style: str) -> bool:
     """Tell whether an inline style puts its element out of a reader's sight."""
-    if rules.HIDDEN_STYLE.search(style):
+    low = style.lower()
+    # most styles hide nothing: a word that each rule needs is looked for before the rule
+    if (
+        "none" in low or "hidden" in low or "collapse" in low or "font-size" in low or "clip" in low
+    ) and rules.HIDDEN_STYLE.search(style):
         return True
-    if "background" in style and len(style) < 1000 and rules.SAME_COLOUR.search(style):
+    if "background" in low and len(style) < 1000 and rules.SAME_COLOUR.search(style):
         return True
-    if rules.OVERFLOW_HIDDEN.search(style) and rules.ZERO_BOX.search(style):
-        return True
-    boxes = {found.group(1).lower() for found in rules.ZERO_BOX.finditer(style)}
-    if len(boxes) == 2:
-        return True
-    if rules.OFF_SCREEN.search(style) and (rules.POSITIONED.search(style) or "indent" in style or "margin" in style):
-        return True
-    return bool(rules.TRANSPARENT.search(style)) and not rules.ANIMATED.search(style)
+    if "0" in low and ("width" in low or "height" in low):
+        boxes = {found.group(1).lower() for found in rules.ZERO_BOX.finditer(style)}
+        if len(boxes) == 2 or (boxes and rules.OVERFLOW_HIDDEN.search(style)):
+            return True
+    if "position" in low or "indent" in low or "margin" in low:
+        moved = rules.OFF_SCREEN.search(style)
+        if moved and ("indent" in low or "margin" in low or rules.POSITIONED.search(style)):
+            return True
+    return "opacity" in low and bool(rules.TRANSPARENT.search(style)) and not rules.ANIMATED.search(style)
 
 
-def is_hidden(element: Element, attributes: Attributes) -> bool:
+def is_hidden(element: Element) -> bool:
     """Tell whether ``hidden``, ``popover``, inline style or ``aria-hidden`` hides an element."""
-    hidden = attributes.get("hidden")
-    if hidden is not None and value_of(attributes, "hidden").lower() != "until-found":
+    attr = element.attr
+    style = attr("style")
+    if style and style_hides(style):
         return True
-    if "popover" in attributes:
+    if (attr("aria-hidden") or "").lower() == "true" and is_decoration(element):
         return True
-    style = attributes.get("style")
-    if style and style_hides(value_of(attributes, "style")):
+    hidden = attr("hidden")
+    if hidden is not None and hidden.lower() != "until-found":
         return True
-    return value_of(attributes, "aria-hidden").lower() == "true" and is_decoration(element, attributes)
+    return attr("popover") is not None or (element.tag in rules.DISSOLVED and has_hidden_class(element))
 
 
-def has_hidden_class(attributes: Attributes) -> bool:
+def has_hidden_class(element: Element) -> bool:
     """Tell whether a class hides by wide convention, as MediaWiki's sort keys."""
-    names = attributes.get("class")
-    return bool(names) and "sortkey" in names and bool(rules.HIDDEN_CLASSES.search(value_of(attributes, "class")))
+    names = element.attr("class") or ""
+    return "sortkey" in names and "sortkey" in names.split()
 
 
-def shown_again(element: Element, attributes: Attributes) -> list[Element]:
+def shown_again(element: Element) -> list[Element]:
     """Return the outermost descendants that ``visibility: visible`` shows inside a hidden element."""
-    style = value_of(attributes, "style")
-    if not style or not rules.HIDDEN_STYLE.search(style):
+    style = element.attr("style") or ""
+    if "visibility" not in style or not rules.HIDDEN_STYLE.search(style):
         return []
     kept = rules.HIDDEN_STYLE.sub(";", style)
-    if (
-        "visibility" not in style
-        or ("display" in style and "none" in style)
-        or style_hides(kept)
-        or "hidden" in attributes
-    ):
+    if ("display" in style and "none" in style) or style_hides(kept) or element.attr("hidden") is not None:
         return []
     found: list[Element] = []
     stack = list(reversed(element.children))
     while stack:
         node = stack.pop()
         if isinstance(node, Element):
-            own = value_of(node.attrs, "style")
+            own = node.attr("style") or ""
             if own and rules.VISIBLE_AGAIN.search(own):
                 found.append(node)
             else:
@@ -85,19 +75,19 @@ def shown_again(element: Element, attributes: Attributes) -> list[Element]:
     return found
 
 
-def is_decoration(element: Element, attributes: Attributes) -> bool:
+def is_decoration(element: Element) -> bool:
     """Tell whether an ``aria-hidden`` element is empty, an icon, or doubled by an accessible twin.
 
     Anything else with ``aria-hidden`` is visible text, and stays.
     """
     words = " ".join(element.text.split())
     if not words:
-        return element.select_one("img[alt]:not([alt=''])") is None
-    if rules.ICON_CLASS.search(value_of(attributes, "class")) and len(words) < 30:
+        return not element.children or element.select_one("img[alt]:not([alt=''])") is None
+    if len(words) < 30 and rules.ICON_CLASS.search(element.attr("class") or ""):
         return True
     if len(words) <= 2 and not any(letter.isalnum() for letter in words):
         return True
-    if all(unicodedata.category(letter) in ("Co", "So", "Zs") for letter in words):
+    if not words.isascii() and all(unicodedata.category(letter) in ("Co", "So", "Zs") for letter in words):
         return True
     # only the nearest siblings: looking at all of them would be quadratic in a hostile page
     return any(_is_twin(sibling, words) for sibling in (_beside(element, -1), _beside(element, 1)))
@@ -117,14 +107,13 @@ def _is_twin(sibling: object, words: str) -> bool:
     """Tell whether ``sibling`` says to assistive technology what the hidden words show."""
     if not isinstance(sibling, Element):
         return False
-    attributes = sibling.attrs
-    if value_of(attributes, "aria-hidden").lower() == "true" or "hidden" in attributes:
+    if (sibling.attr("aria-hidden") or "").lower() == "true" or sibling.attr("hidden") is not None:
         return False
-    if style_hides(value_of(attributes, "style")):
+    if style_hides(sibling.attr("style") or ""):
         return False
     said = " ".join(sibling.text.split())
     if not said:
         return False
-    if said == words or rules.VISUALLY_HIDDEN_CLASS.search(value_of(attributes, "class")):
+    if said == words or rules.VISUALLY_HIDDEN_CLASS.search(sibling.attr("class") or ""):
         return True
     return sibling.select_one("math") is not None

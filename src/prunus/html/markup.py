@@ -22,8 +22,8 @@ from .style import (
     Style,
     actions,
     escape,
-    format_attributes,
     shown_attributes,
+    written_attributes,
 )
 from .tree import Attrs, Tree
 
@@ -38,6 +38,8 @@ _NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup"}
 _CHECKED: Final = frozenset({"p", "img", "video", "audio", "source", "track", "table", "thead", "tbody", "tfoot"})
 """Tags whose writing depends on more than their name and attributes."""
 
+_INLINES: Final = rules.INLINE
+_ODD_TAGS: Final = rules.VOID | rules.PREFORMATTED
 _CELLS: Final = frozenset({"td", "th"})
 
 Pieces = dict[int, list[tuple[int, int]]]
@@ -50,6 +52,11 @@ class Writer:
     :param mask: per node: 0 dropped, 1 kept, 2 an ancestor of something kept; None keeps all.
     :param pieces: text nodes of which only parts are kept.
     """
+
+    __slots__ = (
+        "actions", "default", "follows", "gap", "line", "mask", "open", "out", "pending", "pieces", "plans", "raw",
+        "style", "tree", "wrapper", "written",
+    )  # fmt: skip
 
     def __init__(
         self, tree: Tree, style: Style = CLEAN, mask: bytearray | None = None, pieces: Pieces | None = None
@@ -120,7 +127,7 @@ class Writer:
                     self.written.add(node)
                 elif self.line:
                     self.wrapper = node
-                if tag not in rules.INLINE:
+                if tag not in _INLINES:
                     self._trim()
             elif tag in SPACED and self.line and not out[-1].endswith(" "):
                 out.append(" ")
@@ -230,33 +237,38 @@ class Writer:
 
     def _start(self, node: int, tag: str, attrs: Attrs | None, *, empty: bool = False) -> None:
         """Write a start tag."""
-        style = self.style
-        if tag in rules.INLINE:
-            self._inline()
+        out = self.out
+        if tag in _INLINES:
+            if self.pending or self.wrapper >= 0:
+                self._inline()
         else:
-            if self.pending and tag not in CLOSED_BY[self.pending]:
-                self.out.append(f"</{self.pending}>")
-            self.pending = ""
-            self._trim()
-            if tag not in KNOWN_HTML and self.line and not self.raw:
-                self.out.append(" ")  # unknown elements are inline to every other reader
-            self.line, self.wrapper, self.gap = False, -1, False
-            if style.pretty and self.out and not self.raw:
-                self.out.append("\n" + "  " * len(self.open))
+            if self.pending:
+                if tag not in CLOSED_BY[self.pending]:
+                    out.append(f"</{self.pending}>")
+                self.pending = ""
+            if self.line:
+                if not self.raw:
+                    self._trim()
+                    if tag not in KNOWN_HTML:
+                        out.append(" ")  # unknown elements are inline to every other reader
+                self.line = False
+            self.wrapper, self.gap = -1, False
+            if self.style.pretty and out and not self.raw:
+                out.append("\n" + "  " * len(self.open))
         shown = ""
         if attrs:
             if empty or node in self.plans:
                 attrs = {name: value for name, value in attrs.items() if name == "colspan" and value != "1"}
-            shown = format_attributes(shown_attributes(attrs, style), style.full)
+            shown = written_attributes(attrs, self.style)
         if tag == "li" and self.mask is not None:
             shown += self._number(node, attrs)
-        self.out.append(f"<{tag}{shown}>")
-        if tag in rules.VOID:
-            self.line = self.line or tag in rules.INLINE
-            return
-        self.open.append(tag)
-        if tag in rules.PREFORMATTED:
+        out.append(f"<{tag}{shown}>")
+        if tag in _ODD_TAGS:
+            if tag in rules.VOID:
+                self.line = self.line or tag in _INLINES
+                return
             self.raw += 1
+        self.open.append(tag)
 
     def _number(self, node: int, attrs: Attrs | None) -> str:
         """Give the first item after a gap in an ordered list the number that the page shows."""
@@ -313,13 +325,16 @@ class Writer:
             if self.gap:
                 self.gap = False
                 text = text if text[:1] == " " else " " + text
-            if text[:1] == " " and (not self.line or self.wrapper >= 0 or (out and out[-1].endswith(" "))):
+            if text[:1] == " " and (not self.line or self.wrapper >= 0 or (out and out[-1][-1:] == " ")):
                 text = text[1:]
             if not text:
                 return
-        self._inline()
+        if self.pending or self.wrapper >= 0:
+            self._inline()
         self.line = True
-        out.append(escape(text))
+        if "&" in text or "<" in text:
+            text = escape(text)
+        out.append(text)
 
     def _pieces_of(self, node: int, text: str) -> str:
         """Return the kept pieces of a text node; where a part is left out, words stay apart."""
@@ -337,7 +352,7 @@ class Writer:
     def _trim(self) -> None:
         """Drop the space that collapses into the end of a line."""
         out = self.out
-        if self.line and not self.raw and out and out[-1].endswith(" "):
+        if self.line and not self.raw and out and out[-1][-1:] == " ":
             out[-1] = out[-1][:-1]
 
     def _leave(self, node: int, tag: str, action: int) -> None:
@@ -347,30 +362,33 @@ class Writer:
         elif action == WRAP:
             if self.wrapper == node:
                 self.wrapper = -1
-            if tag not in rules.INLINE:
+            if tag not in _INLINES:
                 self._trim()
         elif tag in SPACED and self.line and not self.out[-1].endswith(" "):
             self.out.append(" ")
 
     def _close(self, tag: str) -> None:
         """Write an end tag, or leave it pending where it may be left out."""
-        block = tag not in rules.INLINE
+        out = self.out
+        block = tag not in _INLINES
         if self.pending:
             if not block or tag not in KNOWN_HTML or (self.pending == "p" and tag in _END_NEEDED_IN):
-                self.out.append(f"</{self.pending}>")
+                out.append(f"</{self.pending}>")
             self.pending = ""
-        if block:
-            self._trim()
         self.open.pop()
+        if not block:
+            out.append(f"</{tag}>")
+            return
+        if self.line:
+            self._trim()
         if tag in rules.PREFORMATTED:
             self.raw -= 1
         if tag in CLOSED_BY and not self.style.full:
             self.pending = tag
         else:
-            if self.style.pretty and block and not self.line and not self.raw:
-                self.out.append("\n" + "  " * len(self.open))
-            self.out.append(f"</{tag}>")
-        if block:
-            self.line, self.wrapper, self.gap = False, -1, False
-            if tag not in KNOWN_HTML and not self.raw:
-                self.line = self.gap = True
+            if self.style.pretty and not self.line and not self.raw:
+                out.append("\n" + "  " * len(self.open))
+            out.append(f"</{tag}>")
+        self.line, self.wrapper, self.gap = False, -1, False
+        if tag not in KNOWN_HTML and not self.raw:
+            self.line = self.gap = True

@@ -73,7 +73,7 @@ def without_surrogates(text: str) -> str:
     if text.isascii():
         return text
     try:
-        text.encode()
+        text.encode("utf-16-le")  # the quickest that refuses surrogates
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text

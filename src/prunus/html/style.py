@@ -84,7 +84,7 @@ _LEAN_ATTRIBUTES: Final = frozenset(
 )
 _LINK_ATTRIBUTES: Final = frozenset({"href", "cite"})
 _IMAGE_ATTRIBUTES: Final = frozenset({"src", "poster", "data"})
-_UNQUOTED: Final = re.compile(r"[^\s\"'=<>`]+")
+_UNQUOTED: Final = re.compile(r"[^\s\"'=<>`&]+")
 _AMPERSAND: Final = re.compile(r"&(?=[A-Za-z#])")
 
 
@@ -107,6 +107,13 @@ def actions(style: Style) -> dict[str, int]:
 
 def shown_attributes(attrs: Attrs, style: Style) -> Attrs:
     """Return the attributes that ``style`` writes, long values shortened for the model."""
+    if (
+        style.sections
+        and style.links
+        and style.images
+        and all(len(value) <= rules.LONG_VALUE for value in attrs.values())
+    ):
+        return attrs
     shown: Attrs = {}
     for name, value in attrs.items():
         if not style.sections and name not in _LEAN_ATTRIBUTES | _LINK_ATTRIBUTES | _IMAGE_ATTRIBUTES:
@@ -124,16 +131,17 @@ def shorten(value: str, name: str) -> str:
     return value if len(value) <= rules.LONG_VALUE else value[: rules.LONG_VALUE - 1] + "\u2026"
 
 
-def format_attributes(attrs: Attrs, full: bool) -> str:
-    """Write attributes, quoted only where HTML demands it unless ``full``."""
+def written_attributes(attrs: Attrs, style: Style) -> str:
+    """Write the attributes that ``style`` shows, quoted only where HTML demands it unless it is full."""
     pieces = []
-    for name, value in attrs.items():
+    for name, value in shown_attributes(attrs, style).items():
         if not value and name != "alt":
             pieces.append(f" {name}")
-        elif not full and _UNQUOTED.fullmatch(value) and "&" not in value:
+        elif not style.full and _UNQUOTED.fullmatch(value):
             pieces.append(f" {name}={value}")
         else:
-            value = value.replace("&", "&amp;") if full else _AMPERSAND.sub("&amp;", value)
+            if "&" in value:
+                value = value.replace("&", "&amp;") if style.full else _AMPERSAND.sub("&amp;", value)
             pieces.append(f' {name}="{value.replace(chr(34), "&quot;")}"')
     return "".join(pieces)
 

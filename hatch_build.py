@@ -1,0 +1,68 @@
+"""Build hook: wheels carry the hot modules compiled from their own Python source, where a C compiler is at hand.
+
+mypyc translates the typed modules; they are the same source, and a wheel holds both. Without a
+compiler, or with ``PRUNUS_PURE=1``, the wheel is pure Python and does the same more slowly.
+Editable installs are never compiled: what is edited is what runs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+COMPILED = """
+    html/blocks html/clean html/compact html/context html/cut html/elements html/grid html/hidden html/inline
+    html/markup html/plain html/rules html/style html/tree prune/greedy text
+""".split()
+"""Modules in which cleaning and pruning spend their time."""
+
+_SETUP = """
+import sys
+from mypyc.build import mypycify
+from setuptools import setup
+modules = mypycify(
+    ["--ignore-missing-imports", *sys.argv.pop().split(",")], opt_level="3", debug_level="0", group_name="prunus"
+)
+setup(name="prunus", packages=[], ext_modules=modules)
+"""
+
+
+class CompileHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Compiles the hot modules into the wheel."""
+
+    def dependencies(self) -> list[str]:
+        """What compiling needs, beside a C compiler."""
+        return [] if os.environ.get("PRUNUS_PURE") else ["mypy>=1.13", "setuptools"]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, and put the results beside their sources."""
+        if version == "editable" or os.environ.get("PRUNUS_PURE"):
+            return
+        self._folder = Path(tempfile.mkdtemp(prefix="prunus-"))
+        shutil.copytree(Path(self.root) / "src" / "prunus", self._folder / "prunus")
+        files = ",".join(f"prunus/{name}.py" for name in COMPILED)
+        command = [sys.executable, "-c", _SETUP, "build_ext", "--inplace", files]
+        done = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, check=False)
+        built = [path for path in self._folder.rglob("*") if path.suffix in (".so", ".pyd")]
+        built = [path for path in built if "build" not in path.relative_to(self._folder).parts]
+        if done.returncode or len(built) != len(COMPILED) + 1:
+            last = ((done.stderr.strip() or done.stdout.strip()).splitlines() or ["nothing was built"])[-1]
+            self.app.display_warning(f"the wheel is pure Python: compiling failed ({last})")
+            return
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+        for path in built:
+            build_data["force_include"][str(path)] = str(path.relative_to(self._folder))
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Take the compiler's folder away."""
+        folder = getattr(self, "_folder", None)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
