@@ -106,15 +106,16 @@ class Gate:
 
         :raises RefusedUrl: with the reason.
         """
-        named = [grant for grant in self._grants if _names(grant, host, address)]
-        if port not in self.rules.ports and not any(grant.port == port for grant in named):
+        named = {grant.port for grant in self._grants if _names(grant, host, address)}
+        if port in named:
+            return
+        if 0 not in named:
+            kind = internal_name(host) if address is None else self._denied(address, port)
+            if kind:
+                raise _inside(text, host, kind)
+        if port not in self.rules.ports:
             allowed = ", ".join(map(str, self.rules.ports))
             raise RefusedUrl(text, "port", f"port {port} is not allowed", f"allowed: {allowed} (setting ports)")
-        if any(grant.port in (0, port) for grant in named):
-            return
-        kind = internal_name(host) if address is None else self._denied(address, port)
-        if kind:
-            raise _inside(text, host, kind)
         if self.proxy is not None and address is not None and address.version == 6:
             why = "an IPv6 address cannot be asked for through a proxy"
             raise RefusedUrl(text, "host", why, "write the host's name")
@@ -202,7 +203,7 @@ def _grant(entry: str) -> _Grant:
         if "/" in text:
             return _Grant("", 0, ip_network(text))
         if text.count(":") > 1 and not text.startswith("["):
-            return _Grant(str(ip_address(text)), 0, None)
+            return _Grant(parse_host(f"[{text}]")[0], 0, None)
         host, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
         if not colon:
             return _Grant(parse_host(text)[0], 0, None)

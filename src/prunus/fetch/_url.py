@@ -114,6 +114,8 @@ def parse_host(host: str, text: str = "") -> tuple[str, Address | None]:
         return _quad(name, text)
     if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
         raise RefusedUrl(text, "host", "this is no name of a host", WRITE_IT_PLAIN)
+    if "xn--" in name:
+        _check_international(name, text)
     return name, None
 
 
@@ -194,6 +196,14 @@ def _ascii(host: str, text: str) -> str:
             raise RefusedUrl(text, "ambiguous", why, WRITE_IT_PLAIN)
         labels.append(encoded)
     return ".".join(labels)
+
+
+def _check_international(name: str, text: str) -> None:
+    """Refuse what cannot be turned back into letters (IDNA 2008): the HTTP library trips over it."""
+    try:
+        idna.decode(name)
+    except (idna.IDNAError, UnicodeError) as error:
+        raise RefusedUrl(text, "host", "the host's xn-- form is not valid", "write the host's letters") from error
 
 
 def _quad(name: str, text: str) -> tuple[str, Address]:

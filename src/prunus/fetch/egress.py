@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
+from functools import cached_property
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final
 
@@ -67,10 +68,9 @@ class Egress:
         :param seconds: for a whole exchange, and between two bytes; 0 for the rules' own.
         """
         terms = self._terms(endpoint, seconds)
-        context = self._context()
         dialler = Dialler(self._gate, self._resolver, terms.endpoint)
         direct = httpcore.ConnectionPool(
-            ssl_context=context,
+            ssl_context=self._tls,
             max_connections=self.rules.max_connections,
             keepalive_expiry=_KEEP_SECONDS,
             network_backend=Backend(dialler),
@@ -81,8 +81,8 @@ class Egress:
             proxied = httpcore.HTTPProxy(
                 place,
                 proxy_auth=credentials,
-                ssl_context=context,
-                proxy_ssl_context=self._context() if place.scheme == b"https" else None,
+                ssl_context=self._tls,
+                proxy_ssl_context=self._tls_proxy if place.scheme == b"https" else None,
                 max_connections=self.rules.max_connections,
                 keepalive_expiry=_KEEP_SECONDS,
                 network_backend=Backend(Dialler(self._gate, self._resolver, only=self._gate.proxy.url)),
@@ -99,10 +99,9 @@ class Egress:
     def async_client(self, endpoint: str = "", *, seconds: float = 0.0) -> httpx.AsyncClient:
         """Return a client for ``async`` code, with HTTP/2; else as :meth:`client`."""
         terms = self._terms(endpoint, seconds)
-        context = self._context()
         dialler = Dialler(self._gate, self._resolver, terms.endpoint)
         direct = httpcore.AsyncConnectionPool(
-            ssl_context=context,
+            ssl_context=self._tls_http2,
             max_connections=self.rules.max_connections,
             keepalive_expiry=_KEEP_SECONDS,
             http2=True,
@@ -114,8 +113,8 @@ class Egress:
             proxied = httpcore.AsyncHTTPProxy(
                 place,
                 proxy_auth=credentials,
-                ssl_context=context,
-                proxy_ssl_context=self._context() if place.scheme == b"https" else None,
+                ssl_context=self._tls_http2,
+                proxy_ssl_context=self._tls_proxy if place.scheme == b"https" else None,
                 max_connections=self.rules.max_connections,
                 keepalive_expiry=_KEEP_SECONDS,
                 http2=True,
@@ -172,7 +171,7 @@ class Egress:
                 with anyio.fail_after(left):
                     if secure:
                         return await asyncio.open_connection(
-                            str(address), port, ssl=self._context(), server_hostname=host
+                            str(address), port, ssl=self._tls_proxy, server_hostname=host
                         )
                     return await asyncio.open_connection(str(address), port)
             except ssl.SSLError as error:
@@ -220,6 +219,18 @@ class Egress:
             scheme=proxy.url.scheme.encode(), host=proxy.url.host.encode(), port=proxy.url.port, target=b"/"
         )
         return place, (proxy.user.encode(), proxy.password.encode()) if proxy.user else None
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        return self._context()
+
+    @cached_property
+    def _tls_http2(self) -> ssl.SSLContext:
+        return self._context()  # one for each protocol: the HTTP library writes what is offered into it
+
+    @cached_property
+    def _tls_proxy(self) -> ssl.SSLContext:
+        return self._context()
 
     def _context(self) -> ssl.SSLContext:
         """Return a TLS context that verifies names against public certificates and the operator's own."""
