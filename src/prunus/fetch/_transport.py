@@ -23,8 +23,11 @@ from ._url import Url
 
 Raw = list[tuple[bytes, bytes]]
 
-_HOP: Final = frozenset((b"content-encoding", b"content-length"))
+_UNTRUE: Final = frozenset((b"content-encoding", b"content-length"))
 """Headers that say nothing true about an unpacked body."""
+
+LOCATION: Final = "location"
+"""Where an answer's extensions hold its Location header: the HTTP library would read it with a parser of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +91,8 @@ class Terms:
         coding = b", ".join(value for name, value in headers if name.lower() == b"content-encoding")
         undo = decoder(coding.decode("latin-1"), exchange.url)
         counter = _Counter(exchange, undo, self.rules.max_wire_bytes, self.rules.max_bytes)
-        if undo is None:
-            return counter, headers
-        return counter, [(name, value) for name, value in headers if name.lower() not in _HOP]
+        dropped = {b"location"} if undo is None else {b"location", *_UNTRUE}
+        return counter, [(name, value) for name, value in headers if name.lower() not in dropped]
 
 
 class _Counter:
@@ -239,7 +241,9 @@ class _Body(httpx.SyncByteStream):
 
 def _extensions(answer: httpcore.Response) -> dict[str, Any]:
     """Return what a client may know of an answer; never the connection itself."""
-    return {name: answer.extensions[name] for name in ("http_version", "reason_phrase") if name in answer.extensions}
+    known = {name: answer.extensions[name] for name in ("http_version", "reason_phrase") if name in answer.extensions}
+    location = next((value for name, value in answer.headers if name.lower() == b"location"), None)
+    return known if location is None else {**known, LOCATION: location.decode("utf-8", "replace")}
 
 
 @contextmanager
