@@ -19,7 +19,7 @@ from ._decode import Decoder, decoder, unpacked
 from ._errors import FetchFailed, RefusedUrl
 from ._exchange import Allowance, Exchange
 from ._gate import EgressRules, Gate
-from ._url import Url
+from ._url import DEFAULT_PORTS, Url
 
 Raw = list[tuple[bytes, bytes]]
 
@@ -69,9 +69,8 @@ class Terms:
             "write": read,
             "pool": self.total,
         }
-        place = httpcore.URL(
-            scheme=url.scheme.encode(), host=url.host.encode(), port=url.port, target=url.target.encode()
-        )
+        port = None if url.port == DEFAULT_PORTS[url.scheme] else url.port
+        place = httpcore.URL(scheme=url.scheme.encode(), host=url.host.encode(), port=port, target=url.target.encode())
         extensions = {**request.extensions, "timeout": timeout}
         sent = httpcore.Request(
             request.method, place, headers=request.headers.raw, content=request.stream, extensions=extensions
