@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks.fetch_subject import PAGES, page
+from benchmarks.fetch_server import PAGES, page
 from benchmarks.report import finish, json_line, parser, say, table, verdict
 from benchmarks.workers import ROOT, BenchError, Reply, Worker
 
@@ -25,7 +25,7 @@ TARGET_MB = 100.0
 def server() -> Iterator[int]:
     """A server in a process of its own; its port."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.fetch_subject", "serve"], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "benchmarks.fetch_server"], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None  # a pipe

@@ -53,10 +53,16 @@ class Terms:
 
         :raises RefusedUrl: it is refused, or the client reads it in another way.
         """
-        url = self.gate.url(str(request.url), self.endpoint)
+        text = str(request.url)
+        try:
+            url = self.gate.url(text, self.endpoint)
+        except RefusedUrl as error:  # a query may hold a key, which belongs in no message
+            raise RefusedUrl(text.partition("?")[0], error.kind, error.why, error.way_out) from None
         theirs = request.url.raw_host.decode("ascii", "replace")
         if theirs != url.host:
-            raise RefusedUrl(str(request.url), "ambiguous", "its host is read in two ways", "write the host plainly")
+            raise RefusedUrl(
+                text.partition("?")[0], "ambiguous", "its host is read in two ways", "write the host plainly"
+            )
         return url
 
     def begin(self, request: httpx.Request, url: Url) -> tuple[Exchange, httpcore.Request]:
