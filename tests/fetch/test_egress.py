@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import socket
 import ssl
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +44,14 @@ def get(request: pytest.FixtureRequest) -> Get:
     return found
 
 
+def _has_ipv6() -> bool:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
 def test_the_door_keeps_its_port() -> None:
     for name in ("client", "async_client"):
         assert (
@@ -80,6 +89,27 @@ def test_an_endpoint_by_name_may_resolve_inside(get: Get) -> None:
         with pytest.raises(RefusedUrl) as refused:
             get(door, url, url)
         assert refused.value.kind == "metadata"
+
+
+def test_an_endpoints_scheme_is_part_of_it_on_a_port_that_is_open_to_all(get: Get) -> None:
+    with Server() as server:
+        door = Egress(EgressRules(ports=(server.port,)), resolver({"llm.example.org": ["127.0.0.1"]}))
+        with pytest.raises(RefusedUrl) as refused:
+            get(door, server.url(host="llm.example.org"), f"https://llm.example.org:{server.port}")
+        assert refused.value.kind == "scheme" and server.connections == 0
+
+
+@pytest.mark.skipif(not _has_ipv6(), reason="this machine has no IPv6 loopback")
+def test_ipv6_is_spoken_where_the_operator_allows_it(get: Get) -> None:
+    with Server() as server:
+        door = Egress(
+            EgressRules(allow_hosts=(f"[::1]:{server.port}", f"six.corp:{server.port}")),
+            resolver({"six.corp": ["::1"]}),
+        )
+        assert get(door, server.url(host="[::1]")).text == "hello"
+        assert get(door, server.url(host="[0:0:0:0:0:0:0:1]")).text == "hello"
+        assert get(door, server.url(host="six.corp")).text == "hello"
+        assert server.requests[0].headers["host"] == f"[::1]:{server.port}"
 
 
 def test_an_endpoint_that_redirects_is_not_followed(get: Get) -> None:

@@ -19,7 +19,7 @@ from ._decode import Decoder, decoder, unpacked
 from ._errors import FetchFailed, RefusedUrl
 from ._exchange import Allowance, Exchange
 from ._gate import EgressRules, Gate
-from ._url import DEFAULT_PORTS, Url
+from ._url import DEFAULT_PORTS, Url, parse_host
 
 Raw = list[tuple[bytes, bytes]]
 
@@ -59,7 +59,7 @@ class Terms:
         except RefusedUrl as error:  # a query may hold a key, which belongs in no message
             raise RefusedUrl(text.partition("?")[0], error.kind, error.why, error.way_out) from None
         theirs = request.url.raw_host.decode("ascii", "replace")
-        if theirs != url.host:
+        if parse_host(f"[{theirs}]" if ":" in theirs else theirs)[0] != url.host:
             raise RefusedUrl(
                 text.partition("?")[0], "ambiguous", "its host is read in two ways", "write the host plainly"
             )
