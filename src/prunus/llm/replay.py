@@ -55,6 +55,7 @@ class Engine:
         self._known: dict[str, _Recorded] | None = None
         self.model = str(getattr(record, "model", "")) or "replay"
         self.context_window = int(getattr(record, "context_window", 0))
+        self.free = record is None
 
     def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Count tokens with the recorded model, or with the tokenizer that was given.
