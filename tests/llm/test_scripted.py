@@ -74,8 +74,9 @@ def test_a_slow_reply_can_be_cancelled() -> None:
 
 
 def test_a_prompt_over_the_window_is_refused() -> None:
-    with pytest.raises(BadBudget, match="over the window of 12"):
-        run(collect(Engine("yes", window=12), max_tokens=10))
+    with pytest.raises(BadBudget, match="10 tokens of prompt are over the window of 10; lower the budget"):
+        run(collect(Engine("yes", window=10)))
+    assert run(collect(Engine("yes I do", window=12)))[0] == ["yes", " I"]
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,13 @@ def check_messages(messages: Sequence[Message]) -> None:
             raise BadInput(f"{message.role!r} is no role of a message", subject="messages")
 
 
+def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
+    """Ask in words for JSON of a schema, at the end of the last message."""
+    *before, last = messages
+    asked = f"{last.content}\n\nReply with JSON alone, by this JSON schema:\n{json.dumps(schema, ensure_ascii=False)}"
+    return [*before, Message(last.role, asked)]
+
+
 def digest(messages: Sequence[Message], asked: Asked, model: str) -> str:
     """Return the sha256, hex, that names a request: the same words and options, the same digest."""
     request = {"model": model, "messages": [asdict(message) for message in messages], "options": asdict(asked)}

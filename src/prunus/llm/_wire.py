@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..errors import BadInput, OutsideFailed
 from ..types import Message
-from ._shared import Asked, one_line
+from ._shared import Asked, one_line, with_schema
 
 _LONGEST_LINE: Final = 8 * 1024 * 1024
 """Bytes of one line; a whole answer that was not streamed is one line, too."""
@@ -72,9 +72,7 @@ FORMS: Final = ("json_schema", "json_object", "prompt")
 
 def body(model: str, messages: Sequence[Message], asked: Asked, refused: frozenset[str]) -> dict[str, Any]:
     """Return a request, without what the server is known to refuse."""
-    written = [{"role": message.role, "content": message.content} for message in messages]
     longest = "max_completion_tokens" if "max_tokens" in refused else "max_tokens"
-    request: dict[str, Any] = {"model": model, "messages": written, "stream": True, longest: asked.max_tokens}
     wanted: dict[str, Any] = {"temperature": asked.temperature, "stream_options": {"include_usage": True}}
     if asked.seed is not None:
         wanted["seed"] = asked.seed
@@ -86,10 +84,11 @@ def body(model: str, messages: Sequence[Message], asked: Asked, refused: frozens
             named = {"name": "reply", "schema": dict(asked.schema), "strict": _strict(asked.schema)}
             wanted["response_format"] = {"type": "json_schema", "json_schema": named}
         else:
-            schema = json.dumps(asked.schema, ensure_ascii=False)
-            written[-1]["content"] += f"\n\nReply with JSON alone, by this JSON schema:\n{schema}"
+            messages = with_schema(messages, asked.schema)
             if form == "json_object":
                 wanted["response_format"] = {"type": "json_object"}
+    written = [{"role": message.role, "content": message.content} for message in messages]
+    request = {"model": model, "messages": written, "stream": True, longest: asked.max_tokens}
     return request | {name: value for name, value in wanted.items() if name not in refused}
 
 

@@ -81,10 +81,10 @@ class Engine:
         asked = Asked.of(options)
         check_messages(messages)
         prompt = int(self.count([message.content for message in messages]).sum())
-        if prompt + asked.max_tokens > self.context_window:
+        room = self.context_window - prompt
+        if room < 1:
             raise BadBudget(
-                f"scripted: {prompt} tokens of prompt and {asked.max_tokens} of reply are over the window of "
-                f"{self.context_window}; lower the budget",
+                f"scripted: {prompt} tokens of prompt are over the window of {self.context_window}; lower the budget",
                 subject="scripted",
             )
         self.calls.append(Call(tuple(messages), asked))
@@ -100,7 +100,7 @@ class Engine:
             said += 1
             if shown:
                 yield TokenEvent(shown)
-            if stops.done or said == asked.max_tokens:
+            if stops.done or said == min(asked.max_tokens, room):
                 break
         held = "" if stops.done else stops.rest()
         if held:
