@@ -221,3 +221,30 @@ async def serving(*behaviours: Behaviour) -> AsyncIterator[Server]:
     """Run a server for the length of a block."""
     async with Server(*behaviours) as server:
         yield server
+
+
+def model(engine: Any) -> Behaviour:
+    """Answer with a real model, word by word as it writes; ends when the client goes away."""
+    from prunus.events import TokenEvent
+    from prunus.types import Message
+
+    async def behave(request: Request, wire: Wire) -> None:
+        messages = [Message(one["role"], one["content"]) for one in request.body["messages"]]
+        names = ("max_tokens", "temperature", "seed", "stop")
+        options = {name: request.body[name] for name in names if name in request.body}
+        await wire.head()
+        async with contextlib.aclosing(engine.stream(messages, **options)) as written:
+            async for event in written:
+                if isinstance(event, TokenEvent):
+                    await wire.event(chunk(event.text))
+                else:
+                    tokens = {
+                        "prompt_tokens": event.usage.prompt_tokens,
+                        "completion_tokens": event.usage.completion_tokens,
+                    }
+                    await wire.event(chunk(finish="stop"))
+                    await wire.event({"choices": [], "usage": tokens})
+        await wire.event("[DONE]")
+        await wire.end()
+
+    return behave
