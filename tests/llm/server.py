@@ -11,9 +11,10 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx
+if TYPE_CHECKING:
+    import httpx
 
 
 @dataclass(frozen=True)
@@ -211,6 +212,8 @@ class PlainDoor:
         raise AssertionError("a model waits for the outside; it asks for the async client")
 
     def async_client(self, endpoint: str = "", *, seconds: float = 0.0) -> httpx.AsyncClient:
+        import httpx
+
         self.endpoints.append(endpoint)
         self.clients.append(httpx.AsyncClient(trust_env=False))
         return self.clients[-1]

@@ -6,15 +6,17 @@ import hashlib
 import socket
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 from tests.extras import need
 from tests.tokens.vocabularies import URL, tiny_encoding, tiny_file, tiny_folder
 
 from prunus.errors import BadInput, MissingExtra, OutsideFailed
 from prunus.tokens.tiktoken import Engine, _parts
+
+if TYPE_CHECKING:
+    import httpx
 
 
 class Door:
@@ -24,6 +26,8 @@ class Door:
         self.content, self.status, self.asked = content, status, list[str]()
 
     def client(self, endpoint: str = "", *, seconds: float = 0.0) -> httpx.Client:
+        import httpx
+
         assert not endpoint, "no internal address is allowed for this"
         assert seconds > 0
 

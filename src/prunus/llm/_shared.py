@@ -73,6 +73,11 @@ def check_messages(messages: Sequence[Message]) -> None:
             raise BadInput(f"{message.role!r} is no role of a message", subject="messages")
 
 
+def encodable(text: str) -> str:
+    """Return a text that can be sent and tokenized: a lone surrogate, which is no character, becomes '?'."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
     """Ask in words for JSON of a schema, at the end of the last message."""
     *before, last = messages

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..errors import BadInput, OutsideFailed
 from ..types import Message
-from ._shared import Asked, one_line, with_schema
+from ._shared import Asked, encodable, one_line, with_schema
 
 _LONGEST_LINE: Final = 8 * 1024 * 1024
 """Bytes of one line; a whole answer that was not streamed is one line, too."""
@@ -77,7 +77,7 @@ def body(model: str, messages: Sequence[Message], asked: Asked, refused: frozens
     if asked.seed is not None:
         wanted["seed"] = asked.seed
     if asked.stop:
-        wanted["stop"] = list(asked.stop)
+        wanted["stop"] = [encodable(one) for one in asked.stop]
     if asked.schema is not None:
         form = next(form for form in FORMS if form not in refused)
         if form == "json_schema":
@@ -87,7 +87,7 @@ def body(model: str, messages: Sequence[Message], asked: Asked, refused: frozens
             messages = with_schema(messages, asked.schema)
             if form == "json_object":
                 wanted["response_format"] = {"type": "json_object"}
-    written = [{"role": message.role, "content": message.content} for message in messages]
+    written = [{"role": message.role, "content": encodable(message.content)} for message in messages]
     request = {"model": model, "messages": written, "stream": True, longest: asked.max_tokens}
     return request | {name: value for name, value in wanted.items() if name not in refused}
 

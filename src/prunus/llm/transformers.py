@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..errors import BadBudget, BadInput, MissingExtra, OutsideFailed
 from ..events import Event, TokenEvent, UsageEvent
 from ..types import Message, Usage
-from ._shared import Asked, Stops, check_messages, one_line, with_schema
+from ._shared import Asked, Stops, check_messages, encodable, one_line, with_schema
 
 _LOCK: Final = threading.Lock()
 """Sampling draws from the one generator of the process; whoever holds this has it for himself."""
@@ -82,7 +82,7 @@ class Engine:
     def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the tokens of each text, shape [n]; special tokens are not counted."""
         tokenizer = self._load().tokenizer
-        counts = (len(tokenizer(_safe(text), add_special_tokens=False)["input_ids"]) for text in texts)
+        counts = (len(tokenizer(encodable(text), add_special_tokens=False)["input_ids"]) for text in texts)
         return np.fromiter(counts, np.int64, len(texts))
 
     async def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
@@ -200,7 +200,7 @@ class Engine:
 
     def _harmless(self, text: str) -> str:
         """Return a text in which nothing is read as a mark between turns."""
-        return self._load().forged.sub(lambda found: f"{found.group()[0]} {found.group()[1:]}", _safe(text))
+        return self._load().forged.sub(lambda found: f"{found.group()[0]} {found.group()[1:]}", encodable(text))
 
     def _load(self) -> _Loaded:
         """Load the model at its first use.
@@ -326,8 +326,3 @@ class _Watch:
 
     def _decode(self, ids: list[int]) -> str:
         return str(self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
-
-
-def _safe(text: str) -> str:
-    """Return a text that every tokenizer takes: without lone surrogates."""
-    return text.encode("utf-8", "replace").decode("utf-8")
