@@ -1,0 +1,260 @@
+"""What an answer costs: prices, a meter over all its calls, and limits that hold before money is spent.
+
+Prices come from configuration alone, in US dollars for a million tokens. Tokens are the server's own
+count where it reports one; what had to be counted here is marked by :class:`EstimatedUsage`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from .errors import BadBudget, BadInput, MissingExtra
+from .events import Event, TokenEvent, UsageEvent
+from .ports import LLM, TokenCounter
+from .types import Limits, Message, Usage
+
+_MESSAGE_TOKENS: Final = 4
+"""Tokens that a chat template spends on each message, about."""
+
+_MILLION: Final = 1_000_000
+
+
+class OverLimit(BadBudget):
+    """A limit of tokens, money or seconds is reached, or the next call could go beyond it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars for a million tokens."""
+
+    prompt: float = 0.0
+    completion: float = 0.0
+
+    def usd(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return what so many tokens cost."""
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / _MILLION
+
+
+FREE: Final = Price()
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedUsage(Usage):
+    """Usage of which some tokens were counted here, because the server did not report them."""
+
+    estimated_tokens: int = 0
+
+
+def prices_from(table: Mapping[str, Any]) -> dict[str, Price]:
+    """Read the table ``[prices]`` of the configuration: ``"gpt-4o-mini" = { prompt = 0.15, completion = 0.6 }``.
+
+    :raises BadInput: an entry is no such table; the message names it.
+    """
+    prices = {}
+    for name, entry in table.items():
+        if not isinstance(entry, Mapping) or not {"prompt", "completion"} >= {*entry} or not entry:
+            raise BadInput(f"prices: {name}: give it as {{ prompt = 0.15, completion = 0.6 }}", subject=name)
+        for side, value in entry.items():
+            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
+                raise BadInput(f"prices: {name}: {side}: {value!r} is no price in US dollars", subject=name)
+        prices[name] = Price(float(entry.get("prompt", 0)), float(entry.get("completion", 0)))
+    return prices
+
+
+def price_of(prices: Mapping[str, Price], spec: str, llm: LLM) -> Price | None:
+    """Return the price of a model by its spec, then by its own name; None where none is written down.
+
+    A model that runs on this machine, or only repeats what was recorded, is free.
+    """
+    named = prices.get(spec) or prices.get(str(getattr(llm, "model", "")))
+    return named or (FREE if getattr(llm, "free", False) else None)
+
+
+def add_usage(one: Usage, other: Usage) -> Usage:
+    """Return the sum of two usages; seconds are added stage by stage."""
+    seconds = dict(one.seconds)
+    for stage, value in other.seconds.items():
+        seconds[stage] = seconds.get(stage, 0.0) + value
+    prompt, completion = one.prompt_tokens + other.prompt_tokens, one.completion_tokens + other.completion_tokens
+    estimated = sum(usage.estimated_tokens for usage in (one, other) if isinstance(usage, EstimatedUsage))
+    if estimated:
+        return EstimatedUsage(prompt, completion, one.usd + other.usd, seconds, estimated)
+    return Usage(prompt, completion, one.usd + other.usd, seconds)
+
+
+class Meter:
+    """Sums the usage of all calls of one answer, and refuses a call that could go over a limit.
+
+    Calls at the same time cannot go over it together: what a call may take is reserved until it is
+    settled. Thread-safe.
+
+    :param limits: of the whole answer; 0 is no limit. Seconds run from the making of the meter.
+    :param clock: monotonic seconds.
+    """
+
+    def __init__(self, limits: Limits | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limits = limits or Limits()
+        self._clock = clock
+        self._started = clock()
+        self._lock = threading.Lock()
+        self._total = Usage()
+        self._tokens = 0
+        self._usd = 0.0
+
+    @property
+    def total(self) -> Usage:
+        """What has been used so far."""
+        return self._total
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the limit; infinite without one."""
+        if not self.limits.seconds:
+            return math.inf
+        return max(0.0, self.limits.seconds - (self._clock() - self._started))
+
+    @property
+    def tokens_left(self) -> float:
+        """Tokens that are neither used nor reserved; infinite without a limit."""
+        with self._lock:
+            return max(0, self.limits.tokens - self._used() - self._tokens) if self.limits.tokens else math.inf
+
+    def add(self, usage: Usage) -> None:
+        """Count what something has cost that was not reserved: a search, a page of embeddings."""
+        with self._lock:
+            self._total = add_usage(self._total, usage)
+
+    def reserve(self, tokens: int, usd: float, what: str) -> None:
+        """Set aside what a call may take at most.
+
+        :param what: the model, for the error.
+        :raises OverLimit: it does not fit, and nothing is set aside.
+        """
+        limits = self.limits
+        if not self.seconds_left:
+            raise OverLimit(f"the limit of {limits.seconds:g} seconds is reached; raise --max-seconds", subject=what)
+        with self._lock:
+            used, spent = self._used() + self._tokens, self._total.usd + self._usd
+            if limits.tokens and used + tokens > limits.tokens:
+                raise OverLimit(
+                    f"{what}: {used} tokens are used, and this call may take {tokens}: over the limit of "
+                    f"{limits.tokens}; raise --max-tokens, or lower the budget",
+                    subject=what,
+                )
+            if limits.usd and spent + usd > limits.usd:
+                raise OverLimit(
+                    f"{what}: {spent:.6f} USD are spent, and this call may take {usd:.6f}: over the limit of "
+                    f"{limits.usd:g}; raise --max-usd, or lower the budget",
+                    subject=what,
+                )
+            self._tokens += tokens
+            self._usd += usd
+
+    def settle(self, tokens: int, usd: float, usage: Usage) -> None:
+        """Give back what was reserved, and count what the call has really used."""
+        with self._lock:
+            self._tokens -= tokens
+            self._usd -= usd
+            self._total = add_usage(self._total, usage)
+
+    def _used(self) -> int:
+        return self._total.prompt_tokens + self._total.completion_tokens
+
+
+class Metered:
+    """A model whose every call is counted, and refused when it could go over a limit.
+
+    A server that ignores ``max_tokens`` can still go over within one call: its answer is kept, since it is
+    paid, and the next call is refused.
+
+    :param llm: the model that is asked.
+    :param meter: of the whole answer.
+    :param counter: counts where the server does not, and before a call; by default the model itself.
+    :param price: None: not known; then a limit of money is refused.
+    """
+
+    def __init__(self, llm: LLM, meter: Meter, counter: TokenCounter | None = None, price: Price | None = None) -> None:
+        self._llm = llm
+        self._meter = meter
+        self._counter = counter if counter is not None else cast(TokenCounter, llm)
+        self._price = price
+        self.name = str(getattr(llm, "name", "model"))
+        self.model = str(getattr(llm, "model", self.name))
+        self.real = bool(getattr(llm, "real", True))
+        self.context_window = int(getattr(llm, "context_window", 0))
+        self.count = self._counter.count
+
+    def room(self, messages: Sequence[Message]) -> float:
+        """Return the largest ``max_tokens`` that a call with these messages may ask for; infinite without a limit."""
+        return max(0, self._meter.tokens_left - self._prompt(messages))
+
+    async def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
+        """Yield what the model yields; its usage holds money, and tokens also where the server reports none.
+
+        :raises OverLimit: the call could go over a limit, or the seconds are used up while it runs.
+        :raises BadInput: money is limited and the model's price is not known.
+        """
+        if self._meter.limits.usd and self._price is None:
+            raise BadInput(
+                f"{self.model}: no price is known, so --max-usd cannot be kept; add it to [prices] in prunus.toml",
+                subject=self.model,
+            )
+        price = self._price or FREE
+        prompt, longest = self._prompt(messages), int(options.get("max_tokens", 1024))
+        most = (prompt + longest, price.usd(prompt, longest))
+        options["max_tokens"] = longest
+        self._meter.reserve(*most, self.model)
+        started, pieces = time.monotonic(), list[str]()
+        reported: Usage | None = None
+        sent = True
+        try:
+            async with aclosing(cast(Any, self._llm.stream(messages, **options))) as events:
+                while (event := await self._next(events)) is not None:
+                    if isinstance(event, TokenEvent):
+                        pieces.append(event.text)
+                        yield event
+                    elif isinstance(event, UsageEvent):
+                        reported = event.usage
+        except (BadInput, MissingExtra) as error:
+            sent = isinstance(error, OverLimit)  # all others come before anything is paid
+            raise
+        finally:  # also of a call that failed or was cancelled: the server has read the prompt
+            seconds = time.monotonic() - started
+            usage = self._usage(reported, prompt, "".join(pieces), seconds) if sent else Usage()
+            self._meter.settle(*most, usage)
+        yield UsageEvent(usage)
+
+    async def _next(self, events: AsyncIterator[Event]) -> Event | None:
+        """Return the next event, within the seconds that are left."""
+        left = self._meter.seconds_left
+        try:
+            async with asyncio.timeout(None if left == math.inf else left) as watch:
+                return await anext(events, None)
+        except TimeoutError:
+            if not watch.expired():
+                raise
+            limit = self._meter.limits.seconds
+            raise OverLimit(
+                f"{self.model}: the limit of {limit:g} seconds is reached; raise --max-seconds", subject=self.model
+            ) from None
+
+    def _prompt(self, messages: Sequence[Message]) -> int:
+        counts = self._counter.count([message.content for message in messages])
+        return int(counts.sum()) + _MESSAGE_TOKENS * len(messages)
+
+    def _usage(self, reported: Usage | None, prompt: int, text: str, seconds: float) -> Usage:
+        """Return the usage of a call, with what the server left out."""
+        price = self._price or FREE
+        stages = reported.seconds if reported and reported.seconds else {"llm": seconds}
+        if reported and (reported.prompt_tokens or reported.completion_tokens):
+            sides = (reported.prompt_tokens, reported.completion_tokens)
+            return Usage(*sides, reported.usd or price.usd(*sides), stages)
+        completion = int(self._counter.count([text])[0])
+        return EstimatedUsage(prompt, completion, price.usd(prompt, completion), stages, prompt + completion)

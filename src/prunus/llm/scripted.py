@@ -1,0 +1,121 @@
+"""``scripted``: a model for tests that says what it was told to, and misbehaves on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadBudget, BadInput, OutsideFailed
+from ..events import Event, TokenEvent, UsageEvent
+from ..types import Message, Usage
+from ._shared import Asked, Stops, check_messages
+
+_PIECE: Final = re.compile(r"\s*\S+|\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One reply, and how it comes.
+
+    :param text: what is said, streamed word by word.
+    :param cut_after: words after which the stream breaks off with OutsideFailed; -1 never.
+    :param pause: seconds before each word.
+    :param usage: whether tokens are reported; without, the usage event says 0 and 0.
+    :param error: raised instead of any word.
+    """
+
+    text: str = ""
+    cut_after: int = -1
+    pause: float = 0.0
+    usage: bool = True
+    error: Exception | None = None
+
+
+Script = Sequence[str | Reply] | Callable[[Sequence[Message], Asked], str | Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call that was made."""
+
+    messages: tuple[Message, ...]
+    asked: Asked = field(default_factory=Asked)
+
+
+class Engine:
+    """Says its replies in order, one a call; a function makes them from messages and options.
+
+    One word with the space before it is one token, so that counts and limits can be written into a test.
+
+    :param model: a text that is said at every call; '' where ``script`` is given.
+    :param script: replies in order, or a function.
+    :param window: tokens of prompt and reply together.
+    """
+
+    name = "scripted"
+    real = False
+    free = True
+
+    def __init__(self, model: str = "", script: Script | None = None, window: int = 100_000) -> None:
+        self._script = script if script is not None else _always(model or "No reply is scripted.")
+        self.model = "scripted"
+        self.context_window = window
+        self.calls: list[Call] = []
+
+    def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return the words of each text, shape [n]."""
+        return np.fromiter((len(_PIECE.findall(text)) for text in texts), np.int64, len(texts))
+
+    async def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
+        """Yield the words of the next reply, and its usage.
+
+        :raises BadInput: no reply is left, or an option is unknown.
+        :raises BadBudget: the prompt is longer than the window.
+        """
+        asked = Asked.of(options)
+        check_messages(messages)
+        prompt = int(self.count([message.content for message in messages]).sum())
+        room = self.context_window - prompt
+        if room < 1:
+            raise BadBudget(
+                f"scripted: {prompt} tokens of prompt are over the window of {self.context_window}; lower the budget",
+                subject="scripted",
+            )
+        self.calls.append(Call(tuple(messages), asked))
+        reply = self._next(messages, asked)
+        if reply.error:
+            raise reply.error
+        said, stops = 0, Stops(asked.stop)
+        for piece in _PIECE.findall(reply.text):
+            if said == reply.cut_after:
+                raise OutsideFailed(f"scripted: the stream broke off after {said} words", subject="scripted")
+            await asyncio.sleep(reply.pause)
+            shown = stops.feed(piece)
+            said += 1
+            if shown:
+                yield TokenEvent(shown)
+            if stops.done or said == min(asked.max_tokens, room):
+                break
+        held = "" if stops.done else stops.rest()
+        if held:
+            yield TokenEvent(held)
+        yield UsageEvent(Usage(prompt, said) if reply.usage else Usage())
+
+    def _next(self, messages: Sequence[Message], asked: Asked) -> Reply:
+        if callable(self._script):
+            found = self._script(messages, asked)
+        elif len(self.calls) > len(self._script):
+            raise BadInput(f"scripted: call {len(self.calls)} has no reply; {len(self._script)} are scripted")
+        else:
+            found = self._script[len(self.calls) - 1]
+        return Reply(found) if isinstance(found, str) else found
+
+
+def _always(text: str) -> Callable[[Sequence[Message], Asked], str]:
+    return lambda messages, asked: text
