@@ -9,7 +9,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,26 +25,97 @@ _NOT_SETTINGS: Final = frozenset({"DATA", "ALL_EXTRAS", "REFERENCE"})
 class Settings:
     """What is in force for a process. Engine specs are ``name`` or ``name:model``.
 
+    Lists are written ``["a", "b"]`` in ``prunus.toml`` and ``a,b`` in the environment; tables only in the file.
+
     :param scorer: scores blocks.
     :param embedder: embeds texts.
+    :param reranker: scores pairs of question and text; '' for none.
+    :param llm: the language model, as ``openai:gpt-4o-mini`` or ``http://localhost:8000/v1#model``; '' for none.
     :param tokenizer: counts tokens.
     :param extractor: chooses sentences.
     :param generator: composes the answer.
+    :param llm_endpoint, embedder_endpoint, reranker_endpoint: where a service is; '' where its spec says it.
+    :param llm_key, embedder_key, reranker_key: what is sent to that service; never shown.
+    :param model_calls: whether language models may be called at all.
+    :param threads: of local models; 0 leaves it to them.
+    :param embed_cache_mb: vectors kept on disk between runs, in MiB; 0 keeps none.
+    :param prices: USD per million tokens by model, as ``{"gpt-4o-mini": {"prompt": 0.15, "completion": 0.6}}``.
+    :param llm_options: what a language model's engine takes beside its model.
     :param budget: tokens of evidence.
     :param max_files: files that a folder may hold.
-    :param max_file_mb: size of one file, in MiB.
+    :param max_file_mb: size of one file or fetched page, in MiB.
     :param home: folder for what Prunus keeps between runs.
+    :param robots: obey robots.txt.
+    :param allow_hosts: hosts or networks inside that pages may come from; none by default.
+    :param ports: ports that pages may come from.
+    :param proxy: HTTP proxy for everything that goes out; it then resolves the names.
+    :param ca_file: certificates that are trusted beside the public ones, PEM.
+    :param user_agent: '' names Prunus, its version and its home.
+    :param languages: Accept-Language of fetched pages.
+    :param connect_seconds, read_seconds, total_seconds: limits of one page, in seconds.
+    :param at_once, per_host: pages fetched at once, in all and from one host.
+    :param delay: least pause between two requests to a host, in seconds.
+    :param max_delay: a host whose robots.txt asks for longer pauses is not read.
+    :param retries: further tries where a host is busy.
+    :param cache_mb: fetched pages kept on disk, in MiB; 0 keeps none.
+    :param snapshots_mb: pages that answers were made from, kept so that citations can be checked later, in MiB.
+    :param browser: ``auto`` renders pages that are empty shells, ``always`` every page, ``never`` none.
+    :param chromium: the browser's program; '' finds an installed one.
     """
 
     scorer: str = "hybrid"
     embedder: str = "static"
+    reranker: str = ""
+    llm: str = ""
     tokenizer: str = "llama2"
     extractor: str = "sentences"
     generator: str = "quotes"
+    llm_endpoint: str = ""
+    llm_key: str = field(default="", repr=False)
+    embedder_endpoint: str = ""
+    embedder_key: str = field(default="", repr=False)
+    reranker_endpoint: str = ""
+    reranker_key: str = field(default="", repr=False)
+    model_calls: bool = True
+    threads: int = 0
+    embed_cache_mb: int = 0
+    tiktoken_folder: str = ""
+    prices: Mapping[str, Any] = field(default_factory=dict)
+    llm_options: Mapping[str, Any] = field(default_factory=dict)
     budget: int = 4096
     max_files: int = 10_000
     max_file_mb: int = 64
     home: str = "~/.prunus"
+    robots: bool = True
+    allow_hosts: tuple[str, ...] = ()
+    ports: tuple[int, ...] = (80, 443, 8080, 8443)
+    proxy: str = field(default="", repr=False)
+    ca_file: str = ""
+    user_agent: str = ""
+    languages: str = ""
+    connect_seconds: float = 10.0
+    read_seconds: float = 20.0
+    total_seconds: float = 60.0
+    at_once: int = 16
+    per_host: int = 4
+    delay: float = 0.0
+    max_delay: float = 60.0
+    retries: int = 3
+    cache_mb: int = 512
+    snapshots_mb: int = 1024
+    browser: str = "auto"
+    chromium: str = ""
+
+    @property
+    def folder(self) -> Path:
+        """``home`` as a path."""
+        return Path(self.home).expanduser()
+
+
+SECRETS: Final = frozenset({"llm_key", "embedder_key", "reranker_key", "proxy"})
+"""Settings whose values are never shown."""
+
+_CHOICES: Final = {"browser": ("auto", "always", "never")}
 
 
 def load_settings(
@@ -103,10 +174,61 @@ def _check_keys(values: Mapping[str, Any], where: str) -> None:
 
 def _typed(key: str, value: Any) -> Any:
     """Convert a value to the type of its setting."""
-    wanted = type(getattr(Settings(), key))
-    if isinstance(value, wanted) and not isinstance(value, bool):
-        return value
-    if wanted is int and isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}", value.strip()):
-        return int(value)
-    kind = "a whole number" if wanted is int else "text"
-    raise BadInput(f"setting {key}: {value!r} is not {kind}", subject=key)
+    default = getattr(Settings(), key)
+    wanted = type(default)
+    if wanted is tuple:
+        return _list_of(key, value, type(default[0]) if default else str)
+    if isinstance(value, str) and wanted in _READ:
+        found = _READ[wanted](value.strip())
+    elif wanted is float and type(value) is int:
+        found = float(value)
+    elif isinstance(value, wanted) and (wanted is bool) == (type(value) is bool):
+        found = value
+    else:
+        found = value if wanted is dict and isinstance(value, Mapping) else None
+    if found is None or (wanted in (int, float) and found < 0):
+        shown = "it" if key in SECRETS else repr(value)
+        raise BadInput(f"setting {key}: {shown} is not {_KINDS[wanted]}", subject=key)
+    if key in _CHOICES and found not in _CHOICES[key]:
+        raise BadInput(f"setting {key}: {value!r} is none of {', '.join(_CHOICES[key])}", subject=key)
+    return found
+
+
+def _list_of(key: str, value: Any, kind: type) -> tuple[Any, ...]:
+    """Convert a list, or text with commas, to a tuple of one kind."""
+    parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple):
+        raise BadInput(f"setting {key}: {value!r} is not a list", subject=key)
+    read = [_whole(str(part)) if kind is int else part if isinstance(part, str) else None for part in parts]
+    if None in read:
+        raise BadInput(f"setting {key}: {value!r} is not a list of {_KINDS[kind]}", subject=key)
+    return tuple(read)
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else None
+
+
+def _number(text: str) -> float | None:
+    return float(text) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) else None
+
+
+def _switch(text: str) -> bool | None:
+    return {
+        "1": True,
+        "true": True,
+        "yes": True,
+        "on": True,
+        "0": False,
+        "false": False,
+        "no": False,
+        "off": False,
+    }.get(text.lower())
+
+
+_READ: Final[dict[type, Any]] = {int: _whole, float: _number, bool: _switch}
+"""How a value that is written as text is read, by the type of its setting."""
+
+_KINDS: Final = {
+    int: "a whole number", float: "a number", bool: "true or false", str: "text", dict: "a table of prunus.toml",
+}  # fmt: skip
