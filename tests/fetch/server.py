@@ -1,0 +1,176 @@
+"""A real server on loopback, on real sockets, that writes whatever bytes a test wants and notes what reaches it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+from prunus.fetch.egress import Egress, EgressRules
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a client sent."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+
+
+Answer = Callable[[Request, socket.socket], None]
+
+
+def reply(body: bytes | str = b"", *headers: str, status: str = "200 OK", length: int | None = None) -> bytes:
+    """Return a whole answer; ``length`` lies about its size."""
+    content = body.encode() if isinstance(body, str) else body
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(content) if length is None else length}", *headers]
+    return "\r\n".join([*lines, "", ""]).encode() + content
+
+
+def says(body: bytes | str = b"", *headers: str, status: str = "200 OK", length: int | None = None) -> Answer:
+    """Answer with a whole page."""
+    return sends(reply(body, *headers, status=status, length=length))
+
+
+def sends(data: bytes) -> Answer:
+    """Answer with bytes."""
+    return lambda request, connection: connection.sendall(data)
+
+
+def goes(location: str, status: str = "302 Found") -> Answer:
+    """Answer with a redirect."""
+    return says(b"", f"Location: {location}", status=status)
+
+
+def in_turn(*answers: Answer) -> Answer:
+    """Answer the first request with the first, the second with the second; the last one stays."""
+    left = list(answers)
+    return lambda request, connection: (left.pop(0) if len(left) > 1 else left[0])(request, connection)
+
+
+class Server:
+    """Serves ``routes`` (path → answer) on 127.0.0.1, and on ::1 at the same port where there is IPv6.
+
+    ``connections`` counts what was accepted; ``requests`` holds what was asked.
+    """
+
+    def __init__(self, routes: Mapping[str, Answer] | Answer | None = None, tls: ssl.SSLContext | None = None) -> None:
+        self.routes = routes if routes is not None else says("hello")
+        self.connections = 0
+        self.requests: list[Request] = []
+        self._tls = tls
+        self._open: set[socket.socket] = set()
+        self._threads: list[threading.Thread] = []
+        self._ending = threading.Event()
+        self._listeners = [socket.create_server(("127.0.0.1", 0), backlog=128)]
+        self.port: int = self._listeners[0].getsockname()[1]
+        with contextlib.suppress(OSError):
+            self._listeners.append(socket.create_server(("::1", self.port), family=socket.AF_INET6, backlog=128))
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self._tls else "http"
+
+    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+        return f"{self.scheme}://{host}:{self.port}{path}"
+
+    def targets(self) -> list[str]:
+        return [request.target for request in self.requests]
+
+    def __enter__(self) -> Server:
+        for listener in self._listeners:
+            self._start(self._accept, listener)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ending.set()
+        for one in [*self._listeners, *self._open]:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+        for thread in self._threads:
+            thread.join(5)
+
+    def _start(self, run: Callable[[socket.socket], None], given: socket.socket) -> None:
+        thread = threading.Thread(target=run, args=(given,), daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self, listener: socket.socket) -> None:
+        while not self._ending.is_set():
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.connections += 1
+            self._open.add(connection)
+            self._start(self._serve, connection)
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            if self._tls:
+                plain = connection
+                connection = self._tls.wrap_socket(plain, server_side=True)
+                self._open.discard(plain)
+                self._open.add(connection)
+            while request := _read(connection):
+                self.requests.append(request)
+                self._answer(request)(request, connection)
+        except OSError:
+            pass  # the client went away, which is what many of these tests are about
+        finally:
+            self._open.discard(connection)
+            connection.close()
+
+    def _answer(self, request: Request) -> Answer:
+        if callable(self.routes):
+            return self.routes
+        path = request.target.partition("?")[0]
+        return self.routes.get(path, says("not here", status="404 Not Found"))
+
+    def wait(self, seconds: float) -> bool:
+        """Wait inside an answer; True when the server is closing."""
+        return self._ending.wait(seconds)
+
+
+def _read(connection: socket.socket) -> Request | None:
+    """Read the head of a request; None at the end."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        more = connection.recv(65536)
+        if not more:
+            return None
+        data += more
+    first, *lines = data.split(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")
+    method, target, _ = first.split(" ", 2)
+    pairs = (line.partition(":") for line in lines)
+    return Request(method, target, {name.strip().lower(): value.strip() for name, _, value in pairs})
+
+
+def resolver(names: Mapping[str, Sequence[str]]) -> Callable[[str, int], Sequence[str]]:
+    """Return a resolver with a table of its own; what is not in it does not resolve."""
+
+    def resolve(host: str, port: int) -> Sequence[str]:
+        if host not in names:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return names[host]
+
+    return resolve
+
+
+def door_to(*servers: Server, names: Mapping[str, Sequence[str]] | None = None, **rules: object) -> Egress:
+    """Return a door whose operator allows these servers by address, as a real operator would write it.
+
+    :param names: names that resolve; those that lead to a server have to be allowed too.
+    """
+    allowed = [f"127.0.0.1:{server.port}" for server in servers]
+    allowed += rules.pop("allow_hosts", ())  # type: ignore[arg-type]
+    return Egress(EgressRules(allow_hosts=tuple(allowed), **rules), resolver(names or {}))  # type: ignore[arg-type]
