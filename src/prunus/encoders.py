@@ -202,7 +202,8 @@ def quantised(source: Path | bytes) -> bytes:
     try:
         model = onnx.load_from_string(source) if isinstance(source, bytes) else onnx.load(str(source))
     except Exception as error:  # protobuf's errors share no public base
-        raise BadInput(f"{source!s:.80}: not an ONNX graph ({_short(error)})", subject="onnx") from error
+        name = "the graph" if isinstance(source, bytes) else str(source)
+        raise BadInput(f"{name}: not an ONNX graph ({_short(error)})", subject=name) from error
     # what the quantiser looks for to leave out a warning; shapes are not needed for matrix products
     model.metadata_props.add(key="onnx.quant.pre_process", value="onnxruntime.quant")
     with tempfile.TemporaryDirectory() as folder:
