@@ -52,7 +52,9 @@ class Texts:
     def __init__(self, path: Path, max_tokens: int, pairs: bool = False) -> None:
         self.max_tokens = max_tokens
         self._pairs = pairs
-        self._tokenizer = _tokenizer(str(path), path.stat().st_mtime_ns, max_tokens, pairs)
+        changed = path.stat().st_mtime_ns
+        self._tokenizer = _tokenizer(str(path), changed, max_tokens, pairs)
+        self._single = _tokenizer(str(path), changed, max_tokens, False)
 
     def rows(self, texts: Pairs) -> list[Row]:
         """Return the tokens of each text; lone surrogates, which no tokenizer takes, become '?'."""
@@ -60,7 +62,8 @@ class Texts:
         short: list[Any]
         if self._pairs:
             # a question takes at most half of the room, so that the text is never crowded out
-            short = [(self._head(one[0]), one[1][:points]) for one in texts]
+            heads = {question: self._head(question) for question in {one[0] for one in texts}}
+            short = [(heads[one[0]], one[1][:points]) for one in texts]
         else:
             short = [str(text)[:points] for text in texts]
         try:
@@ -70,19 +73,11 @@ class Texts:
         return [Row(one.ids, one.type_ids) for one in found]
 
     def _head(self, question: str) -> str:
-        """Return a question cut to half of the tokens that a pair may have."""
-        half = max(1, self.max_tokens // 2)
-        cut = _clean(question[: half * _POINTS_A_TOKEN])
-        if len(cut) <= half // 2:  # a code point is seldom more than two tokens
-            return str(cut)
-        found = _tokenizer_only(self._tokenizer, str(cut))
-        return str(cut) if len(found) <= half else str(cut)[: found[half - 1][1]]
-
-
-def _tokenizer_only(tokenizer: Tokenizer, text: str) -> list[tuple[int, int]]:
-    """Return the places of a text's own tokens."""
-    encoding = tokenizer.encode(text, add_special_tokens=False)
-    return list(encoding.offsets)
+        """Return a question cut to half of the tokens that a pair has room for."""
+        half = max(1, (self.max_tokens - self._tokenizer.num_special_tokens_to_add(True)) // 2)
+        cut = str(_clean(question[: self.max_tokens * _POINTS_A_TOKEN]))
+        places = self._single.encode(cut, add_special_tokens=False).offsets
+        return cut if len(places) <= half else cut[: places[half - 1][1]]
 
 
 def _clean(text: Any) -> Any:
@@ -103,7 +98,7 @@ def _tokenizer(path: str, changed: int, max_tokens: int, pairs: bool) -> Tokeniz
         raise BadInput(f"{path}: not a tokenizer ({str(error)[:120]})", subject=path) from error
     found.no_padding()
     room = max_tokens - found.num_special_tokens_to_add(pairs)
-    if room < 1:
+    if room < 1 + pairs:
         raise BadInput(f"{path}: {max_tokens} tokens leave no room for a text", subject=path)
     found.enable_truncation(max_tokens, strategy="only_second" if pairs else "longest_first")
     return found

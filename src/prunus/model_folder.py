@@ -19,8 +19,9 @@ _HUB_ID: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _SETTINGS_BYTES: Final = 8 << 20
 """A settings file is small; a larger one is not read."""
 
-WANTED: Final = ("*.json", "*.txt", "1_Pooling/config.json", "*/config.json", "*/tokenizer*.json", "*/*.json")
-"""Files beside the weights that are fetched from the hub; never code, never pickles."""
+_SETTINGS: Final = ("*.json", "*.txt", "*/*.json", "*.model")
+WEIGHTS: Final = (*_SETTINGS, "*.safetensors", "*/*.safetensors")
+"""What torch needs of a hub model: never code, never pickles."""
 
 _FP32: Final = ("model.onnx", "onnx/model.onnx")
 _INT8: Final = (
@@ -110,7 +111,7 @@ def find_model(model: str, *, precision: str = "fp32", download: bool = False, k
         if not graph.is_file():
             raise BadInput(f"{model}: no such file", subject=model)
     elif not path.is_dir():
-        path = hub_folder(model, [*WANTED, *(_INT8 if precision == "int8" else ()), *_FP32, "*.onnx_data"], download)
+        path = hub_folder(model, [*_SETTINGS, *(_INT8 if precision == "int8" else ()), *_FP32, "*.onnx_data"], download)
     settings = read_json(path / "config.json")
     if graph is not None:
         return ModelFolder(path, graph, True, settings)

@@ -143,3 +143,36 @@ def bert(found: dict[str, np.ndarray], said: dict[str, Any], ids: list[int]) -> 
         wide = wide * 0.5 * (1 + np.vectorize(erf)(wide / np.sqrt(2)))
         x = norm(x + dense(wide, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
     return x
+
+
+def save_reranker(folder: Path, labels: int = 1) -> Path:
+    """Write a cross-encoder that counts the words which question and text share: a graph that really reads pairs."""
+    from onnx import helper, numpy_helper
+
+    folder.mkdir(parents=True, exist_ok=True)
+    save_tokenizer(folder)
+    (folder / "config.json").write_text(json.dumps(settings(max_position_embeddings=32)))
+    node = helper.make_node
+    nodes = [
+        node("Unsqueeze", ["input_ids", "two"], ["down"]),
+        node("Unsqueeze", ["input_ids", "one"], ["across"]),
+        node("Equal", ["down", "across"], ["same"]),
+        node("Cast", ["same"], ["alike"], to=1),
+        node("Cast", ["token_type_ids"], ["text"], to=1),
+        node("Cast", ["attention_mask"], ["seen"], to=1),
+        node("Sub", ["seen", "text"], ["question"]),
+        node("Unsqueeze", ["question", "two"], ["rows"]),
+        node("Unsqueeze", ["text", "one"], ["columns"]),
+        node("Mul", ["alike", "rows"], ["half"]),
+        node("Mul", ["half", "columns"], ["shared"]),
+        node("ReduceSum", ["shared", "both"], ["count"], keepdims=0),
+        node("Unsqueeze", ["count", "one"], ["score"]),
+        node("Neg", ["score"], ["other"]),
+        node("Concat", ["other", "score"] if labels == 2 else ["score"] * labels, ["logits"], axis=1),
+    ]
+    constants = [
+        numpy_helper.from_array(np.array(value), name) for name, value in (("one", [1]), ("two", [2]), ("both", [1, 2]))
+    ]
+    inputs = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), 7)
+    save_graph(folder / "model.onnx", inputs, nodes, {"logits": ["batch", labels]}, constants)
+    return folder
