@@ -60,6 +60,12 @@ class Engine:
         known = next((name for name, one in PRESETS.items() if one is self._preset), "")
         return f"{self.name}:{self._path} {self._longest} {known}".strip()
 
+    @property
+    def dimension(self) -> int:
+        """Length of a vector; loads the model."""
+        with self._lock:
+            return _dimension(self._model("document"))
+
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> NDArray[np.float32]:
         """Return float32 [n, dimension] of unit norm; longer texts are cut.
 
@@ -70,8 +76,7 @@ class Engine:
         with self._lock:  # torch modules are not promised to be thread-safe, and share the cores anyway
             model = self._model(kind)
             if not len(texts):
-                said = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
-                return np.zeros((0, int(said() or 0)), np.float32)
+                return np.zeros((0, _dimension(model)), np.float32)
             prefix = getattr(self._preset, kind) if self._preset else self._prompt(model, kind)
             found = model.encode(
                 [_clean(prefix + text) for text in texts],
@@ -123,6 +128,11 @@ class Engine:
         if wanted:
             model.max_seq_length = min([*wanted, model.max_seq_length or wanted[0]])
         return model
+
+
+def _dimension(model: Any) -> int:
+    said = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+    return int(said() or 0)
 
 
 def _clean(text: str) -> str:
