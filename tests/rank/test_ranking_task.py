@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prunus_evals import ranking
+from prunus_evals import ranking, systems
 from prunus_evals.errors import UnknownName
 from prunus_evals.ranking import Task
 
@@ -47,3 +47,15 @@ def test_real_questions_lie_in_halves(rows: object, monkeypatch: pytest.MonkeyPa
     assert not {page for page, _, _ in dev.questions} & {page for page, _, _ in report.questions}
     assert dev.passages == report.passages
     assert len(ranking.load("dev", 20).questions) == 20
+
+
+def test_survival_takes_other_embedders_when_they_are_named() -> None:
+    wanted = ["prunus:hybrid+minilm:int8:html", "prunus:embedding+minilm:markdown"]
+    assert systems.expand(",".join(wanted)) == wanted
+    assert not set(wanted) & set(systems.expand("all"))
+    for unknown in ("prunus:hybrid+:html", "prunus:bm25+minilm:html", "prunus:hybrid+minilm:pdf", "text_cut:x", "_x:y"):
+        with pytest.raises(UnknownName):
+            systems.expand(unknown)
+    made = systems.make(wanted[0], lambda texts: [0])  # type: ignore[arg-type]
+    assert made.name == wanted[0]
+    assert made._options.embedder == "minilm:int8"  # type: ignore[attr-defined]

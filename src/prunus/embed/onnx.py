@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -105,8 +106,6 @@ def _paths(path: str, by_name: Preset | None) -> tuple[str, str]:
     """Return where the encoder of documents is, and that of queries."""
     if by_name is not None:
         return by_name.hub, by_name.query_hub or by_name.hub
-    from pathlib import Path
-
     inner = [Path(path).expanduser() / name for name in _TWO]
     if path and all(one.is_dir() for one in inner):
         return str(inner[0]), str(inner[1])
