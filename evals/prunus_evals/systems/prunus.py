@@ -13,11 +13,12 @@ VARIANTS = tuple(f"{scorer}:{format}" for scorer in SCORERS for format in FORMAT
 
 
 class Prunus:
-    """Prunes with one scorer into one format."""
+    """Prunes with one scorer into one format; ``scorer+embedder`` names an embedder other than ``static``."""
 
     def __init__(self, scorer: str, format: Format) -> None:
         self.name = f"prunus:{scorer}:{format}"
-        self._options = prunus.Options(scorer=SCORERS[scorer], embedder="static")
+        spec, _, embedder = scorer.partition("+")
+        self._options = prunus.Options(scorer=SCORERS.get(spec, spec), embedder=embedder or "static")
         self._format: Format = format
 
     def prepare(self, html: str) -> Asker:
@@ -38,5 +39,12 @@ class _Asker:
 
 def make(counter: Counter, variant: str) -> System:
     """Return the variant ``scorer:format``; Prunus counts with its own default counter."""
-    scorer, _, format = variant.partition(":")
+    scorer, _, format = variant.rpartition(":")
     return Prunus(scorer, "markdown" if format == "markdown" else "html")
+
+
+def accepts(variant: str) -> bool:
+    """Tell whether a variant is ``scorer+embedder:format``, as ``hybrid+minilm:int8:html``."""
+    scorer, _, format = variant.rpartition(":")
+    spec, plus, embedder = scorer.partition("+")
+    return bool(plus and embedder) and spec in ("hybrid", "embedding") and format in FORMATS

@@ -39,6 +39,7 @@ class Engine:
 
     name = "static"
     dimension = 256
+    identity = "static"
 
     def __init__(self, model: str = "") -> None:
         self._model = model

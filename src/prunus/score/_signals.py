@@ -139,3 +139,14 @@ def headings(blocks: Blocks) -> NDArray[np.bool_]:
     )
     blocks.cache["headings"] = found
     return found
+
+
+def behind_their_rows(scores: NDArray[np.float64], blocks: Blocks) -> NDArray[np.float64]:
+    """Rank what others need (header rows) behind the best of them: alone it is no evidence."""
+    best: dict[int, float] = {}
+    for index, block in enumerate(blocks.blocks):
+        for needed in block.requires:
+            best[needed] = max(best.get(needed, -np.inf), float(scores[index]))
+    for index, score in best.items():
+        scores[index] = min(scores[index], score - 1e-6)
+    return scores

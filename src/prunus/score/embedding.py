@@ -32,10 +32,13 @@ class Engine:
 
     def _vectors(self, blocks: Blocks) -> NDArray[np.float32]:
         """Embed the blocks once for all questions; what stands above many blocks is embedded once."""
-        key = f"vectors:{type(self.embedder).__module__}:{id(self.embedder)}"
+        # by identity where the embedder states one: each call makes its engines anew. Without one the
+        # embedder itself is kept beside the vectors, so that no later object can come to its address
+        said = getattr(self.embedder, "identity", "")
+        key = f"vectors:{said or id(self.embedder)}"
         known = blocks.cache.get(key)
-        if isinstance(known, np.ndarray):
-            return known
+        if isinstance(known, tuple) and (said or known[0] is self.embedder):
+            return np.asarray(known[1], np.float32)
         above = above_texts(blocks)
         places: dict[str, int] = {}
         for text in above:
@@ -49,5 +52,5 @@ class Engine:
             inside = rows >= 0
             mixed[inside] = (1 - ABOVE_SHARE) * own[inside] + ABOVE_SHARE * lead[rows[inside]]
             own = mixed / np.maximum(np.linalg.norm(mixed, axis=1, keepdims=True), 1e-9)
-        blocks.cache[key] = own
+        blocks.cache[key] = (self.embedder, own)
         return own

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ..html.blocks import Blocks
 from ..ports import Embedder
 from . import bm25, embedding
-from ._signals import coverage, group_means, groups, headings, link_density, neighbours, scaled
+from ._fusion import Fusion, fuse
+from ._signals import behind_their_rows, coverage, group_means, groups, headings, link_density, neighbours
 
 _AGGREGATE: Final = re.compile(
     r"\b(?:most|least|first|last|next|previous|before|after|only|highest|lowest|largest|smallest|biggest|longest"
@@ -50,14 +51,18 @@ class Weights:
 
 
 class Engine:
-    """A normalised sum: BM25 + dense + section + table + neighbours + position."""
+    """A normalised sum: BM25 + dense + section + table + neighbours + position.
+
+    :param fusion: how BM25 and cosine come onto one scale.
+    """
 
     name = "hybrid"
     needs = ("embedder",)
 
-    def __init__(self, embedder: Embedder, weights: Weights | None = None) -> None:
+    def __init__(self, embedder: Embedder, weights: Weights | None = None, fusion: Fusion = "largest") -> None:
         self.embedder = embedder
         self.weights = weights or Weights()
+        self.fusion: Fusion = fusion
 
     def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
         """Return one score a block, float64 [n]; only their order and ratios mean something."""
@@ -65,10 +70,9 @@ class Engine:
         if not count:
             return np.zeros(0)
         weights = self.weights
-        lexical = scaled(bm25.Engine().score(query, blocks))
+        lexical = bm25.Engine().score(query, blocks)
         dense = embedding.Engine(self.embedder).score(query, blocks)
-        dense = scaled(np.clip(dense, 0.0, None))
-        own = lexical + weights.dense * dense
+        own = fuse((lexical, dense), (1.0, weights.dense), self.fusion)
         documents = [block.document for block in blocks.blocks]
         result = own + weights.neighbour * neighbours(own, documents)
         result += weights.section * group_means(own, groups(blocks, "section"))
@@ -78,18 +82,7 @@ class Engine:
         result += weights.coverage * coverage(bm25.index_of(blocks), query, tables)
         result += weights.position * _position(documents)
         result -= weights.links * link_density(blocks)
-        return _behind_their_rows(np.where(headings(blocks), result * weights.heading, result), blocks)
-
-
-def _behind_their_rows(scores: NDArray[np.float64], blocks: Blocks) -> NDArray[np.float64]:
-    """Rank what others need (header rows) behind the best of them: alone it is no evidence."""
-    best: dict[int, float] = {}
-    for index, block in enumerate(blocks.blocks):
-        for needed in block.requires:
-            best[needed] = max(best.get(needed, -np.inf), float(scores[index]))
-    for index, score in best.items():
-        scores[index] = min(scores[index], score - 1e-6)
-    return scores
+        return behind_their_rows(np.where(headings(blocks), result * weights.heading, result), blocks)
 
 
 def _position(documents: list[int]) -> NDArray[np.float64]:

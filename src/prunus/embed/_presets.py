@@ -1,0 +1,94 @@
+"""How known sentence encoders want their texts: prefixes, pooling, lengths.
+
+Each line was taken from the model's own card or paper, named beside it. HtmlRAG prunes with
+BGE-Large-EN (§4.4) and compares with E5-Mistral (§4.3); RAPTOR embeds with
+multi-qa-mpnet-base-cos-v1 (§3) and compares with DPR (§4.1; its footnote 2 says which of the two);
+Internet-SAG re-ranks with BGE-M3 (§3.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final, Literal
+
+from ..errors import BadInput
+
+Pooling = Literal["cls", "mean", "max", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """How a model wants its texts.
+
+    :param hub: its hub id; with two encoders, that of the documents.
+    :param query_hub: hub id of the encoder of queries, where it is another.
+    :param pooling: which token's vector stands for the text, or how they are joined.
+    :param max_tokens: special tokens included.
+    :param query, document: written before each text.
+    :param end: a token that a text must end in.
+    :param dimension: length of a vector.
+    """
+
+    hub: str
+    pooling: Pooling
+    max_tokens: int
+    dimension: int
+    query: str = ""
+    document: str = ""
+    query_hub: str = ""
+    end: str = ""
+
+
+_BGE: Final = "Represent this sentence for searching relevant passages: "
+_E5: Final = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
+
+PRESETS: Final[Mapping[str, Preset]] = {
+    # card of BAAI/bge-large-en-v1.5: CLS, normalised, 512 tokens; the instruction stands before queries only
+    "bge-large-en-v1.5": Preset("BAAI/bge-large-en-v1.5", "cls", 512, 1024, query=_BGE),
+    # card of BAAI/bge-large-en, version 1, which HtmlRAG names without a version: the same settings
+    "bge-large-en": Preset("BAAI/bge-large-en", "cls", 512, 1024, query=_BGE),
+    # card of BAAI/bge-m3: dense vectors are the normalised CLS, up to 8192 tokens, no instruction
+    "bge-m3": Preset("BAAI/bge-m3", "cls", 8192, 1024),
+    # card of intfloat/e5-mistral-7b-instruct: the last token, which is </s>; an instruction before
+    # queries only; more than 4096 tokens are not recommended
+    "e5-mistral-7b-instruct": Preset("intfloat/e5-mistral-7b-instruct", "last", 4096, 4096, query=_E5, end="</s>"),
+    # card of sentence-transformers/multi-qa-mpnet-base-cos-v1: mean, normalised, 512 word pieces
+    "multi-qa-mpnet-base-cos-v1": Preset("sentence-transformers/multi-qa-mpnet-base-cos-v1", "mean", 512, 768),
+    # card of sentence-transformers/all-MiniLM-L6-v2: mean, normalised; longer than 256 word pieces is cut
+    "all-minilm-l6-v2": Preset("sentence-transformers/all-MiniLM-L6-v2", "mean", 256, 384),
+    # Karpukhin et al. 2020 §3.1: [CLS] of two BERT-base encoders, 768 dimensions; cards of facebook/dpr-*.
+    # Trained for the inner product; here vectors have unit norm, so that lengths no longer count.
+    "dpr-multiset": Preset(
+        "facebook/dpr-ctx_encoder-multiset-base",
+        "cls",
+        512,
+        768,
+        query_hub="facebook/dpr-question_encoder-multiset-base",
+    ),
+    "dpr-single-nq": Preset(
+        "facebook/dpr-ctx_encoder-single-nq-base",
+        "cls",
+        512,
+        768,
+        query_hub="facebook/dpr-question_encoder-single-nq-base",
+    ),
+}
+"""Presets by name. A model whose folder or hub id ends in the name gets the preset by itself."""
+
+
+def preset_of(model: str, name: str = "") -> Preset | None:
+    """Return the preset of a model, by name or by how its path or hub id ends; None: nothing is known.
+
+    :raises BadInput: ``name`` is no preset.
+    """
+    if name:
+        if name.lower() not in PRESETS:
+            raise BadInput(f"no preset is called {name!r}; there are: {', '.join(sorted(PRESETS))}", subject=name)
+        return PRESETS[name.lower()]
+    last = PurePath(model.rstrip("/")).name.lower()
+    if last in PRESETS:
+        return PRESETS[last]
+    hubs = {hub.lower(): one for one in PRESETS.values() for hub in (one.hub, one.query_hub) if hub}
+    return next((one for hub, one in hubs.items() if hub.split("/")[1] == last), None)

@@ -1,0 +1,168 @@
+"""Sentence vectors from an ONNX graph: tokens in, one vector a text out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..encoders import Graph, Row, Texts, in_batches
+from ..errors import BadInput
+from ..model_folder import ModelFolder
+from ._presets import Pooling
+
+_TOKENS: Final = ("last_hidden_state", "token_embeddings", "hidden_states")
+_WHOLE: Final = ("sentence_embedding", "dense_vecs", "embeddings", "pooler_output")
+_MODES: Final[Mapping[str, Pooling]] = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_lasttoken": "last",
+}
+"""What sentence-transformers' ``1_Pooling/config.json`` calls each way of pooling."""
+
+_KNOWN: Final = frozenset({"Transformer", "Pooling", "Normalize"})
+"""Modules of sentence-transformers that are run here."""
+
+
+def stated_pooling(folder: ModelFolder) -> Pooling | None:
+    """Return how the model's own files say that tokens are pooled; None: they say nothing.
+
+    :raises BadInput: in a way, or with a further layer, that is not known here.
+    """
+    subject = str(folder.path)
+    for kind in _modules(folder):
+        if kind not in _KNOWN:
+            raise BadInput(
+                f"{subject}: the model has a layer {kind!r} above its encoder, which onnx does not run; "
+                f"use sentence_transformers:{subject}",
+                subject=subject,
+            )
+    modes = folder.read("1_Pooling/config.json")
+    chosen = [key for key, value in modes.items() if key.startswith("pooling_mode_") and value is True]
+    if not chosen:
+        return None
+    if len(chosen) > 1 or chosen[0] not in _MODES:
+        raise BadInput(
+            f"{subject}: pooling {' + '.join(chosen)} is not known; there are: {', '.join(_MODES)}", subject=subject
+        )
+    return _MODES[chosen[0]]
+
+
+def _modules(folder: ModelFolder) -> list[str]:
+    """Return the kinds of a sentence-transformers model's modules, in order."""
+    path = folder.path / "modules.json"
+    if not path.is_file():
+        return []
+    try:
+        return [str(one["type"]).rsplit(".", 1)[-1] for one in json.loads(path.read_text("utf-8"))]
+    except (ValueError, TypeError, KeyError) as error:
+        raise BadInput(f"{path}: not a list of modules", subject=str(path)) from error
+
+
+def stated_prompts(folder: ModelFolder) -> tuple[str, str]:
+    """Return what the model's own files write before queries and before documents."""
+    prompts = folder.read("config_sentence_transformers.json").get("prompts")
+    if not isinstance(prompts, dict):
+        return "", ""
+    query = prompts.get("query", prompts.get("web_search_query", ""))
+    document = prompts.get("document", prompts.get("passage", ""))
+    return str(query or ""), str(document or "")
+
+
+class SentenceEncoder:
+    """Embeds with one graph and one tokenizer.
+
+    :param pooling: how the vectors of tokens become that of the text.
+    :param batch: texts that run at once.
+    :param end_id: a token that every text must end in; -1 none.
+    :raises BadInput: the graph has no output that could hold vectors.
+    """
+
+    def __init__(self, graph: Graph, texts: Texts, pooling: Pooling, batch: int, end_id: int = -1) -> None:
+        self._graph = graph
+        self._texts = texts
+        self._pooling = pooling
+        self._batch = batch
+        self._end_id = end_id
+        self._output = self._choose()
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector; 0 where the graph does not say."""
+        last = self._graph.outputs[self._output][-1:]
+        return last[0] if last and isinstance(last[0], int) else 0
+
+    def embed(self, texts: Sequence[str], ordered: bool = True) -> NDArray[np.float32]:
+        """Return float32 [n, dimension] of unit norm.
+
+        :raises BadInput: what comes out of the graph is no vector, or is not finite.
+        """
+        found = np.zeros((len(texts), self.dimension), np.float32)
+        for places, rows in in_batches(texts, self._rows, self._batch, ordered):
+            vectors = self._pool(*self._graph.run(rows, self._output))
+            if not found.shape[1]:
+                found = np.zeros((len(texts), vectors.shape[1]), np.float32)
+            found[places] = vectors
+        return unit(found, self._graph.name)
+
+    def _rows(self, texts: Sequence[str]) -> list[Row]:
+        rows = self._texts.rows(texts)
+        if self._end_id < 0:
+            return rows
+        longest = self._texts.max_tokens
+        return [row if row.ids and row.ids[-1] == self._end_id else _ended(row, self._end_id, longest) for row in rows]
+
+    def _choose(self) -> str:
+        """Return the output to read: vectors of tokens rather than of whole texts."""
+        ranks = {name: len(shape) for name, shape in self._graph.outputs.items()}
+        for names, rank in ((_TOKENS, 3), (_WHOLE, 2)):
+            fitting = [name for name in ranks if ranks[name] == rank]
+            if fitting:
+                return next((name for name in names if name in fitting), fitting[0])
+        shown = ", ".join(f"{name} {list(shape)}" for name, shape in self._graph.outputs.items())
+        raise BadInput(
+            f"{self._graph.name}: no output holds vectors of tokens or texts ({shown})", subject=self._graph.name
+        )
+
+    def _pool(self, found: NDArray[Any], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+        values = found.astype(np.float32, copy=False)
+        if values.ndim == 2 and len(values) == len(mask):
+            return values
+        if values.ndim != 3 or values.shape[:2] != mask.shape:
+            raise BadInput(
+                f"{self._graph.name}: the graph gives {list(values.shape)} for {list(mask.shape)} tokens",
+                subject=self._graph.name,
+            )
+        if self._pooling == "cls":
+            return np.asarray(values[:, 0], np.float32)
+        if self._pooling == "last":
+            return np.asarray(values[np.arange(len(values)), mask.sum(1) - 1], np.float32)
+        seen = mask[:, :, None]
+        if self._pooling == "max":
+            return np.asarray(np.where(seen > 0, values, -np.inf).max(1), np.float32)
+        return np.asarray((values * seen).sum(1) / seen.sum(1), np.float32)
+
+
+def unit(vectors: NDArray[np.float32], name: str) -> NDArray[np.float32]:
+    """Return vectors at unit norm; a vector of zeros becomes the first axis.
+
+    :raises BadInput: a number is not finite.
+    """
+    if not np.isfinite(vectors).all():
+        raise BadInput(f"{name}: the model gives numbers that are not finite", subject=name)
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    empty = norms[:, 0] < 1e-12
+    if empty.any():
+        vectors = vectors.copy()
+        vectors[empty, :1] = 1.0
+        norms[empty] = 1.0
+    return np.asarray(vectors / norms, np.float32)
+
+
+def _ended(row: Row, end_id: int, longest: int) -> Row:
+    """Return a row that ends in a token, within the length."""
+    return Row([*row.ids[: longest - 1], end_id], [*row.types[: longest - 1], 0])

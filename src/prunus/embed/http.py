@@ -1,0 +1,163 @@
+"""``http``: embeddings from a service, in the shape of OpenAI or of Text Embeddings Inference.
+
+``http:https://host/v1#model`` asks ``https://host/v1/embeddings`` in OpenAI's shape; an address that
+ends in ``/embed`` is asked in TEI's. ``openai+`` or ``tei+`` before the address says it outright.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput, OutsideFailed
+from ..ports import Door
+from ..remote import Refused, Service, endpoint
+from ._presets import preset_of
+from ._sentence import unit
+
+_POINTS_A_BATCH: Final = 48_000
+"""Code points sent at once, about 16,000 tokens: what TEI takes by default (``--max-batch-tokens``)."""
+
+_LONGEST: Final = 32_000
+"""Code points of a text that are sent at all; about 8,000 tokens of English."""
+
+_TOO_LONG: Final = frozenset({400, 413, 422})
+_SHORTEST: Final = 500
+"""A text of fewer code points is not cut further when a service refuses it: length is not the reason."""
+
+
+class Engine:
+    """Embeds by asking a service; nothing is sent before the first call.
+
+    A service that is busy or fails for a moment is asked again. A batch that it finds too large is halved, and
+    so is a text that it finds too long. A text of white space alone is sent as a full stop, because
+    services refuse empty ones.
+
+    :param model: address and model, as above; the model's name also chooses the preset, for its prefixes.
+    :param door: the way to the network.
+    :param key: sent as a bearer token.
+    :param batch: texts sent at once; TEI takes 32 by default.
+    :param seconds: time-out of one request.
+    :param dimension: length that vectors must have; 0 takes what the first answer has.
+    """
+
+    name = "http"
+
+    def __init__(
+        self,
+        model: str = "",
+        door: Door | None = None,
+        key: str = "",
+        batch: int = 32,
+        seconds: float = 60.0,
+        dimension: int = 0,
+    ) -> None:
+        shape, url, self._model = endpoint(model, ("openai", "tei"), self.name)
+        self._shape = shape or ("tei" if urlsplit(url).path.endswith("/embed") else "openai")
+        ending = {"openai": "/embeddings", "tei": "/embed"}[self._shape]
+        self._url = url if url.endswith(ending) else url + ending
+        self._door = door
+        self._key = key
+        self._seconds = seconds
+        self._batch = max(1, batch)
+        self._preset = preset_of(self._model) if self._model else None
+        self._lock = threading.Lock()
+        self.dimension = dimension
+
+    @property
+    def identity(self) -> str:
+        """What the vectors depend on, as far as it can be known from here."""
+        return f"{self.name}:{self._shape}+{self._url}#{self._model}"
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> NDArray[np.float32]:
+        """Return float32 [n, dimension] of unit norm.
+
+        :param kind: queries and documents get the prefixes that the model's preset has.
+        :raises BadInput: no door was given, or the key is missing or refused.
+        :raises OutsideFailed: the service failed, or what it answers are no vectors of one length.
+        """
+        service = self._service()
+        prefix = "" if self._preset is None else getattr(self._preset, kind)
+        found: list[NDArray[np.float32]] = []
+        for part in _parts([prefix + (text[:_LONGEST] if text.strip() else ".") for text in texts], self._batch):
+            found.append(self._ask(service, part))
+        if not found:
+            return np.zeros((0, self.dimension), np.float32)
+        return np.concatenate(found)
+
+    def _service(self) -> Service:
+        if self._door is None:
+            raise BadInput(f"{self._url}: the engine http was given no way to the network", subject=self.name)
+        return Service(self._url, self._door, self._key, self._seconds)
+
+    def _ask(self, service: Service, texts: list[str]) -> NDArray[np.float32]:
+        """Return the vectors of one batch, halving what the service finds too large."""
+        try:
+            return self._vectors(service.post(self._body(texts)), len(texts))
+        except Refused as refused:
+            longest = max(len(text) for text in texts)
+            if refused.status not in _TOO_LONG or (longest < _SHORTEST and refused.status != 413):
+                raise
+            if len(texts) > 1:
+                half = len(texts) // 2
+                return np.concatenate([self._ask(service, texts[:half]), self._ask(service, texts[half:])])
+            if longest < _SHORTEST:
+                raise
+            return self._ask(service, [texts[0][: longest // 2]])
+
+    def _body(self, texts: list[str]) -> dict[str, Any]:
+        safe = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        if self._shape == "tei":
+            return {"inputs": safe, "normalize": True, "truncate": True}
+        return {"input": safe, "encoding_format": "float"} | ({"model": self._model} if self._model else {})
+
+    def _vectors(self, answer: Any, count: int) -> NDArray[np.float32]:
+        """Read and check the vectors of an answer."""
+        try:
+            rows = answer if self._shape == "tei" else _in_order(answer["data"])
+            vectors = np.asarray(rows, np.float32)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise OutsideFailed(
+                f"{self._url}: the answer is not in the shape of {self._shape}", subject=self._url
+            ) from error
+        if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1]:
+            raise OutsideFailed(
+                f"{self._url}: {list(vectors.shape)} numbers came back for {count} texts", subject=self._url
+            )
+        with self._lock:
+            self.dimension = self.dimension or vectors.shape[1]
+        if vectors.shape[1] != self.dimension:
+            raise OutsideFailed(
+                f"{self._url}: vectors have {vectors.shape[1]} numbers, not {self.dimension}; is it another model?",
+                subject=self._url,
+            )
+        if not np.isfinite(vectors).all():
+            raise OutsideFailed(f"{self._url}: vectors hold numbers that are not finite", subject=self._url)
+        return unit(vectors, self._url)
+
+
+def _in_order(data: Any) -> list[Any]:
+    """Return the embeddings of an OpenAI answer by their index; each index stands there once."""
+    rows = {int(one.get("index", place)): one["embedding"] for place, one in enumerate(data)}
+    if sorted(rows) != list(range(len(data))):
+        raise ValueError("an index is missing or doubled")
+    return [rows[place] for place in range(len(rows))]
+
+
+def _parts(texts: list[str], batch: int) -> Iterator[list[str]]:
+    """Yield texts in order, bounded by number and by code points."""
+    part: list[str] = []
+    size = 0
+    for text in texts:
+        if part and (len(part) >= batch or size + len(text) > _POINTS_A_BATCH):
+            yield part
+            part, size = [], 0
+        part.append(text)
+        size += len(text)
+    if part:
+        yield part

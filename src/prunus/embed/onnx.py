@@ -1,0 +1,120 @@
+"""``onnx``: any BERT-like sentence encoder as an ONNX graph, from a folder or the hub's local cache.
+
+``onnx:FOLDER`` or ``onnx:OWNER/NAME``, with ``#int8`` behind it for int8. The folder holds
+``model.onnx`` or ``onnx/model.onnx``, ``tokenizer.json``, ``config.json`` and, where there are any,
+the settings of sentence-transformers, which say how tokens are pooled.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..encoders import Texts, open_graph
+from ..errors import BadInput
+from ..model_folder import ModelFolder, find_model, read_json, split_precision
+from ._presets import PRESETS, Pooling, Preset, preset_of
+from ._sentence import SentenceEncoder, stated_pooling, stated_prompts
+
+_TWO = ("ctx_encoder", "question_encoder")
+"""Folders of a model with an encoder for documents and another for queries."""
+
+
+class Engine:
+    """Embeds with ONNX Runtime on the processor; nothing is loaded before the first call.
+
+    :param model: folder, ``.onnx`` file, hub id or name of a preset; ``#int8`` behind it for int8. A folder
+        with ``ctx_encoder`` and ``question_encoder`` in it is a pair of encoders (DPR).
+    :param threads: of one call; 0 is one a core.
+    :param batch: texts that run at once.
+    :param max_tokens: where texts are cut, special tokens included; 0 is where the model says.
+    :param preset: name of a preset; '' goes by the model's name.
+    :param download: let ``huggingface_hub`` fetch what its cache lacks, past the egress door.
+    """
+
+    name = "onnx"
+
+    def __init__(
+        self,
+        model: str = "",
+        threads: int = 0,
+        batch: int = 8,
+        max_tokens: int = 0,
+        preset: str = "",
+        download: bool = False,
+    ) -> None:
+        path, self._precision = split_precision(model)
+        self._preset = preset_of(path, preset)
+        by_name = self._preset if path.lower() in PRESETS else None
+        self._paths = _paths(path, by_name)
+        self._settings = (threads, batch, max_tokens, download)
+        self._lock = threading.Lock()
+        self._loaded: dict[str, tuple[SentenceEncoder, str]] = {}
+
+    @property
+    def identity(self) -> str:
+        """What the vectors depend on: two engines of one identity give the same."""
+        graphs = [self._folder(kind).graph for kind in ("document", "query")]
+        seen = " ".join(f"{path.resolve()}@{path.stat().st_mtime_ns}" for path in dict.fromkeys(graphs))
+        known = next((name for name, one in PRESETS.items() if one is self._preset), "")
+        return f"{self.name}:{seen}#{self._precision} {self._settings[2]} {known}".strip()
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector; loads the model."""
+        return self._encoder("document")[0].dimension
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> NDArray[np.float32]:
+        """Return float32 [n, dimension] of unit norm; longer texts are cut.
+
+        :param kind: queries and documents get the prefixes, and the encoder, that the model wants.
+        :raises BadInput: no such model, a file is missing, or the graph is of another kind.
+        :raises MissingExtra: onnxruntime is not installed.
+        """
+        encoder, prefix = self._encoder(kind)
+        return encoder.embed([prefix + text for text in texts] if prefix else texts)
+
+    def _folder(self, kind: str) -> ModelFolder:
+        path = self._paths[kind == "query"]
+        return find_model(path, precision=self._precision, download=self._settings[3], kind=self.name)
+
+    def _encoder(self, kind: str) -> tuple[SentenceEncoder, str]:
+        with self._lock:
+            if kind not in self._loaded:
+                self._loaded[kind] = self._load(kind)
+            return self._loaded[kind]
+
+    def _load(self, kind: str) -> tuple[SentenceEncoder, str]:
+        """Load one encoder; the graph itself is loaded once for the process."""
+        threads, batch, max_tokens, _ = self._settings
+        folder, preset = self._folder(kind), self._preset
+        pooling: Pooling = stated_pooling(folder) or (preset.pooling if preset else "mean")
+        prompts = (preset.query, preset.document) if preset else stated_prompts(folder)
+        longest = folder.longest(max_tokens, preset.max_tokens if preset else 0)
+        texts = Texts(folder.tokenizer, longest)
+        end_id = _end_id(folder, preset.end) if preset and preset.end else -1
+        graph = open_graph(folder.graph, threads=threads, pad_id=folder.pad_id, quantise=not folder.ready)
+        return SentenceEncoder(graph, texts, pooling, batch, end_id), prompts[kind != "query"]
+
+
+def _paths(path: str, by_name: Preset | None) -> tuple[str, str]:
+    """Return where the encoder of documents is, and that of queries."""
+    if by_name is not None:
+        return by_name.hub, by_name.query_hub or by_name.hub
+    inner = [Path(path).expanduser() / name for name in _TWO]
+    if path and all(one.is_dir() for one in inner):
+        return str(inner[0]), str(inner[1])
+    return path, path
+
+
+def _end_id(folder: ModelFolder, token: str) -> int:
+    """Return the id of a token of the model's vocabulary."""
+    for one in read_json(folder.tokenizer).get("added_tokens", ()):
+        if one.get("content") == token:
+            return int(one["id"])
+    raise BadInput(f"{folder.path}: the tokenizer has no token {token!r}, which the preset needs", subject=token)

@@ -1,0 +1,143 @@
+"""``sentence_transformers``: any sentence encoder through the package of that name, on torch.
+
+For models that have no ONNX file, and for a GPU. ``sentence_transformers:FOLDER`` or
+``sentence_transformers:OWNER/NAME``. The presets' prefixes and lengths hold here too; pooling is what the
+model's own settings say.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput, MissingExtra
+from ..model_folder import WEIGHTS, hub_folder
+from ._presets import PRESETS, preset_of
+from ._sentence import unit
+
+
+class Engine:
+    """Embeds with torch; nothing is loaded before the first call.
+
+    Weights are read from safetensors only, and a model's own code is never run.
+
+    :param model: folder, hub id or name of a preset.
+    :param device: of torch (``cpu``, ``cuda``, ``mps``); '' lets torch choose.
+    :param batch: texts that run at once.
+    :param max_tokens: where texts are cut; 0 is where the preset or the model says.
+    :param preset: name of a preset; '' goes by the model's name.
+    :param download: let the hub's client fetch what its cache lacks, past the egress door.
+    """
+
+    name = "sentence_transformers"
+
+    def __init__(
+        self,
+        model: str = "",
+        device: str = "",
+        batch: int = 32,
+        max_tokens: int = 0,
+        preset: str = "",
+        download: bool = False,
+    ) -> None:
+        self._path = model
+        self._device = device
+        self._batch = batch
+        self._longest = max_tokens
+        self._preset = preset_of(model, preset)
+        self._download = download
+        self._lock = threading.Lock()
+        self._models: dict[str, Any] = {}
+
+    @property
+    def identity(self) -> str:
+        """What the vectors depend on."""
+        known = next((name for name, one in PRESETS.items() if one is self._preset), "")
+        return f"{self.name}:{self._path} {self._longest} {known}".strip()
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector; loads the model."""
+        with self._lock:
+            return _dimension(self._model("document"))
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> NDArray[np.float32]:
+        """Return float32 [n, dimension] of unit norm; longer texts are cut.
+
+        :param kind: queries and documents get the prefixes, and the encoder, that the model wants.
+        :raises BadInput: no such model, or it cannot be loaded.
+        :raises MissingExtra: sentence-transformers is not installed.
+        """
+        with self._lock:  # torch modules are not promised to be thread-safe, and share the cores anyway
+            model = self._model(kind)
+            if not len(texts):
+                return np.zeros((0, _dimension(model)), np.float32)
+            prefix = getattr(self._preset, kind) if self._preset else self._prompt(model, kind)
+            found = model.encode(
+                [_clean(prefix + text) for text in texts],
+                prompt="",
+                batch_size=self._batch,
+                show_progress_bar=False,
+                convert_to_numpy=True,
+            )
+        return unit(np.asarray(found, np.float32), self._path)
+
+    def _prompt(self, model: Any, kind: str) -> str:
+        """Return what the model's own settings write before such a text."""
+        prompts = model.prompts or {}
+        return str(prompts.get(kind) or (prompts.get("passage") if kind == "document" else "") or "")
+
+    def _model(self, kind: str) -> Any:
+        path = self._path
+        if path.lower() in PRESETS:
+            one = PRESETS[path.lower()]
+            path = (one.query_hub if kind == "query" else "") or one.hub
+        if path not in self._models:
+            self._models[path] = self._load(path)
+        return self._models[path]
+
+    def _load(self, path: str) -> Any:
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise MissingExtra(
+                "sentence-transformers is not installed; run: pip install 'prunus[sentence-transformers]'",
+                subject=self.name,
+            ) from error
+        if not path:
+            raise BadInput(f"{self.name} needs a model: {self.name}:FOLDER or {self.name}:OWNER/NAME", subject=path)
+        folder = Path(path).expanduser()
+        if not folder.is_dir():
+            folder = hub_folder(path, WEIGHTS, self._download)
+        try:
+            model = SentenceTransformer(
+                str(folder),
+                device=self._device or None,
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={"use_safetensors": True},
+            )
+        except Exception as error:  # whatever the packages below raise on a folder is about the folder
+            raise BadInput(f"{path}: no sentence encoder ({_short(error)})", subject=path) from error
+        wanted = [one for one in (self._longest, self._preset.max_tokens if self._preset else 0) if one]
+        if wanted:
+            model.max_seq_length = min([*wanted, model.max_seq_length or wanted[0]])
+        return model
+
+
+def _dimension(model: Any) -> int:
+    said = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+    return int(said() or 0)
+
+
+def _clean(text: str) -> str:
+    return text[:100_000].encode("utf-8", "replace").decode("utf-8")
+
+
+def _short(error: BaseException) -> str:
+    return " ".join(str(error).split())[:160]

@@ -1,0 +1,184 @@
+"""The files of a text model: its folder, or its copy in the hub's cache, and what its own settings say.
+
+Nothing here downloads by itself. A hub id (``owner/name``) is looked up in the local cache of
+``huggingface_hub``; only a caller who asks for it lets that package fetch what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from .errors import BadInput, MissingExtra, OutsideFailed
+
+_HUB_ID: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_SETTINGS_BYTES: Final = 8 << 20
+"""A settings file is small; a larger one is not read."""
+
+_SETTINGS: Final = ("*.json", "*.txt", "*/*.json", "*.model")
+WEIGHTS: Final = (*_SETTINGS, "*.safetensors", "*/*.safetensors")
+"""What torch needs of a hub model: never code, never pickles."""
+
+_FP32: Final = ("model.onnx", "onnx/model.onnx")
+_INT8: Final = (
+    "model_int8.onnx",
+    "onnx/model_int8.onnx",
+    "model_quantized.onnx",
+    "onnx/model_quantized.onnx",
+    "onnx/model_qint8_avx512_vnni.onnx",
+    "onnx/model_qint8_avx512.onnx",
+    "onnx/model_quint8_avx2.onnx",
+    "onnx/model_qint8_arm64.onnx",
+)
+
+_OFFSET: Final = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet"})
+"""Kinds of model whose positions begin behind the padding, so that two of them are never used."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFolder:
+    """A model's files.
+
+    :param path: the folder.
+    :param graph: the ONNX file; where the model has none of the precision that was asked for, its fp32 file.
+    :param ready: whether ``graph`` has the precision that was asked for.
+    :param settings: ``config.json``, empty where there is none.
+    """
+
+    path: Path
+    graph: Path
+    ready: bool
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def read(self, name: str) -> dict[str, Any]:
+        """Return a JSON file of the folder; {} where there is none.
+
+        :raises BadInput: it is no JSON object.
+        """
+        return read_json(self.path / name)
+
+    @property
+    def tokenizer(self) -> Path:
+        """The tokenizer's file.
+
+        :raises BadInput: there is none.
+        """
+        path = self.path / "tokenizer.json"
+        if not path.is_file():
+            raise BadInput(
+                f"{self.path}: no tokenizer.json; save the model with a fast tokenizer", subject=str(self.path)
+            )
+        return path
+
+    @property
+    def pad_id(self) -> int:
+        """The id that stands in padding."""
+        found = self.settings.get("pad_token_id")
+        return found if isinstance(found, int) and found >= 0 else 0
+
+    def longest(self, *others: int) -> int:
+        """Return how many tokens the model reads: the least of what its files and ``others`` say (0 says nothing)."""
+        said = [*others, self.read("sentence_bert_config.json").get("max_seq_length")]
+        said.append(self.read("tokenizer_config.json").get("model_max_length"))
+        positions = self.settings.get("max_position_embeddings")
+        if isinstance(positions, int):
+            said.append(positions - 2 if self.settings.get("model_type") in _OFFSET else positions)
+        known = [int(one) for one in said if isinstance(one, int | float) and 0 < one < 1_000_000]
+        return min(known, default=512)
+
+
+def find_model(model: str, *, precision: str = "fp32", download: bool = False, kind: str = "onnx") -> ModelFolder:
+    """Return the files of a model.
+
+    :param model: a folder, an ``.onnx`` file in it, or a hub id ``owner/name``.
+    :param precision: ``fp32`` or ``int8``.
+    :param download: let ``huggingface_hub`` fetch what its cache lacks.
+    :param kind: the engine that asks, for messages.
+    :raises BadInput: no such folder, or a file is missing from it.
+    :raises MissingExtra: a hub id without the package ``huggingface_hub``.
+    :raises OutsideFailed: the hub cannot be reached, or does not have the model.
+    """
+    if not model:
+        raise BadInput(f"{kind} needs a model: {kind}:FOLDER or {kind}:OWNER/NAME", subject=kind)
+    path = Path(model).expanduser()
+    graph = None
+    if path.suffix == ".onnx":
+        graph, path = path, path.parent.parent if path.parent.name == "onnx" else path.parent
+        if not graph.is_file():
+            raise BadInput(f"{model}: no such file", subject=model)
+    elif not path.is_dir():
+        path = hub_folder(model, [*_SETTINGS, *(_INT8 if precision == "int8" else ()), *_FP32, "*.onnx_data"], download)
+    settings = read_json(path / "config.json")
+    if graph is not None:
+        return ModelFolder(path, graph, True, settings)
+    names = (*_INT8, *_FP32) if precision == "int8" else _FP32
+    for name in names:
+        if (path / name).is_file():
+            return ModelFolder(path, path / name, name in _INT8 or precision == "fp32", settings)
+    raise BadInput(f"{path}: holds neither model.onnx nor onnx/model.onnx; export the model to ONNX", subject=str(path))
+
+
+def hub_folder(model: str, patterns: Sequence[str], download: bool) -> Path:
+    """Return the folder of a hub model in the local cache, fetched first where that is allowed.
+
+    :raises BadInput: ``model`` is neither a folder nor a hub id, or is not in the cache.
+    :raises MissingExtra: ``huggingface_hub`` is not installed.
+    :raises OutsideFailed: fetching failed.
+    """
+    if not _HUB_ID.fullmatch(model) or model.startswith((".", "/", "~")):
+        raise BadInput(f"{model}: no such folder, and no hub id either (OWNER/NAME)", subject=model)
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import LocalEntryNotFoundError
+    except ImportError as error:
+        raise MissingExtra(
+            f"{model}: no such folder; to look it up in the hub's cache, run: pip install 'prunus[onnx]'", subject=model
+        ) from error
+    try:
+        return Path(snapshot_download(model, allow_patterns=list(patterns), local_files_only=not download))
+    except LocalEntryNotFoundError as error:
+        if download:
+            raise OutsideFailed(f"{model}: the model hub cannot be reached", subject=model) from error
+        raise BadInput(
+            f"{model}: no such folder, and not in the hub's local cache; fetch it with: hf download {model}",
+            subject=model,
+        ) from error
+    except (OSError, ValueError) as error:
+        raise OutsideFailed(f"{model}: the model hub refused it ({_first_line(error)})", subject=model) from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return a JSON object from a file; {} where there is no such file.
+
+    :raises BadInput: it is too large, or no JSON object.
+    """
+    if not path.is_file():
+        return {}
+    if path.stat().st_size > _SETTINGS_BYTES:
+        raise BadInput(f"{path}: over 8 MiB, which no settings file is", subject=str(path))
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: not valid JSON ({_first_line(error)})", subject=str(path)) from error
+    if not isinstance(found, dict):
+        raise BadInput(f"{path}: not a JSON object", subject=str(path))
+    return found
+
+
+def split_precision(model: str) -> tuple[str, str]:
+    """Split ``PATH#int8`` into path and precision; without a mark it is ``fp32``.
+
+    :raises BadInput: a precision that there is none of.
+    """
+    path, _, precision = model.partition("#")
+    if precision not in ("", "fp32", "int8"):
+        raise BadInput(f"{model}: no such precision: {precision}; there are: fp32, int8", subject=model)
+    return path, precision or "fp32"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -1,0 +1,104 @@
+"""``http``: a reranking service, in the shape of Cohere, Jina or Text Embeddings Inference.
+
+``http:https://host/v2/rerank#model``. An address whose path is ``/rerank`` alone is asked in TEI's
+shape, one at ``jina.ai`` in Jina's, every other in Cohere's, which vLLM and others speak too.
+``cohere+``, ``jina+`` or ``tei+`` before the address says it outright.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput, OutsideFailed
+from ..ports import Door
+from ..remote import Service, endpoint
+
+_LONGEST: Final = 8_000
+"""Code points of a text that are sent; about 2,000 tokens of English."""
+
+
+class Engine:
+    """Scores pairs by asking a service; nothing is sent before the first call.
+
+    A score is the service's own number: from 0 to 1 for Cohere and Jina, a logit for TEI.
+
+    :param model: address and model, as above.
+    :param door: the way to the network.
+    :param key: sent as a bearer token.
+    :param batch: texts sent at once with a question; TEI takes 32 by default.
+    :param seconds: time-out of one request.
+    """
+
+    name = "http"
+
+    def __init__(
+        self, model: str = "", door: Door | None = None, key: str = "", batch: int = 32, seconds: float = 60.0
+    ) -> None:
+        shape, url, self._model = endpoint(model, ("cohere", "jina", "tei"), self.name)
+        self._url = url if url.endswith("/rerank") else url + "/rerank"
+        self._shape = shape or _shape(self._url)
+        self._door = door
+        self._key = key
+        self._batch = max(1, batch)
+        self._seconds = seconds
+
+    def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return one number a text, float64 [n]; higher is better.
+
+        :raises BadInput: no door was given, or the key is missing or refused.
+        :raises OutsideFailed: the service failed, or does not answer with one number a text.
+        """
+        if self._door is None:
+            raise BadInput(f"{self._url}: the engine http was given no way to the network", subject=self.name)
+        service = Service(self._url, self._door, self._key, self._seconds)
+        asked = _sendable(query)
+        found = np.zeros(len(texts))
+        for start in range(0, len(texts), self._batch):
+            part = [_sendable(text) for text in texts[start : start + self._batch]]
+            found[start : start + len(part)] = self._scores(service.post(self._body(asked, part)), len(part))
+        return found
+
+    def _body(self, query: str, texts: list[str]) -> dict[str, Any]:
+        if self._shape == "tei":
+            return {"query": query, "texts": texts, "raw_scores": True, "truncate": True}
+        body: dict[str, Any] = {"query": query, "documents": texts, "top_n": len(texts)}
+        if self._model:
+            body["model"] = self._model
+        if self._shape == "jina":
+            body["return_documents"] = False
+        return body
+
+    def _scores(self, answer: Any, count: int) -> NDArray[np.float64]:
+        """Put the scores of an answer, which come best first, into the order of the texts."""
+        score = "score" if self._shape == "tei" else "relevance_score"
+        try:
+            rows = answer if self._shape == "tei" else answer["results"]
+            known = {int(row["index"]): float(row[score]) for row in rows}
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise OutsideFailed(
+                f"{self._url}: the answer is not in the shape of {self._shape}", subject=self._url
+            ) from error
+        if sorted(known) != list(range(count)) or len(rows) != count:
+            raise OutsideFailed(f"{self._url}: {len(rows)} scores came back for {count} texts", subject=self._url)
+        found = np.asarray([known[place] for place in range(count)])
+        if not np.isfinite(found).all():
+            raise OutsideFailed(f"{self._url}: scores are not finite", subject=self._url)
+        return found
+
+
+def _shape(url: str) -> str:
+    """Return the shape that an address is asked in."""
+    parts = urlsplit(url)
+    if parts.hostname and (parts.hostname == "jina.ai" or parts.hostname.endswith(".jina.ai")):
+        return "jina"
+    return "tei" if parts.path == "/rerank" else "cohere"
+
+
+def _sendable(text: str) -> str:
+    """Return a text as a service takes it: not empty, not endless, without lone surrogates."""
+    return text[:_LONGEST].encode("utf-8", "replace").decode("utf-8") if text.strip() else "."

@@ -1,0 +1,94 @@
+"""``onnx``: a cross-encoder as an ONNX graph: question and text are read together, one number comes out.
+
+``onnx:FOLDER`` or ``onnx:OWNER/NAME``, with ``#int8`` behind it for int8. The folder holds
+``model.onnx`` or ``onnx/model.onnx``, ``tokenizer.json`` and ``config.json``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..encoders import Graph, Texts, in_batches, open_graph
+from ..errors import BadInput
+from ..model_folder import find_model, split_precision
+
+
+class Engine:
+    """Scores pairs with ONNX Runtime on the processor; nothing is loaded before the first call.
+
+    A score is the graph's own number (a logit): order and distance mean something, zero does not. Of a
+    model with two labels it is the second less the first.
+
+    :param model: folder, ``.onnx`` file or hub id; ``#int8`` behind it for int8.
+    :param threads: of one call; 0 is one a core.
+    :param batch: pairs that run at once.
+    :param max_tokens: where a pair is cut, special tokens included; 0 is where the model says. The text is
+        cut; a question that takes more than half is cut too.
+    :param download: let ``huggingface_hub`` fetch what its cache lacks, past the egress door.
+    """
+
+    name = "onnx"
+
+    def __init__(
+        self, model: str = "", threads: int = 0, batch: int = 8, max_tokens: int = 0, download: bool = False
+    ) -> None:
+        self._path, self._precision = split_precision(model)
+        self._threads = threads
+        self._batch = batch
+        self._longest = max_tokens
+        self._download = download
+        self._lock = threading.Lock()
+        self._loaded: tuple[Graph, Texts, str] | None = None
+
+    @property
+    def max_tokens(self) -> int:
+        """Where a pair is cut; loads the model."""
+        return self._load()[1].max_tokens
+
+    def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return one number a text, float64 [n]; higher is better.
+
+        :raises BadInput: no such model, a file is missing, or the graph is of another kind.
+        :raises MissingExtra: onnxruntime is not installed.
+        """
+        found = np.zeros(len(texts))
+        if not len(texts):
+            return found
+        graph, pairs, output = self._load()
+        for places, rows in in_batches([(query, text) for text in texts], pairs.rows, self._batch):
+            numbers, _ = graph.run(rows, output)
+            found[places] = one_number(numbers, len(rows), graph.name)
+        return found
+
+    def _load(self) -> tuple[Graph, Texts, str]:
+        with self._lock:
+            if self._loaded is None:
+                folder = find_model(self._path, precision=self._precision, download=self._download, kind=self.name)
+                texts = Texts(folder.tokenizer, folder.longest(self._longest), pairs=True)
+                graph = open_graph(folder.graph, threads=self._threads, pad_id=folder.pad_id, quantise=not folder.ready)
+                output = "logits" if "logits" in graph.outputs else next(iter(graph.outputs))
+                self._loaded = graph, texts, output
+            return self._loaded
+
+
+def one_number(numbers: NDArray[Any], count: int, name: str) -> NDArray[np.float64]:
+    """Return one finite number a pair from what a classifier gives.
+
+    :raises BadInput: these are no scores of a cross-encoder.
+    """
+    values = np.asarray(numbers, np.float64)
+    if values.shape == (count,):
+        values = values[:, None]
+    if values.ndim != 2 or len(values) != count or values.shape[1] not in (1, 2):
+        raise BadInput(
+            f"{name}: gives {list(values.shape)} numbers for {count} pairs; a reranker has one or two labels",
+            subject=name,
+        )
+    if not np.isfinite(values).all():
+        raise BadInput(f"{name}: the model gives numbers that are not finite", subject=name)
+    return np.asarray(values[:, 0] if values.shape[1] == 1 else values[:, 1] - values[:, 0], np.float64)

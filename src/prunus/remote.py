@@ -1,0 +1,196 @@
+"""JSON requests to a service, through the egress door: bounded, timed, tried again where that can help.
+
+A service that is busy (429) or broken for a moment (5xx, no connection) is asked again after a pause
+that doubles, or after what its ``Retry-After`` says. The key goes into the header and nowhere else:
+it is cut out of whatever a service answers before that becomes a message.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from .errors import BadInput, OutsideFailed
+
+if TYPE_CHECKING:
+    import httpx
+
+    from .ports import Door
+
+TRIES: Final = 4
+"""Requests in all before a service counts as failed."""
+
+LONGEST_PAUSE: Final = 60.0
+"""Seconds; a service that wants more is not waited for."""
+
+MAX_BYTES: Final = 64 << 20
+"""Of an answer; 2,048 vectors of 3,072 numbers written out are below it."""
+
+_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+
+
+class Refused(OutsideFailed):
+    """A service understood the request and does not want it: too long, too many, unknown model.
+
+    :param status: of the answer.
+    """
+
+    def __init__(self, message: str, *, subject: str, status: int) -> None:
+        super().__init__(message, subject=subject)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service that takes and gives JSON.
+
+    :param url: the whole address.
+    :param door: the way to the network.
+    :param key: sent as a bearer token; '' sends none.
+    :param seconds: time-out of one request.
+    :param sleep, now: waiting and the clock, for tests.
+    """
+
+    url: str
+    door: Door
+    key: str = ""
+    seconds: float = 60.0
+    sleep: Callable[[float], None] = time.sleep
+    now: Callable[[], float] = time.time
+
+    def __repr__(self) -> str:
+        return f"Service({self.url!r})"  # never the key
+
+    def post(self, body: Mapping[str, Any]) -> Any:
+        """Send a request and return the answer, read as JSON.
+
+        :raises BadInput: the key is missing or refused.
+        :raises Refused: the service does not want this request.
+        :raises OutsideFailed: the service cannot be reached, stays broken, or answers no JSON.
+        """
+        pause = 0.5
+        for attempt in range(1, TRIES + 1):
+            status, headers, content = self._ask(body, last=attempt == TRIES)
+            if status and status not in _AGAIN:
+                return self._read(status, content)
+            wanted = retry_after(headers.get("retry-after", ""), self.now())
+            if attempt == TRIES or wanted > LONGEST_PAUSE:
+                asks = f" and asks for {wanted:.0f} s of patience" if wanted > LONGEST_PAUSE else ""
+                raise OutsideFailed(
+                    f"{self.url}: answers {status} after {attempt} tries{asks}{self._said(content)}", subject=self.url
+                )
+            self.sleep(max(pause, wanted))
+            pause *= 2
+        raise AssertionError("the last try returns or raises")
+
+    def _ask(self, body: Mapping[str, Any], last: bool) -> tuple[int, Mapping[str, str], bytes]:
+        """Send one request; status 0 is no answer, which only the last try raises for."""
+        import httpx
+
+        headers = {"accept": "application/json"} | ({"authorization": f"Bearer {self.key}"} if self.key else {})
+        try:
+            with (
+                self.door.client(self.url, seconds=self.seconds) as client,
+                client.stream("POST", self.url, json=body, headers=headers) as answer,
+            ):
+                return answer.status_code, answer.headers, self._whole(answer)
+        except httpx.TimeoutException as error:
+            if last:
+                raise OutsideFailed(f"{self.url}: no answer within {self.seconds:g} s", subject=self.url) from error
+        except httpx.TransportError as error:
+            if last:
+                raise OutsideFailed(
+                    f"{self.url}: {self._clean(str(error) or 'no connection')}", subject=self.url
+                ) from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise OutsideFailed(f"{self.url}: {self._clean(str(error))}", subject=self.url) from error
+        return 0, {}, b""
+
+    def _whole(self, answer: httpx.Response) -> bytes:
+        """Read an answer up to the limit."""
+        parts, size, end = [], 0, time.monotonic() + self.seconds
+        for part in answer.iter_bytes():
+            size += len(part)
+            if time.monotonic() > end:  # a time-out of httpx is for one piece, and pieces may drip for ever
+                raise OutsideFailed(f"{self.url}: no whole answer within {self.seconds:g} s", subject=self.url)
+            if size > MAX_BYTES:
+                raise OutsideFailed(f"{self.url}: answers more than {MAX_BYTES >> 20} MiB", subject=self.url)
+            parts.append(part)
+        return b"".join(parts)
+
+    def _read(self, status: int, content: bytes) -> Any:
+        if status in (401, 403):
+            what = "refuses the key" if self.key else "wants a key"
+            raise BadInput(f"{self.url}: {what} (HTTP {status}){self._said(content)}", subject=self.url)
+        if status >= 300:
+            raise Refused(f"{self.url}: HTTP {status}{self._said(content)}", subject=self.url, status=status)
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise OutsideFailed(f"{self.url}: the answer is not JSON{self._said(content)}", subject=self.url) from error
+
+    def _said(self, content: bytes) -> str:
+        """Return what a service says about a failure, as the end of a message."""
+        text = content[:4000].decode("utf-8", "replace")
+        try:
+            found = json.loads(content) if len(content) < 100_000 else text
+        except (ValueError, RecursionError):
+            found = text
+        for step in ("error", "message", "detail"):
+            if isinstance(found, dict) and found.get(step):
+                found = found[step]
+        shown = self._clean(found if isinstance(found, str) else text)
+        return f": {shown}" if shown else ""
+
+    def _clean(self, text: str) -> str:
+        """Return text on one line, short, without the key."""
+        shown = text.replace(self.key, "[key]") if self.key else text
+        return " ".join("".join(c if c.isprintable() else " " for c in shown).split())[:200]
+
+
+def retry_after(said: str, now: float) -> float:
+    """Return the seconds that a ``Retry-After`` header asks for: a number, or a date; 0 where it says nothing."""
+    said = said.strip()
+    if said.replace(".", "", 1).isdigit():
+        return float(said)
+    try:
+        return max(0.0, parsedate_to_datetime(said).timestamp() - now)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return 0.0
+
+
+def endpoint(given: str, shapes: tuple[str, ...], kind: str) -> tuple[str, str, str]:
+    """Split the model of an ``http`` spec into (shape, address, name of the model).
+
+    ``https://host/v1#name``, ``//host/v1#name`` (what is left of the spec ``http://host/v1#name``),
+    and with the shape before it: ``tei+https://host``.
+
+    :param shapes: the shapes that there are; '' is returned where none is written.
+    :raises BadInput: no address, or one with a user or password in it.
+    """
+    address, _, model = given.partition("#")
+    shape, plus, rest = address.partition("+")
+    if plus and shape in shapes:
+        address = rest
+    else:
+        shape = ""
+    if address.startswith("//"):
+        address = "http:" + address
+    try:
+        parts = urlsplit(address)
+    except ValueError as error:
+        raise BadInput(f"{kind}: {address!r} is no address", subject=kind) from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadInput(
+            f"{kind} needs an address: {kind}:https://host/v1#model, not {address or 'nothing'!r}", subject=kind
+        )
+    if parts.username or parts.password:
+        raise BadInput(
+            f"{parts.hostname}: an address holds no user or password; give the key as a setting", subject=kind
+        )
+    return shape, address.rstrip("/"), model

@@ -1,0 +1,97 @@
+"""``crossencoder``: a cheap scorer over all blocks, then a reranker over the best of them.
+
+A cascade. The reranker reads question and block together, which no vector of the block alone can
+replace, and costs one pass of a model for each pair; so it sees the best ``candidates`` of the cheap
+scorer and no more. ``crossencoder:32`` sets their number.
+
+Cost of a question: that of the cheap scorer, and at most ``candidates`` pairs, however large the
+pages are. A cross-encoder of MiniLM's size (six layers of 384) takes about 30 ms of one core for a
+pair of 80 words, so the default costs some two seconds of one core.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput
+from ..html.blocks import Blocks
+from ..ports import Embedder, Reranker, Scorer
+from . import hybrid
+from ._signals import above_texts, behind_their_rows
+
+CANDIDATES = 64
+"""Blocks that the reranker sees by default."""
+
+_ABOVE = 400
+"""Code points of what stands above a block that are put before it."""
+
+_POINTS = 4_000
+"""Code points of a pair's text: what a reranker of 512 tokens reads at most; more only costs time."""
+
+
+class Engine:
+    """The reranker's order for the best candidates, then the cheap scorer's order for the rest.
+
+    Scores of candidates lie from 1 to 2, of all other blocks from 0 to 1; within each, they are the
+    engine's own numbers on another scale.
+
+    :param reranker: reads question and text together.
+    :param embedder: what the hybrid scorer needs.
+    :param scorer: the cheap one; by default ``hybrid``.
+    :param model: number of candidates, from the spec; '' is 64.
+    """
+
+    name = "crossencoder"
+
+    def __init__(
+        self, reranker: Reranker, embedder: Embedder | None = None, scorer: Scorer | None = None, model: str = ""
+    ) -> None:
+        if scorer is None:
+            if embedder is None:
+                raise BadInput("crossencoder needs a cheap scorer, or an embedder to make one", subject=self.name)
+            scorer = hybrid.Engine(embedder)
+        self.reranker = reranker
+        self.scorer = scorer
+        self.candidates = _number(model)
+
+    def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
+        """Return one score a block, float64 [n]; only their order means something."""
+        if not len(blocks):
+            return np.zeros(0)
+        cheap = np.asarray(self.scorer.score(query, blocks), np.float64)
+        best = np.argsort(-cheap, kind="stable")[: self.candidates]
+        texts = _pair_texts(blocks)
+        found = np.asarray(self.reranker.rerank(query, [texts[place] for place in best]), np.float64)
+        scores = 0.999 * _stretched(cheap)  # below every candidate, also where the cheap scores are equal
+        scores[best] = 1.0 + _stretched(found)
+        return behind_their_rows(scores, blocks)
+
+
+def _pair_texts(blocks: Blocks) -> list[str]:
+    """Return each block's text below what stands above it, made once for all questions."""
+    known = blocks.cache.get("crossencoder:texts")
+    if isinstance(known, list):
+        return known
+    found = [
+        (f"{above[:_ABOVE]}\n{text}" if above else text)[:_POINTS]
+        for above, text in zip(above_texts(blocks), blocks.texts, strict=True)
+    ]
+    blocks.cache["crossencoder:texts"] = found
+    return found
+
+
+def _stretched(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale values to [0, 1] in their order; all 0.5 where they do not differ."""
+    low, high = float(values.min()), float(values.max())
+    return (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
+
+
+def _number(model: str) -> int:
+    if not model:
+        return CANDIDATES
+    if not (model.isascii() and model.isdigit() and 0 < int(model) <= 10_000):
+        raise BadInput(
+            f"crossencoder:{model}: the number of candidates is from 1 to 10000, as crossencoder:32", subject=model
+        )
+    return int(model)
