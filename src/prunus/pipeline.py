@@ -24,7 +24,8 @@ from .html.blocks import Blocks, split
 from .html.clean import clean_tree
 from .html.context import subtree_text
 from .html.documents import Documents
-from .html.render import Rendering, render_blocks
+from .html.mark import mark
+from .html.render import Rendering, render_blocks, render_tree
 from .html.style import LEAN, Style
 from .html.tree import Tree
 from .ports import Extractor, Generator, Scorer, Tagged, TokenCounter
@@ -264,6 +265,10 @@ def _context(
         max_words=blocks.max_words,
         _render=lambda other: render_blocks(blocks, chosen.kept, replace(rendering, format=other)),
         _count=lambda text: int(counter.count([text])[0]),
+        _mark=lambda document, details: mark(blocks, chosen.kept, document, scores.tolist() if details else None),
+        _before=lambda: sum(
+            int(counter.count([render_tree(tree, rendering.format, rendering.style)])[0]) for tree in blocks.trees
+        ),
     )
 
 
