@@ -101,6 +101,7 @@ class Context:
     engines: Mapping[str, str]
     seconds: Mapping[str, float]
     max_words: int
+    _kept: Sequence[int] = field(repr=False, compare=False)
     _render: Callable[[Format], str] = field(repr=False, compare=False)
     _count: Callable[[str], int] = field(repr=False, compare=False)
     _mark: Callable[[int, bool], str] = field(repr=False, compare=False)
@@ -152,7 +153,7 @@ class Context:
     @property
     def kept(self) -> list[BlockRecord]:
         """The blocks that were kept, in document order."""
-        return [block for block in self.blocks if block.kept]
+        return [self.blocks[index] for index in self._kept]
 
     def __str__(self) -> str:
         return self.output

@@ -8,6 +8,7 @@ cost of the whole output; the whole output is encoded at most three times.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,6 +32,13 @@ _SLACK = 4
 _MOST_WORK = 250_000
 """Nodes that are rendered to measure blocks before a selection ends: hostile pages hold any number of
 blocks that nearly fit, hundreds of levels deep. Real pages stay far below it."""
+
+
+_COUNTS = 20_000
+"""Counted texts that are remembered."""
+
+_BATCH = 4096
+"""Texts that are counted at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +73,7 @@ def select(
     :returns: the selection; when it stops, no remaining block fits with what it needs.
     """
     picker = _Picker(blocks, budget, counter, rendering, requires)
-    order = sorted(range(len(blocks)), key=lambda index: (-float(scores[index]), index))
-    picker.fill(order)
+    picker.fill(np.argsort(-np.asarray(scores, np.float64), kind="stable"))
     return picker.selection()
 
 
@@ -89,13 +96,13 @@ class _Picker:
         self.log: list[list[int]] = []  # what came in together, for taking back
         self.left = budget
         self.text_tokens = text_tokens(blocks, counter)
-        self.ceilings: dict[int, int] = {}
+        self.ceilings = array("q", bytes(8 * len(blocks)))  # 0: not known yet
         self.depths: dict[int, int] = {}
         self.counts: dict[str, int] = {}
         self.work = 0
         self.output, self.tokens = "", 0
 
-    def fill(self, order: Sequence[int]) -> None:
+    def fill(self, order: NDArray[np.int64]) -> None:
         """Take blocks in by rank until none fits; then check the sum against the whole."""
         self._take_certain(order)
         for _ in range(2):
@@ -107,10 +114,10 @@ class _Picker:
             if self.left <= expected:
                 return
 
-    def _take_certain(self, order: Sequence[int]) -> None:
+    def _take_certain(self, order: NDArray[np.int64]) -> None:
         """Take in the head of the ranking as far as it fits by any count: no need to measure each."""
         left = self.left
-        for index in order:
+        for index in map(int, order):
             if index in self.members:
                 continue
             group = self._group(index)
@@ -136,8 +143,8 @@ class _Picker:
 
     def _ceiling(self, index: int) -> int:
         """Return more than a block can cost: every letter of every tag in it and above it a token."""
-        known = self.ceilings.get(index)
-        if known is None:
+        known = self.ceilings[index]
+        if not known:
             known = self.ceilings[index] = self._make_ceiling(index)
         return known
 
@@ -163,15 +170,17 @@ class _Picker:
             cost += 2 * (block.hi - block.lo) + 12
         return cost
 
-    def _passes(self, order: Sequence[int]) -> None:
+    def _passes(self, order: NDArray[np.int64]) -> None:
         """Go through the ranking until a whole pass adds nothing (a header taken in makes rows cheaper)."""
-        ranked = np.asarray(order, np.int64)
+        ranked = order
         floors = np.maximum(np.asarray(self.text_tokens, np.int64) - _SLACK, 0)
+        taken = np.zeros(len(floors), bool)
         added = True
         while added:
             added = False
             learned: dict[tuple[int, str, int, bool], int] = {}
-            ranked = ranked[[index not in self.members for index in ranked]]
+            taken[list(self.members)] = True
+            ranked = ranked[~taken[ranked]]
             for index in ranked[floors[ranked] <= self.left].tolist():
                 if floors[index] > self.left or index in self.members:
                     continue
@@ -281,6 +290,8 @@ class _Picker:
             return 0
         known = self.counts.get(text)
         if known is None:
+            if len(self.counts) >= _COUNTS:
+                self.counts.clear()
             known = self.counts[text] = int(self.counter.count([text])[0])
         return known
 
@@ -294,9 +305,10 @@ def text_tokens(blocks: Blocks, counter: TokenCounter) -> list[int]:
     key = f"tokens:{type(counter).__module__}:{getattr(counter, 'name', '')}:{id(counter)}"
     known = blocks.cache.get(key)
     if not isinstance(known, list):
-        texts = [" ".join(text.split()) for text in blocks.texts]
-        counts = counter.count(texts) if texts else np.zeros(0, np.int64)
-        known = [int(count) for count in counts]
+        known = list[int]()
+        for start in range(0, len(blocks), _BATCH):
+            texts = [" ".join(text.split()) for text in blocks.texts[start : start + _BATCH]]
+            known.extend(int(count) for count in counter.count(texts))
         blocks.cache[key] = known
     return known
 
