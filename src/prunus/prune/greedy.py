@@ -8,6 +8,7 @@ cost of the whole output; the whole output is encoded at most three times.
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..html.blocks import Blocks
+from ..html.grid import has_rowspans
 from ..html.render import Rendering, render_blocks, render_near
 from ..html.rules import LONG_VALUE
 from ..html.style import CLOSED_BY
@@ -24,6 +26,23 @@ from ..ports import TokenCounter
 
 _WINDOW = 48
 """Code points on both sides of a change that are encoded with it: tokens do not reach further."""
+
+_FAR = 80
+"""Code points by which a window grows to begin and end between words."""
+
+_GAP = re.compile(r"[ \n]")
+
+_NEAR = 6
+"""Tokens over what is left up to which a block is measured in the whole output."""
+
+_EXACT = 16
+"""How often, in one selection."""
+
+_SPANNED = 6
+"""Kept rows on each side with which a row is measured where cells span rows."""
+
+_HOPE = 1.02
+"""Tokens of all texts, over the budget, up to which everything might fit: texts are counted apart."""
 
 _SLACK = 4
 """Tokens by which the text of a block may cost more alone than in its place."""
@@ -100,10 +119,15 @@ class _Picker:
         self.depths: dict[int, int] = {}
         self.counts: dict[str, int] = {}
         self.work = 0
+        self.exact = 0
+        self.doubted: set[int] = set()  # what came in at too low a cost, and was taken back
+        self.whole = ""  # what is kept, rendered, where that is known
         self.output, self.tokens = "", 0
 
     def fill(self, order: NDArray[np.int64]) -> None:
         """Take blocks in by rank until none fits; then check the sum against the whole."""
+        if self._all_fit(order):
+            return
         self._take_certain(order)
         for _ in range(2):
             self._passes(order)
@@ -113,6 +137,21 @@ class _Picker:
                 self._take_back()
             if self.left <= expected:
                 return
+
+    def _all_fit(self, order: NDArray[np.int64]) -> bool:
+        """Take everything in where it fits; it is rendered and encoded only where it might."""
+        if sum(self.text_tokens) > self.budget * _HOPE:
+            return False
+        output = self._render(range(len(self.blocks)))
+        tokens = self._count(output)
+        if tokens > self.budget:
+            return False
+        for index in map(int, order):
+            if index not in self.members:
+                self._take(index, self._group(index), 0)
+        self.output = self.whole = output
+        self.tokens, self.left = tokens, self.budget - tokens
+        return True
 
     def _take_certain(self, order: NDArray[np.int64]) -> None:
         """Take in the head of the ranking as far as it fits by any count: no need to measure each."""
@@ -133,11 +172,11 @@ class _Picker:
     def _forget(self) -> None:
         """Take everything out again: measuring one block costs less than measuring the whole."""
         self.kept, self.members, self.required, self.log = [], set(), set(), []
-        self.left = self.budget
+        self.left, self.whole = self.budget, ""
 
     def _measure(self) -> None:
         """Render and count what is kept."""
-        self.output = self._render(self.kept)
+        self.output = self.whole = self._render(self.kept)
         self.tokens = self._count(self.output)
         self.left = self.budget - self.tokens
 
@@ -192,7 +231,12 @@ class _Picker:
                     continue  # a block of the same make has been measured: it does not fit
                 if self.work > _MOST_WORK:
                     return
-                cost = self._cost(group)
+                if index in self.doubted:
+                    cost = self._exact_cost(group)
+                else:
+                    cost = self._cost(group)
+                    if self.left < cost <= self.left + _NEAR and self.exact < _EXACT:
+                        cost = self._exact_cost(group)
                 if cost <= self.left:
                     self._take(index, group, cost)
                     added = True
@@ -223,10 +267,12 @@ class _Picker:
         self.required.update(member for member in group if member != index)
         self.log.append(group)
         self.left -= cost
+        self.whole = ""
 
     def _take_back(self) -> None:
         """Take the latest blocks out again and measure anew."""
         for member in self.log.pop():
+            self.doubted.add(member)
             self.members.discard(member)
             self.required.discard(member)
         self.kept = sorted(self.members)
@@ -236,8 +282,9 @@ class _Picker:
         """Measure what a group adds, between the kept blocks that would stand beside it."""
         beside: set[int] = set()
         for index in group:
-            place = bisect_left(self.kept, index)
-            beside.update(self.kept[max(0, place - 1) : place + 1])
+            place, reach = bisect_left(self.kept, index), self._reach(index)
+            beside.update(self.kept[max(0, place - reach) : place + reach])
+            beside.update(needed for needed in self.requires[index] if needed in self.members)
         near = sorted(beside)
         together = sorted([*near, *group])
         root = self._common_root(together) if near else None
@@ -248,6 +295,19 @@ class _Picker:
             render_near(self.blocks, near, root, self.rendering),
             render_near(self.blocks, together, root, self.rendering),
         )
+
+    def _reach(self, index: int) -> int:
+        """Return how many kept blocks on each side say what a block adds; cells may span many rows."""
+        block = self.blocks.blocks[index]
+        table = self.blocks.contexts[index].table
+        return _SPANNED if table >= 0 and has_rowspans(self.blocks.trees[block.document], table) else 1
+
+    def _exact_cost(self, group: list[int]) -> int:
+        """Measure what a group adds to the whole output: an end tag or a list's number may change far from it."""
+        self.exact += 1
+        if not self.whole:
+            self.whole = self._render(self.kept)
+        return self._difference(self.whole, self._render(sorted([*self.kept, *group])))
 
     def _depth(self, index: int) -> int:
         """Return how many nodes a block's rendering visits: its own and those above it."""
@@ -278,8 +338,8 @@ class _Picker:
             return self._count(after)
         start = _common(before, after)
         end = _common_end(before, after, start)
-        low = max(0, start - _WINDOW)
-        cut = max(0, end - _WINDOW)
+        low = _gap_before(after, max(0, start - _WINDOW))
+        cut = len(after) - _gap_after(after, len(after) - max(0, end - _WINDOW))
         return self._count(after[low : len(after) - cut]) - self._count(before[low : len(before) - cut])
 
     def _render(self, kept: Sequence[int]) -> str:
@@ -311,6 +371,19 @@ def text_tokens(blocks: Blocks, counter: TokenCounter) -> list[int]:
             known.extend(int(count) for count in counter.count(texts))
         blocks.cache[key] = known
     return known
+
+
+def _gap_before(text: str, place: int) -> int:
+    """Return where the nearest white space before a place is: no token reaches across it. The place, if none is near."""
+    near = max(0, place - _FAR)
+    found = max(text.rfind(" ", near, place), text.rfind("\n", near, place))
+    return found if found >= 0 else place
+
+
+def _gap_after(text: str, place: int) -> int:
+    """Return where the nearest white space from a place on is; the place, if none is near."""
+    found = _GAP.search(text, place, place + _FAR)
+    return found.start() if found else place
 
 
 def _common(one: str, other: str) -> int:
