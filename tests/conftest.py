@@ -104,13 +104,7 @@ def data_folder() -> Path:
     return path
 
 
-KNOWN_GAPS = {
-    "test_real_pages_keep_the_promises_of_the_budget[llama2]": "on one page a block that costs exactly what is left is refused: its cost is measured in a window of 48 code points, and comes out a token too high",
-    "test_real_pages_keep_what_surely_shows_and_gain_nothing": "on one page a word and the comma after it are read apart",
-    "test_cleaning_real_pages_twice_changes_nothing": "output that is one bare text is taken for plain text when it is read again, and becomes a paragraph",
-    "test_tables_and_code_of_real_pages_stay_as_they_are": "a visually hidden twin inside a heading is dropped where the oracle keeps it",
-    "test_everything_is_kept_when_everything_fits": "the approximate counter counts a whole less than its parts, so the last block may be refused",
-}
+KNOWN_GAPS: dict[str, str] = {}
 """Promises that do not hold in every case yet. A test leaves this table when its gap is closed."""
 
 

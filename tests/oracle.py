@@ -65,11 +65,17 @@ def elements(node: Any) -> Iterator[Any]:
     return (child for child in node.children if isinstance(child, turbohtml.Element))
 
 
+HOLE = "\ufdd0"
+"""What stands for something that may be hidden: a code point that no page holds."""
+
+
 class _Reader:
     """The walk: letters with their paths, None where words are held apart."""
 
     def __init__(self, kept: frozenset[str], hides: Callable[[Any], bool]) -> None:
         self.kept, self.hides = kept, hides
+        self.divides: Callable[[Any], bool] = lambda element: False
+        self.hole = False  # whether what is hidden leaves a HOLE
         self.letters: list[tuple[str, tuple[Any, ...]] | None] = []
 
     def say(self, text: str, path: tuple[Any, ...]) -> None:
@@ -85,11 +91,13 @@ class _Reader:
         if not isinstance(node, turbohtml.Element):
             return
         tag = node.tag
+        if self.hole and tag not in NEVER_SHOWN and self.hides(node):
+            self.say(HOLE, path)
         if tag in NEVER_SHOWN or self.hides(node) or (tag == "title" and node.parent.tag != "head"):
             return
         if tag in self.kept:
             path = (*path, node)
-        in_line = tag in IN_LINE
+        in_line = tag in IN_LINE and not self.divides(node)
         if not in_line:
             self.apart()
         own = {"img": "alt", "video": "title", "audio": "title", "optgroup": "label"}.get(tag)
@@ -150,6 +158,25 @@ def visible(html: str, kept: frozenset[str] = MEANINGFUL, hides: Callable[[Any],
 def words(html: str, hides: Callable[[Any], bool] = is_hidden) -> list[str]:
     """Return the visible words in order."""
     return [word.text for word in visible(html, frozenset(), hides)]
+
+
+def pieces(html: str, divides: Callable[[Any], bool]) -> list[str]:
+    """Return all words but what never shows, in order, cut at the edges of the elements that may be hidden."""
+    reader = _Reader(frozenset(), lambda element: False)
+    reader.divides = divides
+    return _read(reader, html)
+
+
+def words_with_holes(html: str, hides: Callable[[Any], bool]) -> list[str]:
+    """Return the words that show, with a HOLE in them where something stands that may be hidden."""
+    reader = _Reader(frozenset(), hides)
+    reader.hole = True
+    return [word for word in _read(reader, html) if word.strip(HOLE)]
+
+
+def _read(reader: _Reader, html: str) -> list[str]:
+    reader.read(parse(html).root, ())
+    return "".join(" " if letter is None else letter[0] for letter in reader.letters).split()
 
 
 def words_in(element: Any) -> tuple[str, ...]:

@@ -6,11 +6,11 @@ Read directly: wordllama's own loader tries to download a tokenizer that the whe
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from .errors import MissingExtra
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 _LOCK = threading.Lock()
+_BATCH_TEXTS: Final = 4096
+_BATCH_LETTERS: Final = 200_000
 
 
 def wheel_file(*parts: str) -> Path:
@@ -52,10 +54,26 @@ def llama2_tokenizer() -> Tokenizer:
         return _load()
 
 
-def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Encoding]:
-    """Encode texts without special tokens; lone surrogates, which no tokenizer takes, become '?'."""
+def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[Encoding]:
+    """Encode texts without special tokens, one after the other; lone surrogates, which no tokenizer takes, become '?'.
+
+    An encoding takes a hundred times the memory of its text: those of one batch are let go before the next.
+    """
+    batch: list[str] = []
+    letters = 0
+    for text in texts:
+        batch.append(text)
+        letters += len(text)
+        if letters > _BATCH_LETTERS or len(batch) == _BATCH_TEXTS:
+            yield from _encode(tokenizer, batch)
+            batch, letters = [], 0
+    if batch:
+        yield from _encode(tokenizer, batch)
+
+
+def _encode(tokenizer: Tokenizer, texts: list[str]) -> list[Encoding]:
     try:
-        return list(tokenizer.encode_batch_fast(list(texts), add_special_tokens=False))
+        return list(tokenizer.encode_batch_fast(texts, add_special_tokens=False))
     except TypeError:
         safe = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
         return list(tokenizer.encode_batch_fast(safe, add_special_tokens=False))

@@ -27,6 +27,9 @@ _STEMMERS: Final = {
     "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 
+_SAME: Final = 10_000
+"""Texts that are remembered while an index is built, for those that come more than once."""
+
 QUERY_NOISE: Final = frozenset(
     """a an and any are as at be been being by can could did do does for from had has have he her his how i
     if in into is it its me much many my of on or our please she should so tell than that the their them
@@ -110,7 +113,9 @@ class BM25:
         for text in texts:
             known = same.get(text)
             if known is None:
-                known = same[text] = [raw.setdefault(token, len(raw)) for token in tokens(text)]
+                known = [raw.setdefault(token, len(raw)) for token in tokens(text)]
+                if len(same) < _SAME:
+                    same[text] = known
             ids.extend(known)
             lengths.append(len(known))
         stems = stem(list(raw), self.language)

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -24,7 +24,9 @@ from .html.blocks import Blocks, split
 from .html.clean import clean_tree
 from .html.context import subtree_text
 from .html.documents import Documents
-from .html.render import Rendering, render_blocks
+from .html.mark import mark
+from .html.records import Records
+from .html.render import Rendering, render_blocks, render_tree
 from .html.style import LEAN, Style
 from .html.tree import Tree
 from .ports import Extractor, Generator, Scorer, Tagged, TokenCounter
@@ -174,6 +176,8 @@ def cut_the_best(
     grown = len(inside) - 1
     shifted = [
         replace(other, requires=tuple(i + grown if i > best else i for i in other.requires if i != best))
+        if other.requires
+        else other
         for other in blocks.blocks
     ]
     parted = Blocks(blocks.trees, [*shifted[:best], *inside, *shifted[best + 1 :]], blocks.max_words)
@@ -225,27 +229,8 @@ def _context(
     blocks: Blocks, scores: np.ndarray, chosen: Selection, parts: frozenset[int], rendering: Rendering, call: _Call
 ) -> Context:
     """Gather what survived, and what did not."""
-    kept = set(chosen.kept)
-    records = []
-    for index, block in enumerate(blocks.blocks):
-        tree = blocks.trees[block.document]
-        role: Literal["scored", "header", "cut"]
-        role = "header" if index in chosen.required else "cut" if index in parts else "scored"
-        records.append(
-            BlockRecord(
-                index,
-                block.document,
-                blocks.path(index),
-                float(scores[index]),
-                block.words,
-                index in kept,
-                role,
-                blocks.texts[index],
-                Span(tree.document, *blocks.span(index)),
-            )
-        )
-    own = Counter(record.document for record in records)
-    own_kept = Counter(record.document for record in records if record.kept)
+    own = Counter(block.document for block in blocks.blocks)
+    own_kept = Counter(blocks.blocks[index].document for index in chosen.kept)
     documents = [
         DocumentInfo(tree.document, tree.url, tree.title, own_kept[number], own[number])
         for number, tree in enumerate(blocks.trees)
@@ -257,13 +242,18 @@ def _context(
         tokens=chosen.tokens,
         budget=call.budget,
         query=call.query,
-        blocks=records,
+        blocks=Records(blocks, scores, chosen.kept, chosen.required, parts),
         documents=documents,
         engines=call.engines.names,
         seconds=call.seconds,
         max_words=blocks.max_words,
+        _kept=chosen.kept,
         _render=lambda other: render_blocks(blocks, chosen.kept, replace(rendering, format=other)),
         _count=lambda text: int(counter.count([text])[0]),
+        _mark=lambda document, details: mark(blocks, chosen.kept, document, scores.tolist() if details else None),
+        _before=lambda: sum(
+            int(counter.count([render_tree(tree, rendering.format, rendering.style)])[0]) for tree in blocks.trees
+        ),
     )
 
 

@@ -87,7 +87,6 @@ class Context:
     :param output: the evidence, in ``format``.
     :param tokens: tokens of exactly ``output``.
     :param blocks: every block, kept or not, in document order.
-    :param tokens_before: tokens of the cleaned documents, in the same format, before pruning; -1 not counted.
     :param seconds: wall time by stage.
     :param engines: which engines made it.
     """
@@ -102,8 +101,11 @@ class Context:
     engines: Mapping[str, str]
     seconds: Mapping[str, float]
     max_words: int
+    _kept: Sequence[int] = field(repr=False, compare=False)
     _render: Callable[[Format], str] = field(repr=False, compare=False)
     _count: Callable[[str], int] = field(repr=False, compare=False)
+    _mark: Callable[[int, bool], str] = field(repr=False, compare=False)
+    _before: Callable[[], int] = field(repr=False, compare=False)
 
     def render(self, format: Format) -> str:
         """Return the same evidence in another format; its tokens may differ, see ``tokens_of``."""
@@ -112,6 +114,26 @@ class Context:
     def tokens_of(self, format: Format) -> int:
         """Return the tokens of the evidence in ``format``."""
         return self.tokens if format == self.format else self._count(self._render(format))
+
+    def tokens_before(self) -> int:
+        """Return the tokens of the cleaned documents, written as the output is, before pruning.
+
+        Counted when it is asked for: it costs a rendering and an encoding of every document.
+        """
+        return self._before()
+
+    def mark(self, document: int = 0, *, details: bool = False) -> str:
+        """Return a document's own source with the kept blocks marked, otherwise letter for letter.
+
+        ``data-prunus="kept"`` goes into the start tags of the elements that were kept, and
+        ``data-prunus="kept-text"`` where only words that stand directly in an element were. Bytes are
+        decoded as the parser decoded them. A file of another format is marked in the HTML made of it.
+
+        :param document: which of the documents, from 0.
+        :param details: say in ``data-prunus-block`` and ``data-prunus-score`` which blocks an element holds.
+        :raises BadInput: no such document.
+        """
+        return self._mark(document, details)
 
     @property
     def html(self) -> str:
@@ -131,7 +153,7 @@ class Context:
     @property
     def kept(self) -> list[BlockRecord]:
         """The blocks that were kept, in document order."""
-        return [block for block in self.blocks if block.kept]
+        return [self.blocks[index] for index in self._kept]
 
     def __str__(self) -> str:
         return self.output

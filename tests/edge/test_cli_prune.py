@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,30 @@ def test_standard_input_beside_files(cli: Cli) -> None:
 def test_the_same_bytes_on_every_run(cli: Cli) -> None:
     runs = {cli("prune", "examples/site", "-Q", QUESTION, "--budget", 400).stdout for _ in range(2)}
     assert len(runs) == 1
+
+
+def test_a_page_is_written_with_what_was_kept_marked(cli: Cli, folder: Path) -> None:
+    result = cli("prune", PRICES, "-Q", QUESTION, "--budget", 200, "--mark", "marked.html", "--json")
+    marked = (folder / "marked.html").read_bytes().decode()
+    plain = re.sub(r' data-prunus(?:-block|-score)?="[^"]*"', "", marked)
+    assert plain == (SITE / "plans-and-prices.html").read_bytes().decode()
+    numbers = {int(n) for found in re.findall(r'data-prunus-block="([^"]*)"', marked) for n in found.split()}
+    assert numbers == {block["index"] for block in lines_of(result)[0]["blocks"] if block["kept"]}
+
+
+def test_several_pages_are_marked_in_a_folder(cli: Cli, folder: Path, small_site: Path) -> None:
+    question = ("-Q", "When did the bridge open?", "-q")
+    refused = cli("prune", small_site, *question, "--mark", "marked.html")
+    assert refused.exit_code == 2
+    assert "name a folder" in refused.stderr
+    (folder / "marked").mkdir()
+    assert cli("prune", small_site, *question, "--mark", "marked").exit_code == 5
+    assert sorted(path.name for path in (folder / "marked").iterdir()) == ["001-note.html", "002-faq.html"]
+    assert "data-prunus=" in (folder / "marked" / "001-note.html").read_text("utf-8")
+
+
+def test_a_page_is_never_written_over_itself(cli: Cli, small_site: Path) -> None:
+    page = small_site / "faq.html"
+    before = page.read_bytes()
+    assert cli("prune", page, "-Q", "final values?", "--mark", page).exit_code == 2
+    assert page.read_bytes() == before

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -49,8 +50,11 @@ class Engine:
 
         :param kind: static vectors treat queries and documents alike.
         """
+        vectors = np.empty((len(texts), self.dimension), np.float32)
         found = encode(llama2_tokenizer(), [text[:_LONGEST] for text in texts])
-        return self.pool([one.ids for one in found])
+        for start in range(0, len(texts), 256):  # bounded memory: a slice of texts at a time
+            vectors[start : start + 256] = self.pool([one.ids for one in islice(found, 256)])
+        return vectors
 
     def pool(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Average and normalise the vectors of token ids, float32 [n, 256]."""

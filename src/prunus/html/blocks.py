@@ -8,11 +8,13 @@ every visible word lies in exactly one of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
-from typing import Literal
+from typing import Literal, overload
 
 from .context import Context, context_of
 from .cut import Piece, cut_piece, cut_tree
@@ -23,6 +25,12 @@ Units = Literal["blocks", "leaves"]
 
 DEFAULT_MAX_WORDS = 256
 """Words per block before embedding-based pruning (HtmlRAG §4.4)."""
+
+_KEPT_TEXTS = 20_000
+"""Blocks up to which their texts are kept; beyond, each is cut out of its document when it is asked for."""
+
+Steps = tuple[Sequence[int], Sequence[int]]
+"""The children of a node, and the number that each carries in a path: 0 where it carries none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +73,10 @@ class Blocks:
     trees: Sequence[Tree]
     blocks: list[Block]
     max_words: int
-    _texts: list[str] = field(default_factory=list)
+    _texts: Sequence[str] = ()
     _contexts: list[Context] = field(default_factory=list)
-    _steps: dict[tuple[int, int], dict[int, str]] = field(default_factory=dict)
-    _attached: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    _steps: dict[tuple[int, int], Steps] = field(default_factory=dict)
+    _attached: dict[tuple[int, int], array[int]] = field(default_factory=dict)
     cache: dict[str, object] = field(default_factory=dict)
     """What engines derive from the blocks alone (token lists, embeddings), by engine."""
 
@@ -76,10 +84,11 @@ class Blocks:
         return len(self.blocks)
 
     @property
-    def texts(self) -> list[str]:
+    def texts(self) -> Sequence[str]:
         """The visible text of each block, a slice of its document's canonical text."""
         if not self._texts and self.blocks:
-            self._texts = [self.trees[b.document].canonical[slice(*self.span(i))] for i, b in enumerate(self.blocks)]
+            lazy = _Texts(self)
+            self._texts = list(lazy) if len(self.blocks) <= _KEPT_TEXTS else lazy
         return self._texts
 
     @property
@@ -118,37 +127,63 @@ class Blocks:
         tree = self.trees[block.document]
         steps: list[str] = []
         if not block.is_subtree:
-            steps.append(self._runs(block)[index])
+            steps.append(_step("text", index, self._runs(block)))
         node = block.node
         while node > 0:
             parent = tree.parent[node]
-            steps.append(self._numbered(block.document, parent)[node])
+            steps.append(_step(_name(tree.tag[node]), node, self._numbered(block.document, parent)))
             node = parent
         steps.append(f"{tree.tag[0]}{block.document + 1}" if len(self.trees) > 1 else tree.tag[0])
         return "/".join(reversed(steps))
 
-    def _numbered(self, document: int, parent: int) -> dict[int, str]:
+    def _numbered(self, document: int, parent: int) -> Steps:
         """Number the element children of a node by tag."""
         known = self._steps.get((document, parent))
         if known is None:
             tree = self.trees[document]
-            children = [child for child in tree.children(parent) if tree.tag[child]]
-            known = _number([(child, _name(tree.tag[child])) for child in children])
-            self._steps[document, parent] = known
+            children = array("q", (child for child in tree.children(parent) if tree.tag[child]))
+            known = self._steps[document, parent] = children, _numbers([tree.tag[child] for child in children])
         return known
 
-    def _runs(self, block: Block) -> dict[int, str]:
+    def _runs(self, block: Block) -> Steps:
         """Number the runs that are attached to one node."""
         if not self._attached:
             for index, other in enumerate(self.blocks):
                 if not other.is_subtree:
-                    self._attached.setdefault((other.document, other.node), []).append(index)
+                    self._attached.setdefault((other.document, other.node), array("q")).append(index)
         key = (-1 - block.document, block.node)
         known = self._steps.get(key)
         if known is None:
-            known = _number([(index, "text") for index in self._attached[block.document, block.node]])
-            self._steps[key] = known
+            runs = self._attached[block.document, block.node]
+            known = self._steps[key] = runs, _numbers(["text"] * len(runs))
         return known
+
+
+class _Texts(Sequence[str]):
+    """The texts of blocks, none of them kept."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self._text(place) for place in range(*index.indices(len(self)))]
+        return self._text(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._text, range(len(self)))
+
+    def _text(self, index: int) -> str:
+        tree = self._blocks.trees[self._blocks.blocks[index].document]
+        start, end = self._blocks.span(index)
+        return tree.canonical[start:end]
 
 
 def _name(tag: str) -> str:
@@ -157,17 +192,23 @@ def _name(tag: str) -> str:
     return f"{tag}-" if taken else tag
 
 
-def _number(items: list[tuple[int, str]]) -> dict[int, str]:
-    """Give each (key, name) its step: the name, with a number where several share it."""
+def _numbers(names: Sequence[str]) -> Sequence[int]:
+    """Number those that share a name from 1; an only one gets 0."""
     totals: dict[str, int] = {}
-    for _, name in items:
+    for name in names:
         totals[name] = totals.get(name, 0) + 1
     seen: dict[str, int] = {}
-    steps = {}
-    for key, name in items:
+    found = array("q")
+    for name in names:
         seen[name] = seen.get(name, 0) + 1
-        steps[key] = f"{name}{seen[name]}" if totals[name] > 1 else name
-    return steps
+        found.append(seen[name] if totals[name] > 1 else 0)
+    return found
+
+
+def _step(name: str, key: int, steps: Steps) -> str:
+    """Return a step of a path: the name, with a number where several share it."""
+    number = steps[1][bisect_left(steps[0], key)]
+    return f"{name}{number}" if number else name
 
 
 def cut(trees: Sequence[Tree], max_words: int = DEFAULT_MAX_WORDS, units: Units = "blocks") -> Blocks:
@@ -181,20 +222,17 @@ def cut(trees: Sequence[Tree], max_words: int = DEFAULT_MAX_WORDS, units: Units 
     if max_words < 1:
         raise ValueError(f"max_words must be at least 1, not {max_words}")
     blocks: list[Block] = []
+    requires: tuple[int, ...] = ()
     for document, tree in enumerate(trees):
         offset = len(blocks)
-        for piece in cut_tree(tree, max_words, units == "leaves"):
+        pieces = cut_tree(tree, max_words, units == "leaves")
+        pieces.reverse()
+        while pieces:  # each is let go when its block is made
+            piece = pieces.pop()
+            needed = tuple(offset + other for other in piece.requires)
+            requires = requires if requires == needed else needed  # the rows of a table share theirs
             blocks.append(
-                Block(
-                    document,
-                    piece.node,
-                    piece.lo,
-                    piece.hi,
-                    piece.words,
-                    piece.first,
-                    piece.last,
-                    tuple(offset + needed for needed in piece.requires),
-                )
+                Block(document, piece.node, piece.lo, piece.hi, piece.words, piece.first, piece.last, requires)
             )
     return Blocks(trees, blocks, max_words)
 

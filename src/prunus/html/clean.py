@@ -186,7 +186,7 @@ class _Walk:
                             levels.append((nodes, -1))
                             nodes = iter(children)
                             break
-                        node = children[0]  # noqa: PLW2901 -- its words stand where it stood
+                        node = children[0]
                     else:
                         place = len(tags)
                         tags.append(tag)

@@ -55,7 +55,8 @@ def context_of(tree: Tree, blocks: Sequence[tuple[int, int, int]]) -> list[Conte
             if holder not in leads:
                 leads[holder] = _table_lead(tree, holder) if table >= 0 else _list_lead(tree, holder)
             lead = leads[holder]
-        found.append(Context(path, path[-1] if path else -1, table, lead))
+        context = Context(path, path[-1] if path else -1, table, lead)
+        found.append(found[-1] if found and found[-1] == context else context)
     return found
 
 

@@ -6,11 +6,14 @@ and ``aria-hidden`` say is.
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from typing import Any
+from typing import Any, Final
 
 from . import rules
 from .parse import Element
+
+_RUN: Final = re.compile(r"\d+|[^\W\d_]+")
 
 
 def style_hides(style: str) -> bool:
@@ -114,6 +117,9 @@ def _is_twin(sibling: object, words: str) -> bool:
     said = " ".join(sibling.text.split())
     if not said:
         return False
-    if said == words or rules.VISUALLY_HIDDEN_CLASS.search(sibling.attr("class") or ""):
+    if said == words:
         return True
+    if rules.VISUALLY_HIDDEN_CLASS.search(sibling.attr("class") or ""):
+        said = said.casefold()  # "4.5/5" is doubled by "Rated 4.5 out of 5", "Share" not by "All options"
+        return all(run in said for run in _RUN.findall(words.casefold()))
     return sibling.select_one("math") is not None

@@ -50,8 +50,13 @@ _ODD: Final = frozenset({"Cc", "Cn", "Co", "Cs"})  # Unicode categories that tex
 _PLAIN_CODEC: Final = re.compile(r"(?:big5|cp|euc|gb|hz|iso|johab|koi8|latin|mac|shift|utf)[-_a-z0-9]*", re.IGNORECASE)
 _PRESCAN: Final = 1024  # bytes in which a page may name its charset
 _STRAY: Final = re.compile("[\udc80-\udcff]")
+_LINE_END: Final = re.compile(r"\r\n?|\n")
+_TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
 
-__all__ = ["MAX_BYTES", "Document", "Element", "Node", "Text", "decode", "is_binary", "parse", "without_surrogates"]
+__all__ = [
+    "MAX_BYTES", "Document", "Element", "Node", "Text", "check_size", "decode", "is_binary", "line_starts", "parse",
+    "parse_with_places", "source_text", "tag_place", "without_surrogates",
+]  # fmt: skip
 
 
 def is_binary(content: bytes, charset: str = "") -> bool:
@@ -135,22 +140,72 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
     :param name: how errors call the page.
     :raises BadPage: empty, binary, or larger than ``MAX_BYTES``.
     """
-    if len(markup) > MAX_BYTES:
-        size = len(markup) / 1048576
-        raise BadPage(
-            f"{name}: {size:.0f} MiB is over the limit of {MAX_BYTES // 1048576} MiB; split the page", subject=name
-        )
+    check_size(markup, name)
     if not markup or markup.isspace():
         raise BadPage(f"{name}: the page is empty", subject=name)
     if isinstance(markup, str):
         return turbohtml.parse(without_surrogates(markup), positions=False)
     if is_binary(markup, charset):
         raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
-    return _parse_bytes(markup, charset)
+    document, text = _read(markup, charset)
+    return turbohtml.parse(text, positions=False) if text else document
 
 
-def _parse_bytes(markup: bytes, charset: str) -> Document:
-    """Parse bytes; where they cannot be in the charset that was named, what they hold decides."""
+def check_size(content: str | bytes, name: str = "page") -> None:
+    """Refuse what is larger than ``MAX_BYTES``, before any work on it.
+
+    :raises BadPage: it is.
+    """
+    if len(content) > MAX_BYTES:
+        size = len(content) / 1048576
+        raise BadPage(
+            f"{name}: {size:.0f} MiB is over the limit of {MAX_BYTES // 1048576} MiB; split the page", subject=name
+        )
+
+
+def source_text(markup: str | bytes, charset: str = "") -> str:
+    """Return a page as the parser reads it: decoded, without byte-order mark; parsed, it gives the same DOM.
+
+    :param markup, charset: as for :func:`parse`, which has accepted them.
+    """
+    if isinstance(markup, str):
+        return without_surrogates(markup)
+    document, text = _read(markup, charset)
+    if text:
+        return text
+    import_module("turbohtml.detect")  # knows the web's names
+    return markup.decode(f"whatwg-{document.encoding}", "replace").removeprefix("\ufeff")
+
+
+def parse_with_places(text: str) -> Document:
+    """Parse text that :func:`source_text` returned; :func:`tag_place` says where its elements stand in it."""
+    return turbohtml.parse(text, positions=True)
+
+
+def line_starts(text: str) -> list[int]:
+    """Return where each line of a page begins, as the parser counts them."""
+    return [0, *(found.end() for found in _LINE_END.finditer(text))]
+
+
+def tag_place(element: Element, text: str, lines: list[int]) -> int:
+    """Return where the name in an element's start tag ends in the text; -1 where the parser made it up.
+
+    :param lines: what :func:`line_starts` says of the text.
+    """
+    line, column = element.source_line, element.source_col
+    if line is None or column is None or line > len(lines):
+        return -1
+    found = _TAG_NAME.match(text, lines[line - 1] + column)
+    if not found or found[1].lower().replace("\0", "\ufffd") not in (element.tag.lower(), "image"):
+        return -1
+    return found.end()
+
+
+def _read(markup: bytes, charset: str) -> tuple[Document, str]:
+    """Parse bytes; where they cannot be in the charset that was named, what they hold decides.
+
+    :returns: the document, and the text that must be parsed instead of it, '' where it is right.
+    """
     try:
         document = turbohtml.parse(markup, encoding=charset or None, detect_encoding=True, positions=False)
     except (LookupError, ValueError):  # a transport may name any encoding; the page itself still says more
@@ -165,4 +220,4 @@ def _parse_bytes(markup: bytes, charset: str) -> Document:
             text = _mended(markup) or _guessed(markup)
     elif document.encoding_confidence == "tentative" and not markup.isascii():
         text = _mended(markup)
-    return turbohtml.parse(text, positions=False) if text else document
+    return document, text

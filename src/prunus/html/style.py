@@ -84,6 +84,9 @@ _LEAN_ATTRIBUTES: Final = frozenset(
 )
 _LINK_ATTRIBUTES: Final = frozenset({"href", "cite"})
 _IMAGE_ATTRIBUTES: Final = frozenset({"src", "poster", "data"})
+_WORDS: Final = frozenset({"alt", "label", "placeholder", "value"})
+"""Attributes whose value is text that a reader sees: what cleaning writes holds them whole."""
+
 _UNQUOTED: Final = re.compile(r"[^\s\"'=<>`&]+")
 _AMPERSAND: Final = re.compile(r"&(?=[A-Za-z#])")
 
@@ -106,7 +109,10 @@ def actions(style: Style) -> dict[str, int]:
 
 
 def shown_attributes(attrs: Attrs, style: Style) -> Attrs:
-    """Return the attributes that ``style`` writes, long values shortened for the model."""
+    """Return the attributes that ``style`` writes, long values shortened for the model.
+
+    Cleaning loses no word: values that are words are shortened only where sections are left out, too.
+    """
     if (
         style.sections
         and style.links
@@ -120,7 +126,8 @@ def shown_attributes(attrs: Attrs, style: Style) -> Attrs:
             continue
         if (name in _LINK_ATTRIBUTES and not style.links) or (name in _IMAGE_ATTRIBUTES and not style.images):
             continue
-        shown[name] = value if style.full or len(value) <= rules.LONG_VALUE else shorten(value, name)
+        whole = style.full or len(value) <= rules.LONG_VALUE or (style.sections and name in _WORDS)
+        shown[name] = value if whole else shorten(value, name)
     return shown
 
 

@@ -8,6 +8,8 @@ cost of the whole output; the whole output is encoded at most three times.
 
 from __future__ import annotations
 
+import re
+from array import array
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..html.blocks import Blocks
+from ..html.grid import has_rowspans
 from ..html.render import Rendering, render_blocks, render_near
 from ..html.rules import LONG_VALUE
 from ..html.style import CLOSED_BY
@@ -24,6 +27,23 @@ from ..ports import TokenCounter
 _WINDOW = 48
 """Code points on both sides of a change that are encoded with it: tokens do not reach further."""
 
+_FAR = 80
+"""Code points by which a window grows to begin and end between words."""
+
+_GAP = re.compile(r"[ \n]")
+
+_NEAR = 6
+"""Tokens over what is left up to which a block is measured in the whole output."""
+
+_EXACT = 16
+"""How often, in one selection."""
+
+_SPANNED = 6
+"""Kept rows on each side with which a row is measured where cells span rows."""
+
+_HOPE = 1.02
+"""Tokens of all texts, over the budget, up to which everything might fit: texts are counted apart."""
+
 _SLACK = 4
 """Tokens by which the text of a block may cost more alone than in its place."""
 
@@ -31,6 +51,13 @@ _SLACK = 4
 _MOST_WORK = 250_000
 """Nodes that are rendered to measure blocks before a selection ends: hostile pages hold any number of
 blocks that nearly fit, hundreds of levels deep. Real pages stay far below it."""
+
+
+_COUNTS = 20_000
+"""Counted texts that are remembered."""
+
+_BATCH = 4096
+"""Texts that are counted at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +92,7 @@ def select(
     :returns: the selection; when it stops, no remaining block fits with what it needs.
     """
     picker = _Picker(blocks, budget, counter, rendering, requires)
-    order = sorted(range(len(blocks)), key=lambda index: (-float(scores[index]), index))
-    picker.fill(order)
+    picker.fill(np.argsort(-np.asarray(scores, np.float64), kind="stable"))
     return picker.selection()
 
 
@@ -89,14 +115,19 @@ class _Picker:
         self.log: list[list[int]] = []  # what came in together, for taking back
         self.left = budget
         self.text_tokens = text_tokens(blocks, counter)
-        self.ceilings: dict[int, int] = {}
+        self.ceilings = array("q", bytes(8 * len(blocks)))  # 0: not known yet
         self.depths: dict[int, int] = {}
         self.counts: dict[str, int] = {}
         self.work = 0
+        self.exact = 0
+        self.doubted: set[int] = set()  # what came in at too low a cost, and was taken back
+        self.whole = ""  # what is kept, rendered, where that is known
         self.output, self.tokens = "", 0
 
-    def fill(self, order: Sequence[int]) -> None:
+    def fill(self, order: NDArray[np.int64]) -> None:
         """Take blocks in by rank until none fits; then check the sum against the whole."""
+        if self._all_fit(order):
+            return
         self._take_certain(order)
         for _ in range(2):
             self._passes(order)
@@ -107,10 +138,25 @@ class _Picker:
             if self.left <= expected:
                 return
 
-    def _take_certain(self, order: Sequence[int]) -> None:
+    def _all_fit(self, order: NDArray[np.int64]) -> bool:
+        """Take everything in where it fits; it is rendered and encoded only where it might."""
+        if sum(self.text_tokens) > self.budget * _HOPE:
+            return False
+        output = self._render(range(len(self.blocks)))
+        tokens = self._count(output)
+        if tokens > self.budget:
+            return False
+        for index in map(int, order):
+            if index not in self.members:
+                self._take(index, self._group(index), 0)
+        self.output = self.whole = output
+        self.tokens, self.left = tokens, self.budget - tokens
+        return True
+
+    def _take_certain(self, order: NDArray[np.int64]) -> None:
         """Take in the head of the ranking as far as it fits by any count: no need to measure each."""
         left = self.left
-        for index in order:
+        for index in map(int, order):
             if index in self.members:
                 continue
             group = self._group(index)
@@ -126,18 +172,18 @@ class _Picker:
     def _forget(self) -> None:
         """Take everything out again: measuring one block costs less than measuring the whole."""
         self.kept, self.members, self.required, self.log = [], set(), set(), []
-        self.left = self.budget
+        self.left, self.whole = self.budget, ""
 
     def _measure(self) -> None:
         """Render and count what is kept."""
-        self.output = self._render(self.kept)
+        self.output = self.whole = self._render(self.kept)
         self.tokens = self._count(self.output)
         self.left = self.budget - self.tokens
 
     def _ceiling(self, index: int) -> int:
         """Return more than a block can cost: every letter of every tag in it and above it a token."""
-        known = self.ceilings.get(index)
-        if known is None:
+        known = self.ceilings[index]
+        if not known:
             known = self.ceilings[index] = self._make_ceiling(index)
         return known
 
@@ -163,15 +209,17 @@ class _Picker:
             cost += 2 * (block.hi - block.lo) + 12
         return cost
 
-    def _passes(self, order: Sequence[int]) -> None:
+    def _passes(self, order: NDArray[np.int64]) -> None:
         """Go through the ranking until a whole pass adds nothing (a header taken in makes rows cheaper)."""
-        ranked = np.asarray(order, np.int64)
+        ranked = order
         floors = np.maximum(np.asarray(self.text_tokens, np.int64) - _SLACK, 0)
+        taken = np.zeros(len(floors), bool)
         added = True
         while added:
             added = False
             learned: dict[tuple[int, str, int, bool], int] = {}
-            ranked = ranked[[index not in self.members for index in ranked]]
+            taken[list(self.members)] = True
+            ranked = ranked[~taken[ranked]]
             for index in ranked[floors[ranked] <= self.left].tolist():
                 if floors[index] > self.left or index in self.members:
                     continue
@@ -183,7 +231,12 @@ class _Picker:
                     continue  # a block of the same make has been measured: it does not fit
                 if self.work > _MOST_WORK:
                     return
-                cost = self._cost(group)
+                if index in self.doubted:
+                    cost = self._exact_cost(group)
+                else:
+                    cost = self._cost(group)
+                    if self.left < cost <= self.left + _NEAR and self.exact < _EXACT:
+                        cost = self._exact_cost(group)
                 if cost <= self.left:
                     self._take(index, group, cost)
                     added = True
@@ -214,10 +267,12 @@ class _Picker:
         self.required.update(member for member in group if member != index)
         self.log.append(group)
         self.left -= cost
+        self.whole = ""
 
     def _take_back(self) -> None:
         """Take the latest blocks out again and measure anew."""
         for member in self.log.pop():
+            self.doubted.add(member)
             self.members.discard(member)
             self.required.discard(member)
         self.kept = sorted(self.members)
@@ -227,8 +282,9 @@ class _Picker:
         """Measure what a group adds, between the kept blocks that would stand beside it."""
         beside: set[int] = set()
         for index in group:
-            place = bisect_left(self.kept, index)
-            beside.update(self.kept[max(0, place - 1) : place + 1])
+            place, reach = bisect_left(self.kept, index), self._reach(index)
+            beside.update(self.kept[max(0, place - reach) : place + reach])
+            beside.update(needed for needed in self.requires[index] if needed in self.members)
         near = sorted(beside)
         together = sorted([*near, *group])
         root = self._common_root(together) if near else None
@@ -239,6 +295,19 @@ class _Picker:
             render_near(self.blocks, near, root, self.rendering),
             render_near(self.blocks, together, root, self.rendering),
         )
+
+    def _reach(self, index: int) -> int:
+        """Return how many kept blocks on each side say what a block adds; cells may span many rows."""
+        block = self.blocks.blocks[index]
+        table = self.blocks.contexts[index].table
+        return _SPANNED if table >= 0 and has_rowspans(self.blocks.trees[block.document], table) else 1
+
+    def _exact_cost(self, group: list[int]) -> int:
+        """Measure what a group adds to the whole output: an end tag or a list's number may change far from it."""
+        self.exact += 1
+        if not self.whole:
+            self.whole = self._render(self.kept)
+        return self._difference(self.whole, self._render(sorted([*self.kept, *group])))
 
     def _depth(self, index: int) -> int:
         """Return how many nodes a block's rendering visits: its own and those above it."""
@@ -269,8 +338,8 @@ class _Picker:
             return self._count(after)
         start = _common(before, after)
         end = _common_end(before, after, start)
-        low = max(0, start - _WINDOW)
-        cut = max(0, end - _WINDOW)
+        low = _gap_before(after, max(0, start - _WINDOW))
+        cut = len(after) - _gap_after(after, len(after) - max(0, end - _WINDOW))
         return self._count(after[low : len(after) - cut]) - self._count(before[low : len(before) - cut])
 
     def _render(self, kept: Sequence[int]) -> str:
@@ -281,6 +350,8 @@ class _Picker:
             return 0
         known = self.counts.get(text)
         if known is None:
+            if len(self.counts) >= _COUNTS:
+                self.counts.clear()
             known = self.counts[text] = int(self.counter.count([text])[0])
         return known
 
@@ -294,11 +365,25 @@ def text_tokens(blocks: Blocks, counter: TokenCounter) -> list[int]:
     key = f"tokens:{type(counter).__module__}:{getattr(counter, 'name', '')}:{id(counter)}"
     known = blocks.cache.get(key)
     if not isinstance(known, list):
-        texts = [" ".join(text.split()) for text in blocks.texts]
-        counts = counter.count(texts) if texts else np.zeros(0, np.int64)
-        known = [int(count) for count in counts]
+        known = list[int]()
+        for start in range(0, len(blocks), _BATCH):
+            texts = [" ".join(text.split()) for text in blocks.texts[start : start + _BATCH]]
+            known.extend(int(count) for count in counter.count(texts))
         blocks.cache[key] = known
     return known
+
+
+def _gap_before(text: str, place: int) -> int:
+    """Return where the nearest white space before a place is: no token reaches across it. The place, if none is near."""
+    near = max(0, place - _FAR)
+    found = max(text.rfind(" ", near, place), text.rfind("\n", near, place))
+    return found if found >= 0 else place
+
+
+def _gap_after(text: str, place: int) -> int:
+    """Return where the nearest white space from a place on is; the place, if none is near."""
+    found = _GAP.search(text, place, place + _FAR)
+    return found.start() if found else place
 
 
 def _common(one: str, other: str) -> int:

@@ -21,4 +21,4 @@ class Engine:
     def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, shape [n]."""
         found = encode(llama2_tokenizer(), texts)
-        return np.fromiter((len(one) for one in found), np.int64, len(found))
+        return np.fromiter((len(one) for one in found), np.int64, len(texts))

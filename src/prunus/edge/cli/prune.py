@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,10 +12,11 @@ import click
 
 from ...assemble import Formats, assemble
 from ...config import load_settings
+from ...errors import BadInput
 from ...html.documents import Documents
-from ...html.render import render_tree
-from ...pipeline import Engines, prune, style_of
-from ...types import Context, Format, Options
+from ...html.mark import for_a_file
+from ...pipeline import prune
+from ...types import Context
 from .choices import FORMATS, PAGE, as_unicode, common, engines, granularity, options_from, shape
 from .explain import ranking
 from .given import pages_given, read_given
@@ -37,6 +39,12 @@ from .output import emit, emit_json, say, settle, write_whole
 @click.option(
     "--report", type=click.Path(readable=False), metavar="FILE", help="Write a page that shows what was pruned and why."
 )
+@click.option(
+    "--mark",
+    type=click.Path(readable=False),
+    metavar="FILE",
+    help="Write the page's own source with what was kept marked; for several pages, name a folder.",
+)
 @common
 def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
     """Keep the evidence for a question that fits a token budget.
@@ -50,6 +58,7 @@ def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
       prunus prune - -Q "How do I back up the store?" < examples/site/levelcast-docs.html
       prunus prune examples/site/faq.html -Q "When is a value final?" --explain --report report.html
       prunus prune examples/site/faq.html -Q "What does residual mean?" --scorer bm25 --json
+      prunus prune examples/site/faq.html -Q "What does residual mean?" --mark marked.html
     """
     settings, formats = load_settings(), Formats()
     options = options_from(given)
@@ -62,11 +71,13 @@ def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
     seconds = {"read": read, **context.seconds}
     before = -1
     if given["as_json"] or given["report"] or not given["quiet"]:
-        before = tokens_before(documents, given["format_"], options, made)
+        before = context.tokens_before()
     if given["report"]:
         from ..report import write_report
 
         write_whole(Path(given["report"]), write_report(context, documents, tokens_before=before, seconds=seconds))
+    if given["mark"]:
+        write_marked(Path(given["mark"]), context, documents)
     if given["as_json"]:
         emit_json(as_record(context, before, seconds, documents.failures))
     else:
@@ -78,10 +89,24 @@ def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
     settle(documents.failures, len(documents))
 
 
-def tokens_before(documents: Documents, format: Format, options: Options, made: Engines) -> int:
-    """Count the tokens of the cleaned documents, written as the evidence is."""
-    style = style_of(options)
-    return int(sum(made.counter.count([render_tree(tree, format, style) for tree in documents.trees])))
+def write_marked(out: Path, context: Context, documents: Documents) -> None:
+    """Write each page's source with what was kept marked: one page to a file, several into a folder.
+
+    :raises BadInput: several pages, and no folder.
+    """
+    several = len(documents) > 1
+    if several and not out.is_dir():
+        raise BadInput(
+            f"{out}: {len(documents)} pages cannot be marked in one file; name a folder that exists", subject=str(out)
+        )
+    for number, tree in enumerate(documents.trees):
+        place = out
+        if out.is_dir():
+            stem = re.sub(r"[^\w.-]+", "-", Path(tree.url).stem)[:60].strip("-.") or "page"
+            place = out / (f"{number + 1:03}-{stem}.html" if several else f"{stem}.html")
+        if any(place.resolve() == Path(other.url).resolve() for other in documents.trees if other.url):
+            raise BadInput(f"{place}: this is the page itself; name another file", subject=str(place))
+        write_whole(place, for_a_file(tree, context.mark(number, details=True)))
 
 
 def summary(context: Context, before: int, seconds: float) -> str:

@@ -1,0 +1,68 @@
+"""Pages of any number of blocks: texts and records are made when they are asked for, and say the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import prunus
+from prunus import embedded
+from prunus.html import blocks as blocks_module
+from prunus.html.blocks import cut
+from prunus.html.clean import clean_tree
+from prunus.registry import make_engine
+from prunus.score import embedding
+
+PAGE = "".join(
+    f"<h2>Pier {n}</h2><ul><li>depth {n} metres<li>light</ul>words <p>the ferry leaves at {n}" for n in range(9)
+)
+QUESTION = "When does the ferry leave pier 7?"
+
+
+def test_texts_that_are_not_kept_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = cut([clean_tree(PAGE)], 3).texts
+    monkeypatch.setattr(blocks_module, "_KEPT_TEXTS", 0)
+    lazy = cut([clean_tree(PAGE)], 3).texts
+    assert not isinstance(lazy, list)
+    assert list(lazy) == list(kept)
+    assert [lazy[index] for index in range(-len(kept), len(kept))] == [*kept, *kept]
+    assert lazy[2:7] == list(kept[2:7])
+    with pytest.raises(IndexError):
+        lazy[len(kept)]
+
+
+def test_similarities_without_kept_vectors_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = embedding.Engine(make_engine("embedder", "static"))
+    blocks = cut([clean_tree(PAGE)], 3)
+    kept = engine.score(QUESTION, blocks)
+    assert any("vectors" in key for key in blocks.cache)
+    for name, value in (("KEPT_BYTES", 0), ("BYTES_A_LETTER", 0), ("CHUNK", 4)):
+        monkeypatch.setattr(embedding, name, value)
+    fresh = cut([clean_tree(PAGE)], 3)
+    assert np.allclose(engine.score(QUESTION, fresh), kept, atol=1e-6)
+    assert not any("vectors" in key for key in fresh.cache)
+
+
+def test_encoding_in_batches_gives_every_text_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["the ferry", "", "leaves at noon " * 40, "\ud800", "水位"] * 7
+    counter = make_engine("tokenizer", "llama2")
+    counts, vectors = counter.count(texts), make_engine("embedder", "static").embed(texts)
+    for letters, size in ((1, 4096), (200_000, 3), (90, 2)):
+        monkeypatch.setattr(embedded, "_BATCH_LETTERS", letters)
+        monkeypatch.setattr(embedded, "_BATCH_TEXTS", size)
+        assert counter.count(texts).tolist() == counts.tolist()
+        assert np.array_equal(make_engine("embedder", "static").embed(texts), vectors)
+
+
+def test_records_are_a_sequence_like_any_other() -> None:
+    context = prunus.prune(PAGE, QUESTION, 60, options=prunus.Options(max_words=4))
+    records = list(context.blocks)
+    assert len(records) == len(context.blocks) > 9
+    assert context.blocks == records
+    assert context.blocks[-1] == records[-1]
+    assert context.blocks[3:5] == records[3:5]
+    assert context.kept == [record for record in records if record.kept]
+    assert context.blocks != records[:-1]
+    with pytest.raises(IndexError):
+        context.blocks[len(records)]
+    assert str(len(records)) in repr(context.blocks)
