@@ -35,6 +35,8 @@ PORTS = {
     "extractor": "Extractor",
     "generator": "Generator",
     "format": "Format",
+    "reranker": "Reranker",
+    "llm": "LLM",
 }
 """The port of each kind of engine."""
 

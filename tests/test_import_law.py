@@ -22,11 +22,11 @@ REPOSITORY = Path(__file__).parents[1]
 LADDER: tuple[frozenset[str], ...] = (
     frozenset({"errors", "types"}),
     frozenset({"events"}),
-    frozenset({"text", "embedded"}),
+    frozenset({"text", "embedded", "prompts", "model_folder", "encoders"}),
     frozenset({"lexical"}),
     frozenset({"html"}),
     frozenset({"ports"}),
-    frozenset({"config", "registry", "granularity", "sources", "cite"}),
+    frozenset({"config", "registry", "granularity", "sources", "cite", "replies", "cost", "remote"}),
 )
 GROUND = frozenset().union(*LADDER)
 
@@ -38,9 +38,10 @@ ROOMS = frozenset("formats fetch search plan embed score prune rank extract llm 
 SEES: dict[str, frozenset[str]] = {
     **{room: (GROUND - CHOOSING) | {room} for room in ROOMS},
     "pipeline": (GROUND - CHOOSING) | {"prune.greedy"},
-    "assemble": GROUND | {"pipeline"},
-    "api": GROUND | {"pipeline", "assemble"},
-    "edge": GROUND | {"pipeline", "assemble", "api", "edge", "prunus"},
+    "assemble": GROUND | {"pipeline", "network", "embed._cached"},
+    "network": GROUND | {"fetch"},  # settings -> the door, fetchers, cache and snapshots
+    "api": GROUND | {"pipeline", "assemble", "network"},
+    "edge": GROUND | {"pipeline", "assemble", "network", "api", "edge", "prunus"},
     "prunus": GROUND | {"api", "extract", "prune"},  # the door; rooms that share their name with a function
 }
 """What each part may import, beside itself."""
@@ -83,7 +84,7 @@ def below(step: str) -> frozenset[str]:
     """Return the steps of the ladder below a step, and itself where it is a folder."""
     for height, names in enumerate(LADDER):
         if step in names:
-            return frozenset().union(*LADDER[:height]) | ({step} if step == "html" else frozenset())
+            return frozenset().union(*LADDER[:height]) | ({step} if step in ("html", "prompts") else frozenset())
     raise KeyError(step)
 
 
@@ -111,7 +112,7 @@ def breaches(module: str, source: str) -> list[str]:
 
 
 # the one hot loop of cleaning: every call that it is split into costs a tenth of its speed
-LONGER = {("prunus.html.clean", "run"): 90}
+LONGER = {("prunus.html.clean", "run"): 130}
 
 
 def habits(module: str, source: str) -> list[str]:
@@ -150,14 +151,41 @@ def habits(module: str, source: str) -> list[str]:
 
 HOME_OF: dict[str, Callable[[str], bool]] = {
     "turbohtml": lambda module: module == "prunus.html.parse",
-    "tokenizers": lambda module: module in ("prunus.embedded", "prunus.tokens.hf"),
+    "tokenizers": lambda module: module in ("prunus.embedded", "prunus.encoders", "prunus.tokens.hf"),
     "safetensors": lambda module: module.startswith(("prunus.embed.", "prunus.index.")),
     "Stemmer": lambda module: module == "prunus.lexical",
     "click": lambda module: module.startswith("prunus.edge."),
     "rich": lambda module: module.startswith("prunus.edge."),
+    "onnx": lambda module: module in ("prunus.encoders", "prunus.embed._graph"),
+    "onnxruntime": lambda module: module == "prunus.encoders",
+    "huggingface_hub": lambda module: module == "prunus.model_folder",
+    "sentence_transformers": lambda module: module.endswith(".sentence_transformers"),
+    "openai": lambda module: module == "prunus.llm.openai",
+    "tiktoken": lambda module: module == "prunus.tokens.tiktoken",
     **dict.fromkeys(
-        ("socket", "http.client", "urllib.request", "ftplib", "httpx", "requests", "aiohttp", "urllib3"),
+        ("torch", "transformers"),
+        lambda module: module.startswith(("prunus.llm.", "prunus.score.")) or module.endswith(".sentence_transformers"),
+    ),
+    **dict.fromkeys(
+        (
+            "socket",
+            "http.client",
+            "urllib.request",
+            "ftplib",
+            "requests",
+            "aiohttp",
+            "urllib3",
+            "httpcore",
+            "anyio",
+            "certifi",
+            "idna",
+            "playwright",
+        ),
         lambda module: module.startswith(("prunus.fetch.", "prunus.edge.server")),
+    ),
+    # ports names its types; remote its exceptions
+    "httpx": lambda module: (
+        module.startswith(("prunus.fetch.", "prunus.edge.server")) or module in ("prunus.ports", "prunus.remote")
     ),
 }
 """Packages that one place alone knows: the parser, the tokenizer, the terminal, the network."""

@@ -34,8 +34,9 @@ class Settings:
     :param tokenizer: counts tokens.
     :param extractor: chooses sentences.
     :param generator: composes the answer.
-    :param llm_endpoint, embedder_endpoint, reranker_endpoint: where a service is; '' where its spec says it.
+    :param llm_endpoint: where the model of ``openai:MODEL`` is served; '' is the service of that name.
     :param llm_key, embedder_key, reranker_key: what is sent to that service; never shown.
+    :param tiktoken_folder: where the vocabularies of ``tiktoken:NAME`` lie; '' is a folder of ``home``.
     :param model_calls: whether language models may be called at all.
     :param threads: of local models; 0 leaves it to them.
     :param embed_cache_mb: vectors kept on disk between runs, in MiB; 0 keeps none.
@@ -72,9 +73,7 @@ class Settings:
     generator: str = "quotes"
     llm_endpoint: str = ""
     llm_key: str = field(default="", repr=False)
-    embedder_endpoint: str = ""
     embedder_key: str = field(default="", repr=False)
-    reranker_endpoint: str = ""
     reranker_key: str = field(default="", repr=False)
     model_calls: bool = True
     threads: int = 0
@@ -139,7 +138,7 @@ def load_settings(
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise BadInput(f"{path}: not valid TOML ({error})", subject=str(path)) from error
         _check_keys(values, str(path))
-    known = {field.name for field in fields(Settings)}
+    known = {one.name for one in fields(Settings)}
     for name, value in (os.environ if environment is None else environment).items():
         key = name.removeprefix(PREFIX).lower()
         if name.startswith(PREFIX) and key in known:
@@ -157,16 +156,16 @@ def setting_origins(*, environment: Mapping[str, str] | None = None, folder: Pat
     written = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
     given = os.environ if environment is None else environment
     origins = {}
-    for field in fields(Settings):
-        variable = PREFIX + field.name.upper()
+    for one in fields(Settings):
+        variable = PREFIX + one.name.upper()
         named = next((name for name in given if name.startswith(PREFIX) and name.upper() == variable), "")
-        origins[field.name] = named or (str(path) if field.name in written else "default")
+        origins[one.name] = named or (str(path) if one.name in written else "default")
     return origins
 
 
 def _check_keys(values: Mapping[str, Any], where: str) -> None:
     """Refuse keys that no setting has."""
-    known = {field.name for field in fields(Settings)}
+    known = {one.name for one in fields(Settings)}
     for key in values:
         if key not in known:
             raise BadInput(f"{where}: no such setting: {key}; known: {', '.join(sorted(known))}", subject=key)

@@ -35,7 +35,9 @@ def engine_names(kind: str) -> list[str]:
 
 
 def split_spec(spec: str) -> tuple[str, str]:
-    """Split ``name:model`` into its parts; the model is '' when there is none."""
+    """Split ``name:model`` into its parts; the model is '' when there is none. An address names ``http``."""
+    if spec.strip().lower().startswith(("http://", "https://")):
+        return "http", spec.strip()
     name, _, model = spec.partition(":")
     return name.strip(), model.strip()
 

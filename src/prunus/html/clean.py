@@ -13,8 +13,9 @@ from typing import Any, Final
 from . import rules
 from .compact import close_gaps, drop_doubled_noscripts
 from .elements import SPECIAL, kept_attributes
+from .growing import FILLED, START, GrowingTree
 from .hidden import is_hidden, shown_again
-from .parse import Document, Element, Node, Text, parse
+from .parse import Document, Element, Text, parse
 from .tree import Attrs, Tree
 
 _LEAVES: Final = frozenset({"br", "hr", "img", "source", "track"})
@@ -23,8 +24,6 @@ _SHOWN: Final = frozenset({"img", "audio", "video", "input", "progress", "meter"
 _OBSOLETE: Final = {"xmp": "pre", "listing": "pre", "plaintext": "pre"}
 """The only renaming: no valid HTML can carry these, and a browser shows them as <pre>."""
 
-_START: Final = -1  # at the start of a line: white space collapses to nothing
-_FILLED: Final = -2  # something that is no text stands last on the line
 
 _DROP, _BLOCK, _INLINE, _MORE, _PASS = 0, 1, 2, 3, 4
 _KINDS: Final[dict[str, int]] = {
@@ -95,29 +94,10 @@ def _holds_one_block(children: Any) -> bool:
     return found
 
 
-class _Walk:
-    """The growing arrays, and where white space stands.
+class _Walk(GrowingTree):
+    """The walk: what of each DOM node goes into the arrays."""
 
-    ``last`` is the latest text node of the line, or _START, or _FILLED.
-    """
-
-    __slots__ = (
-        "attrs", "content", "dirty", "end", "last", "noscripts", "origins", "parent", "raw", "tag", "text", "vanished",
-    )  # fmt: skip
-
-    def __init__(self, with_origins: bool) -> None:
-        self.tag: list[Any] = []  # str, None where a wrapper was merged away
-        self.parent: list[int] = []
-        self.end: list[int] = []
-        self.text: list[str] = []
-        self.attrs: list[Attrs | None] = []
-        self.origins: list[Any] | None = [] if with_origins else None
-        self.last = _START
-        self.vanished = False  # an empty box went: the next words must not join those before it
-        self.dirty = False  # a node was merged away, emptied, or split: close_gaps() has work
-        self.noscripts: list[int] = []
-        self.content = 0
-        self.raw = 0  # depth of preformatted elements
+    __slots__ = ()
 
     def run(self, document: Document) -> None:
         """Walk the DOM once, in document order, without recursion. The one hot loop: nothing here is idle."""
@@ -164,11 +144,11 @@ class _Walk:
                     size = len(children)
                     if seen == _BLOCK:
                         last = self.last
-                        if last != _START:
+                        if last != START:
                             if last >= 0 and texts[last][-1:] == " ":
                                 self._line_end()
                             else:
-                                self.last = _START
+                                self.last = START
                         if not size:
                             self.vanished = True
                             if tag not in _ROWS:
@@ -216,7 +196,7 @@ class _Walk:
                 if self.raw:
                     content += self._add_raw(data, node, here)
                 elif data.isspace():
-                    if self.last != _START:
+                    if self.last != START:
                         self._add_space(node, here)
                 else:
                     self._add_words(data, node, here)
@@ -234,11 +214,11 @@ class _Walk:
                     continue
                 if tag not in _INLINES:
                     last = self.last
-                    if last != _START:
+                    if last != START:
                         if last >= 0 and texts[last][-1:] == " ":
                             self._line_end()
                         else:
-                            self.last = _START
+                            self.last = START
                 ends[place] = size = len(tags)
                 if place + 1 < size:
                     inner = tags[place + 1]
@@ -264,7 +244,7 @@ class _Walk:
         if tag == "head":
             return -1, children, -1
         inline = tag in rules.INLINE
-        if not inline and self.last != _START:
+        if not inline and self.last != START:
             self._line_end()
         place = len(self.tag)
         self._add(tag, here, own, kept, node)
@@ -272,7 +252,7 @@ class _Walk:
         if own or tag in _SHOWN:
             self.content += 1
             if inline:
-                self.last = _FILLED
+                self.last = FILLED
         if tag in _LEAVES:
             self.end[place] = place + 1
             return None
@@ -280,133 +260,12 @@ class _Walk:
             self.raw += 1
         return place, children, before
 
-    def _add(self, tag: str, parent: int, text: str, attrs: Attrs | None, node: Node) -> None:
-        """Add an element; it is open until its end is known."""
-        if tag == "noscript":
-            self.noscripts.append(len(self.tag))
-        self.tag.append(tag)
-        self.parent.append(parent)
-        self.end.append(0)
-        self.text.append(text)
-        self.attrs.append(attrs)
-        if self.origins is not None:
-            self.origins.append(node)
-
-    def _add_text(self, text: str, parent: int, node: Node) -> None:
-        """Add a text node; one right after another is joined to it when the gaps are closed."""
-        tags = self.tag
-        place = len(tags)
-        if tags[-1] == "" and self.parent[-1] == parent:
-            self.dirty = True
-        tags.append("")
-        self.parent.append(parent)
-        self.end.append(place + 1)
-        self.text.append(text)
-        self.attrs.append(None)
-        self.last = place
-        if self.origins is not None:
-            self.origins.append(node)
-
-    def _add_words(self, data: str, node: Node, here: int) -> None:
-        """Add text that shows words, its white space collapsed as CSS collapses it."""
-        tags, texts = self.tag, self.text
-        if "  " not in data and data.isprintable():  # of white space, only single spaces
-            words = data.strip(" ")
-        else:
-            if not data.isascii():
-                data = rules.INVISIBLE.sub("", data)
-            words = " ".join(data.split())
-        last = self.last
-        if len(words) != len(data):
-            if last != _START and data[:1].isspace() and (last == _FILLED or texts[last][-1:] != " "):
-                words = " " + words
-            if data[-1:].isspace():
-                words += " "
-        if self.vanished and last == _START:
-            self.vanished = False
-            if self._line_is_open(here):
-                words = " " + words
-        if tags[-1] == "" and self.parent[-1] == here:
-            self.dirty = True
-        self.last = place = len(tags)
-        tags.append("")
-        self.parent.append(here)
-        self.end.append(place + 1)
-        texts.append(words)
-        self.attrs.append(None)
-        if self.origins is not None:
-            self.origins.append(node)
-
-    def _add_space(self, node: Node, here: int) -> None:
-        """Add white space between words of one line, unless a space is there already."""
-        last = self.last
-        if last == _FILLED or self.text[last][-1:] != " ":
-            self._add_text(" ", here, node)
-
-    def _add_raw(self, data: str, node: Node, here: int) -> int:
-        """Add preformatted text as it is; return 1 if it shows words."""
-        if data:
-            self._add_text(rules.INVISIBLE.sub("", data), here, node)
-            self.last = _FILLED
-        return 0 if not data or data.isspace() else 1
-
-    def _line_end(self) -> None:
-        """End a line: a space that collapsed into its end disappears, the next line starts afresh."""
-        last, self.last = self.last, _START
-        if last >= 0:
-            text = self.text[last]
-            if text[-1:] == " ":
-                self.text[last] = text = text[:-1]
-                if not text:
-                    self._drop_tail(last)
-
-    def _drop_tail(self, node: int) -> None:
-        """Take away an emptied text node, and the closed inline elements that held only it."""
-        self.dirty = True
-        while node and node == len(self.tag) - 1 and self.end[node]:
-            tag = self.tag[node]
-            if (tag and (tag not in rules.INLINE or tag in rules.SOLID)) or self.text[node]:
-                return
-            above = self.parent[node]
-            self._cut(node)
-            while above >= 0 and self.end[above] > node:  # closed ancestors end one earlier now
-                self.end[above] = node
-                above = self.parent[above]
-            node -= 1
-
-    def _cut(self, node: int) -> None:
-        """Cut the arrays off at ``node``."""
-        for array in (self.tag, self.parent, self.end, self.text, self.attrs):
-            del array[node:]
-        if self.origins is not None:
-            del self.origins[node:]
-        while self.noscripts and self.noscripts[-1] >= node:
-            self.noscripts.pop()
-
-    def _line_is_open(self, here: int) -> bool:
-        """Tell whether inline content stands before this place in the same block."""
-        tags, parents = self.tag, self.parent
-        block = here
-        while block >= 0 and tags[block] in rules.INLINE:
-            block = parents[block]
-        node = len(tags) - 1
-        while node > block and not self.end[node]:  # opened just now, and empty so far
-            node -= 1
-        if node <= block:
-            return False
-        while node > block:
-            tag = tags[node]
-            if tag and tag not in rules.INLINE:
-                return False
-            node = parents[node]
-        return node == block
-
     def _close(self, node: int, tag: str, shows: bool) -> None:
         """Close a preformatted element, or one that shows nothing: that is dropped, but for cells and rows."""
         block = tag not in rules.INLINE
         if tag in rules.PREFORMATTED:
             self.raw -= 1
-        if block and self.last != _START:
+        if block and self.last != START:
             self._line_end()
         # <b> </b> and <b><br></b> hold apart the words beside them
         if not shows and tag not in _ROWS and node and (block or len(self.tag) == node + 1):
