@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from . import pipeline
 from .assemble import assemble, formats
 from .config import Settings, load_settings
-from .errors import BadInput
+from .errors import BadInput, Failures, PrunusError
 from .events import DoneEvent, Event
 from .html.documents import Documents
 from .html.parse import without_surrogates
 from .html.render import render_tree
 from .html.style import CLEAN, Style
-from .sources import Source, as_page, each_page
-from .types import Answer, Context, Format, Options, Passage, Span
+from .sources import Fetch, Source, as_page, each_page
+from .types import Answer, Context, Format, Options, Page, Passage, Span
 
 T = TypeVar("T")
 _FORMATS = ("html", "markdown", "text")
@@ -37,17 +37,36 @@ def clean(page: Source, format: Format = "html", style: Style = CLEAN) -> str:
     return render_tree(pipeline.clean_page(as_page(page), formats().to_html), format, style)
 
 
-def read(pages: Source | Iterable[Source], *, strict: bool = True, settings: Settings | None = None) -> Documents:
+def read(
+    pages: Source | Iterable[Source], *, strict: bool = True, keep: bool = False, settings: Settings | None = None
+) -> Documents:
     """Clean pages once, to ask them many questions with :func:`prune` and :func:`ask`.
 
-    :param pages: one page or several; a folder stands for its pages.
+    :param pages: one page or several; a folder stands for its pages, an address for what is there.
     :param strict: raise at the first page that cannot be read, or go on and note it.
+    :param keep: keep a snapshot of each, so that citations can be checked later; of addresses one is always kept.
     """
     settings = settings or load_settings()
     known = formats()
-    failures: dict[str, str] = {}
-    given = each_page(pages, known.suffixes, settings.max_files, settings.max_file_mb, None if strict else failures)
+    failures = Failures()
+    noted = None if strict else failures
+    given = each_page(pages, known.suffixes, settings.max_files, settings.max_file_mb, noted, fetch_with(settings))
+    if keep:
+        from .network import keep_each  # here: most calls keep nothing
+
+        given = keep_each(settings, given)
     return pipeline.read_pages(given, known.to_html, strict=strict, failures=failures)
+
+
+def fetch_with(settings: Settings) -> Fetch:
+    """Return what reads addresses with these settings; nothing is loaded before it is called."""
+
+    def fetch(urls: Sequence[str]) -> Iterator[Page | PrunusError]:
+        from .network import fetch_each  # here: most calls read no address
+
+        return fetch_each(settings, urls)
+
+    return fetch
 
 
 def prune(
@@ -108,7 +127,9 @@ async def astream(
     """Answer a question as a stream of events, ending in ``done``."""
     options = options or Options()
     engines = assemble(load_settings(), options)
-    documents = pages if isinstance(pages, Documents) else read(pages, strict=False)
+    documents = (
+        pages if isinstance(pages, Documents) else await _in_a_thread(lambda: read(pages, strict=False, keep=True))
+    )
     async for event in pipeline.answer(documents, without_surrogates(question), budget, options, engines):
         yield event
 
@@ -134,6 +155,13 @@ def ask(
         raise RuntimeError("the pipeline ended without an answer")
 
     return run(last)
+
+
+async def _in_a_thread(work: Callable[[], T]) -> T:
+    """Do work that waits, without holding up whoever else uses this event loop."""
+    import asyncio
+
+    return await asyncio.to_thread(work)
 
 
 def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from .config import Settings
-from .errors import BadPage
+from .config import FILE, Settings
+from .errors import BadInput, BadPage
 from .html.parse import MAX_BYTES
+from .network import LazyDoor
 from .pipeline import Engines
 from .ports import Format as FormatPort
-from .registry import engine_names, make_engine, needs_of
+from .registry import ROOMS, engine_class, engine_names, make_engine, needs_of, split_spec
 from .types import Options, Page
+
+if TYPE_CHECKING:
+    from .embed._cached import CachedEmbedder
 
 _REFERENCE: Final = re.compile(r"&#?\w+;")
 _REFERENCE_BYTES: Final = re.compile(rb"&#?\w+;")
@@ -22,27 +27,83 @@ def assemble(settings: Settings, options: Options | None = None) -> Engines:
     """Make the engines of a call: options win over settings.
 
     :raises UnknownEngine: a spec names none.
+    :raises BadInput: an engine needs another that no setting names, or model calls are switched off.
     :raises MissingExtra: an engine needs a package that is not installed.
     """
-    options = options or Options()
-    specs = {
-        "tokenizer": options.tokenizer or settings.tokenizer,
-        "scorer": options.scorer or settings.scorer,
-        "embedder": options.embedder or settings.embedder,
-        "extractor": settings.extractor,
-        "generator": settings.generator,
-    }
-    made: dict[str, Any] = {}
+    maker = Maker(settings, options or Options())
+    counter, scorer, extractor, generator = map(maker.make, ("tokenizer", "scorer", "extractor", "generator"))
+    return Engines(counter, scorer, extractor, generator, maker.names)
 
-    def make(kind: str) -> Any:
-        if kind not in made:
-            made[kind] = None  # an engine that needs its own kind is a bug, and ends here
-            made[kind] = make_engine(kind, specs[kind], **{other: make(other) for other in needs_of(kind, specs[kind])})
-        return made[kind]
 
-    counter, scorer, extractor, generator = (make(kind) for kind in ("tokenizer", "scorer", "extractor", "generator"))
-    names = {kind: specs[kind] for kind in made}
-    return Engines(counter, scorer, extractor, generator, names)
+class Maker:
+    """Makes engines by kind, each once, with the engines and the settings that its constructor asks for."""
+
+    def __init__(self, settings: Settings, options: Options) -> None:
+        self.settings = settings
+        self.specs = {
+            kind: getattr(options, kind, "") or str(getattr(settings, kind)) for kind in ROOMS if kind != "format"
+        }
+        self._made: dict[str, Any] = {}
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The specs of the engines that were made."""
+        return {kind: self.specs[kind] for kind in self._made}
+
+    def make(self, kind: str, wanted_by: str = "") -> Any:
+        """Return the engine of a kind.
+
+        :param wanted_by: the engine that asks for it, for the message where none is named.
+        """
+        if kind in self._made:
+            return self._made[kind]
+        spec, endpoint = self._address(kind, self.specs[kind])
+        if not spec:
+            raise BadInput(f"{wanted_by or kind} needs a {kind}: set {kind} in {FILE}", subject=kind)
+        if kind == "llm" and not self.settings.model_calls and getattr(engine_class(kind, spec), "real", True):
+            raise BadInput("model calls are switched off (model_calls); scripted: and replay: still work", subject=spec)
+        self._made[kind] = None  # an engine that needs its own kind is given none
+        given = {other: self.make(other, spec) for other in needs_of(kind, spec) if self.specs[other]}
+        self._made[kind] = engine = self._kept(kind, make_engine(kind, spec, **given, **self._own(kind, endpoint)))
+        return engine
+
+    def _address(self, kind: str, spec: str) -> tuple[str, str]:
+        """Return the spec of an engine and the address that it holds: a language model's names its server."""
+        if kind == "llm" and split_spec(spec)[0] == "http":
+            base, _, model = spec.partition("#")
+            return f"openai:{model}", base
+        return spec, self.settings.llm_endpoint if kind == "llm" else ""
+
+    def _own(self, kind: str, endpoint: str) -> dict[str, Any]:
+        """Return the settings of a kind, by the names of constructors' parameters."""
+        settings = self.settings
+        own: dict[str, Any] = {"door": LazyDoor(settings)}
+        if kind in ("embedder", "reranker"):
+            own |= {"threads": settings.threads, "key": getattr(settings, f"{kind}_key")}
+            own["cache_folder"] = str(settings.folder / "models")
+        elif kind == "llm":
+            own |= {"key": settings.llm_key, "endpoint": endpoint, "options": settings.llm_options}
+        elif kind == "tokenizer":
+            own["folder"] = settings.tiktoken_folder or str(settings.folder / "tiktoken")
+        return own
+
+    def _kept(self, kind: str, engine: Any) -> Any:
+        """Give an embedder its cache on disk, where the settings want one."""
+        if kind != "embedder" or not self.settings.embed_cache_mb or self.specs[kind] == "static":
+            return engine
+        return open_vectors(self.settings, engine, self.specs[kind])
+
+
+def open_vectors(settings: Settings, embedder: Any = None, spec: str = "") -> CachedEmbedder:
+    """Return an embedder that keeps its vectors on disk; without one, only to look at what is kept."""
+    from .embed._cached import CachedEmbedder  # here: hardly any call has one
+
+    return CachedEmbedder(embedder, vectors_folder(settings), spec, max(1, settings.embed_cache_mb))
+
+
+def vectors_folder(settings: Settings) -> Path:
+    """Return where vectors are kept between runs."""
+    return settings.folder / "vectors"
 
 
 @cache

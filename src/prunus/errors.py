@@ -60,3 +60,18 @@ class NothingFound(PrunusError):
     """No page holds anything relevant. Prunus says so and invents nothing."""
 
     exit_code = 4
+
+
+class Failures(dict[str, str]):
+    """What could not be read, by name: the reason in one line.
+
+    ``first`` is the first error itself, for whoever must raise something.
+    """
+
+    first: PrunusError | None = None
+
+    def note(self, error: PrunusError, name: str = "") -> None:
+        """Note what went wrong."""
+        self[name or error.subject] = str(error)
+        if self.first is None:
+            self.first = error

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from .cite import cite
-from .errors import BadBudget, BadInput, BadPage, NothingFound, PrunusError
+from .errors import BadBudget, BadInput, BadPage, Failures, NothingFound, OutsideFailed, PrunusError
 from .events import CitationEvent, DoneEvent, Event, ExtractedEvent, KeptEvent, PageEvent, TokenEvent, UsageEvent
 from .granularity import max_words_for
 from .html import rules
@@ -76,8 +76,11 @@ def clean_page(page: Page, to_html: Reader) -> Tree:
     """Clean one page.
 
     :raises BadPage: it cannot be read, or shows no words.
+    :raises OutsideFailed: it is a wall and no content.
     """
     name = page.url or "page"
+    if page.wall:
+        raise OutsideFailed(f"{name}: this is no content ({page.wall})", subject=name)
     tree = clean_tree(to_html(page), charset=page.charset, name=name)
     if not tree.has_words:
         raise BadPage(f"{name}: the page shows no text", subject=name)
@@ -93,7 +96,7 @@ def snapshot_of(content: bytes | str) -> str:
 
 
 def read_pages(
-    pages: Iterable[Page], to_html: Reader, *, strict: bool = True, failures: dict[str, str] | None = None
+    pages: Iterable[Page], to_html: Reader, *, strict: bool = True, failures: Failures | None = None
 ) -> Documents:
     """Clean pages once, for any number of questions.
 
@@ -102,16 +105,16 @@ def read_pages(
     :raises BadPage: a page cannot be read; without ``strict``, only if none can.
     """
     trees: list[Tree] = []
-    failures = {} if failures is None else failures
+    failures = Failures() if failures is None else failures
     for number, page in enumerate(pages, 1):
         try:
             trees.append(read_page(page, to_html))
-        except BadInput as error:
+        except (BadInput, OutsideFailed) as error:
             if strict:
                 raise
-            failures[page.url or f"page {number}"] = str(error)
+            failures.note(error, page.url or f"page {number}")
     if not trees:
-        raise BadPage(next(iter(failures.values()), "no page was given"), subject="pages")
+        raise failures.first or BadPage("no page was given", subject="pages")
     return Documents(trees, failures)
 
 

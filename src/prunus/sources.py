@@ -1,4 +1,4 @@
-"""What callers may give where a page is: bytes, HTML, a path, a folder, a Page. Nothing else.
+"""What callers may give where a page is: bytes, HTML, a path, a folder, an address, a Page. Nothing else.
 
 Each becomes a :class:`~prunus.types.Page`.
 """
@@ -6,18 +6,22 @@ Each becomes a :class:`~prunus.types.Page`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from .errors import BadInput, BadPage
+from .errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
 from .types import Page
 
 Source: TypeAlias = "Page | str | bytes | Path"
 
 _URL: Final = re.compile(r"https?://\S+$", re.IGNORECASE)
 _MIB: Final = 1024 * 1024
+
+
+Fetch: TypeAlias = "Callable[[Sequence[str]], Iterator[Page | PrunusError]]"
+"""Yields the pages of addresses in their order, each failing alone."""
 
 
 def as_pages(
@@ -32,38 +36,59 @@ def each_page(
     suffixes: Sequence[str],
     max_files: int = 10_000,
     max_file_mb: int = 64,
-    failures: dict[str, str] | None = None,
+    failures: Failures | None = None,
+    fetch: Fetch | None = None,
 ) -> Iterator[Page]:
     """Yield whatever was given as pages, in order, reading each when its turn comes.
 
     :param suffixes: what a page's name ends in, for folders.
     :param failures: where a source that cannot be read is noted, by name; without it, that raises.
+    :param fetch: reads addresses; without it they are refused.
     :raises BadInput: nothing was given, or a folder holds no page.
     :raises BadPage: a file cannot be read.
+    :raises OutsideFailed: an address cannot be read.
     """
-    empty = True
-    for source in [sources] if isinstance(sources, str | bytes | Path | Page) else sources:
-        empty = False
-        with _noted(failures):
-            inside = (
-                pages_of(source, suffixes, max_files) if isinstance(source, Path) and is_folder(source) else [source]
-            )
-            for one in inside:
-                with _noted(failures):
-                    yield as_page(one, max_file_mb)
-    if empty:
+    given = [sources] if isinstance(sources, str | bytes | Path | Page) else list(sources)
+    if not given:
         raise BadInput("no page was given", subject="pages")
+    addresses = [source.strip() for source in given if isinstance(source, str) and is_address(source)]
+    fetched = fetch(addresses) if addresses and fetch else iter(())
+    with closing(fetched) if isinstance(fetched, Generator) else nullcontext():
+        for source in given:
+            with _noted(failures):
+                inside = (
+                    pages_of(source, suffixes, max_files)
+                    if isinstance(source, Path) and is_folder(source)
+                    else [source]
+                )
+                for one in inside:
+                    with _noted(failures):
+                        if fetch and isinstance(one, str) and is_address(one):
+                            yield _arrived(next(fetched))
+                        else:
+                            yield as_page(one, max_file_mb)
+
+
+def is_address(text: str) -> bool:
+    """Tell whether text is an http or https address rather than a page."""
+    return bool(_URL.match(text.strip()))
+
+
+def _arrived(page: Page | PrunusError) -> Page:
+    if isinstance(page, PrunusError):
+        raise page
+    return page
 
 
 @contextmanager
-def _noted(failures: dict[str, str] | None) -> Iterator[None]:
+def _noted(failures: Failures | None) -> Iterator[None]:
     """Note what cannot be read, where there is a place to note it."""
     try:
         yield
-    except BadInput as error:
+    except (BadInput, OutsideFailed) as error:
         if failures is None:
             raise
-        failures[error.subject] = str(error)
+        failures.note(error)
 
 
 def is_folder(path: Path) -> bool:
@@ -90,7 +115,7 @@ def pages_of(folder: Path, suffixes: Sequence[str], max_files: int) -> list[Path
 def as_page(source: Source, max_file_mb: int = 64) -> Page:
     """Turn one source into a page.
 
-    :raises BadInput: an address (fetching is a separate step), or a type that is no page.
+    :raises BadInput: an address (fetching is the caller's step), or a type that is no page.
     """
     if isinstance(source, Page):
         return source
@@ -98,7 +123,7 @@ def as_page(source: Source, max_file_mb: int = 64) -> Page:
         return read_file(source, max_file_mb)
     if isinstance(source, str) and _URL.match(source.strip()):
         raise BadInput(
-            f"{source.strip()}: this version reads no addresses; save the page and give its path",
+            f"{source.strip()}: addresses are not read here; save the page and give its path",
             subject=source.strip(),
         )
     if isinstance(source, str | bytes):

@@ -22,6 +22,8 @@ class Page:
     :param media_type: as named by the transport or the file name; '' when unknown.
     :param charset: as named by the transport; '' when unknown.
     :param snapshot: sha256 of the content, hex.
+    :param wall: why this is no content though it was answered as a page (a bot wall, a consent wall, a login, a
+        soft 404, a parked domain, an empty shell); '' for content.
     """
 
     content: bytes | str
@@ -34,6 +36,7 @@ class Page:
     published: str = ""
     snapshot: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    wall: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +324,9 @@ class Options:
     """Choices of one call. '' and 0 leave the choice to settings, or to Prunus.
 
     :param scorer: engine that scores blocks: ``hybrid``, ``bm25``, ``embedding``.
-    :param embedder: engine that embeds texts: ``static``.
+    :param embedder: engine that embeds texts: ``static``, ``minilm``, ``onnx:FOLDER``, an address.
+    :param reranker: engine that scores pairs, for the scorer ``crossencoder``.
+    :param llm: the language model.
     :param tokenizer: engine that counts tokens: ``llama2``, ``approx``, ``hf:PATH``.
     :param max_words: granularity of the blocks; 0 follows page, budget and question.
     :param units: ``blocks``, or ``leaves`` of the DOM (the ablation of HtmlRAG §4.6.2).
@@ -335,6 +340,8 @@ class Options:
 
     scorer: str = ""
     embedder: str = ""
+    reranker: str = ""
+    llm: str = ""
     tokenizer: str = ""
     max_words: int = 0
     units: Literal["blocks", "leaves"] = "blocks"

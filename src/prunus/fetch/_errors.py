@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from ..errors import BadInput, OutsideFailed
+from ..types import Page
 
 _CREDENTIALS: Final = re.compile(r"(?<=//)[^/?#]*@")
 _LONGEST: Final = 300
@@ -43,7 +44,11 @@ class FetchFailed(OutsideFailed):
         ``encoding``, ``too-large``, ``headers``, ``redirects``, ``proxy``, ``robots``, ``status``.
     :param status: the HTTP status, where there is one; else 0.
     :param retry_after: seconds that the server asks to wait; negative where it does not say.
+
+    ``page`` is what came with a status that is no success: it may say why.
     """
+
+    page: Page | None = None
 
     def __init__(self, url: str, kind: str, why: str, *, status: int = 0, retry_after: float = -1.0) -> None:
         super().__init__(f"{shown(url)}: {why}", subject=shown(url))

@@ -389,4 +389,6 @@ def _refusal(page: Page, now: float) -> FetchFailed:
     except ValueError:
         phrase = "an unknown status"
     why = f"answered {page.status} ({phrase})"
-    return FetchFailed(page.final_url, "status", why, status=page.status, retry_after=wait_asked(page.headers, now))
+    failed = FetchFailed(page.final_url, "status", why, status=page.status, retry_after=wait_asked(page.headers, now))
+    failed.page = page
+    return failed

@@ -32,7 +32,7 @@ from .output import emit, emit_json, one_line, say, settle
 def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
     """Answer a question from pages, with quotes that are checked against them.
 
-    PAGE is a file, a folder (for all pages in it), or - for standard input. Without a model the
+    PAGE is a file, a folder (for all pages in it), an address, or - for standard input. Without a model the
     answer is made of the pages' own words. Where nothing bears on the question, the exit code is 4.
 
     \b
@@ -47,7 +47,7 @@ def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
     options = options_from(given)
     made = assemble(settings, options)
     started = time.perf_counter()
-    documents = read_given(pages_given(pages, settings, formats), settings, formats, given["quiet"])
+    documents = read_given(pages_given(pages, settings, formats), settings, formats, given["quiet"], keep=True)
     budget = settings.budget if given["budget"] is None else given["budget"]
     try:
         found = run(lambda: _answer(documents, question, budget, options, made, given["events"]))

@@ -12,14 +12,13 @@ import click
 
 from ...assemble import Formats
 from ...config import Settings, load_settings
-from ...errors import BadInput
+from ...errors import BadInput, Failures, OutsideFailed
 from ...html.render import render_tree
 from ...html.style import Style
 from ...pipeline import read_page
-from ...sources import as_page
 from ...types import Format
 from .choices import FORMATS, PAGE, common, shape
-from .given import Given, pages_given
+from .given import Given, Reading, pages_given
 from .output import Interrupted, emit, emit_json, progress, say, settle, write_whole
 
 SUFFIXES: Final[dict[str, str]] = {"html": ".html", "markdown": ".md", "text": ".txt"}
@@ -42,26 +41,30 @@ class Job:
     skip_existing: bool = False
     done: int = 0
     skipped: int = 0
-    failures: dict[str, str] = field(default_factory=dict)
+    failures: Failures = field(default_factory=Failures)
 
     def run(self, quiet: bool) -> None:
         """Clean every page, each failing alone; one page is in memory at a time."""
-        with progress(len(self.pages), "cleaning", quiet) as step:
-            for page, target in zip(self.pages, self.targets, strict=True):
-                self._one(page, target)
+        wanted = list(zip(self.pages, self.targets, strict=True))
+        if self.skip_existing:
+            wanted = [(page, target) for page, target in wanted if target is None or not target.exists()]
+            self.skipped = len(self.pages) - len(wanted)
+        with (
+            progress(len(wanted), "cleaning", quiet) as step,
+            Reading([page for page, _ in wanted], self.settings) as reading,
+        ):
+            for page, target in wanted:
+                self._one(page, target, reading)
                 step()
 
-    def _one(self, page: Given, target: Path | None) -> None:
-        if self.skip_existing and target is not None and target.exists():
-            self.skipped += 1
-            return
+    def _one(self, page: Given, target: Path | None, reading: Reading) -> None:
         started = time.perf_counter()
         try:
-            read = as_page(page.source, self.settings.max_file_mb)
+            read = reading.page(page)
             tree = read_page(read, self.formats.to_html)
             output = render_tree(tree, self.format, self.style)
-        except BadInput as error:
-            self.failures[page.name] = str(error)
+        except (BadInput, OutsideFailed) as error:
+            self.failures.note(error, page.name)
             if self.as_json:
                 emit_json({"page": page.name, "error": str(error)})
             return
@@ -100,7 +103,7 @@ class Job:
 def command(pages: tuple[str, ...], **given: Any) -> None:
     """Clean pages: what a reader sees stays, all else goes.
 
-    PAGE is a file, a folder (for all pages in it), or - for standard input.
+    PAGE is a file, a folder (for all pages in it), an address, or - for standard input.
 
     \b
     Examples:

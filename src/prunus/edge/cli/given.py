@@ -1,20 +1,21 @@
-"""The pages on a command line: files, folders, and ``-`` for standard input."""
+"""The pages on a command line: files, folders, addresses, and ``-`` for standard input."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ...api import fetch_with
 from ...assemble import Formats
 from ...config import Settings
-from ...errors import BadInput, BadPage
+from ...errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
 from ...html.documents import Documents
 from ...pipeline import read_pages
-from ...sources import Source, each_page, is_folder, pages_of
+from ...sources import Source, as_page, each_page, is_folder, pages_of
 from ...types import Page
 from .output import one_line, progress, say
 
@@ -63,32 +64,72 @@ def pages_given(arguments: Sequence[str], settings: Settings, formats: Formats, 
     return found
 
 
-def read_given(pages: Sequence[Given], settings: Settings, formats: Formats, quiet: bool) -> Documents:
+def read_given(
+    pages: Sequence[Given], settings: Settings, formats: Formats, quiet: bool, keep: bool = False
+) -> Documents:
     """Clean the pages of a command line; those that cannot be read are noted in the documents' failures.
 
+    :param keep: keep a snapshot of each page.
     :raises BadPage: none can be read.
     """
-    failures: dict[str, str] = {}
+    failures = Failures()
     with progress(len(pages), "reading", quiet) as step:
         given = each_page(
-            _stepping([one.source for one in pages], step),
+            [one.source for one in pages],
             formats.suffixes,
             settings.max_files,
             settings.max_file_mb,
             failures,
+            fetch_with(settings),
         )
+        if keep:
+            from ...network import keep_each
+
+            given = keep_each(settings, given)
         try:
-            return read_pages(given, formats.to_html, strict=False, failures=failures)
-        except BadPage:
+            return read_pages(_stepping(given, step), formats.to_html, strict=False, failures=failures)
+        except (BadPage, OutsideFailed):
             for line in list(failures.values())[1:]:
                 say(f"prunus: {one_line(line)}")
             raise
 
 
-def _stepping(sources: Sequence[Source], step: Callable[[], None]) -> Iterator[Source]:
-    for source in sources:
-        yield source
+def _stepping(pages: Iterator[Page], step: Callable[[], None]) -> Iterator[Page]:
+    for page in pages:
+        yield page
         step()
+
+
+class Reading:
+    """Reads the pages of a command line one by one; addresses are fetched meanwhile.
+
+    Used as a context manager, so that what is still being fetched ends with it.
+    """
+
+    def __init__(self, pages: Sequence[Given], settings: Settings) -> None:
+        addresses = [one.source for one in pages if isinstance(one.source, str)]
+        self._fetched = fetch_with(settings)(addresses) if addresses else iter(())
+        self._max_file_mb = settings.max_file_mb
+
+    def __enter__(self) -> Reading:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if isinstance(self._fetched, Generator):
+            self._fetched.close()
+
+    def page(self, given: Given) -> Page:
+        """Return the next page; pages are asked for in their order.
+
+        :raises BadInput: it cannot be read, or its address is refused.
+        :raises OutsideFailed: it cannot be fetched.
+        """
+        if not isinstance(given.source, str):
+            return as_page(given.source, self._max_file_mb)
+        page = next(self._fetched)
+        if isinstance(page, PrunusError):
+            raise page
+        return page
 
 
 def _stdin(max_file_mb: int) -> Page:

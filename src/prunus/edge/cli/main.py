@@ -18,6 +18,8 @@ COMMANDS: Final = {
     "clean": "Clean pages: what a reader sees stays, all else goes.",
     "prune": "Keep the evidence for a question that fits a token budget.",
     "ask": "Answer a question from pages, with quotes that are checked.",
+    "fetch": "Fetch pages as they are, inside the limits.",
+    "cache": "Show or clear what is kept on disk between runs.",
     "doctor": "Show the settings in force, and what works.",
     "completion": "Print the completion script of a shell.",
 }

@@ -71,6 +71,11 @@ def printable(text: str) -> str:
 
 
 def write_whole(path: Path, text: str) -> None:
+    """Write text to a file as UTF-8, see :func:`write_bytes`."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Write a file whole or not at all: beside it first, then renamed.
 
     :raises BadInput: it cannot be written.
@@ -79,11 +84,11 @@ def write_whole(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         real = path.resolve()
         if real.exists() and not real.is_file():  # a device or a pipe is written to, never replaced
-            _write(real, text)
+            real.write_bytes(content)
             return
         beside = real.with_name(f".prunus-{os.getpid()}.tmp")
         try:
-            _write(beside, text)
+            beside.write_bytes(content)
             os.replace(beside, real)
         finally:
             beside.unlink(missing_ok=True)
@@ -91,22 +96,18 @@ def write_whole(path: Path, text: str) -> None:
         raise BadInput(f"{path}: cannot be written ({error.strerror})", subject=str(path)) from error
 
 
-def _write(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-        file.write(text)
-
-
 def settle(failures: Mapping[str, str], done: int, what: str = "pages") -> None:
     """List what failed on stderr and end with the right code.
 
     :raises DoneInPart: some failed, some are done.
-    :raises BadInput: all failed.
+    :raises BadInput: all failed, or what alone failed.
+    :raises OutsideFailed: the one thing there was failed outside.
     """
     if not failures:
         return
     lines = list(failures.values())
     if not done and len(lines) == 1:
-        raise BadInput(lines[0])
+        raise (getattr(failures, "first", None) or BadInput(lines[0]))
     for line in lines:
         say(f"prunus: {one_line(line)}")
     if done:

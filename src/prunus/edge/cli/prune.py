@@ -49,7 +49,7 @@ from .output import emit, emit_json, say, settle, write_whole
 def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
     """Keep the evidence for a question that fits a token budget.
 
-    PAGE is a file, a folder (for all pages in it), or - for standard input.
+    PAGE is a file, a folder (for all pages in it), an address, or - for standard input.
 
     \b
     Examples:
