@@ -63,7 +63,9 @@ class Maker:
         if kind == "llm" and not self.settings.model_calls and getattr(engine_class(kind, spec), "real", True):
             raise BadInput("model calls are switched off (model_calls); scripted: and replay: still work", subject=spec)
         self._made[kind] = None  # an engine that needs its own kind is given none
-        given = {other: self.make(other, spec) for other in needs_of(kind, spec) if self.specs[other]}
+        required = needs_of(kind, spec, required=True)
+        needed = [other for other in needs_of(kind, spec) if self.specs[other] or other in required]
+        given = {other: self.make(other, spec) for other in needed}
         self._made[kind] = engine = self._kept(kind, make_engine(kind, spec, **given, **self._own(kind, endpoint)))
         return engine
 

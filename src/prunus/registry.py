@@ -72,9 +72,17 @@ def make_engine(kind: str, spec: str, **others: Any) -> Any:
     return built(**given)
 
 
-def needs_of(kind: str, spec: str) -> list[str]:
-    """Return the kinds of engine that an engine's constructor asks for."""
-    return [name for name in inspect.signature(engine_class(kind, spec)).parameters if name in ROOMS]
+def needs_of(kind: str, spec: str, required: bool = False) -> list[str]:
+    """Return the kinds of engine that an engine's constructor asks for.
+
+    :param required: only those that it cannot do without.
+    """
+    wanted = inspect.signature(engine_class(kind, spec)).parameters
+    return [
+        name
+        for name in wanted
+        if name in ROOMS and not (required and wanted[name].default is not inspect.Parameter.empty)
+    ]
 
 
 @cache

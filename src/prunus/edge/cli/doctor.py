@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any, Final
@@ -14,13 +15,14 @@ import click
 
 from ... import __version__
 from ...api import run
-from ...assemble import Formats, assemble
-from ...config import FILE, Settings, load_settings, setting_origins
-from ...errors import BadInput, PrunusError
+from ...assemble import Formats, Maker, assemble
+from ...config import FILE, SECRETS, Settings, load_settings, setting_origins
+from ...errors import BadInput, OutsideFailed, PrunusError
 from ...events import DoneEvent
 from ...pipeline import answer, read_pages
 from ...registry import ROOMS, engine_names, make_engine
 from ...types import Options, Page
+from ..ping import ping as ping_engines
 from .choices import common
 from .output import emit, emit_json, one_line
 
@@ -37,6 +39,8 @@ _PAGE: Final = "<h1>Bridge</h1><p>The bridge opened in 1932.</p><p>Trams run dai
 _NOWHERE: Final = Path(os.devnull)
 """A folder without a ``prunus.toml``: each engine is tried with the defaults around it."""
 
+_REMOTE: Final = ("llm", "reranker")
+
 _QUESTION: Final = "When did the bridge open?"
 
 
@@ -44,7 +48,8 @@ _QUESTION: Final = "When did the bridge open?"
 class Finding:
     """One engine that was tried.
 
-    :param state: ``works``, ``needs`` something that the user must give or install, or ``fails``.
+    :param state: ``works``, ``made`` (not called: see ``--ping``), ``needs`` something that the user must give or
+        install, or ``fails``.
     """
 
     kind: str
@@ -55,24 +60,41 @@ class Finding:
 
 
 @click.command("doctor")
+@click.option("--ping", is_flag=True, help="Call what is configured, over the network too; it may cost a few tokens.")
 @common
-def command(**given: Any) -> None:
+def command(ping: bool, **given: Any) -> None:
     """Show the settings in force, and what works.
 
-    Every engine is tried on a small page. The exit code is 0 if what is in force works.
+    Every engine is tried on a small page; language models and rerankers are made, and called only with --ping. The
+    exit code is 0 if what is in force works, 3 where a service that was called does not.
 
     \b
     Examples:
       prunus doctor
       prunus doctor --json
+      prunus doctor --ping
     """
     found = examine()
+    if ping:
+        found["ping"] = pinged()
     if given["as_json"]:
         emit_json(found)
     else:
         emit(written(found, brief=given["quiet"]))
     if not found["works"]:
         raise BadInput(f"what is in force does not work: {found['problem']}")
+    failed = [one for one in found.get("ping", []) if not one["works"]]
+    if failed:
+        raise OutsideFailed(f"{failed[0]['kind']} {failed[0]['spec']}: {failed[0]['reason']}")
+
+
+def pinged() -> list[dict[str, Any]]:
+    """Call each engine that the settings name; return what came of it as plain data."""
+    settings = load_settings()
+    maker = Maker(settings, Options())
+    kinds = [kind for kind in ("embedder", "reranker", "llm", "tokenizer") if maker.specs[kind]]
+    makers = {kind: (maker.specs[kind], partial(maker.make, kind)) for kind in kinds}
+    return [asdict(one) for one in run(lambda: ping_engines(makers))]
 
 
 def examine() -> dict[str, Any]:
@@ -94,7 +116,8 @@ def examine() -> dict[str, Any]:
         "file": {"path": str(Path.cwd() / FILE), "found": (Path.cwd() / FILE).is_file()},
         "home": {"path": str(home), "writable": _writable(home)},
         "settings": {
-            name: {"value": value, "from": origins.get(name, "default")} for name, value in asdict(settings).items()
+            name: {"value": _shown(name, value), "from": origins.get(name, "default")}
+            for name, value in asdict(settings).items()
         },
         "engines": [asdict(finding) for kind in ROOMS for finding in _findings(kind, settings)],
         "licences": {
@@ -102,6 +125,11 @@ def examine() -> dict[str, Any]:
             "weights": {"package": WEIGHTS, "states": _stated_licence(), "caveat": CAVEAT},
         },
     }
+
+
+def _shown(name: str, value: Any) -> Any:
+    """Return a setting's value, of a secret only whether there is one."""
+    return ("set" if value else "not set") if name in SECRETS else value
 
 
 def _findings(kind: str, settings: Settings) -> list[Finding]:
@@ -114,6 +142,9 @@ def _findings(kind: str, settings: Settings) -> list[Finding]:
         try:
             if kind == "format":
                 reason = " ".join(make_engine("format", name).suffixes)
+            elif kind in _REMOTE:  # only made: a call may cost something, and --ping makes it
+                Maker(load_settings({kind: spec}), Options()).make(kind)
+                state = "made"
             else:
                 _try(load_settings({kind: spec}, environment={}, folder=_NOWHERE))
         except PrunusError as error:
@@ -176,12 +207,15 @@ def written(found: Mapping[str, Any], brief: bool = False) -> str:
         lines.append(f"{FILE}: {'read' if file['found'] else 'none'} ({file['path']})")
         lines.append(f"home: {home['path']} ({'writable' if home['writable'] else 'NOT writable'})")
         lines += ["", "Settings in force"]
-        lines += [f"  {name:12} {one['value']!s:16} {one['from']}" for name, one in found["settings"].items()]
+        lines += [f"  {name:18} {one['value']!s:16} {one['from']}" for name, one in found["settings"].items()]
         lines += ["", "Engines (* in force)"]
     for one in found["engines"]:
-        if not brief or one["state"] != "works":
+        if not brief or one["state"] not in ("works", "made"):
             mark = "*" if one["in_force"] else " "
             lines.append(f"{mark} {one['kind']:10} {one['name']:12} {one['state']:6} {one['reason']}".rstrip())
+    for one in found.get("ping", []):
+        state = "answers" if one["works"] else "FAILS"
+        lines.append(f"  {one['kind']:10} {one['spec']:24} {state:7} {one['seconds']:.2f} s  {one['reason']}".rstrip())
     if not brief:
         weights = found["licences"]["weights"]
         lines += [
