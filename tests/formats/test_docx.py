@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import pytest
 
-from prunus.formats.docx import Engine
-from prunus.types import Page
+import pytest
 from tests.extras import need
 from tests.formats.documents import (
     answers_or_refuses,
@@ -24,6 +22,9 @@ from tests.formats.documents import (
     words,
 )
 
+from prunus.formats.docx import Engine
+from prunus.types import Page
+
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 TYPES = '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'
 
@@ -39,9 +40,10 @@ def document(body: str, **parts: str) -> bytes:
         'xmlns:v="urn:schemas-microsoft-com:vml"'
     )
     kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    rels = "".join(
-        f'<Relationship Id="r{name}" Type="{kind}/{name}" Target="{name}.xml"/>' for name in parts
-    ) + f'<Relationship Id="web" Type="{kind}/hyperlink" Target="https://example.org/a?b=1&amp;c" TargetMode="External"/>'
+    rels = (
+        "".join(f'<Relationship Id="r{name}" Type="{kind}/{name}" Target="{name}.xml"/>' for name in parts)
+        + f'<Relationship Id="web" Type="{kind}/hyperlink" Target="https://example.org/a?b=1&amp;c" TargetMode="External"/>'
+    )
     space = "http://schemas.openxmlformats.org/package/2006/relationships"
     return packed(
         {
@@ -73,16 +75,18 @@ def report() -> bytes:
     paragraph.add_run("1932").bold = True
     paragraph.add_run(" and never closed.")
     made.add_heading("Readings", 2)
-    for style, words in (
+    for style, item in (
         ("List Bullet", "pier"), ("List Bullet 2", "north end"), ("List Bullet 2", "south end"),
         ("List Bullet", "lock"), ("List Number", "read"), ("List Number", "write"),
     ):  # fmt: skip
-        made.add_paragraph(words, style=style)
+        made.add_paragraph(item, style=style)
     made.add_paragraph("Table 1: Depths", style="Caption")
     grid = made.add_table(rows=4, cols=3)
-    for row, line in enumerate((("Station", "Depth", ""), ("", "low", "high"), ("Pell", "2.1", "7.9"), ("Vor", "dry", ""))):
-        for column, words in enumerate(line):
-            grid.cell(row, column).text = words
+    for row, line in enumerate(
+        (("Station", "Depth", ""), ("", "low", "high"), ("Pell", "2.1", "7.9"), ("Vor", "dry", ""))
+    ):
+        for column, entry in enumerate(line):
+            grid.cell(row, column).text = entry
     grid.cell(0, 1).merge(grid.cell(0, 2))
     grid.cell(0, 0).merge(grid.cell(1, 0))
     grid.cell(3, 1).merge(grid.cell(3, 2))
@@ -262,5 +266,3 @@ def test_deep_nesting_is_refused() -> None:
     depth = 3000
     deep = "<w:sdt><w:sdtContent>" * depth + paragraph(run("x")) + "</w:sdtContent></w:sdt>" * depth
     assert "nested too deep" in refused(Engine(), document(deep))
-
-

@@ -49,6 +49,10 @@ class Body:
             return
         self._lists[-1] = (level, tag, number)
 
+    def is_numbered(self, level: int) -> bool:
+        """Tell whether a numbered list is open at a level."""
+        return any(at == level and tag == "ol" for at, tag, _ in self._lists)
+
     def inside(self, html: str) -> None:
         """Add a block inside the latest list item; without a list, as :meth:`add`."""
         if self._lists and html:

@@ -141,7 +141,7 @@ class Numbering:
         levels = self._levels.get(key)
         if not levels or key == "0":
             return None
-        found = levels.get(level) or Level(bullet=True)
+        found = levels.get(level) or levels[min(levels)]
         counts = self._counts[self._shared[key]]
         counts[level] = counts.get(level, found.start - 1) + 1
         for deeper in [at for at in counts if at > level]:
