@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from html import escape
 from typing import Final
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
@@ -18,19 +19,17 @@ _CHAPTERS: Final = ("application/xhtml+xml", "text/html", "application/x-dtbook+
 _FONTS: Final = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 """Ways to obscure fonts: no words are behind them."""
 
-_BODY: Final = re.compile(r"<body\b[^>]*>(.*?)(?:</body\s*>|\Z)", re.DOTALL | re.IGNORECASE)
-_PROLOG: Final = re.compile(r"<\?[^>]*\?>|<!DOCTYPE[^>\[]*(?:\[[^\]]*\])?[^>]*>", re.IGNORECASE)
-_CLOSED: Final = re.compile(r"<([A-Za-z][\w:-]*)((?:\s[^<>]*?)?)\s*/>")
+_BODY: Final = re.compile(r"<body\b[^<>]*+>(.*?)(?:</body\s*+>|\Z)", re.DOTALL | re.IGNORECASE)
+_CLOSED: Final = re.compile(r"<([A-Za-z][\w:-]*+)([^<>]*)/>")
 _VOID: Final = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _INSIDE: Final = re.compile(
-    r"\s(?:href|src)\s*=\s*(?:\"(?!https?:|mailto:)[^\"]*\"|'(?!https?:|mailto:)[^']*')", re.IGNORECASE
+    r"\s(?:href|src)\s*+=\s*+(?:\"(?!https?:|mailto:)[^\"]*+\"|'(?!https?:|mailto:)[^']*+')", re.IGNORECASE
 )
-_CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _MAX_CHAPTERS: Final = 5_000
 
 
 class Engine:
-    """Electronic books (.epub) without copy protection. The table of contents is left out, chapters follow the spine."""
+    """Electronic books (.epub) without copy protection; their table of contents, which doubles headings, stays out."""
 
     name = "epub"
     media_types = ("application/epub+zip",)
@@ -102,8 +101,9 @@ def _refuse_protected(archive: Archive, chapters: list[str]) -> None:
 
 def _chapter(content: bytes) -> str:
     """Return what stands in the body of a chapter, as HTML that a browser's parser reads as XHTML was meant."""
-    text = _CDATA.sub(lambda found: found[1].replace("&", "&amp;").replace("<", "&lt;"), decode(content))
-    text = _PROLOG.sub("", text)
+    first, *others = decode(content).split("<![CDATA[")
+    pieces = [other.partition("]]>") for other in others]
+    text = first + "".join(escape(data, quote=False) + rest for data, _, rest in pieces)
     found = _BODY.search(text)
     inner = found[1] if found else text
     return _INSIDE.sub("", _CLOSED.sub(_opened, inner))

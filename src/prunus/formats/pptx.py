@@ -135,10 +135,7 @@ class _Slide:
             if place is None and placed:
                 place = self.places.get(("index", index)) or self.places.get(("type", kind))
             place = place or Place(0, 0, 1, 1)
-            outside = (
-                place.x >= size[0] or place.y >= size[1] or place.x + place.width < 0 or place.y + place.height < 0
-            )
-            if not outside or size == (0, 0):
+            if size is None or _shows(place, size):
                 found.append((place, shape))
         found.sort(key=lambda one: one[0].y)
         rows: list[list[tuple[Place, Element]]] = []
