@@ -1,0 +1,43 @@
+"""``rtf``: Rich Text Format, as word processors and mail programs write it."""
+
+from __future__ import annotations
+
+from ..errors import BadPage
+from ..html.parse import MAX_BYTES
+from ..types import Page
+from ._body import Body, page_of
+from ._rtf_reader import MAX_DEPTH, Reader, TooDeep
+
+
+class Engine:
+    """Rich Text (.rtf). Hidden and deleted text, comments, headers and embedded objects stay out."""
+
+    name = "rtf"
+    media_types = ("application/rtf", "text/rtf", "text/richtext")
+    suffixes = (".rtf",)
+
+    def to_html(self, page: Page) -> str:
+        """Return the document as HTML.
+
+        :raises BadPage: it is no RTF, too large, or nested too deep.
+        """
+        name = page.url or "page"
+        content = page.content.encode("latin-1", "replace") if isinstance(page.content, str) else page.content
+        if not content.lstrip(b"\xef\xbb\xbf \r\n\t\0")[:5] == b"{\\rtf":
+            raise BadPage(f"{name}: this is no RTF document", subject=page.url)
+        if len(content) > MAX_BYTES:
+            raise BadPage(f"{name}: over the limit of {MAX_BYTES >> 20} MiB; split it", subject=page.url)
+        reader = Reader(content)
+        try:
+            reader.read()
+        except TooDeep as error:
+            raise BadPage(f"{name}: groups are nested more than {MAX_DEPTH} deep", subject=page.url) from error
+        body = Body()
+        body.add(reader.story.html())
+        if reader.notes:
+            body.add(f"<section><ol>{''.join(f'<li>{note}</li>' for note in reader.notes)}</ol></section>")
+        html = body.html()
+        if not html:
+            raise BadPage(f"{name}: the RTF document shows no text", subject=page.url)
+        meta = {key: reader.about.get(key, "") for key in ("author", "published")}
+        return page_of(html, reader.about.get("title", ""), "", meta)
