@@ -159,6 +159,8 @@ def _joined(row: Sequence[Piece]) -> Piece:
 
 def _add(found: list[Block], line: Piece, before: Piece | None, after: Piece | None, place: _Place) -> None:
     """Add a line to the latest block, or begin a new one with it."""
+    while len(line.words) > 2 and _has_marker(line) and is_marker(line.words[1].text):
+        line = Piece(line.words[1:])  # an item whose text begins with a list: the inner item is what stands here
     latest = found[-1] if found and before is not None else None
     gap = line.y - before.y if before is not None else 0.0
     marker = line.words[0].text if _has_marker(line) else ""

@@ -212,7 +212,7 @@ class _Body:
         write = self.writer.inline
         if block.kind == "h":
             level = self.levels[self.number]
-            return f"<h{level}>{write(block.lines, block.page, plain=True)}</h{level}>"
+            return f"<h{level}>{write(block.lines, plain=True)}</h{level}>"
         if block.kind == "table" and block.table:
             return self._table(block.table, block)
         if block.kind == "pre":
@@ -224,13 +224,13 @@ class _Body:
             return f"<pre>{code(block.lines)}</pre>"
         if block.kind in ("figure", "caption"):
             image = f'<img alt="{escape(block.alt)}">' if block.alt else ""
-            caption = write(block.lines, block.page)
+            caption = write(block.lines)
             return f"<figure>{image}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
-        inner = write(block.lines, block.page)
+        inner = write(block.lines)
         return f"<aside><p>{inner}</p></aside>" if block.kind == "note" else f"<p>{inner}</p>"
 
     def _table(self, table: Table, block: Block) -> str:
-        caption = self.writer.inline(block.lines, block.page) if block.lines else ""
+        caption = self.writer.inline(block.lines) if block.lines else ""
         parts = [f"<table>{f'<caption>{caption}</caption>' if caption else ''}"]
         heads = 0
         for row in table.rows:
@@ -242,15 +242,15 @@ class _Body:
                 parts.append("<thead>")
             if number == heads:
                 parts.append("</thead><tbody>" if heads else "<tbody>")
-            parts.append(f"<tr>{''.join(self._cell(cell, block.page) for cell in row if cell)}</tr>")
+            parts.append(f"<tr>{''.join(self._cell(cell) for cell in row if cell)}</tr>")
         return "".join(parts) + "</tbody></table>"
 
-    def _cell(self, cell: Cell, page: int) -> str:
+    def _cell(self, cell: Cell) -> str:
         spans = "".join(
             f' {name}="{value}"' for name, value in (("colspan", cell.colspan), ("rowspan", cell.rowspan)) if value > 1
         )
         tag = "th" if cell.head else "td"
-        return f"<{tag}{spans}>{self.writer.inline(_lines(cell), page, plain=cell.head)}</{tag}>"
+        return f"<{tag}{spans}>{self.writer.inline(_lines(cell), plain=cell.head)}</{tag}>"
 
     # --- lists -----------------------------------------------------------------------------------
 
@@ -273,7 +273,7 @@ class _Body:
             start = f' start="{number}"' if tag == "ol" and number > 1 else ""
             self.parts.append(f"<{tag}{start}{kind}>\n<li>")
             self.lists.append((block.indent, tag, number))
-        self.parts[-1] += self.writer.inline(block.lines, block.page)
+        self.parts[-1] += self.writer.inline(block.lines)
 
     def _stays_inside(self, block: Block, following: Sequence[Block]) -> bool:
         """Tell whether a block belongs to the latest list item: it is indented, and the list goes on."""

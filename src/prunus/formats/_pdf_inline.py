@@ -18,7 +18,8 @@ _HEAD: Final = re.compile(r"[^\W\d_]+")
 _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
 
-Key = tuple[str, bool, bool, bool, str]
+Key = tuple[str, bool, bool, bool, str, int]
+"""Link, bold, italic, code, raised or lowered; the page that begins here, or 0."""
 
 
 class Writer:
@@ -32,16 +33,9 @@ class Writer:
     def __init__(self, words: Iterable[Word], bold: bool = False) -> None:
         self.known = Counter(word.text.strip(".,;:!?()[]\"'“”‘’").lower() for word in words)
         self.bold = bold
-        self.page = 0
+        self.page = -1
 
-    def mark(self, page: int, inner: str) -> str:
-        """Wrap the first letters of a page in its number; the number is counted from 1."""
-        if page == self.page or not inner.strip():
-            return inner
-        self.page = page
-        return f'<data value="page-{page + 1}">{inner}</data>'
-
-    def inline(self, lines: Sequence[Sequence[Word]], page: int, plain: bool = False) -> str:
+    def inline(self, lines: Sequence[Sequence[Word]], plain: bool = False) -> str:
         """Return lines as one run of HTML.
 
         :param plain: without emphasis, for headings and header cells.
@@ -60,17 +54,10 @@ class Writer:
                 text = glue + word.text
                 if runs and runs[-1][0] == key:
                     runs[-1] = (key, runs[-1][1] + text)
-                elif runs and glue:
-                    runs.append((key, text))
                 else:
                     runs.append((key, text))
                 last = word
-        parts = [_wrapped(key, text) for key, text in runs]
-        if parts and page != self.page:
-            key, text = runs[0]
-            first, _, rest = text.partition(" ")
-            parts[0] = self.mark(page, _wrapped(key, first)) + (_wrapped(key, " " + rest) if rest else "")
-        return "".join(parts).strip()
+        return "".join(_wrapped(key, text) for key, text in runs).strip()
 
     def _between(self, last: Word, word: Word, runs: list[tuple[Key, str]]) -> str:
         """Return what stands between the last word of a line and the first of the next; undo hyphens."""
@@ -94,10 +81,13 @@ class Writer:
         raised = ""
         if word.size <= 0.82 * size:
             raised = "sup" if word.y < y - 0.18 * size else "sub" if word.y > y + 0.08 * size else ""
+        begins = word.page + 1 if word.page != self.page else 0
+        self.page = word.page
         if plain:
-            return (word.href, False, False, False, raised)
+            return (word.href, False, False, False, raised, begins)
         flags = word.flags
-        return (word.href, bool(flags & BOLD) and not self.bold, bool(flags & ITALIC), bool(flags & MONO), raised)
+        bold = bool(flags & BOLD) and not self.bold
+        return (word.href, bold, bool(flags & ITALIC), bool(flags & MONO), raised, begins)
 
 
 def code(lines: Sequence[Sequence[Word]]) -> str:
@@ -130,7 +120,7 @@ def _base(line: Sequence[Word]) -> tuple[float, float]:
 
 def _wrapped(key: Key, text: str) -> str:
     """Return a run of letters in the elements of its style; spaces at its ends stay outside."""
-    href, bold, italic, mono, raised = key
+    href, bold, italic, mono, raised, begins = key
     core = text.strip()
     if not core:
         return text
@@ -141,4 +131,6 @@ def _wrapped(key: Key, text: str) -> str:
             made = f"<{tag}>{made}</{tag}>"
     if href.lower().startswith(_WEB):
         made = f'<a href="{escape(href)}">{made}</a>'
+    if begins:
+        made = f'<data value="page-{begins}">{made}</data>'
     return before + made + after

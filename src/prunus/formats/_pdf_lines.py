@@ -22,14 +22,15 @@ _LEADER: Final = re.compile(r"[.·…_]{4,}$")
 class Word:
     """Letters that follow each other without a space, in one style."""
 
-    __slots__ = ("flags", "href", "level", "order", "size", "space", "text", "x0", "x1", "y")
+    __slots__ = ("flags", "href", "level", "order", "page", "size", "space", "text", "x0", "x1", "y")
 
-    def __init__(self, raw: Sequence[Any], order: int) -> None:
+    def __init__(self, raw: Sequence[Any], order: int, page: int) -> None:
         self.x0, self.x1, self.y, self.size, flags, space, self.text = raw
         self.flags = flags % LEVEL
         self.level = flags // LEVEL
         self.space = bool(space)
         self.order = order
+        self.page = page
         self.href = ""
         if self.flags & SYMBOL and len(self.text) == 1:
             self.text = "•"
@@ -72,12 +73,12 @@ class PageWords:
         self.fills: list[list[float]] = raw.get("fills", [])
         self.images: list[list[Any]] = raw.get("images", [])
         self.alts: list[str] = raw.get("alts", [])
-        words = [Word(one, order) for order, one in enumerate(raw.get("words", []))]
+        words = [Word(one, order, self.number) for order, one in enumerate(raw.get("words", []))]
         self.words = self._visible(words)
         _add_drawn_bullets(self.words, raw.get("dots", []))
         _link(self.words, raw.get("links", []))
         self.turned = [
-            [word for order, one in enumerate(group) if self._readable(word := Word(one, order))]
+            [word for order, one in enumerate(group) if self._readable(word := Word(one, order, self.number))]
             for group in raw.get("turned", [])
         ]
 
@@ -151,7 +152,7 @@ def _add_drawn_bullets(words: list[Word], dots: Sequence[Sequence[float]]) -> No
         close_before = any(x0 - 2 * word.size < word.x1 <= x0 + 1 for word in beside)
         if after is None or close_before or after.x0 - x1 > 2.5 * after.size or x1 - x0 < 0.15 * after.size:
             continue
-        bullet = Word([x0, x1, after.y, after.size, after.flags, 1, "•"], after.order)
+        bullet = Word([x0, x1, after.y, after.size, after.flags, 1, "•"], after.order, after.page)
         after.space = True
         found[id(after)] = bullet
     words[:] = [one for word in words for one in (found.get(id(word)), word) if one is not None]
@@ -177,7 +178,9 @@ def pieces(words: Sequence[Word]) -> list[Piece]:
                 groups[-1].append(word)
                 continue
         groups.append([word])
-    found = _stitched([Piece(group) for group in groups])
+    made = [Piece(group) for group in groups]
+    _level_bullets(made)
+    found = _stitched(made)
     for piece in found:
         _drop_leader(piece)
     return [piece for piece in found if piece.words]
@@ -199,6 +202,21 @@ def rows_of(found: Iterable[Piece]) -> list[list[Piece]]:
 def is_marker(text: str) -> bool:
     """Tell whether a text is what stands before a list item: a bullet, a number, a letter."""
     return bool(_MARKER.match(text))
+
+
+def _level_bullets(found: Sequence[Piece]) -> None:
+    """Put bullets that stand a little above or below their line on it."""
+    bullets = [piece for piece in found if len(piece.words) == 1 and piece.text in BULLETS]
+    others = sorted((piece for piece in found if piece.text not in BULLETS), key=lambda piece: piece.y)
+    heights = [piece.y for piece in others]
+    for bullet in bullets[:400]:
+        reach = 0.5 * bullet.size
+        beside = others[bisect_left(heights, bullet.y - reach) : bisect_right(heights, bullet.y + reach)]
+        after = [piece for piece in beside if 0 < piece.x0 - bullet.x1 < 5 * bullet.size]
+        if after:
+            line = min(after, key=lambda piece: piece.x0)
+            bullet.y = bullet.words[0].y = line.y
+            bullet.size = bullet.words[0].size = line.size
 
 
 def _stitched(found: list[Piece]) -> list[Piece]:

@@ -55,13 +55,22 @@ def without_running(pages: Sequence[tuple[PageWords, list[Piece]]]) -> list[list
 
 
 def _edges(page: PageWords, pieces: Sequence[Piece]) -> list[Row]:
-    """Return the first and last lines of a page that stand near its edges."""
+    """Return the first and last lines of a page that stand near its edges, apart from what is between."""
     rows = [row for row in rows_of(pieces) if row[0].atom is None]
     top = page.box[1] + _EDGE * page.height
     bottom = page.box[3] - _EDGE * page.height
-    first = [row for row in rows[:_LINES] if row[0].y < top]
-    last = [row for row in rows[-_LINES:] if row[0].y > bottom]
-    return [*first, *(row for row in last if not any(row is one for one in first))]
+    first = last = 0
+    for count in range(1, min(_LINES, len(rows)) + 1):
+        if rows[count - 1][0].y < top and (count == len(rows) or _apart(rows[count - 1], rows[count])):
+            first = count
+        if rows[-count][0].y > bottom and (count == len(rows) or _apart(rows[-count - 1], rows[-count])):
+            last = count
+    return [row for at, row in enumerate(rows) if at < first or at >= len(rows) - last]
+
+
+def _apart(one: Row, other: Row) -> bool:
+    """Tell whether there is more space between two lines than in running text."""
+    return other[0].y - one[0].y >= 1.5 * max(piece.size for piece in (*one, *other))
 
 
 def _pattern(row: Row) -> str:
