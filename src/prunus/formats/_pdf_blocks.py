@@ -98,12 +98,11 @@ def blocks_of(flow: Sequence[Piece], style: Style, page: int, bottom: float) -> 
     while at < len(rows):
         row = rows[at]
         if row[0].atom is not None:
-            for piece in row:
-                is_table = isinstance(piece.atom, Table)
-                kind: Kind = "table" if is_table else "figure"
-                made = Block(kind, [], page, piece.x0)
-                made.table, made.alt = (piece.atom, "") if is_table else (None, str(piece.atom))
-                found.append(made)
+            atom = row[0].atom
+            is_table = isinstance(atom, Table)
+            made = Block("table" if is_table else "figure", [], page, row[0].x0)
+            made.table, made.alt = (atom, "") if is_table else (None, str(atom))
+            found.append(made)
             before = None
             at += 1
             continue

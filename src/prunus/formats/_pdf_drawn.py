@@ -14,6 +14,7 @@ Box = tuple[float, float, float, float]
 
 _MAX_OBJECTS: Final = 20_000  # drawn objects of a page that are looked at
 _MAX_SEGMENTS: Final = 400  # of one path; more is a drawing, no ruling
+_MAX_DRAWN: Final = 2_000  # rulings, fills, pictures of a page; more is a drawing
 _MAX_DOTS: Final = 400  # on a page; more is a chart
 _DOT: Final = 8.0  # points; what is smaller may be the bullet of a list
 _MAX_TAGS: Final = 50_000
@@ -84,7 +85,8 @@ class Drawing:
             elif kind == raw.FPDF_PAGEOBJ_SHADING:
                 fills.append(box)
         left = [alt for alt in alts.values() if alt]
-        return {"rules": rules, "fills": fills, "images": images, "alts": left, "dots": dots[:_MAX_DOTS]}
+        del rules[_MAX_DRAWN:], fills[_MAX_DRAWN:], images[_MAX_DRAWN:], dots[_MAX_DOTS:]
+        return {"rules": rules, "fills": fills, "images": images, "alts": left, "dots": dots}
 
     def objects(self) -> Iterator[tuple[Any, int, Matrix]]:
         """Yield the objects of a page with what places them, those inside forms too."""

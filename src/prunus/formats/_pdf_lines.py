@@ -190,7 +190,8 @@ def rows_of(found: Iterable[Piece]) -> list[list[Piece]]:
     """Return pieces by line, from the top, each line from the left."""
     rows: list[list[Piece]] = []
     for piece in sorted(found, key=lambda piece: (piece.y, piece.x0)):
-        if rows and abs(piece.y - rows[-1][0].y) <= 0.3 * min(piece.size or 4, rows[-1][0].size or 4):
+        alone = piece.atom is not None or (rows and rows[-1][0].atom is not None)
+        if rows and not alone and abs(piece.y - rows[-1][0].y) <= 0.3 * min(piece.size or 4, rows[-1][0].size or 4):
             rows[-1].append(piece)
         else:
             rows.append([piece])

@@ -27,12 +27,20 @@ LEVEL: Final = 256
 
 
 _MAX_BOOKMARKS: Final = 5_000
+_MONO_NAMES: Final = (
+    *("mono", "courier", "consol", "cmtt", "lmtt", "txtt", "typewriter", "menlo", "nimbusmon", "inconsolata"),
+    *("sourcecode", "andale", "fixed"),
+)
 _SPACES: Final = frozenset([0, 9, 10, 11, 12, 13, 32, 0xA0, 0x200B, 0x202F, 0x3000, 0xFEFF, *range(0x2000, 0x200B)])
 _LIGATURES: Final = dict(zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True))
 
 
 COMMAND: Final = "import sys; sys.path += sys.argv[1:3]; from formats._pdf_reader import main; main(sys.argv[3:])"
 """The arguments: the folder that holds formats/, that of pypdfium2, and those of :func:`main`."""
+
+
+MAX_OUTPUT: Final = 192 * 1024 * 1024
+"""Bytes that are written of one document."""
 
 
 class TooMuch(Exception):
@@ -137,9 +145,12 @@ class Reader:
         self.chars += count
         if self.chars > self.max_chars:
             raise TooMuch(f"its text is over the limit of {self.max_chars} letters")
-        unicode_of, box_of, origin_of, object_of = (
-            raw.FPDFText_GetUnicode, raw.FPDFText_GetLooseCharBox, raw.FPDFText_GetCharOrigin, self.object_of,
-        )  # fmt: skip
+        unicode_of, box_of, origin_of = (
+            raw.FPDFText_GetUnicode,
+            raw.FPDFText_GetLooseCharBox,
+            raw.FPDFText_GetCharOrigin,
+        )
+        object_of = self.object_of
         handle = ctypes.cast(text, ctypes.c_void_p)
         box, x, y = raw.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
         box_at, x_at, y_at = ctypes.byref(box), ctypes.byref(x), ctypes.byref(y)
@@ -150,6 +161,8 @@ class Reader:
         size, flags, quarter = 1.0, 0, 0
         for index in range(count):
             code = unicode_of(text, index)
+            if not index & 4095:
+                self.check_time()
             if code in _SPACES:
                 gap = True
                 continue
@@ -163,8 +176,6 @@ class Reader:
                 latest = key
                 if key not in styles:
                     styles[key] = self.style(text, index, key, levels)
-                    if not index & 255:
-                        self.check_time()
                 size, flags, quarter = styles[key]
             box_of(text, index, box_at)
             origin_of(text, index, x_at, y_at)
@@ -187,9 +198,8 @@ class Reader:
             word = [start, stop, base, size, flags, int(apart), letter]
             found.setdefault(quarter, []).append(word)
             gap, before = False, start
-        for words in found.values():
-            for one in words:
-                one[0], one[1], one[2] = round(one[0], 2), round(one[1], 2), round(one[2], 2)
+        for one in (one for words in found.values() for one in words):
+            one[:3] = round(one[0], 2), round(one[1], 2), round(one[2], 2)
         return found
 
     def style(self, text: Any, index: int, key: int, levels: dict[int, int]) -> tuple[float, int, int]:
@@ -231,7 +241,7 @@ def _font_flags(name: str, weight: int, kind: int) -> int:
     """Return the flags that a font's name, weight and descriptor tell."""
     bold = weight >= 600 or kind & 1 << 18 or any(part in name for part in ("bold", "black", "heavy", "-bd", "cmbx"))
     slanted = kind & 1 << 6 or any(part in name for part in ("italic", "oblique", "slanted", "cmti", "-it"))
-    mono = kind & 1 or any(part in name for part in ("mono", "courier", "consol", "cmtt", "typewriter", "menlo"))
+    mono = kind & 1 or any(part in name for part in _MONO_NAMES)
     symbol = any(part in name for part in ("wingdings", "dingbats", "webdings"))
     return BOLD * bool(bold) | ITALIC * bool(slanted) | MONO * bool(mono) | SYMBOL * symbol
 
@@ -255,8 +265,13 @@ def main(arguments: list[str]) -> None:
     try:
         reader = Reader(raw, sys.stdin.buffer.read(), int(max_pages), int(max_chars), float(seconds))
         out.write(json.dumps(reader.about()) + "\n")
+        left = MAX_OUTPUT
         for number in range(reader.pages):
-            out.write(json.dumps(reader.page(number), separators=(",", ":")) + "\n")
+            line = json.dumps(reader.page(number), separators=(",", ":"))
+            left -= len(line)
+            if left < 0:
+                raise TooMuch(f"what its pages show takes over {MAX_OUTPUT >> 20} MiB")
+            out.write(line + "\n")
     except TooMuch as error:
         out.write(json.dumps({"error": str(error)}) + "\n")
     except MemoryError:

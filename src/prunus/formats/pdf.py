@@ -41,7 +41,7 @@ class Engine:
     suffixes = (".pdf",)
 
     def __init__(
-        self, max_pages: int = 3000, max_chars: int = 10_000_000, seconds: float = 120.0, memory_mb: int = 1024
+        self, max_pages: int = 3000, max_chars: int = 5_000_000, seconds: float = 120.0, memory_mb: int = 1024
     ) -> None:
         self.max_pages = max_pages
         self.max_chars = max_chars
