@@ -216,7 +216,7 @@ class _Body:
         if block.kind == "table" and block.table:
             return self._table(block.table, block)
         if block.kind == "pre":
-            if block.page != self.writer.page:
+            if block.page > self.writer.page:
                 self.writer.page = block.page
                 first, _, rest = code(block.lines).partition("\n")
                 mark = f'<data value="page-{block.page + 1}">{first}</data>'

@@ -81,8 +81,8 @@ class Writer:
         raised = ""
         if word.size <= 0.82 * size:
             raised = "sup" if word.y < y - 0.18 * size else "sub" if word.y > y + 0.08 * size else ""
-        begins = word.page + 1 if word.page != self.page else 0
-        self.page = word.page
+        begins = word.page + 1 if word.page > self.page else 0
+        self.page = max(self.page, word.page)
         if plain:
             return (word.href, False, False, False, raised, begins)
         flags = word.flags

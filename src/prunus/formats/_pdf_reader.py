@@ -136,21 +136,22 @@ class Reader:
         self.raw.FPDF_GetPageBoundingBox(page, ctypes.byref(box))
         return (box.left, box.bottom, box.right, box.top)
 
+    def count(self, text: Any) -> int:
+        """Return the letters of a page; raise TooMuch when those of the document are too many."""
+        count = max(int(self.raw.FPDFText_CountChars(text)), 0)
+        self.chars += count
+        if self.chars > self.max_chars:
+            raise TooMuch(f"its text is over the limit of {self.max_chars} letters")
+        return count
+
     # --- words -----------------------------------------------------------------------------------
 
     def words(self, text: Any, levels: dict[int, int]) -> dict[int, list[list[Any]]]:
         """Return the words of a page in the order of its content, by the quarter that they are turned."""
         raw = self.raw
-        count = max(raw.FPDFText_CountChars(text), 0)
-        self.chars += count
-        if self.chars > self.max_chars:
-            raise TooMuch(f"its text is over the limit of {self.max_chars} letters")
-        unicode_of, box_of, origin_of = (
-            raw.FPDFText_GetUnicode,
-            raw.FPDFText_GetLooseCharBox,
-            raw.FPDFText_GetCharOrigin,
-        )
-        object_of = self.object_of
+        count = self.count(text)
+        unicode_of, box_of = raw.FPDFText_GetUnicode, raw.FPDFText_GetLooseCharBox
+        origin_of, object_of = raw.FPDFText_GetCharOrigin, self.object_of
         handle = ctypes.cast(text, ctypes.c_void_p)
         box, x, y = raw.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
         box_at, x_at, y_at = ctypes.byref(box), ctypes.byref(x), ctypes.byref(y)

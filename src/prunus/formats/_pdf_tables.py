@@ -119,7 +119,7 @@ def _from_grid(across: list[Line], down: list[Line], words: list[Word]) -> Table
         return None
     wide, high = len(xs) - 1, len(ys) - 1
     inside = _words_by_cell(xs, ys, words)
-    if len(inside) < 2 or wide * high < 2 or len(inside) * 4 < wide * high:
+    if len(inside) < 2 or wide * high < (3 if high == 1 else 2) or len(inside) * 4 < wide * high:
         return None
     at_x = [[line for line in down if abs(line[0] - x) <= _TOUCH] for x in xs]
     at_y = [[line for line in across if abs(line[0] - y) <= _TOUCH] for y in ys]

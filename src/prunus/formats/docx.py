@@ -14,7 +14,7 @@ from ._docx_styles import Numbering, Style, Styles, number_of, optional
 from ._docx_tables import table_html
 from ._ooxml import Relation, chosen, main_part, properties, relations
 from ._xml import below, each, value
-from ._zip import Archive
+from ._zip import Archive, names_part
 
 _SKIPPED: Final = frozenset({"w:del", "w:moveFrom", "w:sectPr", "w:permStart", "w:permEnd"})
 _NOTES: Final = ("footnote", "endnote")
@@ -34,6 +34,10 @@ class Engine:
         "application/vnd.ms-word.document.macroenabled.12",
     )
     suffixes = (".docx", ".docm", ".dotx")
+
+    def matches(self, content: bytes | str) -> bool:
+        """Tell whether content is a Word document, whatever it is called."""
+        return names_part(content, b"word/document")
 
     def to_html(self, page: Page) -> str:
         """Return the document as HTML.

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 from ..html.parse import MAX_BYTES, decode
 from ..types import Page
 from ._body import page_of
-from ._zip import Archive
+from ._zip import Archive, names_part
 
 _CONTAINER: Final = "META-INF/container.xml"
 _CHAPTERS: Final = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
@@ -34,6 +34,10 @@ class Engine:
     name = "epub"
     media_types = ("application/epub+zip",)
     suffixes = (".epub",)
+
+    def matches(self, content: bytes | str) -> bool:
+        """Tell whether content is an EPUB book, whatever it is called."""
+        return names_part(content, b"META-INF/container.xml", b"application/epub+zip")
 
     def to_html(self, page: Page) -> str:
         """Return the book as HTML, a section for each chapter.

@@ -14,7 +14,7 @@ from ._body import Body, page_of
 from ._odt_styles import Styles
 from ._odt_tables import table_html
 from ._xml import below, each, parse_xml
-from ._zip import Archive
+from ._zip import Archive, names_part
 
 _GONE: Final = frozenset(
     """office:annotation office:annotation-end text:tracked-changes text:bookmark text:bookmark-start
@@ -54,6 +54,10 @@ class Engine:
         "application/vnd.oasis.opendocument.text-flat-xml",
     )
     suffixes = (".odt", ".ott", ".fodt")
+
+    def matches(self, content: bytes | str) -> bool:
+        """Tell whether content is a zipped OpenDocument text, whatever it is called."""
+        return names_part(content, b"mimetypeapplication/vnd.oasis.opendocument.text")
 
     def to_html(self, page: Page) -> str:
         """Return the document as HTML.

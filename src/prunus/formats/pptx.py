@@ -12,7 +12,7 @@ from ._body import Body, page_of
 from ._ooxml import Relation, chart_table, chosen, main_part, properties, relations
 from ._pptx_text import inline, slide_table, text_blocks
 from ._xml import below, each, value
-from ._zip import Archive
+from ._zip import Archive, names_part
 
 _TITLES: Final = ("title", "ctrTitle")
 _FURNITURE: Final = frozenset({"dt", "ftr", "hdr", "sldNum", "sldImg"})
@@ -45,6 +45,10 @@ class Engine:
         "application/vnd.ms-powerpoint.presentation.macroenabled.12",
     )
     suffixes = (".pptx", ".pptm", ".ppsx")
+
+    def matches(self, content: bytes | str) -> bool:
+        """Tell whether content is a PowerPoint presentation, whatever it is called."""
+        return names_part(content, b"ppt/presentation")
 
     def to_html(self, page: Page) -> str:
         """Return the presentation as HTML.

@@ -16,6 +16,10 @@ class Engine:
     media_types = ("application/rtf", "text/rtf", "text/richtext")
     suffixes = (".rtf",)
 
+    def matches(self, content: bytes | str) -> bool:
+        """Tell whether content is Rich Text, whatever it is called."""
+        return _is_rtf(content[:100].encode("latin-1", "replace") if isinstance(content, str) else content)
+
     def to_html(self, page: Page) -> str:
         """Return the document as HTML.
 
@@ -23,7 +27,7 @@ class Engine:
         """
         name = page.url or "page"
         content = page.content.encode("latin-1", "replace") if isinstance(page.content, str) else page.content
-        if not content.lstrip(b"\xef\xbb\xbf \r\n\t\0")[:5] == b"{\\rtf":
+        if not _is_rtf(content):
             raise BadPage(f"{name}: this is no RTF document", subject=page.url)
         if len(content) > MAX_BYTES:
             raise BadPage(f"{name}: over the limit of {MAX_BYTES >> 20} MiB; split it", subject=page.url)
@@ -41,3 +45,7 @@ class Engine:
             raise BadPage(f"{name}: the RTF document shows no text", subject=page.url)
         meta = {key: reader.about.get(key, "") for key in ("author", "published")}
         return page_of(html, reader.about.get("title", ""), "", meta)
+
+
+def _is_rtf(content: bytes) -> bool:
+    return content[:100].lstrip(b"\xef\xbb\xbf \r\n\t\0").startswith(b"{\\rtf")
