@@ -23,7 +23,6 @@ MAX_READ: Final = 128 * 1024 * 1024
 MAX_RATIO: Final = 250
 """Unpacked to packed, of a part over a MiB: text hardly ever packs better than 100 to 1."""
 
-_DIRECTORY: Final = 1024 * 1024  # bytes at either end of a file in which its names are looked for
 _SMALL: Final = 1024 * 1024
 _OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _FAULTS: Final = (
@@ -41,13 +40,6 @@ _FAULTS: Final = (
     IndexError,
 )
 """What :mod:`zipfile` raises on files that are damaged."""
-
-
-def names_part(content: bytes | str, *parts: bytes) -> bool:
-    """Tell whether content is a zip file in whose directory one of the names stands; nothing is unpacked."""
-    if isinstance(content, str) or not content.startswith(b"PK\x03\x04"):
-        return False
-    return any(part in content[-_DIRECTORY:] or part in content[:_DIRECTORY] for part in parts)
 
 
 class Archive:

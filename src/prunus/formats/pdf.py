@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 from importlib.util import find_spec
@@ -12,14 +11,6 @@ from typing import Any, Final
 
 from ..errors import BadPage, MissingExtra
 from ..types import Page
-from ._pdf_blocks import Block, Style, blocks_of
-from ._pdf_columns import flows
-from ._pdf_html import document
-from ._pdf_inline import Writer
-from ._pdf_lines import PageWords, Piece, Word, pieces
-from ._pdf_margins import without_running
-from ._pdf_reader import COMMAND
-from ._pdf_tables import ruled_tables
 
 _HEAD: Final = 1024  # bytes in which a PDF begins
 _TAIL: Final = 4096  # bytes in which it ends
@@ -66,13 +57,16 @@ class Engine:
             raise BadPage(f"{name}: the PDF is cut off before its end; fetch or copy it again", subject=page.url)
         ends = time.monotonic() + self.seconds
         about, *raw = self._read(content, name)
-        seen = [PageWords(one) for one in raw]
-        if not any(one.words or any(one.turned) for one in seen):
-            self._refuse_wordless(seen, name)
-        return self._lay_out(seen, about, ends, name)
+        from ._pdf_layout import html_of  # here: a program that reads no PDF does not load what lays it out
+
+        return html_of(about, raw, ends, name)
 
     def _read(self, content: bytes, name: str) -> list[dict[str, Any]]:
         """Have the file read by a process of its own."""
+        import subprocess  # here: hardly any program needs it
+
+        from ._pdf_reader import COMMAND
+
         spec = find_spec("pypdfium2_raw")
         if spec is None or not spec.origin:
             raise MissingExtra(
@@ -85,53 +79,15 @@ class Engine:
             done = subprocess.run(command, input=content, capture_output=True, timeout=self.seconds + 1, check=False)  # noqa: S603 - our own interpreter and file, no shell
         except subprocess.TimeoutExpired as error:
             raise BadPage(f"{name}: reading the PDF takes over {self.seconds:g} s; split it", subject=name) from error
-        lines = done.stdout.decode().splitlines()
-        last = json.loads(lines[-1]) if lines and lines[-1].endswith("}") else {}
-        if "end" in last and not done.returncode:
+        lines = done.stdout.decode().splitlines() or [""]
+        if done.returncode == 0 and lines[-1] == '{"end": true}':
             return [json.loads(line) for line in lines[:-1]]
-        reason = last.get("error", "damaged")
-        if reason == "password":
+        said = json.loads(lines[-1])["error"] if lines[-1].startswith('{"error"') else ""
+        if done.returncode > 0 and not said and b"MemoryError" not in done.stderr:
+            raise RuntimeError(done.stderr.decode("utf-8", "replace"))  # a bug of the reader, not of the file
+        if said == "password":
             raise BadPage(f"{name}: the PDF is encrypted; save it without its password", subject=name)
-        if reason == "damaged":
+        if said == "damaged" or done.returncode < 0:
             raise BadPage(f"{name}: the PDF is damaged and cannot be read; fetch or save it again", subject=name)
+        reason = said or f"reading it takes over {self.memory_mb} MiB"
         raise BadPage(f"{name}: the PDF is too large: {reason}; split it", subject=name)
-
-    def _refuse_wordless(self, seen: list[PageWords], name: str) -> None:
-        if any(page.images for page in seen):
-            raise BadPage(
-                f"{name}: the PDF holds pictures of pages and no text; run OCR over it first (for example ocrmypdf)",
-                subject=name,
-            )
-        raise BadPage(f"{name}: the PDF shows no text", subject=name)
-
-    def _lay_out(self, seen: list[PageWords], about: dict[str, Any], ends: float, name: str) -> str:
-        """Lay the pages out: tables, running headers, columns, blocks, HTML."""
-        words: list[Word] = [word for page in seen for word in page.words]
-        style = Style.of(words)
-        writer = Writer(words, style.bold)
-        pages: list[tuple[PageWords, list[Piece]]] = []
-        atoms: list[list[Piece]] = []
-        for page in seen:
-            self._check_time(ends, name)
-            atoms.append(_atoms(page))
-            pages.append((page, pieces(page.words)))
-        blocks: list[Block] = []
-        for (page, _), kept, whole in zip(pages, without_running(pages), atoms, strict=True):
-            bottom = page.box[1] + 0.6 * page.height
-            for flow in [*flows([*kept, *whole]), *(pieces(group) for group in page.turned)]:
-                self._check_time(ends, name)
-                if flow:
-                    blocks += blocks_of(flow, style, page.number, bottom)
-            blocks += [Block("figure", [], page.number, alt=alt) for alt in page.alts]
-        return document(blocks, about, style, writer)
-
-    def _check_time(self, ends: float, name: str) -> None:
-        if time.monotonic() > ends:
-            raise BadPage(f"{name}: reading the PDF takes over {self.seconds:g} s; split it", subject=name)
-
-
-def _atoms(page: PageWords) -> list[Piece]:
-    """Return what is laid out as a whole: tables with rulings (their words leave the page), pictures with alt text."""
-    tables = ruled_tables(page.rules, page.fills, page.words)
-    found = [Piece([], table, table.box) for table in tables]
-    return [*found, *(Piece([], image[4], image[:4]) for image in page.images if image[4])]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..errors import BadPage
 from ..html.parse import MAX_BYTES
 from ..types import Page
-from ._body import Body, page_of
-from ._rtf_reader import MAX_DEPTH, Reader, TooDeep
 
 
 class Engine:
@@ -25,6 +23,9 @@ class Engine:
 
         :raises BadPage: it is no RTF, too large, or nested too deep.
         """
+        from ._body import Body, page_of  # here: a program that reads no Rich Text does not load what reads it
+        from ._rtf_reader import MAX_DEPTH, Reader, TooDeep
+
         name = page.url or "page"
         content = page.content.encode("latin-1", "replace") if isinstance(page.content, str) else page.content
         if not _is_rtf(content):
