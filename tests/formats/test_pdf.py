@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 import time
 import zlib
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.extras import need
 from tests.formats.documents import (
     answers_or_refuses,
@@ -25,7 +28,9 @@ from tests.formats.documents import (
 )
 from tests.formats.pdfs import Sheet, assembled, pdf
 
+from prunus.formats._pdf_layout import html_of
 from prunus.formats.pdf import Engine
+from prunus.html.clean import clean_tree
 
 need("pypdfium2_raw")
 
@@ -377,6 +382,44 @@ def test_a_file_that_is_damaged_is_read_or_refused() -> None:
     whole = pdf(ruled(), two_columns())
     for broken in mutated(whole, 40):
         answers_or_refuses(Engine(seconds=10), broken)
+
+
+# --- any page ------------------------------------------------------------------------------------
+
+PLACES = st.tuples(
+    st.integers(0, 580), st.integers(10, 790), st.sampled_from([6.0, 9.0, 10.0, 10.0, 14.0, 24.0]),
+    st.sampled_from([0, 1, 2, 4]), st.integers(0, 1), st.sampled_from(["", "", "-", ".", "("]),
+)  # fmt: skip
+RULES = st.tuples(st.integers(0, 600), st.integers(0, 800), st.integers(0, 300), st.booleans())
+
+
+def laid_out(pages: list[dict[str, Any]]) -> Any:
+    return clean_tree(html_of({}, pages, time.monotonic() + 60, "page"))
+
+
+@given(st.lists(PLACES, min_size=1, max_size=80), st.lists(RULES, max_size=12))
+def test_wherever_words_and_rulings_stand_every_word_comes_out_once(places: list[Any], rules: list[Any]) -> None:
+    drawn = [
+        [x, y, size, flags, space, f"{before}w{number}{'.' if before == '.' else ''}"]
+        for number, (x, y, size, flags, space, before) in enumerate(places)
+    ]
+    raw = [[x, x + 0.5 * size * len(said), y, size, flags, space, said] for x, y, size, flags, space, said in drawn]
+    lines = [[x, y, x + length, y] if level else [x, y, x, y + length] for x, y, length, level in rules]
+    page = {"page": 0, "box": [-5000, -5000, 5000, 5000], "words": raw, "rules": lines, "images": [[0, 0, 9, 9, "alt"]]}
+    found = [word for word in words(laid_out([page])) if word != "alt"]
+    assert sorted(re.findall(r"w\d+", " ".join(found))) == sorted(f"w{number}" for number in range(len(places)))
+
+
+def test_the_layout_of_a_crowded_page_takes_time_in_proportion() -> None:
+    seconds = []
+    for count in (3_000, 12_000):
+        raw = [[n * 37 % 590, n * 37 % 590 + 12, n * 101 % 790, 8.0, n % 5 // 4, n % 2, f"w{n}"] for n in range(count)]
+        rules = [[n % 50 * 12, 0, n % 50 * 12, 800] for n in range(300)] + [[0, n * 3, 600, n * 3] for n in range(260)]
+        start = time.perf_counter()
+        laid_out([{"page": 0, "box": [0, 0, 600, 800], "words": raw, "rules": rules}])
+        laid_out([{"page": 0, "box": [0, 0, 600, 800], "words": raw}])
+        seconds.append(time.perf_counter() - start)
+    assert seconds[1] < 8 * seconds[0] + 0.5
 
 
 # --- a paper -------------------------------------------------------------------------------------
