@@ -310,11 +310,6 @@ def test_text_recognised_in_a_scanned_page_is_read_though_it_is_invisible() -> N
     assert words(read(Engine(), pdf(sheet))) == " ".join(prose("a", 4)).split()
 
 
-def test_a_file_is_known_by_its_first_bytes() -> None:
-    assert Engine().matches(b"\xef\xbb\xbf%PDF-1.7 ...")
-    assert not Engine().matches(b"<html>%PDF" + b" " * 2000 + b"%PDF-1.7")
-
-
 # --- bad input -------------------------------------------------------------------------------------
 
 

@@ -120,12 +120,6 @@ def test_bad_input_is_one_line(content: bytes, said: str) -> None:
     assert said in refused(Engine(), content, "notes.rtf")
 
 
-def test_a_document_is_known_by_its_first_bytes() -> None:
-    assert Engine().matches(REPORT)
-    assert Engine().matches(REPORT.decode("latin-1"))
-    assert not Engine().matches(b"words {\\rtf1")
-
-
 def test_what_is_cut_off_is_read_as_far_as_it_goes() -> None:
     cut = REPORT[: REPORT.index(b"south end")]
     assert words(read(Engine(), cut))[-2:] == ["north", "end"]

@@ -132,20 +132,3 @@ def test_a_zip_inside_is_never_opened(name: str, engine: Any) -> None:
 
 def test_an_archive_that_is_no_document_is_refused(engine: Any) -> None:
     refused(engine, packed({"photo.jpg": b"\xff\xd8\xff", "readme.txt": b"hello"}))
-
-
-def test_a_document_is_known_by_what_it_holds(name: str) -> None:
-    kinds = {
-        "docx": packed({"word/document.xml": "<x/>"}),
-        "pptx": packed({"ppt/presentation.xml": "<x/>"}),
-        "epub": packed({"mimetype": "application/epub+zip", "META-INF/container.xml": "<x/>"}),
-        "odt": entries(("mimetype", b"application/vnd.oasis.opendocument.text"), ("content.xml", b"<x/>")),
-    }
-    if name == "odt":  # stored first and unpacked, as the format demands
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w") as archive:
-            archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")
-        kinds["odt"] = buffer.getvalue()
-    assert [kind for kind in kinds if make_engine("format", name).matches(kinds[kind])] == [name]
-    assert not make_engine("format", name).matches(b"%PDF-1.7")
-    assert not make_engine("format", name).matches("PK\x03\x04 as text")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..types import Page
-from ._names import names_part
 
 
 class Engine:
@@ -20,10 +19,6 @@ class Engine:
         "application/vnd.ms-word.document.macroenabled.12",
     )
     suffixes = (".docx", ".docm", ".dotx")
-
-    def matches(self, content: bytes | str) -> bool:
-        """Tell whether content is a Word document, whatever it is called."""
-        return names_part(content, b"word/document")
 
     def to_html(self, page: Page) -> str:
         """Return the document as HTML.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..types import Page
-from ._names import names_part
 
 
 class Engine:
@@ -12,10 +11,6 @@ class Engine:
     name = "epub"
     media_types = ("application/epub+zip",)
     suffixes = (".epub",)
-
-    def matches(self, content: bytes | str) -> bool:
-        """Tell whether content is an EPUB book, whatever it is called."""
-        return names_part(content, b"META-INF/container.xml", b"application/epub+zip")
 
     def to_html(self, page: Page) -> str:
         """Return the book as HTML, a section for each chapter.

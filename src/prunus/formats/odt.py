@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..types import Page
-from ._names import names_part
 
 
 class Engine:
@@ -19,10 +18,6 @@ class Engine:
         "application/vnd.oasis.opendocument.text-flat-xml",
     )
     suffixes = (".odt", ".ott", ".fodt")
-
-    def matches(self, content: bytes | str) -> bool:
-        """Tell whether content is a zipped OpenDocument text, whatever it is called."""
-        return names_part(content, b"mimetypeapplication/vnd.oasis.opendocument.text")
 
     def to_html(self, page: Page) -> str:
         """Return the document as HTML.

@@ -39,10 +39,6 @@ class Engine:
         self.seconds = seconds
         self.memory_mb = memory_mb
 
-    def matches(self, content: bytes | str) -> bool:
-        """Tell whether content is a PDF file, whatever it is called."""
-        return isinstance(content, bytes) and b"%PDF-" in content[:_HEAD]
-
     def to_html(self, page: Page) -> str:
         """Return what the PDF shows as HTML.
 
@@ -51,7 +47,7 @@ class Engine:
         """
         name = page.url or "page"
         content = page.content
-        if isinstance(content, str) or not self.matches(content):
+        if isinstance(content, str) or b"%PDF-" not in content[:_HEAD]:
             raise BadPage(f"{name}: this is no PDF file", subject=page.url)
         if b"%%EOF" not in content[-_TAIL:]:
             raise BadPage(f"{name}: the PDF is cut off before its end; fetch or copy it again", subject=page.url)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..types import Page
-from ._names import names_part
 
 
 class Engine:
@@ -19,10 +18,6 @@ class Engine:
         "application/vnd.ms-powerpoint.presentation.macroenabled.12",
     )
     suffixes = (".pptx", ".pptm", ".ppsx")
-
-    def matches(self, content: bytes | str) -> bool:
-        """Tell whether content is a PowerPoint presentation, whatever it is called."""
-        return names_part(content, b"ppt/presentation")
 
     def to_html(self, page: Page) -> str:
         """Return the presentation as HTML.

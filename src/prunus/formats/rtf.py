@@ -14,10 +14,6 @@ class Engine:
     media_types = ("application/rtf", "text/rtf", "text/richtext")
     suffixes = (".rtf",)
 
-    def matches(self, content: bytes | str) -> bool:
-        """Tell whether content is Rich Text, whatever it is called."""
-        return _is_rtf(content[:100].encode("latin-1", "replace") if isinstance(content, str) else content)
-
     def to_html(self, page: Page) -> str:
         """Return the document as HTML.
 
