@@ -1,0 +1,128 @@
+"""The growing HTML of a document: blocks, list items by level, pictures and tables with their captions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from html import escape
+from typing import Final
+
+_TABLE_WORD: Final = re.compile(r"(?:table|tab\.|tabelle|tableau|tabla|tabella)\b", re.IGNORECASE)
+_TAGS: Final = re.compile(r"<[^>]*>")
+
+
+class Body:
+    """Blocks in their order; list items nest by the level that each names."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[str, str]] = []  # kind: block, list, table, image, caption, code
+        self._lists: list[tuple[int, str, int]] = []  # level, tag, latest number
+
+    def add(self, html: str, kind: str = "block") -> None:
+        """Add a block; open lists end before it."""
+        if html:
+            self.close()
+            self.parts.append((kind, html))
+
+    def item(self, html: str, level: int, tag: str = "ul", number: int = 0, kind: str = "") -> None:
+        """Add a list item.
+
+        :param level: how deep it stands, from 0.
+        :param number: of an item of an ``ol``; 0 is one more than the last.
+        :param kind: ``a``, ``i`` and so on, for lists that are not numbered 1, 2, 3.
+        """
+        while self._lists and self._lists[-1][0] > level:
+            self._end()
+        if self._lists and self._lists[-1][0] == level and self._lists[-1][1] != tag:
+            self._end()
+        if self._lists and self._lists[-1][0] == level:
+            latest = self._lists[-1][2]
+            number = number or latest + 1
+            value = f' value="{number}"' if tag == "ol" and number != latest + 1 else ""
+            self.parts.append(("list", f"</li><li{value}>{html}"))
+        else:
+            number = number or 1
+            start = f' start="{number}"' if tag == "ol" and number != 1 else ""
+            style = f' type="{kind}"' if tag == "ol" and kind not in ("", "1") else ""
+            self.parts.append(("list", f"<{tag}{start}{style}><li>{html}"))
+            self._lists.append((level, tag, number))
+            return
+        self._lists[-1] = (level, tag, number)
+
+    def is_numbered(self, level: int) -> bool:
+        """Tell whether a numbered list is open at a level."""
+        return any(at == level and tag == "ol" for at, tag, _ in self._lists)
+
+    def inside(self, html: str) -> None:
+        """Add a block inside the latest list item; without a list, as :meth:`add`."""
+        if self._lists and html:
+            self.parts.append(("list", html))
+        else:
+            self.add(html)
+
+    def close(self) -> None:
+        """End every open list."""
+        while self._lists:
+            self._end()
+
+    def _end(self) -> None:
+        self.parts.append(("list", f"</li></{self._lists.pop()[1]}>"))
+
+    def html(self) -> str:
+        """Return the blocks, captions in what they belong to, lines of code together."""
+        self.close()
+        done: list[tuple[str, str]] = []
+        parts = self.parts
+        for at, (kind, html) in enumerate(parts):
+            before = done[-1] if done else ("", "")
+            if kind == "caption":
+                after = parts[at + 1] if at + 1 < len(parts) else ("", "")
+                words_of_table = bool(_TABLE_WORD.match(_TAGS.sub("", html).strip()))
+                if before[0] == "image":
+                    done[-1] = ("figure", f"<figure>{before[1]}<figcaption>{html}</figcaption></figure>")
+                elif after[0] == "table":
+                    parts[at + 1] = ("captioned", _captioned(after[1], html))
+                elif before[0] == "table" and words_of_table:
+                    done[-1] = ("captioned", _captioned(before[1], html))
+                elif after[0] == "image":
+                    parts[at + 1] = ("figure", f"<figure><figcaption>{html}</figcaption>{after[1]}</figure>")
+                else:
+                    done.append(("block", f"<p>{html}</p>"))
+            elif kind == "code" and before[0] == "code":
+                done[-1] = ("code", f"{before[1]}\n{html}")
+            else:
+                done.append((kind, html))
+        return "\n".join(f"<pre>{html}</pre>" if kind == "code" else html for kind, html in done)
+
+
+def _captioned(table: str, caption: str) -> str:
+    return table.replace("<table>", f"<table><caption>{caption}</caption>", 1)
+
+
+def page_of(body: str, title: str = "", lang: str = "", meta: Mapping[str, str] | None = None) -> str:
+    """Return a whole HTML document.
+
+    :param meta: ``author``, ``published`` and ``modified``, where the document names them.
+    """
+    head = [f"<title>{escape(title, quote=False)}</title>"] if title else []
+    for name, content in (meta or {}).items():
+        if content:
+            key = 'name="author"' if name == "author" else f'property="article:{name}_time"'
+            head.append(f'<meta {key} content="{escape(content)}">')
+    attribute = f' lang="{lang}"' if re.fullmatch(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*", lang) else ""
+    top = f'<!doctype html>\n<html{attribute}><head><meta charset="utf-8">{"".join(head)}</head><body>'
+    return f"{top}\n{body}\n</body></html>"
+
+
+def cell(html: str, *, head: bool = False, colspan: int = 1, rowspan: int = 1) -> str:
+    """Return a table cell."""
+    spans = "".join(f' {key}="{count}"' for key, count in (("colspan", colspan), ("rowspan", rowspan)) if count > 1)
+    tag = "th" if head else "td"
+    return f"<{tag}{spans}>{html}</{tag}>"
+
+
+def table_of(rows: list[list[str]], heads: int = 0) -> str:
+    """Return a table of rows of written cells, of which the first ``heads`` are its header."""
+    written = [f"<tr>{''.join(row)}</tr>" for row in rows]
+    head = f"<thead>{''.join(written[:heads])}</thead>" if heads else ""
+    return f"<table>{head}<tbody>{''.join(written[heads:])}</tbody></table>"

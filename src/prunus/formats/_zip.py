@@ -1,0 +1,129 @@
+"""Documents that are zip files: every part is read inside limits, and nothing is ever unpacked to disk."""
+
+from __future__ import annotations
+
+import io
+import stat
+import struct
+import zipfile
+import zlib
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from ..errors import BadPage
+from ._xml import parse_xml
+
+MAX_ENTRIES: Final = 10_000
+MAX_TOTAL: Final = 512 * 1024 * 1024
+"""Bytes of all parts together, unpacked."""
+
+MAX_READ: Final = 128 * 1024 * 1024
+"""Bytes that are really unpacked of one document."""
+
+MAX_RATIO: Final = 250
+"""Unpacked to packed, of a part over a MiB: text hardly ever packs better than 100 to 1."""
+
+_SMALL: Final = 1024 * 1024
+_OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_FAULTS: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+    struct.error,
+    OverflowError,
+    UnicodeError,
+    KeyError,
+    IndexError,
+)
+"""What :mod:`zipfile` raises on files that are damaged."""
+
+
+class Archive:
+    """The parts of one document.
+
+    :param name: how errors call the document.
+    :param kind: what it should be, for errors: ``Word document``.
+    :raises BadPage: it is no zip file, damaged, encrypted, or built to do harm.
+    """
+
+    def __init__(self, content: bytes | str, name: str, kind: str) -> None:
+        self.name = name or "page"
+        self.kind = kind
+        self._left = MAX_READ
+        if isinstance(content, str) or not content.startswith((b"PK\x03\x04", _OLE)):
+            raise self.fault(f"this is no {kind}")
+        if content.startswith(_OLE):
+            raise self.fault(f"this {kind} is encrypted, or of an old binary kind; save it anew without a password")
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(content))
+            entries = self._zip.infolist()
+        except _FAULTS as error:
+            raise self.fault(f"the {kind} is damaged or cut off; fetch or copy it again") from error
+        self._check(entries)
+        self._parts = {entry.filename: entry for entry in entries if not entry.is_dir()}
+
+    def fault(self, reason: str) -> BadPage:
+        """Return the error for a reason."""
+        return BadPage(f"{self.name}: {reason}", subject=self.name)
+
+    def __contains__(self, part: str) -> bool:
+        return part in self._parts
+
+    @property
+    def parts(self) -> list[str]:
+        """The names of the parts, in their order."""
+        return list(self._parts)
+
+    def read(self, part: str) -> bytes:
+        """Return a part.
+
+        :raises BadPage: it is missing, damaged, or over a limit.
+        """
+        entry = self._parts.get(part)
+        if entry is None:
+            raise self.fault(f"the {self.kind} lacks its part {part[:80]!r}; save it anew")
+        if entry.file_size > self._left:
+            raise self.fault(f"the {self.kind} unpacks to more than {MAX_READ >> 20} MiB; split it")
+        try:
+            with self._zip.open(entry) as file:
+                data = file.read(self._left + 1)
+        except _FAULTS as error:
+            raise self.fault(f"the part {part[:80]!r} of the {self.kind} is damaged; fetch or save it again") from error
+        self._left -= len(data)
+        return data
+
+    def xml(self, part: str) -> Element:
+        """Return a part as XML; names are written with the prefixes of :mod:`._xml`.
+
+        :raises BadPage: it is missing, no XML, or over a limit.
+        """
+        return parse_xml(self.read(part), self.name, part)
+
+    def _check(self, entries: list[zipfile.ZipInfo]) -> None:
+        """Refuse what no program writes: bombs, links, names that lead outside, doubles, overlaps."""
+        if len(entries) > MAX_ENTRIES:
+            raise self.fault(f"the {self.kind} has {len(entries)} parts, over the limit of {MAX_ENTRIES}")
+        if sum(entry.file_size for entry in entries) > MAX_TOTAL:
+            raise self.fault(f"the {self.kind} unpacks to more than {MAX_TOTAL >> 20} MiB; split it")
+        if len({entry.filename for entry in entries}) < len(entries):
+            raise self.fault(f"the {self.kind} holds two parts of one name; save it anew")
+        end = 0
+        for entry in sorted(entries, key=lambda entry: entry.header_offset):
+            name = entry.filename[:80]
+            if entry.filename.startswith(("/", "\\")) or ".." in entry.filename.replace("\\", "/").split("/"):
+                raise self.fault(f"the {self.kind} holds a name that leads out of it ({name!r}); do not trust it")
+            if stat.S_ISLNK(entry.external_attr >> 16):
+                raise self.fault(f"the {self.kind} holds a link ({name!r}); do not trust it")
+            if entry.flag_bits & 1:
+                raise self.fault(f"the {self.kind} is encrypted; save it without its password")
+            if entry.header_offset < end:
+                raise self.fault(f"the {self.kind} holds parts that overlap; do not trust it")
+            end = entry.header_offset + 30 + entry.compress_size
+            if entry.file_size > _SMALL and entry.file_size > MAX_RATIO * max(entry.compress_size, 1):
+                raise self.fault(
+                    f"a part of the {self.kind} ({name!r}) unpacks to {MAX_RATIO} times its size; too much"
+                )
