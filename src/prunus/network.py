@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
@@ -240,6 +239,8 @@ async def _next(pages: AsyncGenerator[Page | PrunusError, None]) -> Page | Prunu
 @contextmanager
 def _loop() -> Iterator[Callable[[Coroutine[Any, Any, T]], T]]:
     """An event loop in a thread of its own, so that it runs on while the caller is busy, inside notebooks too."""
+    import asyncio  # here: naming the door must not load it
+
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -264,6 +265,8 @@ def _loop() -> Iterator[Callable[[Coroutine[Any, Any, T]], T]]:
 
 async def _cancel_all() -> None:
     """End what still runs in this loop."""
+    import asyncio
+
     own = asyncio.current_task()
     others = [task for task in asyncio.all_tasks() if task is not own]
     for task in others:

@@ -108,6 +108,10 @@ def test_commands_that_are_only_named_exist(path: Path, line: str) -> None:
         assert set(words[1:]) <= set(targets())
     elif words[0] == "prunus":
         parse(app, words[1:])
+    elif words[:2] == ["pip", "install"]:
+        extras = re.findall(r"prunus\[([\w,-]+)\]", line)
+        known = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+        assert {one for names in extras for one in names.split(",")} <= known.keys(), line
     elif words[0].endswith("python"):
         assert (ROOT / words[1]).is_file()
     else:

@@ -210,7 +210,7 @@ def written(found: Mapping[str, Any], brief: bool = False) -> str:
         lines += [f"  {name:18} {one['value']!s:16} {one['from']}" for name, one in found["settings"].items()]
         lines += ["", "Engines (* in force)"]
     for one in found["engines"]:
-        if not brief or one["state"] not in ("works", "made"):
+        if not brief or one["state"] == "fails" or (one["in_force"] and one["state"] == "needs"):
             mark = "*" if one["in_force"] else " "
             lines.append(f"{mark} {one['kind']:10} {one['name']:12} {one['state']:6} {one['reason']}".rstrip())
     for one in found.get("ping", []):
