@@ -64,7 +64,7 @@ def lines(text: str) -> str:
 def preformatted(text: str, language: str = "") -> str:
     """Return code as it is laid out."""
     named = f' class="language-{value(language)}"' if language else ""
-    return f"<pre><code{named}>\n{words(text)}</code></pre>" if text.strip() else ""
+    return f"<pre><code{named}>{words(text)}</code></pre>" if text.strip() else ""
 
 
 def note(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..types import Page
@@ -50,7 +50,7 @@ class Engine:
         if len(text) > self._max_chars:
             raise bad(page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; split the file")
         fields, body = front_matter(text)
-        markup = to_markup(body, self._seconds)
+        markup = Converter(self._seconds).to_markup(body)
         title = fields.get("title", "")
         if title and not _FIRST_HEADING.search(markup):
             markup = f"<h1>{words(title)}</h1>{markup}"
@@ -75,49 +75,56 @@ def front_matter(text: str) -> tuple[Mapping[str, str], str]:
     return (fields, text[found.end() :]) if fields else ({}, text)
 
 
-def to_markup(text: str, seconds: float = 30.0) -> str:
-    """Return Markdown as the HTML of its blocks.
+class Converter:
+    """Turns several texts into the HTML of their blocks, in a common time.
 
     :param seconds: after which what is left is kept as plain words, with a note.
     """
-    from markdown_it import MarkdownIt
-    from mdit_py_plugins.deflist import deflist_plugin
-    from mdit_py_plugins.dollarmath import dollarmath_plugin
-    from mdit_py_plugins.footnote import footnote_plugin
-    from mdit_py_plugins.tasklists import tasklists_plugin
 
-    reader = MarkdownIt("commonmark", {"html": True, "maxNesting": MAX_NESTING}).enable(["table", "strikethrough"])
-    reader.use(deflist_plugin).use(footnote_plugin).use(tasklists_plugin)
-    reader.use(dollarmath_plugin, allow_space=False, allow_digits=False, allow_labels=False)
-    notes: list[str] = []
-    reader.core.ruler.at("inline", _within(reader, time.monotonic() + seconds, notes))
-    _write_as_we_do(reader)
-    environment: dict[str, Any] = {}
-    tokens = reader.parse(text, environment)
-    if any(token.level >= MAX_NESTING - 1 for token in tokens):
-        notes.append(f"Quotes and lists that are nested more than {MAX_NESTING} deep are left out.")
-    return str(reader.renderer.render(tokens, reader.options, environment)) + "".join(note(one) for one in notes)
+    def __init__(self, seconds: float) -> None:
+        from markdown_it import MarkdownIt
+        from mdit_py_plugins.deflist import deflist_plugin
+        from mdit_py_plugins.dollarmath import dollarmath_plugin
+        from mdit_py_plugins.footnote import footnote_plugin
+        from mdit_py_plugins.tasklists import tasklists_plugin
 
+        reader = MarkdownIt("commonmark", {"html": True, "maxNesting": MAX_NESTING}).enable(["table", "strikethrough"])
+        reader.use(deflist_plugin).use(footnote_plugin).use(tasklists_plugin)
+        reader.use(dollarmath_plugin, allow_space=False, allow_digits=False, allow_labels=False)
+        reader.core.ruler.at("inline", self._inline)
+        _write_as_we_do(reader)
+        self._reader = reader
+        self._deadline = time.monotonic() + seconds
+        self._plain = 0
 
-def _within(reader: MarkdownIt, deadline: float, notes: list[str]) -> Callable[[StateCore], None]:
-    """Make the rule that reads emphasis and links, piece by piece, until the time is up."""
-    from markdown_it.token import Token
+    def to_markup(self, text: str) -> str:
+        """Return a text as the HTML of its blocks."""
+        environment: dict[str, Any] = {}
+        self._plain = 0
+        tokens = self._reader.parse(text, environment)
+        notes = []
+        if self._plain:
+            notes.append(
+                f"{self._plain:,} paragraphs were too long to read their emphasis and links; they stand as written."
+            )
+        if any(token.level >= MAX_NESTING - 1 for token in tokens):
+            notes.append(f"Quotes and lists that are nested more than {MAX_NESTING} deep are left out.")
+        markup = self._reader.renderer.render(tokens, self._reader.options, environment)
+        return str(markup) + "".join(note(one) for one in notes)
 
-    def rule(state: StateCore) -> None:
-        plain = 0
+    def _inline(self, state: StateCore) -> None:
+        """Read emphasis and links, piece by piece, until the time is up."""
+        from markdown_it.token import Token
+
         for token in state.tokens:
             if token.type != "inline":
                 continue
             token.children = token.children or []
-            if len(token.content) > _MAX_PIECE or time.monotonic() > deadline:
+            if len(token.content) > _MAX_PIECE or time.monotonic() > self._deadline:
                 token.children.append(Token("text", "", 0, content=token.content))
-                plain += 1
+                self._plain += 1
             else:
-                reader.inline.parse(token.content, reader, state.env, token.children)
-        if plain:
-            notes.append(f"{plain:,} paragraphs were too long to read their emphasis and links; they stand as written.")
-
-    return rule
+                state.md.inline.parse(token.content, state.md, state.env, token.children)
 
 
 def _write_as_we_do(reader: MarkdownIt) -> None:
