@@ -231,7 +231,7 @@ def test_limits_are_said() -> None:
         Engine(max_chars=3).to_html(Page("abcd"))
 
 
-N = 6000
+N = 2500
 HOSTILE = {
     "braces": "{" * N, "styles": "\\textbf{" * N, "environments": "\\begin{center}" * N, "lists": "\\begin{itemize}\\item " * N,
     "dollars": "$ a $$ b " * N, "tables": "\\begin{tabular}{l}" * N, "footnotes": "\\footnote{" * N, "options": "\\foo[" * N,

@@ -32,9 +32,9 @@ def begin(reader: TexReader, source: Source) -> None:
     state, base = reader.state, name.rstrip("*")
     defined = state.macros.environments.get(name)
     if defined:
-        inside = Source(source.environment(name))
-        first = expanded(defined[0], inside, state.macros)
-        reader.grow(None if first is None else f"{first}{inside.until(END)}{defined[1]}", source)
+        body = Source(source.environment(name))
+        first = expanded(defined[0], body, state.macros)
+        reader.grow(None if first is None else f"{first}{body.until(END)}{defined[1]}", source)
     elif name == "document":
         state.began = True
         reader.parts.clear()
@@ -52,8 +52,8 @@ def begin(reader: TexReader, source: Source) -> None:
     elif base in known.QUOTES:
         reader.block(f"<blockquote>{reader.inner(source.environment(name)).markup()}</blockquote>")
     elif base == "abstract":
-        inside = reader.inner(source.environment(name)).markup()
-        reader.block(f"<section><h2>Abstract</h2>{inside}</section>")
+        abstract = reader.inner(source.environment(name)).markup()
+        reader.block(f"<section><h2>Abstract</h2>{abstract}</section>")
     elif base in state.theorems:
         _theorem(reader, base, name, source)
     elif base == "thebibliography":
