@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..errors import BadPage
+from ..html.clean import clean_tree
 from ..html.parse import decode, is_binary
+from ..html.render import render_tree
+from ..html.style import Style
 from ..types import Page
 
+_WHOLE: Final = Style(full=True)
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -65,6 +69,14 @@ def preformatted(text: str, language: str = "") -> str:
     """Return code as it is laid out."""
     named = f' class="language-{value(language)}"' if language else ""
     return f"<pre><code{named}>{words(text)}</code></pre>" if text.strip() else ""
+
+
+def fragment(markup: str) -> str:
+    """Return the HTML of somebody else as a part of a page: cleaned alone, so that what it leaves open closes here."""
+    if not markup.strip():
+        return ""
+    tree = clean_tree(markup)
+    return f"<div>{render_tree(tree, 'html', _WHOLE)}</div>" if tree.has_words else ""
 
 
 def note(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..types import Page
-from ._write import bad, document, note, preformatted, text_of, words
+from ._write import bad, document, fragment, note, preformatted, text_of, words
 from .markdown import Converter
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
@@ -81,7 +81,7 @@ class Engine:
         markup = _text(data.get("text/html", data.get("html")))
         if markup and not _is_program(markup):
             if len(markup) <= 50 * self._max_output:
-                return f"<div>{markup}</div>"
+                return fragment(markup)
             return note("An output was too large to be shown.")
         formula = _text(data.get("text/latex", data.get("latex"))).strip().strip("$").strip()
         if formula:
