@@ -66,6 +66,7 @@ def test_markup_in_cells_is_text() -> None:
 
 HEADERS = {
     "numbers below": ([["Port", "Depth"], ["Inner", "2.5"]], True),
+    "measures below": ([["Port", "Depth"], ["Inner", "2.5 m"]], True),
     "dates below": ([["Port", "Seit"], ["Inner", "2024-05-01"]], True),
     "a known word": ([["Name", "Beschreibung"], ["Inner", "quiet"]], True),
     "names of programs": ([["port_x", "b"], ["Inner", "quiet"]], True),

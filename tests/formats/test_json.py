@@ -95,9 +95,9 @@ def test_what_is_no_json_is_one_line_that_says_where(content: bytes, reason: str
 
 
 def test_limits_are_said() -> None:
-    assert "2 more are not shown: the limit of values is reached." in cleaned(Engine(max_values=1), '["x", "y", "z"]')
-    assert "1 more are not shown" in cleaned(Engine(max_values=1), '[{"a": 1}, {"a": 2}]')
-    assert "1 more are not shown" in cleaned(Engine(max_values=1), '{"a": 1, "b": 2}')
+    assert "2 more are not shown: the limit of values is reached." in cleaned(Engine(max_values=2), '["x", "y", "z"]')
+    assert "1 more are not shown" in cleaned(Engine(max_values=2), '[{"a": 1}, {"a": 2}]')
+    assert "1 more are not shown" in cleaned(Engine(max_values=2), '{"a": 1, "b": 2}')
     assert cleaned(Engine(max_depth=1), '{"a": {"b": [1]}}') == '<dl><dt>a<dd><pre><code>{"b": ["1"]}</code></pre></dl>'
     with pytest.raises(BadPage, match="over the limit of 3"):
         Engine(max_chars=3).to_html(Page("[1, 2]"))

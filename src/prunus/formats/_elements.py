@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,6 +13,10 @@ from ..types import Page
 from ._write import bad
 
 MAX_DEPTH: Final = 100
+_OF_XML: Final = ("xmlns", "xsi:")
+_NONE: Final[dict[str, str]] = {}
+"""The attributes of all elements that have none: a dictionary of its own costs more than the element."""
+
 _CHUNK: Final = 1 << 20
 
 
@@ -66,8 +71,10 @@ class _Builder:
             raise bad(self.page, f"XML of more than {self.max_nodes:,} elements is not read; split the file")
         if len(self.open) > MAX_DEPTH:
             raise bad(self.page, f"XML nested more than {MAX_DEPTH} deep is not read")
-        kept = {key: text for key, text in attrs.items() if not key.startswith("xmlns") and not key.startswith("xsi:")}
-        element = Element(tag.rpartition(":")[2], {key.rpartition(":")[2]: text for key, text in kept.items()})
+        kept = _NONE
+        if attrs:
+            kept = {key.rpartition(":")[2]: text for key, text in attrs.items() if not key.startswith(_OF_XML)}
+        element = Element(sys.intern(tag.rpartition(":")[2]), kept)
         self.open[-1].children.append(element)
         self.open.append(element)
 

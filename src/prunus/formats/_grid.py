@@ -11,6 +11,7 @@ _DATE: Final = re.compile(
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ]\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?"
     r"|\d{4}-\d{2}(?:-\d{2})?(?:[T ].*)?"
 )
+_MEASURE: Final = re.compile(r"[-+]?\d[\d.,]*\s?[A-Za-zµ°Ω/]{1,6}[²³]?")  # as 2.5 km/h
 _NAME: Final = re.compile(r"[A-Za-z][a-z0-9]*(?:_[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+|[A-Z]{2,}[A-Z0-9_]*")
 _KNOWN: Final = frozenset(
     """id no nr name title date time year month day type kind status state city country address email phone url
@@ -46,7 +47,7 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
         values = [row[column].strip() for row in below if column < len(row) and row[column].strip()]
         if not cell or not values:
             continue
-        if sum(map(is_value, values)) * 10 >= 8 * len(values):
+        if sum(is_value(one) or bool(_MEASURE.fullmatch(one[:40])) for one in values) * 10 >= 8 * len(values):
             return True
         different = set(values)
         if len(values) >= 5 and len(different) * 2 <= len(values) and cell not in different:

@@ -156,8 +156,9 @@ def _date(number: float, code: str, epoch_1904: bool) -> str:
             parts.append(str(whole).zfill(len(low) - 2))
         else:
             parts.append(_part(moment, low, token, half))
-        if low.lstrip("[")[:1] in "ymdhs":
-            before = low.lstrip("[")[0]
+        letter = low.lstrip("[")[:1]
+        if letter and letter in "ymdhs":
+            before = letter
     return "".join(parts)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import posixpath
 import re
+import struct
 import time
 import zipfile
 import zlib
@@ -18,7 +19,12 @@ from ._write import bad
 _MAX_MEMBERS: Final = 10_000
 _CHUNK: Final = 1 << 16
 _MAX_DEPTH: Final = 200
-_UNSAFE: Final = re.compile(r"encrypted|password", re.I)
+_LOCKED: Final = re.compile(r"encrypted|password", re.I)
+_FAULTS: Final = (
+    zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, OSError, EOFError, ValueError, LookupError,
+    OverflowError,
+)  # fmt: skip
+"""What reading a damaged zip raises."""
 
 
 class Enough(Exception):
@@ -60,7 +66,7 @@ class Package:
             raise bad(page, f"{what} of more than {_MAX_MEMBERS:,} parts is not read")
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(content))
-        except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, EOFError) as error:
+        except _FAULTS as error:
             raise bad(page, f"this is not {what}, or it is damaged ({error})") from error
         self.names = {name.lstrip("/").lower(): name for name in self._zip.namelist()}
 
@@ -104,11 +110,11 @@ class Package:
             return
         except KeyError as error:
             raise bad(self._page, f"this is not {self._what}: it has no part {name}") from error
-        except (expat.ExpatError, zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError) as error:
-            raise bad(self._page, f"the part {name} is damaged ({error})") from error
-        except (NotImplementedError, RuntimeError) as error:
-            why = "it is under a password" if _UNSAFE.search(str(error)) else f"it cannot be unpacked ({error})"
+        except RuntimeError as error:  # how zipfile says that a part is encrypted
+            why = "it is under a password" if _LOCKED.search(str(error)) else f"it cannot be unpacked ({error})"
             raise bad(self._page, f"the part {name} cannot be read: {why}") from error
+        except (expat.ExpatError, *_FAULTS) as error:
+            raise bad(self._page, f"the part {name} is damaged ({error})") from error
 
     def links(self, part: str) -> dict[str, tuple[str, str]]:
         """Return the relationships of a part: id → (type's last word, target)."""

@@ -48,12 +48,27 @@ class _Area:
 
 def to_markup(sheet: Sheet) -> str:
     """Return the areas of a sheet in reading order."""
+    _trim_spans(sheet)
     covered = {*sheet.cells}
     for (row, column), (down, across) in sheet.spans.items():
         covered.update((row, column + step) for step in range(across))
         covered.update((row + step, column) for step in range(down))
     areas = _joined(_areas(sorted(covered)), sheet)
     return "".join(_area(sheet, area) for area in areas)
+
+
+def _trim_spans(sheet: Sheet) -> None:
+    """End merged cells where the sheet ends, and forget those that cover too much to be true."""
+    bottom = max((row for row, _ in sheet.cells), default=0)
+    right = max((column for _, column in sheet.cells), default=0)
+    covered = 0
+    kept: dict[Place, Place] = {}
+    for (row, column), (down, across) in sheet.spans.items():
+        size = (min(down, bottom - row + 1), min(across, right - column + 1))
+        covered += size[0] * size[1]
+        if size != (1, 1) and covered <= _MAX_PLACES:
+            kept[row, column] = size
+    sheet.spans = kept
 
 
 def _areas(places: Sequence[Place]) -> list[_Area]:

@@ -26,7 +26,7 @@ class Engine:
     Rows of different lengths stay as they are; quotes that are never closed are taken as letters.
 
     :param max_rows: rows that are shown; default 100,000. The page says how many there are.
-    :param max_cells: cells that are shown; default 500,000.
+    :param max_cells: cells that are shown; default 300,000.
     :param max_columns: columns that are shown; default 2,000.
     """
 
@@ -34,7 +34,7 @@ class Engine:
     media_types = ("text/csv", "text/tab-separated-values", "application/csv")
     suffixes = (".csv", ".tsv", ".tab")
 
-    def __init__(self, max_rows: int = 100_000, max_cells: int = 500_000, max_columns: int = 2000) -> None:
+    def __init__(self, max_rows: int = 100_000, max_cells: int = 300_000, max_columns: int = 2000) -> None:
         self._max_rows, self._max_cells, self._max_columns = max_rows, max_cells, max_columns
 
     def to_html(self, page: Page) -> str:
@@ -58,6 +58,8 @@ class Engine:
                 cells += len(row)
                 if cells <= self._max_cells:
                     rows.append(row)
+        if not total:
+            raise bad(page, "this table holds no cell but empty ones")
         if not rows:
             raise bad(page, f"the first row has {widest:,} cells, over the limit of {self._max_cells:,}")
         width = max(map(len, rows))

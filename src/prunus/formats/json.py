@@ -18,7 +18,7 @@ class Engine:
     """JSON as a reader would lay it out; numbers stay as they are written.
 
     :param max_chars: letters of a file; default 32 Mi.
-    :param max_values: plain values that are shown; default 300,000. The page says where it was cut.
+    :param max_values: values that are shown; default 300,000. The page says where it was cut.
     :param max_depth: lists and objects inside each other that are laid out; default 40. Deeper ones stay JSON.
     """
 
@@ -101,7 +101,8 @@ class _Writer:
         self._left, self._max_depth = max_values, max_depth
 
     def block(self, found: Any, depth: int) -> str:
-        """Return a value as a block."""
+        """Return a value as a block; an empty list costs as much as a plain value."""
+        self._left -= 1
         if isinstance(found, Mapping):
             return self._raw(found) if depth >= self._max_depth and found else self._map(found, depth)
         if isinstance(found, list):

@@ -24,14 +24,14 @@ class Engine:
     """XML without its looks. Entities, document types and addresses in it are never followed.
 
     :param max_chars: letters of a file; default 32 Mi.
-    :param max_nodes: elements and attributes; default 500,000.
+    :param max_nodes: elements and attributes; default 250,000.
     """
 
     name = "xml"
     media_types = ("application/xml", "text/xml", "application/rss+xml", "application/atom+xml", "application/rdf+xml")
     suffixes = (".xml", ".rss", ".atom", ".rdf", ".opml")
 
-    def __init__(self, max_chars: int = 32 << 20, max_nodes: int = 500_000) -> None:
+    def __init__(self, max_chars: int = 32 << 20, max_nodes: int = 250_000) -> None:
         self._max_chars, self._max_nodes = max_chars, max_nodes
 
     def to_html(self, page: Page) -> str:
