@@ -195,7 +195,7 @@ def test_a_string_with_a_media_type_is_what_it_says() -> None:
 
 
 def test_a_format_without_an_engine_is_refused() -> None:
-    with pytest.raises(BadPage, match="no format reads pdf files here"):
+    with pytest.raises(BadPage, match="a pdf file, which no format here reads"):
         sniff(b"%PDF-1.7", "a.pdf", "", {".html": "html"})
     assert sniff(b"%PDF-1.7", "a.pdf", "") == "pdf"
 

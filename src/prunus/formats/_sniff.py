@@ -56,7 +56,7 @@ def sniff(content: bytes | str, name: str, media_type: str, known: Mapping[str, 
     if not found:
         found = _by_text(content, suffix_of(name), kind, claims)
     if found not in ("html", "text") and known is not None and found not in claims.values():
-        raise _refused(name, f"no format reads {found} files here")
+        raise _refused(name, f"this is binary data, a {found} file, which no format here reads")
     return found
 
 

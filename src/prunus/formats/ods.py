@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Final
 
 from ..types import Page
 from ._package import Enough, Package
-from ._regions import Place, Sheet, to_markup
+from ._regions import Sheet, to_markup
 from ._workbook import Budget
 from ._write import bad, document, note, words
 
@@ -70,8 +71,6 @@ class _Content:
         self._sheet = Sheet(attrs.get("name", "")) if visible else None
         self._row, self._column, self._defined = 0, 0, 0
         self._hidden_columns: set[int] = set()
-        self._rows_hidden: list[bool] = []  # of rows under a merged cell, for as long as one is open
-        self._open: list[tuple[Place, int, int]] = []  # first place, rows still to come, rows that showed
         self._repeat, self._row_repeat = 1, 1
         self._row_hidden = False
         self._row_cells: list[tuple[int, str, str, int, int]] = []
@@ -155,6 +154,7 @@ class _Content:
         """Put the cells of a row into the sheet, as often as the row is repeated."""
         if self._row_hidden:
             return
+        hidden = sorted(self._hidden_columns) if self._row_cells else []
         for _ in range(self._row_repeat if self._row_cells else 0):
             for column, text, link, down, across in self._row_cells:
                 if column in self._hidden_columns:
@@ -164,12 +164,12 @@ class _Content:
                         sheet.notes.append(f"The sheet is cut at row {self._row + 1:,}: the limit of cells is reached.")
                     self._full = True
                     return
-                place = (self._row, column - sum(hidden < column for hidden in self._hidden_columns))
+                place = (self._row, column - bisect_left(hidden, column))
                 sheet.cells[place] = text
                 if link:
                     sheet.links[place] = link
                 right = min(column + across, _MAX_COLUMNS)
-                wide = sum(one not in self._hidden_columns for one in range(column, right))
+                wide = right - column - bisect_left(hidden, right) + bisect_left(hidden, column)
                 if (down, wide) != (1, 1):
                     sheet.spans[place] = (min(down, 1000), wide)
             self._row += 1
