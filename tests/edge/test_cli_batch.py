@@ -266,13 +266,13 @@ def test_killed_at_any_moment_nothing_is_lost_or_doubled(folder: Path, workers: 
     many(folder, number)
     for target in (20, 90):
         with start(folder, "--workers", workers) as process:
-            wait_for(lambda: written(folder) >= target)
+            wait_for(lambda least=target: written(folder) >= least)
             children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
             below = children.read_text().split() if children.exists() else []
             process.send_signal(signal.SIGKILL)
             process.communicate(timeout=30)
         assert target <= written(folder) < number
-        wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below))  # noqa: B023 - waited for here
+        wait_for(lambda gone=below: not any(Path(f"/proc/{pid}").exists() for pid in gone))
     acknowledged = (folder / "out.jsonl").read_bytes()
     acknowledged = acknowledged[: acknowledged.rfind(b"\n") + 1]
     with (folder / "out.jsonl").open("ab") as file:
