@@ -1,0 +1,243 @@
+"""``prunus batch``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from typing import Any, BinaryIO, Final, TypeAlias
+
+import click
+
+from ...config import load_settings
+from ...errors import BadInput, PrunusError
+from ..batch import Line, answer, as_bytes, each_line
+from ..ledger import Ledger
+from .choices import common
+from .output import DoneInPart, Interrupted, emit_json, progress, say
+
+_WAITING: Final = 2  # jobs that are handed out ahead, for each worker
+
+Answered: TypeAlias = "tuple[bytes, bool, str]"
+
+
+@dataclass(slots=True)
+class _Run:
+    """What became of the lines so far."""
+
+    ledger: Ledger
+    step: Callable[[], None]
+    done: int = 0
+    failed: int = 0
+    skipped: int = 0
+    failed_before: int = 0
+    bugs: int = 0
+
+    def todo(self, lines: Iterator[Line]) -> Iterator[Line]:
+        """Yield the jobs that are not answered yet; what is no job is answered here."""
+        for line in lines:
+            if line.key in self.ledger.answered:
+                self.skipped += 1
+                self.failed_before += line.key in self.ledger.failed
+                self.step()
+            elif line.error:
+                self.note(line, (as_bytes(line.refused()), True, ""))
+            else:
+                yield line
+
+    def note(self, line: Line, answered: Answered) -> None:
+        """Write the record of a line."""
+        record, failed, bug = answered
+        self.ledger.add(record, line.key, failed)
+        self.failed += failed
+        self.done += not failed
+        if bug:
+            self.bugs += 1
+            say(f"prunus: line {line.number}: a bug; its traceback:\n{bug.rstrip()}")
+        self.step()
+
+
+@click.command("batch")
+@click.argument("jobs", type=click.Path(), metavar="JOBS")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(readable=False), metavar="OUT", help="Where the records go."
+)
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="Processes at work."
+)
+@click.option("--retry-failed", is_flag=True, help="Try the jobs that failed before once more.")
+@common
+def command(jobs: str, output: str, **given: Any) -> None:
+    """Do many jobs, and go on where a run was stopped.
+
+    JOBS is a file of JSON lines, or - for standard input. Each line is one job with an id of its own; OUT gets
+    one JSON line for each, in the order in which they are done. Jobs that OUT answers already are skipped.
+
+    \b
+    Examples:
+      prunus batch jobs.jsonl -o answers.jsonl
+      prunus batch jobs.jsonl -o answers.jsonl --workers 4 --json
+      prunus batch jobs.jsonl -o answers.jsonl --retry-failed
+    """
+    started = time.perf_counter()
+    settings = load_settings()
+    _check(jobs, output)
+    with _opened(jobs) as file, Ledger(Path(output), given["retry_failed"]) as ledger:
+        total = _count(jobs)
+        if ledger.repaired and not given["quiet"]:
+            say(f"prunus: {output}: the last line was cut off; its job is done again")
+        with progress(total, "jobs", given["quiet"]) as step:
+            run = _Run(ledger, step)
+            try:
+                work(run, each_line(file), given["workers"], settings.budget)
+            except KeyboardInterrupt:
+                raise Interrupted(
+                    f"interrupted; {run.done + run.failed:,} jobs of this run are done and lie whole in {output}; "
+                    "the same command goes on from here"
+                ) from None
+    _settle(run, output, given, time.perf_counter() - started)
+
+
+def _settle(run: _Run, output: str, given: dict[str, Any], seconds: float) -> None:
+    """Say what was done, and end with the right code.
+
+    :raises DoneInPart: some jobs failed, now or before.
+    """
+    failed = run.failed + run.failed_before
+    if given["as_json"]:
+        emit_json(
+            {"done": run.done, "failed": run.failed, "skipped": run.skipped, "failed_before": run.failed_before,
+             "output": output, "seconds": round(seconds, 3)}
+        )  # fmt: skip
+    elif not given["quiet"]:
+        skipped = f", {run.skipped:,} skipped" if run.skipped else ""
+        say(f"{run.done:,} jobs done, {run.failed:,} failed{skipped}; {seconds:.1f} s")
+    if run.bugs:
+        error = PrunusError(f"{run.bugs:,} jobs met a bug; their tracebacks stand above")
+        raise error
+    if failed:
+        raise DoneInPart(f'{failed:,} of {run.done + run.failed + run.skipped:,} jobs failed; see "error" in {output}')
+
+
+def work(run: _Run, lines: Iterator[Line], workers: int, budget: int) -> None:
+    """Do all jobs; only as many as there are workers, and a few more, are in memory."""
+    todo = run.todo(lines)
+    if workers == 1:
+        for line in todo:
+            run.note(line, answer(line.text, line.number, budget))
+        return
+    left: deque[Line] = deque()
+    while True:
+        pool = _pool(workers)
+        try:
+            _share(run, pool, todo, left, workers, budget)
+            pool.shutdown()
+            return
+        except BrokenProcessPool:  # a worker died with its job: find out which by doing them one by one
+            pool.shutdown(wait=False, cancel_futures=True)
+            while left:
+                _alone(run, left.popleft(), budget)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list((pool._processes or {}).values()):
+                process.terminate()
+            raise
+
+
+def _share(
+    run: _Run, pool: ProcessPoolExecutor, todo: Iterator[Line], left: deque[Line], workers: int, budget: int
+) -> None:
+    """Hand jobs to the pool. ``left`` holds those that are not answered, whatever happens."""
+    at_work: dict[Future[Answered], Line] = {}
+    more = True
+    while more or at_work:
+        while more and len(at_work) < workers * _WAITING:
+            line = next(todo, None)
+            if line is None:
+                more = False
+                break
+            left.append(line)
+            at_work[pool.submit(answer, line.text, line.number, budget)] = line
+        for future in wait(at_work, return_when=FIRST_COMPLETED).done:
+            line = at_work[future]
+            run.note(line, future.result())
+            del at_work[future]
+            left.remove(line)
+
+
+def _alone(run: _Run, line: Line, budget: int) -> None:
+    """Do one job in a process of its own, which it may take down with it."""
+    with _pool(1) as pool:
+        try:
+            answered = pool.submit(answer, line.text, line.number, budget).result()
+        except BrokenProcessPool:
+            why = "the process that did this job died, perhaps for lack of memory"
+            record = {"id": line.id, "line": line.number, "error": why, "code": 3}
+            answered = (as_bytes(record), True, "")
+    run.note(line, answered)
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, get_context("spawn"), _prepare)
+
+
+def _prepare() -> None:
+    """Make a worker end with its parent, and leave Ctrl-C to it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+
+    def follow() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+def _check(jobs: str, output: str) -> None:
+    """Refuse files that cannot be meant.
+
+    :raises BadInput: the jobs would be overwritten, or the records would go to standard output.
+    """
+    if output == "-":
+        raise BadInput("-o needs a file: a run goes on from what stands in it", subject="-o")
+    if jobs != "-" and Path(output).exists() and Path(jobs).exists() and Path(jobs).samefile(output):
+        raise BadInput(f"{output}: this would write over the jobs; give another -o", subject=output)
+
+
+@contextmanager
+def _opened(jobs: str) -> Iterator[BinaryIO]:
+    """Open the jobs.
+
+    :raises BadInput: they cannot be read.
+    """
+    if jobs == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        file = Path(jobs).open("rb")  # noqa: SIM115 - closed below: its errors are not those of the jobs
+    except FileNotFoundError as error:
+        raise BadInput(f"{jobs}: no such file", subject=jobs) from error
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{jobs}: cannot be read ({error})", subject=jobs) from error
+    with file:
+        yield file
+
+
+def _count(jobs: str) -> int:
+    """Count the lines of the jobs, for the bar; 0 where they come through a pipe."""
+    path = Path(jobs)
+    if jobs == "-" or not path.is_file() or not sys.stderr.isatty():
+        return 0
+    with path.open("rb") as file:
+        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))

@@ -1,0 +1,60 @@
+"""Which rows at the top of a grid are its header: said only where something speaks for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+_NUMBER: Final = re.compile(r"[-+(]?[€$£¥]?\s?[-+]?\d[\d.,' \u00a0\u202f]*(?:[eE][-+]?\d+)?\s?[%€$£¥)]?")
+_DATE: Final = re.compile(
+    r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ]\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?"
+    r"|\d{4}-\d{2}(?:-\d{2})?(?:[T ].*)?"
+)
+_MEASURE: Final = re.compile(r"[-+]?\d[\d.,]*\s?[A-Za-zµ°Ω/]{1,6}[²³]?")  # as 2.5 km/h
+_NAME: Final = re.compile(r"[A-Za-z][a-z0-9]*(?:_[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+|[A-Z]{2,}[A-Z0-9_]*")
+_KNOWN: Final = frozenset(
+    """id no nr name title date time year month day type kind status state city country address email phone url
+    price cost amount total sum count number quantity unit value currency code key description text comment note
+    category group class author language size weight height width length lat lon latitude longitude age sex gender
+    first last start end from to question answer term definition titel datum jahr preis menge betrag stadt land
+    nombre fecha precio nom prix ville nome data prezzo
+    名称 名前 日付 日期 价格 価格 数量 编号 番号""".split()
+)
+_SAMPLE: Final = 200
+_LONG: Final = 80  # a header is no sentence
+
+
+def has_header(rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether the first row names the columns.
+
+    It must hold different, short texts, no number and no date. Then one sign is enough: a column of
+    numbers or dates below a word, a word that names columns everywhere, names as programs write them, or
+    a column whose values repeat below and are never the first.
+    """
+    if len(rows) < 2:
+        return False
+    first = [cell.strip() for cell in rows[0]]
+    named = [cell for cell in first if cell]
+    below = [row for row in rows[1 : _SAMPLE + 1] if any(row)]
+    if not below or len(named) < 2 or len(named) < len(first) - 1 or len(set(named)) < len(named):
+        return False
+    if any(len(cell) > _LONG or is_value(cell) for cell in named):
+        return False
+    if any(cell.lower() in _KNOWN or _NAME.fullmatch(cell) for cell in named):
+        return True
+    for column, cell in enumerate(first):
+        values = [row[column].strip() for row in below if column < len(row) and row[column].strip()]
+        if not cell or not values:
+            continue
+        if sum(is_value(one) or bool(_MEASURE.fullmatch(one[:40])) for one in values) * 10 >= 8 * len(values):
+            return True
+        different = set(values)
+        if len(values) >= 5 and len(different) * 2 <= len(values) and cell not in different:
+            return True
+    return False
+
+
+def is_value(text: str) -> bool:
+    """Tell whether a text is a number, an amount or a date."""
+    return len(text) < 40 and bool(_NUMBER.fullmatch(text) or _DATE.fullmatch(text))

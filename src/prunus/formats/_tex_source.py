@@ -1,0 +1,247 @@
+"""Reading LaTeX letter by letter: tokens, arguments, and the macros that a document defines."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+_TOKEN: Final = re.compile(
+    r"(?P<command>\\(?:[a-zA-Z@]+\*?|[\s\S]))"
+    r"|(?P<comment>%[^\n]*(?:\n[ \t]*)?)"
+    r"|(?P<par>\n[ \t]*\n\s*)"
+    r"|(?P<math>\$\$?)"
+    r"|(?P<mark>[{}&~#^_])"
+    r"|(?P<text>[^\\%\n$\{\}&~#^_]+|\n)"
+    r"|(?P<lone>\\)"
+)
+_NESTED: Final = re.compile(r"[{}]|\\[\s\S]|(?<!\\)%[^\n]*")
+_OPTION: Final = re.compile(r"[{}\]]|\\[\s\S]")
+_ARGUMENT: Final = re.compile(r"#([1-9])")
+_BLANK: Final = re.compile(r"(?:\s|%[^\n]*\n)*")
+_PARAMETERS: Final = re.compile(r"\s*\\([a-zA-Z@]+)((?:#\d)*)\s*(?=\{)")
+END: Final = "\0"
+"""A letter that no document holds: up to it is up to the end."""
+
+MAX_MACROS: Final = 5000
+_MAX_STACK: Final = 60  # macros inside macros, and files inside files
+
+
+class Token(NamedTuple):
+    """A piece of LaTeX: ``command`` (without its backslash), ``text``, ``par``, ``math``, ``mark`` or ``end``."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """What a command of the document stands for."""
+
+    arguments: int
+    default: str | None
+    body: str
+
+
+@dataclass(slots=True)
+class Macros:
+    """The document's commands and environments, and how much they may still grow.
+
+    :param letters: that expansion may still add, in the whole document.
+    """
+
+    letters: int
+    commands: dict[str, Macro] = field(default_factory=dict)
+    environments: dict[str, tuple[Macro, str]] = field(default_factory=dict)
+    stopped: bool = False
+
+    def spend(self, size: int) -> bool:
+        """Tell whether so many letters may still be added."""
+        self.letters -= size + 8
+        self.stopped = self.stopped or self.letters < 0
+        return not self.stopped
+
+
+class Source:
+    """Text that is read from its start; macros and files are read in its midst."""
+
+    def __init__(self, text: str) -> None:
+        self._stack: list[list[object]] = []
+        self._text, self._place = text, 0
+
+    def push(self, text: str) -> bool:
+        """Read another text first; False where too many are open already."""
+        if self._place >= len(self._text) and self._stack:
+            self._text, self._place = self._pop()
+        if len(self._stack) >= _MAX_STACK:
+            return False
+        self._stack.append([self._text, self._place])
+        self._text, self._place = text, 0
+        return True
+
+    def _pop(self) -> tuple[str, int]:
+        text, place = self._stack.pop()
+        assert isinstance(text, str) and isinstance(place, int)
+        return text, place
+
+    def next(self) -> Token:
+        """Return the next token; comments are none."""
+        while True:
+            while self._place >= len(self._text):
+                if not self._stack:
+                    return Token("end", "")
+                self._text, self._place = self._pop()
+            found = _TOKEN.match(self._text, self._place)
+            assert found is not None  # every letter begins a token
+            self._place = found.end()
+            kind = found.lastgroup or "text"
+            if kind == "comment":
+                continue
+            if kind == "command":
+                name = found[0][1:]
+                if name[0].isalpha():
+                    self._skip_blank_line_end()
+                return Token(kind, name)
+            return Token("text" if kind == "lone" else kind, found[0])
+
+    def _skip_blank_line_end(self) -> None:
+        """Take the blanks after a word command, and no empty line."""
+        text, place = self._text, self._place
+        while place < len(text) and text[place] in " \t":
+            place += 1
+        if text[place : place + 1] == "\n" and text[place + 1 : place + 2].strip():
+            place += 1
+        self._place = place
+
+    def peek(self) -> str:
+        """Return the next letter that is no blank, '' at the end of this text."""
+        blank = _BLANK.match(self._text, self._place)
+        place = blank.end() if blank else self._place
+        return self._text[place : place + 1]
+
+    def argument(self) -> str:
+        """Return the next argument: what is in braces, a command, or a letter."""
+        blank = _BLANK.match(self._text, self._place)
+        place = blank.end() if blank else self._place
+        if place >= len(self._text):
+            if self._stack and self._place >= len(self._text):
+                self._text, self._place = self._pop()
+                return self.argument()
+            return ""
+        if self._text[place] == "}":
+            return ""
+        if self._text[place] != "{":
+            found = _TOKEN.match(self._text, place)
+            assert found is not None
+            self._place = found.end() if found.lastgroup == "command" else place + 1
+            return self._text[place : self._place]
+        end = self._closing(place)
+        self._place = min(end + 1, len(self._text))
+        return self._text[place + 1 : end]
+
+    def option(self) -> str | None:
+        """Return what stands in brackets next, None where nothing does."""
+        blank = _BLANK.match(self._text, self._place)
+        place = blank.end() if blank else self._place
+        if self._text[place : place + 1] != "[":
+            return None
+        depth = 0
+        for found in _OPTION.finditer(self._text, place + 1, place + 2000):
+            if found[0] == "]" and depth <= 0:
+                end = found.start()
+                self._place = end + 1
+                return self._text[place + 1 : end]
+            depth += {"{": 1, "}": -1}.get(found[0], 0)
+            if depth < 0:
+                break
+        return None
+
+    def until(self, end: str) -> str:
+        """Return all up to a text, which is taken; all that is left where it does not come."""
+        place = self._text.find(end, self._place)
+        stop = place if place >= 0 else len(self._text)
+        found = self._text[self._place : stop]
+        self._place = min(stop + len(end), len(self._text))
+        return found
+
+    def environment(self, name: str) -> str:
+        """Return the inside of an environment that was begun, up to its own end."""
+        marks = re.compile(rf"\\(begin|end)\s*\{{{re.escape(name)}\}}")
+        depth, start = 1, self._place
+        for found in marks.finditer(self._text, start):
+            depth += 1 if found[1] == "begin" else -1
+            if depth == 0:
+                self._place = found.end()
+                return self._text[start : found.start()]
+        self._place = len(self._text)
+        return self._text[start:]
+
+    def delimited(self) -> str:
+        """Return what stands between two equal letters, as after ``\\verb``."""
+        mark = self._text[self._place : self._place + 1]
+        if mark == "{":
+            return self.argument()
+        self._place += 1
+        line = self._text.find("\n", self._place)
+        stop = min(line if line >= 0 else len(self._text), self._place + 10_000)
+        end = self._text.find(mark, self._place, stop) if mark else -1
+        if end < 0:
+            return mark
+        found = self._text[self._place : end]
+        self._place = end + 1
+        return found
+
+    def _closing(self, place: int) -> int:
+        """Return where the brace that opens at ``place`` closes; the end where it never does."""
+        depth = 0
+        for found in _NESTED.finditer(self._text, place):
+            if found[0] == "{":
+                depth += 1
+            elif found[0] == "}":
+                depth -= 1
+                if depth == 0:
+                    return found.start()
+        return len(self._text)
+
+    def parameters(self) -> tuple[str, int] | None:
+        """Return the name and the number of arguments of a ``\\def``."""
+        found = _PARAMETERS.match(self._text, self._place)
+        if not found:
+            return None
+        self._place = found.end()
+        return found[1], len(found[2]) // 2
+
+
+def expanded(macro: Macro, source: Source, macros: Macros) -> str | None:
+    """Take a macro's arguments; return what it stands for, None where it may not grow any more."""
+    given: list[str] = []
+    if macro.default is not None and macro.arguments:
+        option = source.option()
+        given.append(macro.default if option is None else option)
+    while len(given) < macro.arguments:
+        given.append(source.argument())
+    size = len(macro.body) + sum(macro.body.count(f"#{number}") * len(text) for number, text in enumerate(given, 1))
+    if not macros.spend(size):
+        return None
+    return _ARGUMENT.sub(lambda mark: given[int(mark[1]) - 1] if int(mark[1]) <= len(given) else "", macro.body)
+
+
+def define(name: str, source: Source, macros: Macros) -> None:
+    """Read what follows ``\\newcommand``, ``\\def`` or ``\\newenvironment``."""
+    if name in ("def", "gdef", "edef", "xdef"):
+        found = source.parameters()
+        if found and len(macros.commands) < MAX_MACROS:
+            macros.commands[found[0]] = Macro(found[1], None, source.argument())
+        return
+    target = source.argument().strip().lstrip("\\")
+    count = (source.option() or "0").strip()
+    default = source.option()
+    arguments = int(count) if count.isdigit() and len(count) == 1 else 0
+    body = source.argument()
+    if "environment" in name:
+        if len(macros.environments) < MAX_MACROS:
+            macros.environments[target] = (Macro(arguments, default, body), source.argument())
+    elif (
+        target and len(macros.commands) < MAX_MACROS and not (name.startswith("provide") and target in macros.commands)
+    ):
+        macros.commands[target] = Macro(arguments, default, body)

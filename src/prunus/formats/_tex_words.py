@@ -1,0 +1,84 @@
+"""LaTeX as data: what commands mean, and which of them say only how a page looks."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+SYMBOLS: Final[dict[str, str]] = {
+    "ss": "ß", "o": "ø", "O": "Ø", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "aa": "å", "AA": "Å", "l": "ł",
+    "L": "Ł", "i": "ı", "j": "ȷ", "dots": "…", "ldots": "…", "textellipsis": "…", "LaTeX": "LaTeX", "TeX": "TeX",
+    "LaTeXe": "LaTeX2e", "BibTeX": "BibTeX", "copyright": "©", "textcopyright": "©", "textregistered": "®",
+    "texttrademark": "™", "S": "§", "P": "¶", "dag": "†", "ddag": "‡", "pounds": "£", "euro": "€", "texteuro": "€",
+    "textbackslash": "\\", "textasciitilde": "~", "textasciicircum": "^", "textbar": "|", "textless": "<",
+    "textgreater": ">", "textbullet": "•", "textdegree": "°", "textquoteleft": "‘", "textquoteright": "’",
+    "textquotedblleft": "“", "textquotedblright": "”", "textendash": "–", "textemdash": "—", "quad": " ",
+    "qquad": " ", "enspace": " ", "thinspace": " ", "space": " ", "nobreakspace": "\u00a0", "slash": "/",
+    "and": ", ", "textunderscore": "_", "textdollar": "$", "ie": "i.e.", "eg": "e.g.", "checkmark": "✓",
+    "{": "{", "}": "}", "$": "$", "&": "&", "%": "%", "#": "#", "_": "_", " ": " ", "\n": " ", "\t": " ", ",": " ",
+    ";": " ", ":": " ", "!": "", "/": "", "-": "", "@": "", "*": "", ">": " ", "|": "|",
+}  # fmt: skip
+"""Commands without an argument that stand for letters."""
+
+ACCENTS: Final[dict[str, str]] = {
+    "'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304", ".": "\u0307",
+    "u": "\u0306", "v": "\u030c", "H": "\u030b", "c": "\u0327", "d": "\u0323", "b": "\u0331", "r": "\u030a",
+    "k": "\u0328", "t": "\u0361",
+}  # fmt: skip
+
+STYLES: Final[dict[str, str]] = {
+    "textbf": "b", "emph": "em", "textit": "i", "textsl": "i", "texttt": "code", "underline": "u", "uline": "u",
+    "textsuperscript": "sup", "textsubscript": "sub", "sout": "s", "st": "s", "code": "code", "hl": "mark",
+}  # fmt: skip
+"""Commands whose argument is words in another look, as HTML has it."""
+
+HEADINGS: Final = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
+
+CITES: Final = frozenset(
+    """cite citep citet citealp citealt citeauthor citeyear citeyearpar parencite textcite autocite footcite
+    fullcite supercite Cite Citep Citet Parencite Textcite Autocite nocite""".split()
+)
+REFERENCES: Final = frozenset("ref eqref autoref cref Cref pageref nameref vref subref".split())
+
+MATH: Final = frozenset(
+    """equation align gather multline eqnarray displaymath math flalign alignat dmath IEEEeqnarray subequations
+    split aligned""".split()
+)
+VERBATIM: Final = frozenset("verbatim Verbatim lstlisting minted alltt BVerbatim LVerbatim filecontents".split())
+TABLES: Final = frozenset("tabular tabularx tabulary longtable xltabular supertabular tabu longtabu array".split())
+QUOTES: Final = frozenset("quote quotation verse displayquote".split())
+SKIPPED: Final = frozenset(
+    "comment tikzpicture pgfpicture picture axis forest filecontents CCSXML thebibliography".split()
+)
+LISTS: Final = {"itemize": "ul", "enumerate": "ol", "compactitem": "ul", "compactenum": "ol", "inparaenum": "ol"}
+FLOATS: Final = {
+    "figure": "Figure", "wrapfigure": "Figure", "SCfigure": "Figure", "subfigure": "", "table": "Table",
+    "wraptable": "Table", "sidewaystable": "Table", "sidewaysfigure": "Figure", "algorithm": "Algorithm",
+    "listing": "Listing",
+}  # fmt: skip
+THEOREMS: Final = {"proof": "Proof", "theorem": "Theorem", "lemma": "Lemma", "definition": "Definition"}
+
+DROPPED: Final[dict[str, int]] = {
+    **dict.fromkeys(
+        """textwidth linewidth columnwidth hfill vfill hfil frenchspacing selectfont allowdisplaybreaks hline toprule
+        midrule bottomrule endhead endfirsthead centering raggedright noindent""".split(), 0
+    ),
+    **dict.fromkeys(
+        """vspace hspace documentclass documentstyle usepackage RequirePackage bibliographystyle pagestyle thispagestyle
+        color pagenumbering hypersetup geometry includeonly newcounter graphicspath pdfbookmark hyphenation phantom
+        hphantom vphantom stepcounter refstepcounter usetikzlibrary lstset captionsetup theoremstyle selectlanguage
+        linespread setstretch index glossary DeclareUnicodeCharacter markboth tikzset pgfplotsset sisetup setlist
+        setmainfont PassOptionsToPackage rowcolor cellcolor columncolor specialrule cline cmidrule""".split(), 1
+    ),
+    **dict.fromkeys(
+        """setlength addtolength setcounter addtocounter definecolor newlength addcontentsline rule DeclareMathOperator
+        settowidth raisebox numberwithin newtheoremstyle DeclarePairedDelimiter fontsize""".split(), 2
+    ),
+}  # fmt: skip
+"""Commands that go with as many arguments; those in brackets go too."""
+
+
+def accented(accent: str, letter: str) -> str:
+    """Return a letter with its accent: ``accented('"', 'o')`` is ö."""
+    base = {"ı": "i", "ȷ": "j"}.get(letter[:1], letter[:1])
+    return unicodedata.normalize("NFC", base + ACCENTS[accent]) + letter[1:] if base else ""

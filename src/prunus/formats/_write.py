@@ -1,0 +1,130 @@
+"""How the formats of data read and write: their text decoded, their words escaped, their tables as HTML."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..errors import BadPage
+from ..html.clean import clean_tree
+from ..html.parse import decode, is_binary
+from ..html.render import render_tree
+from ..html.style import Style
+from ..types import Page
+
+_WHOLE: Final = Style(full=True)
+_CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell with its spans; ``markup`` is HTML, escaped already."""
+
+    markup: str
+    colspan: int = 1
+    rowspan: int = 1
+    header: bool = False
+
+
+def text_of(page: Page, what: str) -> str:
+    """Return a page's content as text.
+
+    :param what: how the error calls what was expected, as ``a CSV file``.
+    :raises BadPage: it is empty or binary.
+    """
+    content = page.content
+    if isinstance(content, bytes):
+        if is_binary(content, page.charset):
+            raise bad(page, f"this is binary data, not {what}")
+        content = decode(content, page.charset)
+    if not content or content.isspace():
+        raise bad(page, "the page is empty")
+    return content.removeprefix("\ufeff")
+
+
+def bad(page: Page, why: str) -> BadPage:
+    """Make the error of a page that cannot be read."""
+    return BadPage(f"{page.url or 'page'}: {' '.join(why.split())}", subject=page.url)
+
+
+def words(text: str) -> str:
+    """Escape text for the inside of an element."""
+    return html.escape(_CONTROL.sub("", text), quote=False)
+
+
+def value(text: str) -> str:
+    """Escape text for an attribute in double quotes."""
+    return html.escape(_CONTROL.sub("", text))
+
+
+def lines(text: str) -> str:
+    """Escape text and keep its line ends."""
+    return words(text.strip("\n")).replace("\n", "<br>")
+
+
+def preformatted(text: str, language: str = "") -> str:
+    """Return code as it is laid out."""
+    named = f' class="language-{value(language)}"' if language else ""
+    return f"<pre><code{named}>{words(text)}</code></pre>" if text.strip() else ""
+
+
+def fragment(markup: str) -> str:
+    """Return the HTML of somebody else as a part of a page: cleaned alone, so that what it leaves open closes here."""
+    if not markup.strip():
+        return ""
+    tree = clean_tree(markup)
+    return f"<div>{render_tree(tree, 'html', _WHOLE)}</div>" if tree.has_words else ""
+
+
+def note(text: str) -> str:
+    """Return a line of the reader's own, which says what was left out."""
+    return f"<p><em>{words(text)}</em></p>"
+
+
+def document(body: Iterable[str], title: str = "", lang: str = "", published: str = "") -> str:
+    """Return a whole page."""
+    named = f' lang="{value(lang)}"' if lang else ""
+    dated = f'<meta name="date" content="{value(published)}">' if published else ""
+    head = f"<head><title>{words(' '.join(title.split()))}</title>{dated}</head>" if title or dated else ""
+    return f"<!DOCTYPE html><html{named}>{head}<body>{''.join(body)}</body></html>"
+
+
+def table(rows: Iterable[Sequence[str | Cell]], headers: int = 0, caption: str = "") -> str:
+    """Return a table.
+
+    :param rows: cells as HTML, escaped already; ragged rows stay ragged.
+    :param headers: how many of the first rows are header rows.
+    :param caption: HTML, escaped already.
+    """
+    parts = ["<table>", f"<caption>{caption}</caption>" if caption else ""]
+    if headers:
+        parts.append("<thead>")
+    number = 0
+    for number, row in enumerate(rows):
+        if headers and number == headers:
+            parts.append("</thead><tbody>")
+        parts.append(_row(row, number < headers))
+    if headers:
+        parts.append("</thead>" if number < headers else "</tbody>")
+    parts.append("</table>")
+    return "".join(parts)
+
+
+def _row(row: Sequence[str | Cell], header: bool) -> str:
+    tag = "th" if header else "td"
+    if all(type(cell) is str for cell in row):
+        return f"<tr><{tag}>" + f"</{tag}><{tag}>".join(row) + f"</{tag}></tr>" if row else "<tr></tr>"  # type: ignore[arg-type]
+    parts = ["<tr>"]
+    for cell in row:
+        if isinstance(cell, str):
+            parts.append(f"<{tag}>{cell}</{tag}>")
+            continue
+        name = "th" if header or cell.header else "td"
+        across = f' colspan="{cell.colspan}"' if cell.colspan > 1 else ""
+        down = f' rowspan="{cell.rowspan}"' if cell.rowspan > 1 else ""
+        parts.append(f"<{name}{across}{down}>{cell.markup}</{name}>")
+    parts.append("</tr>")
+    return "".join(parts)

@@ -1,0 +1,83 @@
+"""``xlsx``: workbooks as a reader sees them: a section a sheet, tables with their merged cells, numbers as shown.
+
+Reads the package itself (ECMA-376, part 1, chapter 18), in one pass and under limits; macros, formulas, hidden
+sheets, rows and columns are left out. A formula shows the value that was saved with it.
+"""
+
+from __future__ import annotations
+
+from ..types import Page
+from ._package import Package
+from ._regions import Sheet, to_markup
+from ._workbook import Book, Budget, Cells, DeclaredTable, Styles, Texts
+from ._write import bad, document, note, words
+
+
+class Engine:
+    """Excel workbooks, with or without macros; those are never run, nor are links followed.
+
+    :param max_cells: cells of the workbook that are shown; default 300,000. A sheet that is cut says so.
+    :param max_mb: size of the parts that are read, unpacked, in MiB; default 256.
+    :param max_chars: letters of the workbook that are shown; default 16 Mi.
+    :param seconds: time to read it; default 60.
+    """
+
+    name = "xlsx"
+    media_types = (
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.template",
+        "application/vnd.ms-excel.sheet.macroenabled.12",
+    )
+    suffixes = (".xlsx", ".xlsm", ".xltx", ".xltm")
+
+    def __init__(
+        self, max_cells: int = 300_000, max_mb: int = 256, max_chars: int = 16 << 20, seconds: float = 60.0
+    ) -> None:
+        self._max_cells, self._max_mb, self._max_chars, self._seconds = max_cells, max_mb, max_chars, seconds
+
+    def to_html(self, page: Page) -> str:
+        """Return the visible sheets as sections.
+
+        :raises BadPage: it is no workbook, damaged, under a password, or over a limit.
+        """
+        package = Package(page, "an Excel workbook", self._max_mb << 20, self._seconds)
+        book = Book()
+        name = next((one for kind, one in package.links("").values() if kind == "officeDocument"), "xl/workbook.xml")
+        package.walk(name, book)
+        links = package.links(name)
+        parts = dict(links.values())
+        texts, styles = Texts(self._max_chars), Styles(book.epoch_1904)
+        if package.has(parts.get("sharedStrings", "")):
+            package.walk(parts["sharedStrings"], texts)
+        if texts.too_many:
+            raise bad(page, f"this workbook holds more than {self._max_chars:,} letters; save it in smaller parts")
+        if package.has(parts.get("styles", "")):
+            package.walk(parts["styles"], styles)
+        budget = Budget(self._max_cells, self._max_chars)
+        sections = []
+        for title, link in book.sheets:
+            kind, target = links.get(link, ("", ""))
+            if kind == "worksheet" and package.has(target):
+                sheet = _sheet(package, target, title, texts.found, styles, budget)
+                body = to_markup(sheet)
+                sections.append(f"<section><h2>{words(title)}</h2>{''.join(map(note, sheet.notes))}{body}</section>")
+        if not sections:
+            raise bad(page, "this workbook shows no sheet of cells")
+        return document(sections)
+
+
+def _sheet(package: Package, part: str, title: str, texts: list[str], styles: Styles, budget: Budget) -> Sheet:
+    """Read one sheet, then lay its cells out without what is hidden."""
+    reader = Cells(texts, styles, budget)
+    package.walk(part, reader)
+    links = package.links(part)
+    headers = list(reader.filters)
+    for kind, target in links.values():
+        if kind == "table" and package.has(target):
+            declared = DeclaredTable()
+            package.walk(target, declared)
+            headers += declared.found
+    reader.targets.update(
+        {place: links[link][1] for place, link in reader.link_ids.items() if link in links and "://" in links[link][1]}
+    )
+    return reader.laid_out(title, headers)
