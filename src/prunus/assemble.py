@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from .config import FILE, Settings
 from .errors import BadInput, BadPage
+from .formats._sniff import sniff
 from .html.parse import MAX_BYTES
 from .network import LazyDoor
 from .pipeline import Engines
@@ -18,9 +18,6 @@ from .types import Options, Page
 
 if TYPE_CHECKING:
     from .embed._cached import CachedEmbedder
-
-_REFERENCE: Final = re.compile(r"&#?\w+;")
-_REFERENCE_BYTES: Final = re.compile(rb"&#?\w+;")
 
 
 def assemble(settings: Settings, options: Options | None = None) -> Engines:
@@ -115,10 +112,13 @@ def formats() -> Formats:
 
 
 class Formats:
-    """Every format by name, suffix and media type; turns any page that one of them knows into HTML."""
+    """Every format by content, name and media type; turns any page that one of them knows into HTML."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, FormatPort] = {name: make_engine("format", name) for name in engine_names("format")}
+        self._known = {
+            key: name for name, engine in self._by_name.items() for key in (*engine.suffixes, *engine.media_types)
+        }
 
     @property
     def suffixes(self) -> list[str]:
@@ -126,7 +126,7 @@ class Formats:
         return sorted({suffix for engine in self._by_name.values() for suffix in engine.suffixes})
 
     def to_html(self, page: Page) -> str | bytes:
-        """Return a page as HTML: by content, then media type, then suffix.
+        """Return a page as HTML; its format is known by its content first, then by name and header.
 
         :raises BadPage: the content is empty, or of no format that is known.
         """
@@ -140,34 +140,4 @@ class Formats:
         return self._choose(page).to_html(page)
 
     def _choose(self, page: Page) -> FormatPort:
-        kind = page.media_type.split(";")[0].strip().lower()
-        suffix = page.url[page.url.rfind(".") :].lower() if "." in page.url else ""
-        for engine in self._by_name.values():
-            if kind in engine.media_types:
-                return engine
-        if not _looks_like_html(page.content):
-            for engine in self._by_name.values():
-                if suffix in engine.suffixes and engine is not self._by_name["html"]:
-                    return engine
-            if suffix not in self._by_name["html"].suffixes and _has_no_markup(page.content):
-                return self._by_name["text"]
-        return self._by_name["html"]
-
-
-def _has_no_markup(content: str | bytes) -> bool:
-    """Tell whether content is lines with neither a tag nor a character reference: plain text without a name.
-
-    One line may as well be HTML, as cleaning writes it.
-    """
-    if isinstance(content, str):
-        return "<" not in content and "\n" in content.strip() and not _REFERENCE.search(content)
-    return b"<" not in content and b"\n" in content.strip() and not _REFERENCE_BYTES.search(content)
-
-
-def _looks_like_html(content: str | bytes) -> bool:
-    """Tell whether content begins like a web page, whatever its name says."""
-    head = content[:1024]
-    start = (
-        (head if isinstance(head, str) else head.decode("latin-1")).lstrip("\ufeff\u00ef\u00bb\u00bf \t\r\n").lower()
-    )
-    return start.startswith(("<!doctype html", "<html", "<head", "<body", "<!--"))
+        return self._by_name[sniff(page.content, page.final_url or page.url, page.media_type, self._known)]

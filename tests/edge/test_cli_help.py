@@ -12,7 +12,6 @@ from tests.edge.command import Cli
 
 from prunus.edge.cli.main import COMMANDS, app
 
-
 PARTS = {"cache": [("info",), ("clear",)]}
 """Commands that have commands of their own."""
 

@@ -17,7 +17,7 @@ BY_STYLE_SHEET = "claim that the Pell Mini is more accurate"
 
 def hidden() -> list[str]:
     """Return what is planted in the page out of a reader's sight."""
-    rows = [json.loads(line) for line in (SITE / "questions.jsonl").read_text("utf-8").splitlines()]
+    rows = [json.loads(line) for line in (SITE.parent / "questions.jsonl").read_text("utf-8").splitlines()]
     planted = [text for row in rows for text in row.get("must_not", ())]
     assert len(planted) > 9
     return [text for text in planted if text != BY_STYLE_SHEET]
