@@ -79,6 +79,7 @@ lock: $(DEV) ## resolve the locks anew (needs uv)
 	uv pip compile pyproject.toml --extra evals -c requirements/base.lock --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/evals.lock
 	uv pip compile --group dev -c requirements/base.lock --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/dev.lock
 	uv pip compile pyproject.toml requirements/all.in $(foreach e,$(subst $(comma), ,$(EXTRAS)),--extra $(e)) --no-emit-package torch -c requirements/base.lock --universal --no-emit-index-url --no-annotate --no-header -q -o requirements/all.txt
+	sed -i -E "/^(nvidia|cuda|triton)/d" requirements/all.txt
 	printf 'hatchling\neditables\n' | uv pip compile - -c requirements/dev.lock --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/build.lock
 
 clean: ## remove what was built
