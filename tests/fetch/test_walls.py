@@ -18,7 +18,9 @@ PROSE = (
 )
 
 
-def look(html: str, status: int = 200, final: str = URL, headers: dict[str, str] | None = None, **more: Any) -> Wall | None:
+def look(
+    html: str, status: int = 200, final: str = URL, headers: dict[str, str] | None = None, **more: Any
+) -> Wall | None:
     page = Page(html.encode(), URL, final, "text/html", "utf-8", status, headers=headers or {}, **more)
     return detect(page, clean_tree(html))
 
@@ -217,7 +219,21 @@ def test_what_is_no_html_is_no_wall() -> None:
     assert detect(Page(b"%PDF-1.7", URL, media_type="application/pdf"), clean_tree(html)) is None
 
 
-@pytest.mark.parametrize("seed", ["<input ", "<div id=", "//a.", "<div ", "<meta ", "consent ", "the page ", "this domain ", "javascript is ", "404 - "])
+@pytest.mark.parametrize(
+    "seed",
+    [
+        "<input ",
+        "<div id=",
+        "//a.",
+        "<div ",
+        "<meta ",
+        "consent ",
+        "the page ",
+        "this domain ",
+        "javascript is ",
+        "404 - ",
+    ],
+)
 def test_a_hostile_page_is_looked_at_quickly(seed: str) -> None:
     """Half a megabyte of the beginnings that the patterns wait for; a pattern that backtracks takes minutes."""
     look(seed * (500_000 // len(seed)))
@@ -235,10 +251,16 @@ def test_no_real_page_is_taken_for_a_wall(rows: Any) -> None:
                 found.append(f"{name} {number}: {wall}")
     for row in rows("clean/articles"):
         head = re.search(r"<head.*?</head>", row["html"], re.DOTALL | re.IGNORECASE)
-        kept = "".join(re.findall(r"<(?:script|noscript|form).*?</(?:script|noscript|form)>", row["html"], re.DOTALL | re.IGNORECASE))
+        kept = "".join(
+            re.findall(
+                r"<(?:script|noscript|form).*?</(?:script|noscript|form)>", row["html"], re.DOTALL | re.IGNORECASE
+            )
+        )
         for words in (15, 60):
             text = " ".join(row["article_body"].split()[:words])
-            wall = look(f"<html>{head[0] if head else ''}<body><nav><a href=/in>Log in</a></nav><p>{text}</p>{kept}</body></html>")
+            wall = look(
+                f"<html>{head[0] if head else ''}<body><nav><a href=/in>Log in</a></nav><p>{text}</p>{kept}</body></html>"
+            )
             if wall:
                 found.append(f"{row['url']}, {words} words: {wall}")
     assert found == []

@@ -154,7 +154,8 @@ CONSENT_SOURCE: Final = re.compile(
 """Consent platforms, by what they load. They stand on ordinary pages, too: never enough alone."""
 
 CONSENT_SUBJECT: Final = re.compile(
-    r"polic(?:y|ies)|notice|statement|erkl[aä]rung|hinweise|richtlinie|pol[ií]tica|politique|informativa|beleid|политика|政策|settings|faq|help", re.I
+    r"polic(?:y|ies)|notice|statement|erkl[aä]rung|hinweise|richtlinie|pol[ií]tica|politique|informativa|beleid|политика|政策|settings|faq|help",
+    re.I,
 )
 """A page that is itself about cookies or privacy says so in its name."""
 

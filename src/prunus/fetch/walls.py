@@ -234,7 +234,9 @@ def _shell(seen: _Seen) -> Wall | None:
     if sends_on and _markers.REDIRECT.search(seen.source):
         return Wall("shell", f"{_NAMES['shell']} (it sends on by itself)")
     if not scripts or seen.prose - seen.fallback > _LOADING_WORDS:
-        asks = scripts and not seen.fallback and seen.prose <= _SHELL_WORDS and _markers.SHELL_TEXT.search(seen.text[:160])
+        asks = (
+            scripts and not seen.fallback and seen.prose <= _SHELL_WORDS and _markers.SHELL_TEXT.search(seen.text[:160])
+        )
         return Wall("shell", f"{_NAMES['shell']} (it asks for JavaScript)") if asks else None
     if _markers.SHELL_TEXT.search(seen.text) or _markers.SHELL_TEXT.search(seen.title):
         return Wall("shell", f"{_NAMES['shell']} (it asks for JavaScript)")
