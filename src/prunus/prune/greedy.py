@@ -33,6 +33,9 @@ _EXACT = 16
 _ALIKE = 3
 """Tokens by which blocks of the same make may differ in what they cost."""
 
+_AGAIN = 64
+"""How often, in one selection, a block is measured although one of the same make was."""
+
 _SPANNED = 6
 """Kept rows on each side with which a row is measured where cells span rows."""
 
@@ -115,6 +118,7 @@ class _Picker:
         self.counts: dict[str, int] = {}
         self.work = 0
         self.exact = 0
+        self.again = 0
         self.doubted: set[int] = set()  # what came in at too low a cost, and was taken back
         self.whole = ""  # what is kept, rendered, where that is known
         self.output, self.tokens = "", 0
@@ -222,8 +226,11 @@ class _Picker:
                 if int(floors[group].sum()) > self.left:
                     continue
                 likeness = self._likeness(index, group)
-                if learned.get(likeness, 0) > self.left + _ALIKE:
-                    continue  # a block of the same make has been measured: it is far from fitting
+                known = learned.get(likeness, 0)
+                if known > self.left:  # a block of the same make has been measured
+                    if known > self.left + _ALIKE or self.again >= _AGAIN:
+                        continue
+                    self.again += 1
                 if self.work > _MOST_WORK:
                     return
                 if index in self.doubted:
