@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from . import pipeline
@@ -34,7 +35,8 @@ def clean(page: Source, format: Format = "html", style: Style = CLEAN) -> str:
     '<p>Hello <b>world</b>'
     """
     _check_format(format)
-    return render_tree(pipeline.clean_page(as_page(page), formats().to_html), format, style)
+    found = as_page(page, load_settings().max_file_mb if isinstance(page, Path) else 0)
+    return render_tree(pipeline.clean_page(found, formats().to_html), format, style)
 
 
 def read(pages: Source | Iterable[Source], *, strict: bool = True, settings: Settings | None = None) -> Documents:
@@ -53,7 +55,7 @@ def read(pages: Source | Iterable[Source], *, strict: bool = True, settings: Set
 def prune(
     pages: Source | Iterable[Source] | Documents,
     query: str,
-    budget: int = 4096,
+    budget: int | None = None,
     format: Format = "html",
     options: Options | None = None,
 ) -> Context:
@@ -61,29 +63,35 @@ def prune(
 
     :param pages: one page or several (str is HTML), or what :func:`read` returned.
     :param query: the question.
-    :param budget: tokens of the output, never exceeded.
+    :param budget: tokens of the output, never exceeded; by default that of the settings (4,096).
     :param format: what the budget is given for; the Context holds the other formats too.
     :raises BadInput: a page, the question, the budget or an engine's name cannot be used.
     """
     _check_format(format)
     options = options or Options()
-    engines = assemble(load_settings(), options)
-    documents = pages if isinstance(pages, Documents) else read(pages)
-    return pipeline.prune(documents, without_surrogates(query), budget, format, options, engines)
+    settings = load_settings()
+    engines = assemble(settings, options)
+    documents = pages if isinstance(pages, Documents) else read(pages, settings=settings)
+    tokens = settings.budget if budget is None else budget
+    return pipeline.prune(documents, without_surrogates(query), tokens, format, options, engines)
 
 
 def extract(
     query: str,
     pages: Source | Iterable[Source] | Documents,
-    budget: int = 4096,
+    budget: int | None = None,
     options: Options | None = None,
 ) -> list[Passage]:
-    """Return the passages that bear on a question, best first; none where nothing does."""
-    options = options or Options()
-    engines = assemble(load_settings(), options)
+    """Return the passages that bear on a question, best first; none where nothing does.
+
+    :param budget: tokens of evidence that are looked at; by default that of the settings (4,096).
+    """
+    options, settings = options or Options(), load_settings()
+    engines = assemble(settings, options)
     query = without_surrogates(query)
-    documents = pages if isinstance(pages, Documents) else read(pages)
-    context = pipeline.prune(documents, query, budget, "html", options, engines)
+    documents = pages if isinstance(pages, Documents) else read(pages, settings=settings)
+    tokens = settings.budget if budget is None else budget
+    context = pipeline.prune(documents, query, tokens, "html", options, engines)
     tagged = pipeline.segments(context.kept, {tree.document: tree for tree in documents.trees})
     chosen = run(lambda: _extract(engines, query, tagged)) or []
     by_tag = {one.tag: one for one in tagged}
@@ -102,14 +110,18 @@ async def astream(
     question: str,
     pages: Source | Iterable[Source] | Documents,
     *,
-    budget: int = 4096,
+    budget: int | None = None,
     options: Options | None = None,
 ) -> AsyncIterator[Event]:
-    """Answer a question as a stream of events, ending in ``done``."""
-    options = options or Options()
-    engines = assemble(load_settings(), options)
-    documents = pages if isinstance(pages, Documents) else read(pages, strict=False)
-    async for event in pipeline.answer(documents, without_surrogates(question), budget, options, engines):
+    """Answer a question as a stream of events, ending in ``done``.
+
+    :param budget: tokens of evidence; by default that of the settings (4,096).
+    """
+    options, settings = options or Options(), load_settings()
+    engines = assemble(settings, options)
+    documents = pages if isinstance(pages, Documents) else read(pages, strict=False, settings=settings)
+    tokens = settings.budget if budget is None else budget
+    async for event in pipeline.answer(documents, without_surrogates(question), tokens, options, engines):
         yield event
 
 
@@ -117,13 +129,14 @@ def ask(
     question: str,
     pages: Source | Iterable[Source] | Documents,
     *,
-    budget: int = 4096,
+    budget: int | None = None,
     options: Options | None = None,
 ) -> Answer:
     """Answer a question from pages, with citations that are checked against them.
 
     Without a model the answer is made of quotes. Works inside notebooks too.
 
+    :param budget: tokens of evidence; by default that of the settings (4,096).
     :raises NothingFound: nothing in the pages bears on the question.
     """
 

@@ -19,7 +19,7 @@ from ...config import FILE, Settings, load_settings, setting_origins
 from ...errors import BadInput, PrunusError
 from ...events import DoneEvent
 from ...pipeline import answer, read_pages
-from ...registry import ROOMS, engine_names, make_engine
+from ...registry import ROOMS, engine_names, make_engine, shadowed
 from ...types import Options, Page
 from .choices import common
 from .output import emit, emit_json, one_line
@@ -44,7 +44,8 @@ _QUESTION: Final = "When did the bridge open?"
 class Finding:
     """One engine that was tried.
 
-    :param state: ``works``, ``needs`` something that the user must give or install, or ``fails``.
+    :param state: ``works``, ``needs`` something that the user must give or install, ``fails``, or
+        ``ignored``: a stranger's engine with the name of a built-in one.
     """
 
     kind: str
@@ -121,6 +122,8 @@ def _findings(kind: str, settings: Settings) -> list[Finding]:
         except Exception as error:  # whatever a stranger's engine does, the others are still looked at
             state, reason = "fails", one_line(f"{type(error).__name__}: {error}")
         found.append(Finding(kind, name, state, reason, spec == in_force))
+    for name, package in shadowed(kind):
+        found.append(Finding(kind, name, "ignored", f"of {package}: the engine that comes with Prunus has this name"))
     return found
 
 
@@ -181,7 +184,7 @@ def written(found: Mapping[str, Any], brief: bool = False) -> str:
     for one in found["engines"]:
         if not brief or one["state"] != "works":
             mark = "*" if one["in_force"] else " "
-            lines.append(f"{mark} {one['kind']:10} {one['name']:12} {one['state']:6} {one['reason']}".rstrip())
+            lines.append(f"{mark} {one['kind']:10} {one['name']:12} {one['state']:7} {one['reason']}".rstrip())
     if not brief:
         weights = found["licences"]["weights"]
         lines += [
