@@ -223,3 +223,52 @@ def test_answers_on_the_example_site_survive_pruning(site: dict[str, str], quest
             lost.append(row["id"])
     assert len(questions) >= 20
     assert len(lost) <= len(questions) // 4, lost
+
+
+# --- settings, and pages that are given twice ------------------------------------------------------
+
+
+def test_the_budget_of_the_settings_holds_where_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = PAGE * 40
+    assert prunus.prune(page, QUESTION).budget == 4096
+    monkeypatch.setenv("PRUNUS_BUDGET", "70")
+    assert prunus.prune(page, QUESTION).budget == 70
+    assert prunus.prune(page, QUESTION, 80).budget == 80
+    few = prunus.ask(QUESTION, page).citations
+    monkeypatch.setenv("PRUNUS_BUDGET", "0")
+    for refused in (prunus.prune, lambda page, question: prunus.ask(question, page)):
+        with pytest.raises(prunus.BadBudget):
+            refused(page, QUESTION)
+    with pytest.raises(prunus.BadBudget):
+        prunus.extract(QUESTION, page)
+    assert few
+
+
+def test_a_file_is_cleaned_up_to_the_size_of_the_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "a.html").write_text("<p>" + "words " * 200_000, "utf-8")
+    assert prunus.clean(folder / "a.html").startswith("<p>words")
+    monkeypatch.setenv("PRUNUS_MAX_FILE_MB", "1")
+    with pytest.raises(prunus.BadPage, match="over the limit of 1 MiB"):
+        prunus.clean(folder / "a.html")
+
+
+def test_twins_are_documents_of_their_own() -> None:
+    """Two addresses, the same bytes: a citation names the page that it was read in."""
+    pages = [prunus.Page(f"<p>{name}") for name in ("other words", "the bridge opened in 1932.")]
+    twins = [prunus.Page("<p>The bridge opened in 1932.", url=f"https://example.org/{name}") for name in "ab"]
+    documents = prunus.read([*twins, *pages])
+    assert len({tree.document for tree in documents.trees}) == 4
+    first, second = documents.trees[:2]
+    assert first.snapshot == second.snapshot == first.document
+    context = prunus.prune(documents, "When did the bridge open?", 60)
+    assert {block.span.document for block in context.blocks} == {tree.document for tree in documents.trees}
+    for citation in prunus.ask("When did the bridge open?", documents).citations:
+        assert citation.url == {tree.document: tree.url for tree in documents.trees}[citation.document]
+
+
+def test_tokens_before_are_those_of_the_cleaned_documents() -> None:
+    context = prunus.prune([PAGE, PAGE * 3], QUESTION, 40, "text")
+    assert context.tokens_before() > context.tokens
+    assert context.tokens_before() == sum(
+        prunus.prune(page, QUESTION, 100_000, "text").tokens for page in (PAGE, PAGE * 3)
+    )

@@ -12,8 +12,18 @@ import pytest
 
 import prunus
 from prunus import registry
+from prunus.edge.cli.doctor import examine
 from prunus.errors import UnknownEngine
-from prunus.registry import ROOMS, engine_class, engine_names, make_engine, needs_of, split_spec
+from prunus.registry import (
+    ROOMS,
+    engine_class,
+    engine_names,
+    is_built_in,
+    make_engine,
+    needs_of,
+    shadowed,
+    split_spec,
+)
 
 SRC = Path(prunus.__file__).parent
 
@@ -132,3 +142,26 @@ def test_an_engine_that_is_not_there_is_one_line(options: dict[str, Any]) -> Non
     with pytest.raises(prunus.BadInput) as caught:
         prunus.prune("<p>some words", "words?", options=prunus.Options(**options))
     assert "\n" not in str(caught.value)
+
+
+def test_a_stranger_that_shadows_a_built_in_is_named(install: Install) -> None:
+    assert shadowed("scorer") == []
+    install(SCORER.replace("length", "bm25"), "bm25")
+    [(name, package)] = shadowed("scorer")
+    assert name == "bm25"
+    assert package.startswith("stranger")
+    assert engine_class("scorer", "bm25").__module__ == "prunus.score.bm25"
+
+
+def test_only_what_comes_with_prunus_is_built_in(install: Install) -> None:
+    install(SCORER, "length")
+    assert is_built_in("scorer", "bm25")
+    assert "length" in engine_names("scorer")
+    assert not is_built_in("scorer", "length")
+
+
+def test_the_doctor_names_what_is_shadowed(install: Install) -> None:
+    install(SCORER.replace("length", "bm25"), "bm25")
+    [found] = [one for one in examine()["engines"] if one["state"] == "ignored"]
+    assert found["name"] == "bm25"
+    assert "stranger" in found["reason"]

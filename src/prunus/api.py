@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from . import pipeline
@@ -15,7 +16,7 @@ from .html.documents import Documents
 from .html.parse import without_surrogates
 from .html.render import render_tree
 from .html.style import CLEAN, Style
-from .sources import Fetch, Source, as_page, each_page
+from .sources import Fetch, Source, as_page, each_page, is_address
 from .types import Answer, Context, Format, Options, Page, Passage, Span
 
 T = TypeVar("T")
@@ -25,7 +26,7 @@ _FORMATS = ("html", "markdown", "text")
 def clean(page: Source, format: Format = "html", style: Style = CLEAN) -> str:
     """Clean a page losslessly: what a reader sees stays, everything else goes (HtmlRAG §3.2).
 
-    :param page: HTML as str or bytes, a path, or a Page.
+    :param page: HTML as str or bytes, a path, an address, or a Page.
     :param format: ``html`` (compact and valid), ``markdown`` or ``text``.
     :param style: what is written; ``Style(full=True)`` writes full HTML.
     :raises BadPage: the page is empty, binary, too large, or shows no text.
@@ -34,7 +35,17 @@ def clean(page: Source, format: Format = "html", style: Style = CLEAN) -> str:
     '<p>Hello <b>world</b>'
     """
     _check_format(format)
-    return render_tree(pipeline.clean_page(as_page(page), formats().to_html), format, style)
+    return render_tree(pipeline.clean_page(_one_page(page), formats().to_html), format, style)
+
+
+def _one_page(page: Source) -> Page:
+    """Read one page; of the settings only what it needs is looked at."""
+    if isinstance(page, str) and is_address(page):
+        [found] = fetch_with(load_settings())([page.strip()])
+        if isinstance(found, PrunusError):
+            raise found
+        return found
+    return as_page(page, load_settings().max_file_mb if isinstance(page, Path) else 0)
 
 
 def read(
@@ -72,7 +83,7 @@ def fetch_with(settings: Settings) -> Fetch:
 def prune(
     pages: Source | Iterable[Source] | Documents,
     query: str,
-    budget: int = 4096,
+    budget: int | None = None,
     format: Format = "html",
     options: Options | None = None,
 ) -> Context:
@@ -80,29 +91,35 @@ def prune(
 
     :param pages: one page or several (str is HTML), or what :func:`read` returned.
     :param query: the question.
-    :param budget: tokens of the output, never exceeded.
+    :param budget: tokens of the output, never exceeded; by default that of the settings (4,096).
     :param format: what the budget is given for; the Context holds the other formats too.
     :raises BadInput: a page, the question, the budget or an engine's name cannot be used.
     """
     _check_format(format)
     options = options or Options()
-    engines = assemble(load_settings(), options)
-    documents = pages if isinstance(pages, Documents) else read(pages)
-    return pipeline.prune(documents, without_surrogates(query), budget, format, options, engines)
+    settings = load_settings()
+    engines = assemble(settings, options)
+    documents = pages if isinstance(pages, Documents) else read(pages, settings=settings)
+    tokens = settings.budget if budget is None else budget
+    return pipeline.prune(documents, without_surrogates(query), tokens, format, options, engines)
 
 
 def extract(
     query: str,
     pages: Source | Iterable[Source] | Documents,
-    budget: int = 4096,
+    budget: int | None = None,
     options: Options | None = None,
 ) -> list[Passage]:
-    """Return the passages that bear on a question, best first; none where nothing does."""
-    options = options or Options()
-    engines = assemble(load_settings(), options)
+    """Return the passages that bear on a question, best first; none where nothing does.
+
+    :param budget: tokens of evidence that are looked at; by default that of the settings (4,096).
+    """
+    options, settings = options or Options(), load_settings()
+    engines = assemble(settings, options)
     query = without_surrogates(query)
-    documents = pages if isinstance(pages, Documents) else read(pages)
-    context = pipeline.prune(documents, query, budget, "html", options, engines)
+    documents = pages if isinstance(pages, Documents) else read(pages, settings=settings)
+    tokens = settings.budget if budget is None else budget
+    context = pipeline.prune(documents, query, tokens, "html", options, engines)
     tagged = pipeline.segments(context.kept, {tree.document: tree for tree in documents.trees})
     chosen = run(lambda: _extract(engines, query, tagged)) or []
     by_tag = {one.tag: one for one in tagged}
@@ -121,16 +138,22 @@ async def astream(
     question: str,
     pages: Source | Iterable[Source] | Documents,
     *,
-    budget: int = 4096,
+    budget: int | None = None,
     options: Options | None = None,
 ) -> AsyncIterator[Event]:
-    """Answer a question as a stream of events, ending in ``done``."""
-    options = options or Options()
-    engines = assemble(load_settings(), options)
+    """Answer a question as a stream of events, ending in ``done``.
+
+    :param budget: tokens of evidence; by default that of the settings (4,096).
+    """
+    options, settings = options or Options(), load_settings()
+    engines = assemble(settings, options)
     documents = (
-        pages if isinstance(pages, Documents) else await _in_a_thread(lambda: read(pages, strict=False, keep=True))
+        pages
+        if isinstance(pages, Documents)
+        else await _in_a_thread(lambda: read(pages, strict=False, keep=True, settings=settings))
     )
-    async for event in pipeline.answer(documents, without_surrogates(question), budget, options, engines):
+    tokens = settings.budget if budget is None else budget
+    async for event in pipeline.answer(documents, without_surrogates(question), tokens, options, engines):
         yield event
 
 
@@ -138,13 +161,14 @@ def ask(
     question: str,
     pages: Source | Iterable[Source] | Documents,
     *,
-    budget: int = 4096,
+    budget: int | None = None,
     options: Options | None = None,
 ) -> Answer:
     """Answer a question from pages, with citations that are checked against them.
 
     Without a model the answer is made of quotes. Works inside notebooks too.
 
+    :param budget: tokens of evidence; by default that of the settings (4,096).
     :raises NothingFound: nothing in the pages bears on the question.
     """
 

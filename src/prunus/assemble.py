@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .config import FILE, Settings
 from .errors import BadInput, BadPage
 from .formats._sniff import sniff
-from .html.parse import MAX_BYTES
+from .html.parse import check_size
 from .network import LazyDoor
 from .pipeline import Engines
 from .ports import Format as FormatPort
@@ -130,11 +130,7 @@ class Formats:
 
         :raises BadPage: the content is empty, or of no format that is known.
         """
-        if len(page.content) > MAX_BYTES:
-            size = len(page.content) // 1048576
-            raise BadPage(
-                f"{page.url or 'page'}: {size} MiB is over the limit of 64 MiB; split the page", subject=page.url
-            )
+        check_size(page.content, page.url or "page")
         if not page.content or page.content.isspace():
             raise BadPage(f"{page.url or 'page'}: the page is empty", subject=page.url)
         return self._choose(page).to_html(page)

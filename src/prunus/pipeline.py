@@ -105,10 +105,15 @@ def read_pages(
     :raises BadPage: a page cannot be read; without ``strict``, only if none can.
     """
     trees: list[Tree] = []
+    twins: Counter[str] = Counter()
     failures = Failures() if failures is None else failures
     for number, page in enumerate(pages, 1):
         try:
-            trees.append(read_page(page, to_html))
+            tree = read_page(page, to_html)
+            twins[tree.snapshot] += 1
+            if twins[tree.snapshot] > 1:  # the same page once more, perhaps from another address
+                tree.document = f"{tree.snapshot}#{twins[tree.snapshot]}"
+            trees.append(tree)
         except (BadInput, OutsideFailed) as error:
             if strict:
                 raise

@@ -85,6 +85,20 @@ def needs_of(kind: str, spec: str, required: bool = False) -> list[str]:
     ]
 
 
+def shadowed(kind: str) -> list[tuple[str, str]]:
+    """Return the foreign engines that have the name of a built-in one and are never used: (name, package)."""
+    return sorted(
+        (entry.name, entry.dist.name if entry.dist else entry.value)
+        for entry in entry_points(group=f"prunus.{ROOMS[kind]}")
+        if entry.name in _built_in(kind)
+    )
+
+
+def is_built_in(kind: str, name: str) -> bool:
+    """Tell whether an engine comes with Prunus."""
+    return name in _built_in(kind)
+
+
 @cache
 def _built_in(kind: str) -> list[str]:
     folder = Path(__file__).parent / ROOMS[kind]

@@ -18,7 +18,7 @@ from prunus.errors import BadPage
 from prunus.html.blocks import Blocks, cut
 from prunus.html.clean import clean_tree
 from prunus.ports import Tagged
-from prunus.registry import ROOMS, engine_class, engine_names, make_engine, needs_of
+from prunus.registry import ROOMS, engine_class, engine_names, is_built_in, make_engine, needs_of
 from prunus.types import Page, Passage, Span
 
 TEXTS = ["", "The ferry leaves at noon.", "潮汐站每天记录水位", "a" * 3000, "x\n\n  y\t", "\U0001f600 <b>&amp;</b>"]
@@ -79,9 +79,10 @@ def blocks(max_words: int = 8) -> Blocks:
 def test_an_engine_is_called_what_its_file_is_called(kind: str, name: str) -> None:
     built = engine_class(kind, name)
     assert built.name == name
-    assert inspect.getmodule(built).__name__ == f"prunus.{ROOMS[kind]}.{name}"
     assert inspect.getdoc(built)
-    assert inspect.getmodule(built).__doc__.startswith(f"``{name}")
+    if is_built_in(kind, name):  # a stranger's engine may stand in any module of its own
+        assert inspect.getmodule(built).__name__ == f"prunus.{ROOMS[kind]}.{name}"
+        assert inspect.getmodule(built).__doc__.startswith(f"``{name}")
 
 
 @pytest.mark.parametrize("kind", ROOMS)

@@ -111,6 +111,7 @@ def test_the_library_reads_addresses(web: Server) -> None:
     answer = prunus.ask("When does the ferry leave?", [web.url("/bridge"), web.url("/ferry"), web.url("/gone")])
     assert answer.citations[0].url == web.url("/ferry")
     assert list(answer.failures) == [web.url("/gone")]
+    assert prunus.clean(web.url("/ferry"), "text").startswith("Ferry")
     assert "1932" in prunus.prune(web.url("/bridge"), "When did it open?", budget=64).output
     with pytest.raises(OutsideFailed, match="404"):
         prunus.prune(web.url("/gone"), "When?")

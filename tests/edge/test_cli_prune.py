@@ -120,3 +120,11 @@ def test_a_page_is_never_written_over_itself(cli: Cli, small_site: Path) -> None
     before = page.read_bytes()
     assert cli("prune", page, "-Q", "final values?", "--mark", page).exit_code == 2
     assert page.read_bytes() == before
+
+
+def test_explain_shows_a_screen_or_two_and_says_how_many_more(cli: Cli, folder: Path) -> None:
+    (folder / "long.html").write_text("".join(f"<p>The ferry number {n} leaves." for n in range(300)), "utf-8")
+    result = cli("prune", "long.html", "-Q", "When does the ferry leave?", "--explain", "--max-words", 8)
+    *rows, more, _ = result.stderr.splitlines()
+    assert len(rows) == 61
+    assert re.search(r"… and 240 blocks with lower scores, 240 of them kept; --json", more)

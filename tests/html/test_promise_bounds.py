@@ -177,6 +177,8 @@ HOSTILE: dict[str, tuple[Callable[[int], str], int]] = {
     "null bytes": (lambda n: "<p>wo\x00rds" + "\x00" * n, 50_000),
     "backquotes": (lambda n: "<p><code>" + "`" * n + "</code>", 20_000),
     "brackets": (lambda n: "<p>" + "[" * n + "](", 40_000),
+    "pictures in links": (lambda n: "<p><a href=x>" + "![a](" * n + "</a>", 5_000),
+    "captions of spanned tables": (lambda n: "<table><caption>c<tr><td rowspan=2>a<td>b<tr><td>d</table>" * n, 800),
     "stars": (lambda n: "<p>" + "*_ " * n, 8_000),
 }
 """Pages that made some tool's time or stack explode, and a size that takes a noticeable time."""

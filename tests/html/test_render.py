@@ -288,3 +288,26 @@ def test_formats_agree_on_the_words_of_example_pages(site: dict[str, str]) -> No
     for html in site.values():
         words: Any = oracle.words(prunus.clean(html))
         assert prunus.clean(html, "text").split() == words
+
+
+# --- code of which lines are dropped ---------------------------------------------------------------
+
+CODE = "<pre>def ferry(day):\n    if day in fast:\n        return the_short_way(day)\n\tgo on\n\n    for pier in all_piers:\n        stop()\n</pre>"
+
+
+@pytest.mark.parametrize("format", ["html", "markdown", "text"])
+def test_a_kept_line_of_code_keeps_its_indentation(format: Format) -> None:
+    blocks = cut([clean_tree(CODE)], 4)
+    lines = oracle.preformatted(CODE)[0].split("\n")
+    for index in range(1, len(blocks)):
+        shown = render_blocks(blocks, [0, index], Rendering(format)).split("\n")
+        for line in blocks.texts[index].split("\n"):
+            if line.strip():
+                assert line in lines
+                assert line in [one.removeprefix("<pre>").removesuffix("</pre>") for one in shown]
+
+
+def test_all_lines_of_cut_code_are_the_code() -> None:
+    blocks = cut([clean_tree(CODE)], 4)
+    assert len(blocks) > 3
+    assert "".join(blocks.texts) == oracle.preformatted(CODE)[0]

@@ -6,7 +6,7 @@ import html
 import re
 
 from ..errors import BadPage
-from ..html.parse import decode, is_binary
+from ..html.parse import check_size, decode, is_binary
 from ..types import Page
 
 
@@ -20,9 +20,10 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the text as HTML.
 
-        :raises BadPage: the content is binary.
+        :raises BadPage: the content is binary, or too large.
         """
         content = page.content
+        check_size(content, page.url or "page")
         if isinstance(content, bytes):
             if is_binary(content, page.charset):
                 raise BadPage(f"{page.url or 'page'}: this is binary data, not text", subject=page.url)

@@ -265,7 +265,7 @@ class _Cutter:
             return
         texts = [node for node in range(lo, hi) if not tree.tag[node] and tree.text[node]]
         joined = "".join(tree.text[node] for node in texts)
-        cuts = _cut_points(joined, self.max_words)
+        cuts = self._cuts(joined, parent)
         self._pieces(Piece(parent, lo, hi, 0, requires=requires), texts, cuts)
 
     def cut_text(self, piece: Piece) -> None:
@@ -274,8 +274,16 @@ class _Cutter:
         texts = [node for node in range(piece.lo, piece.hi) if not tree.tag[node] and tree.text[node]]
         joined = "".join(tree.text[node] for node in texts)
         end = len(joined) - (len(tree.text[piece.hi - 1]) - piece.last if piece.last >= 0 else 0)
-        cuts = _cut_points(joined[piece.first : end], self.max_words)
+        cuts = self._cuts(joined[piece.first : end], piece.node)
         self._pieces(piece, texts, [piece.first + cut for cut in cuts])
+
+    def _cuts(self, text: str, node: int) -> list[int]:
+        """Choose where to cut the text of a run; in code, a line's indentation stays with the line."""
+        cuts = _cut_points(text, self.max_words)
+        tree = self.tree
+        while node > 0 and tree.tag[node] not in rules.PREFORMATTED:
+            node = tree.parent[node]
+        return [_line_start(text, cut) for cut in cuts] if node > 0 else cuts
 
     def _pieces(self, whole: Piece, texts: list[int], cuts: list[int]) -> None:
         """Turn offsets into the joined text nodes of a run into blocks."""
@@ -352,6 +360,14 @@ def _cut_points(text: str, max_words: int) -> list[int]:
         else:
             held += size
     return cuts
+
+
+def _line_start(text: str, place: int) -> int:
+    """Return where the line begins whose first word stands at a place; the place itself, if words stand before it."""
+    start = place
+    while start and text[start - 1] in " \t":
+        start -= 1
+    return start if start and text[start - 1] == "\n" else place
 
 
 def _word_cuts(text: str, start: int, end: int, max_words: int) -> list[int]:

@@ -33,7 +33,16 @@ _LINE_START: Final = re.compile(
     re.VERBOSE,
 )
 _HEADING_END: Final = re.compile(r"(^|\s)(?=#+$)")
-_BRACKET: Final = re.compile(r"(`+[^`]*`+|\\.|!\[(?:\\.|[^\]\\])*\]\([^)]*\))|[\[\]]")  # but for code and pictures
+_BRACKET: Final = re.compile(
+    r"""
+    (   `+[^`]*`+                        # but for code,
+      | \\.                              # what is escaped,
+      | !\[(?:\\.|[^\[\]\\])*\]\((?:[^()]|\([^()]*\))*\)  # and pictures
+    )
+    | [\[\]]
+    """,
+    re.VERBOSE | re.DOTALL,
+)
 _BLANK_LINE: Final = re.compile(r"(?<=\n)([ \t]*)\n")
 _ADDRESS: Final = re.compile(r"[\s<>\\`]")
 _REFERENCE: Final = re.compile(r"&(?=#?[0-9A-Za-z]{1,31};)")

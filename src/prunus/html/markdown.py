@@ -44,6 +44,7 @@ class MarkdownWriter:
         self.level = 0  # of the heading that is open
         self.in_cell = False
         self.kept: KeptText | None = None
+        self.bare: bytearray | None = None  # what is kept, but for captions that stand above their tables
 
     def markdown(self) -> str:
         """Return the document's Markdown."""
@@ -281,10 +282,19 @@ class MarkdownWriter:
         if self._is_plain(table):
             self._grid(table, rows)
         else:
-            writer = Writer(tree, self.style, mask, self.pieces)
-            for row in html_block(_without_captions(tree, table, writer)).split("\n"):
+            for row in html_block(self._html(table)).split("\n"):
                 self._emit(row)
         self._blank()
+
+    def _html(self, table: int) -> str:
+        """Write a table as HTML, its captions left to the line above it."""
+        tree, mask = self.tree, self.mask
+        if self.bare is None:
+            self.bare = bytearray(b"\1" * len(tree)) if mask is None else bytearray(mask)
+        for child in tree.children(table):
+            if tree.tag[child] == "caption":
+                self.bare[child : tree.end[child]] = bytes(tree.end[child] - child)
+        return Writer(tree, self.style, self.bare, self.pieces).html(table, tree.end[table])
 
     def _is_plain(self, table: int) -> bool:
         """Tell whether a table fits GitHub's syntax: no spans, nothing but lines of text in its cells."""
@@ -322,13 +332,3 @@ class MarkdownWriter:
         inner._write(cell + 1, self.tree.end[cell])
         inner._flush()
         return " ".join("".join(inner.out).split()).replace("|", "\\|")
-
-
-def _without_captions(tree: Tree, table: int, writer: Writer) -> str:
-    """Write a table as HTML, its captions left to the line above it."""
-    mask = bytearray(writer.mask) if writer.mask is not None else bytearray(b"\1" * len(tree))
-    for child in tree.children(table):
-        if tree.tag[child] == "caption":
-            mask[child : tree.end[child]] = bytes(tree.end[child] - child)
-    writer.mask = mask
-    return writer.html(table, tree.end[table])

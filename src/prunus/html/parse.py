@@ -70,7 +70,20 @@ def is_binary(content: bytes, charset: str = "") -> bool:
         return odd * 20 > len(text) + 40
     if head.startswith(_MAGIC):
         return True
-    return (len(head) - len(head.translate(None, _CONTROLS))) * 20 > len(head) + 40
+    odd_bytes = len(head) - len(head.translate(None, _CONTROLS))
+    if odd_bytes * 20 > len(head) + 40:
+        return True
+    # what is no UTF-8 either gets less patience: a tenth of random bytes are controls, of legacy text hardly any
+    return odd_bytes * 50 > len(head) + 100 and not _is_utf8(head)
+
+
+def _is_utf8(head: bytes) -> bool:
+    """Tell whether the beginning of some bytes is UTF-8; its last letter may be cut in two."""
+    try:
+        codecs.utf_8_decode(head, "strict", False)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def without_surrogates(text: str) -> str:

@@ -31,7 +31,8 @@ class KeptText:
 
     def __init__(self, tree: Tree, mask: bytearray | None = None, pieces: Pieces | None = None) -> None:
         self.tree, self.mask, self.pieces = tree, mask, pieces or {}
-        self.breaks = sorted({*self.pieces, *_seams(tree)})  # text nodes that are looked at one by one
+        self.cut = sorted(self.pieces)
+        self.seams = _seams(tree)
 
     def text(self, lo: int, hi: int) -> str:
         """Return the kept text of nodes ``[lo, hi)``."""
@@ -60,22 +61,24 @@ class KeptText:
 
     def _spans(self, lo: int, hi: int) -> Iterator[tuple[int, int, int]]:
         """Yield the spans of the canonical text that are kept, in order, as (node, start, end)."""
-        mask, breaks = self.mask, self.breaks
-        place = bisect_left(breaks, lo)
+        mask = self.mask
         runs = [(lo, hi)] if mask is None else (match.span() for match in _KEPT.finditer(mask, lo, hi))
         for first, stop in runs:
             node = first
-            while place < len(breaks) and breaks[place] < stop:
-                at = breaks[place]
-                place += 1
-                if at >= first:
-                    yield from self._shown(node, at)
-                    start = self.tree.starts[at]
-                    for begin, end in self.pieces.get(at) or [(0, len(self.tree.text[at]))]:
-                        if begin < end:
-                            yield at, start + begin, start + end
-                    node = at + 1
+            for at in self._breaks(first, stop):
+                yield from self._shown(node, at)
+                start = self.tree.starts[at]
+                for begin, end in self.pieces.get(at) or [(0, len(self.tree.text[at]))]:
+                    if begin < end:
+                        yield at, start + begin, start + end
+                node = at + 1
             yield from self._shown(node, stop)
+
+    def _breaks(self, lo: int, hi: int) -> list[int]:
+        """Return the text nodes of ``[lo, hi)`` that are looked at one by one: cut ones, and seams."""
+        cut = self.cut[bisect_left(self.cut, lo) : bisect_left(self.cut, hi)]
+        seams = self.seams[bisect_left(self.seams, lo) : bisect_left(self.seams, hi)]
+        return sorted({*cut, *seams}) if cut and seams else cut or seams
 
     def _shown(self, lo: int, hi: int) -> Iterator[tuple[int, int, int]]:
         """Yield the span of whole nodes, if they show any text."""

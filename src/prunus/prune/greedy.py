@@ -8,7 +8,6 @@ cost of the whole output; the whole output is encoded at most three times.
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Sequence
@@ -23,20 +22,19 @@ from ..html.render import Rendering, render_blocks, render_near
 from ..html.rules import LONG_VALUE
 from ..html.style import CLOSED_BY
 from ..ports import TokenCounter
-
-_WINDOW = 48
-"""Code points on both sides of a change that are encoded with it: tokens do not reach further."""
-
-_FAR = 80
-"""Code points by which a window grows to begin and end between words."""
-
-_GAP = re.compile(r"[ \n]")
+from ._change import around_change
 
 _NEAR = 6
 """Tokens over what is left up to which a block is measured in the whole output."""
 
 _EXACT = 16
 """How often, in one selection."""
+
+_ALIKE = 3
+"""Tokens by which blocks of the same make may differ in what they cost."""
+
+_AGAIN = 64
+"""How often, in one selection, a block is measured although one of the same make was."""
 
 _SPANNED = 6
 """Kept rows on each side with which a row is measured where cells span rows."""
@@ -120,6 +118,7 @@ class _Picker:
         self.counts: dict[str, int] = {}
         self.work = 0
         self.exact = 0
+        self.again = 0
         self.doubted: set[int] = set()  # what came in at too low a cost, and was taken back
         self.whole = ""  # what is kept, rendered, where that is known
         self.output, self.tokens = "", 0
@@ -227,8 +226,11 @@ class _Picker:
                 if int(floors[group].sum()) > self.left:
                     continue
                 likeness = self._likeness(index, group)
-                if learned.get(likeness, 0) > self.left:
-                    continue  # a block of the same make has been measured: it does not fit
+                known = learned.get(likeness, 0)
+                if known > self.left:  # a block of the same make has been measured
+                    if known > self.left + _ALIKE or self.again >= _AGAIN:
+                        continue
+                    self.again += 1
                 if self.work > _MOST_WORK:
                     return
                 if index in self.doubted:
@@ -336,10 +338,7 @@ class _Picker:
         """Count tokens of ``after`` less those of ``before``, encoding only around the change."""
         if not before:
             return self._count(after)
-        start = _common(before, after)
-        end = _common_end(before, after, start)
-        low = _gap_before(after, max(0, start - _WINDOW))
-        cut = len(after) - _gap_after(after, len(after) - max(0, end - _WINDOW))
+        low, cut = around_change(before, after)
         return self._count(after[low : len(after) - cut]) - self._count(before[low : len(before) - cut])
 
     def _render(self, kept: Sequence[int]) -> str:
@@ -371,40 +370,3 @@ def text_tokens(blocks: Blocks, counter: TokenCounter) -> list[int]:
             known.extend(int(count) for count in counter.count(texts))
         blocks.cache[key] = known
     return known
-
-
-def _gap_before(text: str, place: int) -> int:
-    """Return where the nearest white space before a place is: no token reaches across it. The place, if none is near."""
-    near = max(0, place - _FAR)
-    found = max(text.rfind(" ", near, place), text.rfind("\n", near, place))
-    return found if found >= 0 else place
-
-
-def _gap_after(text: str, place: int) -> int:
-    """Return where the nearest white space from a place on is; the place, if none is near."""
-    found = _GAP.search(text, place, place + _FAR)
-    return found.start() if found else place
-
-
-def _common(one: str, other: str) -> int:
-    """Return the length of the common prefix."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _common_end(one: str, other: str, start: int) -> int:
-    """Return the length of the common suffix, not reaching into the common prefix."""
-    low, high = 0, min(len(one), len(other)) - start
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

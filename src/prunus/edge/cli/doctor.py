@@ -20,7 +20,7 @@ from ...config import FILE, SECRETS, Settings, load_settings, setting_origins
 from ...errors import BadInput, OutsideFailed, PrunusError
 from ...events import DoneEvent
 from ...pipeline import answer, read_pages
-from ...registry import ROOMS, engine_names, make_engine
+from ...registry import ROOMS, engine_names, make_engine, shadowed
 from ...types import Options, Page
 from ..ping import ping as ping_engines
 from .choices import common
@@ -49,7 +49,7 @@ class Finding:
     """One engine that was tried.
 
     :param state: ``works``, ``made`` (not called: see ``--ping``), ``needs`` something that the user must give or
-        install, or ``fails``.
+        install, ``fails``, or ``ignored``: a stranger's engine with the name of a built-in one.
     """
 
     kind: str
@@ -152,6 +152,8 @@ def _findings(kind: str, settings: Settings) -> list[Finding]:
         except Exception as error:  # whatever a stranger's engine does, the others are still looked at
             state, reason = "fails", one_line(f"{type(error).__name__}: {error}")
         found.append(Finding(kind, name, state, reason, spec == in_force))
+    for name, package in shadowed(kind):
+        found.append(Finding(kind, name, "ignored", f"of {package}: the engine that comes with Prunus has this name"))
     return found
 
 
@@ -212,7 +214,7 @@ def written(found: Mapping[str, Any], brief: bool = False) -> str:
     for one in found["engines"]:
         if not brief or one["state"] == "fails" or (one["in_force"] and one["state"] == "needs"):
             mark = "*" if one["in_force"] else " "
-            lines.append(f"{mark} {one['kind']:10} {one['name']:12} {one['state']:6} {one['reason']}".rstrip())
+            lines.append(f"{mark} {one['kind']:10} {one['name']:12} {one['state']:7} {one['reason']}".rstrip())
     for one in found.get("ping", []):
         state = "answers" if one["works"] else "FAILS"
         lines.append(f"  {one['kind']:10} {one['spec']:24} {state:7} {one['seconds']:.2f} s  {one['reason']}".rstrip())

@@ -12,6 +12,9 @@ from .output import one_line
 BELOW: Final = 20
 """Dropped blocks that are shown below the last kept one."""
 
+MOST: Final = 60
+"""Blocks that are shown at most."""
+
 _PATH: Final = 34
 _TEXT: Final = 48
 
@@ -20,11 +23,15 @@ def ranking(context: Context) -> str:
     """Return the blocks by score: score, fate, role, words, path, first words."""
     ranked = sorted(context.blocks, key=lambda block: (-block.score, block.index))
     last = max((place for place, block in enumerate(ranked) if block.kept), default=-1)
-    shown = ranked[: last + 1 + BELOW]
+    shown = ranked[: min(last + 1 + BELOW, MOST)]
     lines = [f"{'score':>9}  {'':7}  {'role':6}  {'words':>5}  {'path':{_PATH}}  first words"]
     lines += [_row(block) for block in shown]
     if len(shown) < len(ranked):
-        lines.append(f"… and {len(ranked) - len(shown):,} blocks with lower scores; --json and --report show them all")
+        kept = sum(block.kept for block in ranked[len(shown) :])
+        more = f", {kept:,} of them kept" if kept else ""
+        lines.append(
+            f"… and {len(ranked) - len(shown):,} blocks with lower scores{more}; --json and --report show them all"
+        )
     return "\n".join(lines)
 
 
