@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from prunus_evals import articles, gate, reference, report, survival, systems, tasks, tokens
+from prunus.errors import BadInput, MissingExtra
+from prunus_evals import articles, gate, ranking, reference, report, survival, systems, tasks, tokens
 from prunus_evals.errors import EvalError
 from prunus_evals.records import Outcome
 from prunus_evals.split import Half
@@ -23,7 +24,7 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except EvalError as error:
+        except (EvalError, BadInput, MissingExtra) as error:
             raise click.UsageError(str(error)) from error
 
 
@@ -94,6 +95,22 @@ def articles_command(half: Half, wanted: str, limit: int | None) -> None:
     names = [name.strip() for name in wanted.split(",")]
     result = articles.summary(articles.run(articles.load(half, limit), names), half)
     click.echo(articles.table(result))
+    click.echo(report.json_line(result))
+
+
+@main.command("ranking")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
+@click.option("--systems", "wanted", default=ranking.DEFAULT, show_default=True, help="Systems, by comma.")
+@click.option("--limit", type=int, default=None, help="Only so many questions.")
+@click.option("--threads", type=int, default=1, show_default=True, help="Of local models.")
+def ranking_command(half: Half, wanted: str, limit: int | None, threads: int) -> None:
+    """Rank the passage that answers each question among all; mean reciprocal rank.
+
+    Example: prunus eval ranking --systems bm25,embed:static,embed:minilm
+    """
+    names = [name.strip() for name in wanted.split(",")]
+    result = ranking.summary(ranking.run(ranking.load(half, limit), names, threads=threads), half)
+    click.echo(ranking.table(result))
     click.echo(report.json_line(result))
 
 

@@ -5,7 +5,9 @@ Built by :mod:`prunus.html.clean`, read by everything after it, changed by nothi
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -16,6 +18,10 @@ Attrs = dict[str, str]
 
 SPACED = frozenset({"button", "select", "option", "textarea", "input", "img", "meter", "progress", "label"})
 """Inline elements that a reader sees apart from their neighbours."""
+
+
+_LARGE = 50_000
+"""Nodes from which lists of numbers are arrays: a number in a list takes 36 bytes, in an array 4."""
 
 
 class Tree:
@@ -35,9 +41,10 @@ class Tree:
     def __init__(
         self, tag: list[str], parent: list[int], end: list[int], text: list[str], attrs: list[Attrs | None]
     ) -> None:
+        large = len(tag) > _LARGE
         self.tag = tag
-        self.parent = parent
-        self.end = end
+        self.parent: Sequence[int] = array("i", parent) if large else parent
+        self.end: Sequence[int] = array("i", end) if large else end
         self.text = text
         self.attrs = attrs
         self.document = ""
@@ -46,9 +53,9 @@ class Tree:
         self.lang = ""
         self.published = ""
         self.snapshot = ""
-        self._words: list[int] | None = None
+        self._words: Sequence[int] | None = None
         self._canonical: str | None = None
-        self._starts: list[int] = []
+        self._starts: Sequence[int] = []
         self._markup: tuple[str | bytes, str] = ("", "")
         self._xpaths: list[str] | None = None
         self.cache: dict[tuple[str, int], Any] = {}  # what is derived from single nodes, by name and node
@@ -57,11 +64,11 @@ class Tree:
         return len(self.tag)
 
     @property
-    def words(self) -> list[int]:
+    def words(self) -> Sequence[int]:
         """Prefix sums of words: nodes ``[lo, hi)`` hold ``words[hi] - words[lo]`` of them."""
         if self._words is None:
-            counts = [count_words(text) if text else 0 for text in self.text]
-            self._words = [0, *accumulate(counts)]
+            sums = accumulate((count_words(text) if text else 0 for text in self.text), initial=0)
+            self._words = array("i", sums) if len(self.text) > _LARGE else list(sums)
         return self._words
 
     @property
@@ -90,7 +97,7 @@ class Tree:
         return self._canonical
 
     @property
-    def starts(self) -> list[int]:
+    def starts(self) -> Sequence[int]:
         """Offset of each node's own text in ``canonical``; one entry more than there are nodes."""
         self._lay_out()
         return self._starts
@@ -120,7 +127,7 @@ class Tree:
         if self._canonical is not None:
             return
         pieces: list[str] = []
-        starts: list[int] = []
+        starts: Any = array("i") if len(self.tag) > _LARGE else []
         position = 0
         gap = ""
         closing: list[int] = []  # ends of open elements whose closing separates words
