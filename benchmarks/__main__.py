@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from benchmarks import clean, cli, hostile, pipeline
+from benchmarks import clean, cli, fetch, hostile, pipeline
 from benchmarks.reference.make_env import DEFAULT_ENV
 from benchmarks.report import folder
 
@@ -20,6 +20,7 @@ BENCHMARKS: dict[str, tuple[Main, bool]] = {
     "pipeline": (pipeline.main, True),
     "hostile": (hostile.main, False),
     "cli": (cli.main, False),
+    "fetch": (fetch.main, False),
 }
 """Name, and whether it needs the reference environment and the real pages."""
 

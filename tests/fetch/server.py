@@ -174,3 +174,75 @@ def door_to(*servers: Server, names: Mapping[str, Sequence[str]] | None = None, 
     allowed = [f"127.0.0.1:{server.port}" for server in servers]
     allowed += rules.pop("allow_hosts", ())  # type: ignore[arg-type]
     return Egress(EgressRules(allow_hosts=tuple(allowed), **rules), resolver(names or {}))  # type: ignore[arg-type]
+
+
+class Http2Server(Server):
+    """The same over HTTP/2 (``tls`` has to offer it): every request gets the same small page."""
+
+    def _serve(self, connection: socket.socket) -> None:
+        import h2.config
+        import h2.connection
+        import h2.events
+
+        assert self._tls is not None
+        try:
+            with self._tls.wrap_socket(connection, server_side=True) as secure:
+                self._open.add(secure)
+                state = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
+                state.initiate_connection()
+                secure.sendall(state.data_to_send())
+                while data := secure.recv(65536):
+                    for event in state.receive_data(data):
+                        if isinstance(event, h2.events.RequestReceived):
+                            fields = {name.decode(): value.decode() for name, value in event.headers or ()}
+                            self.requests.append(Request(fields[":method"], fields[":path"], fields))
+                            state.send_headers(event.stream_id, [(":status", "200"), ("content-type", "text/plain")])
+                            state.send_data(event.stream_id, b"by http/2", end_stream=True)
+                    secure.sendall(state.data_to_send())
+        except OSError:
+            pass  # the client went away
+
+
+class Proxy(Server):
+    """An operator's proxy: passes requests and tunnels on to ``place`` whatever is asked for, and notes them."""
+
+    def __init__(self, place: tuple[str, int], password: str = "") -> None:
+        super().__init__()
+        self._place = place
+        self._password = password
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            request = _read(connection)
+            if request is None:
+                return
+            self.requests.append(request)
+            if self._password and request.headers.get("proxy-authorization") != self._password:
+                connection.sendall(reply(status="407 Proxy Authentication Required"))
+                return
+            with socket.create_connection(self._place) as beyond:
+                self._open.add(beyond)
+                if request.method == "CONNECT":
+                    connection.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
+                else:
+                    path = "/" + request.target.split("/", 3)[3]
+                    lines = [f"{name}: {value}" for name, value in request.headers.items()]
+                    beyond.sendall("\r\n".join([f"{request.method} {path} HTTP/1.1", *lines, "", ""]).encode())
+                back = threading.Thread(target=_pass_on, args=(beyond, connection), daemon=True)
+                back.start()
+                _pass_on(connection, beyond)
+                back.join(5)
+        except OSError:
+            pass  # one side went away
+        finally:
+            connection.close()
+
+
+def _pass_on(source: socket.socket, target: socket.socket) -> None:
+    """Copy bytes until one side ends."""
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+    for one in (source, target):
+        with contextlib.suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)

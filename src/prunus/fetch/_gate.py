@@ -96,7 +96,10 @@ class Gate:
         :raises RefusedUrl: with the reason.
         """
         url = parse_url(text)
-        if endpoint is not None and _same_origin(url, endpoint):
+        if endpoint is not None and (url.host, url.port) == (endpoint.host, endpoint.port):
+            if url.scheme != endpoint.scheme:
+                why = f"the operator wrote this place with {endpoint.scheme}"
+                raise RefusedUrl(text, "scheme", why, f"use {endpoint.origin}")
             return url
         self.host(url.host, url.address, url.port, text)
         return url

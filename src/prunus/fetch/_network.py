@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import queue
 import socket
 import ssl
@@ -11,7 +13,6 @@ from ipaddress import IPv4Address
 from typing import Any, Final, TypeAlias
 
 import anyio
-import anyio.to_thread
 import httpcore
 
 from ._addresses import Address
@@ -76,43 +77,62 @@ class Dialler:
         """Resolve a host once and check all its addresses, as :meth:`checked`."""
         answers: Sequence[str] = self.literal(host, port)
         if not answers:
+            loop = asyncio.get_running_loop()
+            said: asyncio.Future[Sequence[str] | Exception] = loop.create_future()
+
+            def hand_over(found: Sequence[str] | Exception) -> None:
+                if not said.done():
+                    said.set_result(found)
+
+            def tell(found: Sequence[str] | Exception) -> None:
+                with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile: nobody waits
+                    loop.call_soon_threadsafe(hand_over, found)
+
+            self._ask(host, port, tell)
             try:
-                with anyio.fail_after(seconds):
-                    answers = await anyio.to_thread.run_sync(self._resolver, host, port, abandon_on_cancel=True)
+                async with asyncio.timeout(seconds):
+                    answers = _said(host, await said)
             except TimeoutError as error:
-                raise FetchFailed(host, "dns", f"the name did not resolve within {seconds:g} s") from error
-            except OSError as error:
-                raise _unresolved(host, error) from error
+                raise _unanswered(host, seconds) from error
         return self.checked(host, port, answers)
 
     def addresses_blocking(self, host: str, port: int, seconds: float | None) -> list[Address]:
-        """The same for a thread; the system's resolver has no time-out of its own, so it gets a thread."""
+        """The same for a thread."""
         answers: Sequence[str] = self.literal(host, port)
         if not answers:
             said: queue.SimpleQueue[Sequence[str] | Exception] = queue.SimpleQueue()
-
-            def ask() -> None:
-                try:
-                    said.put(self._resolver(host, port))
-                except Exception as error:  # handed to the thread that waits, which raises it
-                    said.put(error)
-
-            threading.Thread(target=ask, name=f"resolve {host}", daemon=True).start()
+            self._ask(host, port, said.put)
             try:
-                found = said.get(timeout=seconds)
+                answers = _said(host, said.get(timeout=seconds))
             except queue.Empty as error:
-                raise FetchFailed(host, "dns", f"the name did not resolve within {seconds:g} s") from error
-            if isinstance(found, OSError):
-                raise _unresolved(host, found) from found
-            if isinstance(found, Exception):
-                raise found
-            answers = found
+                raise _unanswered(host, seconds) from error
         return self.checked(host, port, answers)
 
+    def _ask(self, host: str, port: int, tell: Callable[[Sequence[str] | Exception], None]) -> None:
+        """Ask the resolver in a thread that nobody has to wait for: the system's knows no time-out."""
 
-def _unresolved(host: str, error: OSError) -> FetchFailed:
-    """Return the error for a name that does not resolve."""
-    return FetchFailed(host, "dns", f"the name does not resolve ({error.strerror or error})")
+        def run() -> None:
+            try:
+                found: Sequence[str] | Exception = self._resolver(host, port)
+            except Exception as error:  # handed to whoever waits, who raises it
+                found = error
+            tell(found)
+
+        threading.Thread(target=run, name=f"resolve {host}", daemon=True).start()
+
+
+def _said(host: str, found: Sequence[str] | Exception) -> Sequence[str]:
+    """Return what a resolver said, or raise what it raised."""
+    if isinstance(found, OSError):
+        raise FetchFailed(host, "dns", f"the name does not resolve ({found.strerror or found})") from found
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def _unanswered(host: str, seconds: float | None) -> FetchFailed:
+    """Return the error for a resolver that does not answer."""
+    return FetchFailed(host, "dns", f"the name did not resolve within {seconds or 0:g} s")
 
 
 def _in_order(addresses: list[Address]) -> list[Address]:

@@ -19,12 +19,15 @@ from ._decode import Decoder, decoder, unpacked
 from ._errors import FetchFailed, RefusedUrl
 from ._exchange import Allowance, Exchange
 from ._gate import EgressRules, Gate
-from ._url import Url
+from ._url import DEFAULT_PORTS, Url, parse_host
 
 Raw = list[tuple[bytes, bytes]]
 
-_HOP: Final = frozenset((b"content-encoding", b"content-length"))
+_UNTRUE: Final = frozenset((b"content-encoding", b"content-length"))
 """Headers that say nothing true about an unpacked body."""
+
+LOCATION: Final = "location"
+"""Where an answer's extensions hold its Location header: the HTTP library would read it with a parser of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +53,16 @@ class Terms:
 
         :raises RefusedUrl: it is refused, or the client reads it in another way.
         """
-        url = self.gate.url(str(request.url), self.endpoint)
+        text = str(request.url)
+        try:
+            url = self.gate.url(text, self.endpoint)
+        except RefusedUrl as error:  # a query may hold a key, which belongs in no message
+            raise RefusedUrl(text.partition("?")[0], error.kind, error.why, error.way_out) from None
         theirs = request.url.raw_host.decode("ascii", "replace")
-        if theirs != url.host:
-            raise RefusedUrl(str(request.url), "ambiguous", "its host is read in two ways", "write the host plainly")
+        if parse_host(f"[{theirs}]" if ":" in theirs else theirs)[0] != url.host:
+            raise RefusedUrl(
+                text.partition("?")[0], "ambiguous", "its host is read in two ways", "write the host plainly"
+            )
         return url
 
     def begin(self, request: httpx.Request, url: Url) -> tuple[Exchange, httpcore.Request]:
@@ -66,9 +75,8 @@ class Terms:
             "write": read,
             "pool": self.total,
         }
-        place = httpcore.URL(
-            scheme=url.scheme.encode(), host=url.host.encode(), port=url.port, target=url.target.encode()
-        )
+        port = None if url.port == DEFAULT_PORTS[url.scheme] else url.port
+        place = httpcore.URL(scheme=url.scheme.encode(), host=url.host.encode(), port=port, target=url.target.encode())
         extensions = {**request.extensions, "timeout": timeout}
         sent = httpcore.Request(
             request.method, place, headers=request.headers.raw, content=request.stream, extensions=extensions
@@ -88,9 +96,8 @@ class Terms:
         coding = b", ".join(value for name, value in headers if name.lower() == b"content-encoding")
         undo = decoder(coding.decode("latin-1"), exchange.url)
         counter = _Counter(exchange, undo, self.rules.max_wire_bytes, self.rules.max_bytes)
-        if undo is None:
-            return counter, headers
-        return counter, [(name, value) for name, value in headers if name.lower() not in _HOP]
+        dropped = {b"location"} if undo is None else {b"location", *_UNTRUE}
+        return counter, [(name, value) for name, value in headers if name.lower() not in dropped]
 
 
 class _Counter:
@@ -239,7 +246,9 @@ class _Body(httpx.SyncByteStream):
 
 def _extensions(answer: httpcore.Response) -> dict[str, Any]:
     """Return what a client may know of an answer; never the connection itself."""
-    return {name: answer.extensions[name] for name in ("http_version", "reason_phrase") if name in answer.extensions}
+    known = {name: answer.extensions[name] for name in ("http_version", "reason_phrase") if name in answer.extensions}
+    location = next((value for name, value in answer.headers if name.lower() == b"location"), None)
+    return known if location is None else {**known, LOCATION: location.decode("utf-8", "replace")}
 
 
 @contextmanager

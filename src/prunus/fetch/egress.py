@@ -49,6 +49,11 @@ class Egress:
         self._resolver = resolver
         self.user_agent = self.rules.user_agent or default_user_agent()
 
+    @property
+    def request_headers(self) -> dict[str, str]:
+        """What every request carries."""
+        return {"user-agent": self.user_agent, "accept-encoding": accepted()}
+
     def check_url(self, url: str) -> Url:
         """Read a URL and check what can be checked without the network.
 
@@ -60,8 +65,9 @@ class Egress:
     def client(self, endpoint: str = "", *, seconds: float = 0.0) -> httpx.Client:
         """Return a client for threads; close it, or use it as a context manager.
 
-        Redirects are not followed, cookies are not kept, and answers are unpacked within the limits. A request
-        raises RefusedUrl or FetchFailed, never an error of the HTTP library's transport.
+        Redirects are not followed (``response.extensions["location"]`` says where one leads), cookies are not
+        kept, and answers are unpacked within the limits. A request raises RefusedUrl or FetchFailed, never an
+        error of the HTTP library's transport.
 
         :param endpoint: an address that the operator wrote down; exactly its scheme, host and port may be inside,
             for this client only. It is also what relative URLs are joined to.
@@ -89,7 +95,7 @@ class Egress:
             )
         return httpx.Client(
             transport=Transport(terms, direct, proxied),
-            headers=self._headers(),
+            headers=self.request_headers,
             cookies=_no_cookies(),
             trust_env=False,
             follow_redirects=False,
@@ -122,7 +128,7 @@ class Egress:
             )
         return httpx.AsyncClient(
             transport=AsyncTransport(terms, direct, proxied),
-            headers=self._headers(),
+            headers=self.request_headers,
             cookies=_no_cookies(),
             trust_env=False,
             follow_redirects=False,
@@ -206,10 +212,6 @@ class Egress:
         """Return what holds for one client."""
         place = self._gate.endpoint(endpoint) if endpoint else None
         return Terms(self._gate, place, seconds or self.rules.total_seconds, seconds or self.rules.read_seconds)
-
-    def _headers(self) -> dict[str, str]:
-        """Return the headers of every request."""
-        return {"User-Agent": self.user_agent, "Accept-Encoding": accepted()}
 
     def _proxy(self) -> tuple[httpcore.URL, tuple[bytes, bytes] | None]:
         """Return the operator's proxy as the HTTP library wants it."""

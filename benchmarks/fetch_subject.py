@@ -1,0 +1,84 @@
+"""The measured side of `benchmarks.fetch`.
+
+python -m benchmarks.fetch_subject
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from benchmarks.protocol import Clock, serve
+from prunus.errors import PrunusError
+from prunus.fetch.egress import Egress, EgressRules
+from prunus.fetch.http import FetchRules, HttpFetcher, PageCache
+
+
+def has_cache() -> bool:
+    """Whether this version of Prunus has the disk cache."""
+    return importlib.util.find_spec("prunus.fetch.cache") is not None
+
+
+def cache_in(folder: str) -> PageCache:
+    """The disk cache in a folder."""
+    module = importlib.import_module("prunus.fetch.cache")
+    made: PageCache = module.Cache(Path(folder), request_headers=fetcher_of(1, 1).request_headers)
+    return made
+
+
+def fetcher_of(port: int, at_once: int, cache: PageCache | None = None) -> HttpFetcher:
+    """A fetcher that may reach the server."""
+    rules = EgressRules(allow_hosts=(f"127.0.0.1:{port}",))
+    return HttpFetcher(Egress(rules), FetchRules(at_once=at_once, per_host=at_once), cache=cache)
+
+
+def op_fetch(clock: Clock, port: int, count: int, at_once: int, folder: str = "") -> dict[str, Any]:
+    """Fetch the pages, many at once, and let each go when it came."""
+    cache = cache_in(folder) if folder else None
+    fetcher = fetcher_of(port, at_once, cache)
+
+    async def run() -> tuple[int, int]:
+        size = failed = 0
+        async with fetcher:
+            async for _, found in fetcher.fetch_many(f"http://127.0.0.1:{port}/{n}" for n in range(count)):
+                if isinstance(found, PrunusError):
+                    failed += 1
+                else:
+                    size += len(found.content)
+        return size, failed
+
+    size, failed = clock.timed(lambda: asyncio.run(run()))
+    return {"bytes": size, "failed": failed}
+
+
+def op_httpx(clock: Clock, port: int, count: int, at_once: int) -> dict[str, Any]:
+    """The same with the bare HTTP library: no check, no limit, no politeness."""
+
+    async def run() -> tuple[int, int]:
+        size = 0
+        slots = asyncio.Semaphore(at_once)
+        async with httpx.AsyncClient(trust_env=False, http2=True) as client:
+
+            async def one(number: int) -> None:
+                nonlocal size
+                async with slots:
+                    answer = await client.get(f"http://127.0.0.1:{port}/{number}")
+                    size += len(answer.raise_for_status().content)
+
+            await asyncio.gather(*(one(number) for number in range(count)))
+        return size, 0
+
+    size, failed = clock.timed(lambda: asyncio.run(run()))
+    return {"bytes": size, "failed": failed}
+
+
+if __name__ == "__main__":
+    serve(
+        {"fetch": op_fetch, "httpx": op_httpx},
+        {"tool": "prunus", "version": importlib.metadata.version("prunus"), "cache": has_cache()},
+    )

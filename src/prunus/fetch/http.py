@@ -1,0 +1,392 @@
+"""Pages over HTTP: redirects, retries, limits, politeness, many at once. Everything goes through the door."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from types import TracebackType
+from typing import Final, Protocol
+
+import httpx
+
+from ..errors import PrunusError
+from ..types import Page
+from ._answer import page_of, wait_asked
+from ._errors import FetchFailed, RefusedUrl, shown
+from ._many import Result, each
+from ._transport import LOCATION
+from ._turns import Clock, Turns
+from ._url import Url, resolve
+from .egress import Egress
+
+__all__ = ["Clock", "FetchRules", "HttpFetcher", "PageCache", "RobotsRules"]
+
+ACCEPT: Final = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/*;q=0.9,*/*;q=0.8"
+_REDIRECTS: Final = (301, 302, 303, 307, 308)
+_BUSY: Final = (408, 425, 429, 500, 502, 503, 504)
+_FLEETING: Final = ("connect", "cut")
+_OLD_WILL_DO: Final = ("connect", "cut", "dns", "timeout")
+_IDLE_BODY: Final = 64 * 1024
+"""Bytes of a redirect or an error that are read, so that its connection can be used again."""
+
+
+class PageCache(Protocol):
+    """Keeps answers by the address of their request; a redirect is an answer too (RFC 9111)."""
+
+    def fresh(self, url: str) -> Page | None:
+        """Return a page that may be used without asking."""
+        ...
+
+    def validators(self, url: str) -> dict[str, str]:
+        """Return headers that make a request conditional."""
+        ...
+
+    def stored(
+        self,
+        url: str,
+        page: Page,
+        response_headers: Mapping[str, str],
+        request_time: float,
+        response_time: float,
+        *,
+        authorised: bool = False,
+    ) -> None:
+        """Keep an answer, if it may be kept; ``authorised``: cookies were sent."""
+        ...
+
+    def revalidated(self, url: str, response_headers: Mapping[str, str], now: float) -> Page | None:
+        """Return the page that a 304 confirms; None where it is gone."""
+        ...
+
+    def stale(self, url: str) -> Page | None:
+        """Return a page that may stand in for a server that fails."""
+        ...
+
+
+class RobotsRules(Protocol):
+    """Says what a site lets robots read."""
+
+    async def delay(self, client: httpx.AsyncClient, url: Url) -> float:
+        """Return the seconds between two requests, or raise RefusedUrl or FetchFailed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRules:
+    """How pages are fetched; the limits of one exchange are the door's. Seconds.
+
+    :param at_once: pages at once.
+    :param per_host: requests to one host at once.
+    :param delay: least time between two requests to a host; robots.txt may ask for more.
+    :param max_delay: a host that asks for longer pauses than this is not read further.
+    :param retries: further tries where a host is busy (429, 5xx) or a connection breaks.
+    :param backoff: before the first further try; it doubles, and varies by half.
+    :param max_wait: longest wait that Retry-After may ask for.
+    :param languages: Accept-Language; '' says nothing.
+    """
+
+    at_once: int = 16
+    per_host: int = 4
+    delay: float = 0.0
+    max_delay: float = 60.0
+    retries: int = 3
+    backoff: float = 0.5
+    max_wait: float = 30.0
+    languages: str = ""
+
+
+class _Time:
+    """What one page may still take while the network works for it; waiting for its turn does not count."""
+
+    def __init__(self, url: str, seconds: float) -> None:
+        self._url, self._seconds, self.left = url, seconds, seconds
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run something, and end it when the time is over.
+
+        :raises FetchFailed: it is over.
+        """
+        begun = time.monotonic()
+        try:
+            async with asyncio.timeout(max(0.0, self.left)):
+                yield
+        except TimeoutError as error:
+            raise FetchFailed(self._url, "timeout", f"not finished within {self._seconds:g} s") from error
+        finally:
+            self.left -= time.monotonic() - begun
+
+
+@dataclass(slots=True)
+class _Session:
+    """What belongs to one event loop: connections and turns."""
+
+    loop: asyncio.AbstractEventLoop
+    client: httpx.AsyncClient
+    turns: Turns
+
+
+class HttpFetcher:
+    """Fetches pages (:class:`prunus.ports.Fetcher`). As ``async with`` it keeps its connections between pages.
+
+    :param door: the egress door, with the limits.
+    :param rules: politeness and retries.
+    :param cache: where answers are kept; None keeps none.
+    :param robots: what sites let robots read; None asks nobody, which is for the operator alone to choose.
+    :param clock: time and chance.
+    """
+
+    def __init__(
+        self,
+        door: Egress,
+        rules: FetchRules | None = None,
+        *,
+        cache: PageCache | None = None,
+        robots: RobotsRules | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._door = door
+        self._rules = rules or FetchRules()
+        self._cache = cache
+        self._robots = robots
+        self._clock = clock or Clock()
+        self._session: _Session | None = None
+        self._next_at: dict[str, float] = {}
+        self._stack: AsyncExitStack | None = None
+
+    async def __aenter__(self) -> HttpFetcher:
+        stack = AsyncExitStack()
+        self._session = await stack.enter_async_context(self._opened())
+        self._stack = stack
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._session = None
+        if self._stack is not None:
+            await self._stack.aclose()
+
+    async def fetch(self, url: str) -> Page:
+        """Return the page at a URL.
+
+        :raises RefusedUrl: the URL, or one that it redirects to, is refused.
+        :raises FetchFailed: it cannot be had; for 4xx and 5xx with the status.
+        """
+        start = self._door.check_url(url)
+        async with self._current() as session:
+            page = await self._walk(session, start)
+        return replace(page, url=url)
+
+    async def fetch_many(
+        self, urls: Iterable[str], limit: int = 0, *, ordered: bool = False
+    ) -> AsyncGenerator[Result, None]:
+        """Yield ``(position, page or error)`` for many URLs, each failing alone.
+
+        URLs are taken from the iterable as slots get free, so that there may be any number of them. When
+        this is closed or its reader is cancelled, everything under way is cancelled and awaited; a loop that
+        may be left early closes it at once with :func:`contextlib.aclosing`.
+
+        :param limit: at once; 0 for the rules' own.
+        :param ordered: in the order of the URLs, rather than as they come.
+        """
+        async with self._current() as session:
+
+            async def one(url: str) -> Page | PrunusError:
+                try:
+                    page = await self._walk(session, self._door.check_url(url))
+                except PrunusError as error:
+                    return error
+                return replace(page, url=url)
+
+            async with aclosing(each(one, urls, limit or self._rules.at_once, ordered)) as results:
+                async for result in results:
+                    yield result
+
+    async def fetch_all(self, urls: Iterable[str], limit: int = 0) -> list[Page | PrunusError]:
+        """Return pages or errors in the order of the URLs."""
+        async with aclosing(self.fetch_many(urls, limit, ordered=True)) as results:
+            return [found async for _, found in results]
+
+    @property
+    def request_headers(self) -> dict[str, str]:
+        """What every request carries, for a cache that tells variants apart."""
+        languages = {"accept-language": self._rules.languages} if self._rules.languages else {}
+        return {**self._door.request_headers, "accept": ACCEPT, **languages}
+
+    # --- one page --------------------------------------------------------------------------------
+
+    async def _walk(self, session: _Session, url: Url) -> Page:
+        """Follow redirects to a page; each step is checked, asked and kept on its own."""
+        limits = self._door.rules
+        clock = _Time(str(url), limits.total_seconds)
+        cookies = httpx.Cookies()  # for sites that set one and redirect to see it; no page sees another's
+        been: set[tuple[str, str]] = set()
+        for _ in range(limits.max_redirects + 1):
+            page = await self._hop(session, url, cookies, clock)
+            if page.status not in _REDIRECTS or "location" not in page.headers:
+                return _content(page)
+            following = self._following(url, page.headers["location"])
+            if following.origin != url.origin:
+                cookies.clear()
+            step = (str(following), repr(sorted((cookie.name, cookie.value) for cookie in cookies.jar)))
+            if step in been:
+                raise FetchFailed(str(url), "redirects", "it redirects in a loop")
+            been.add(step)
+            url = following
+        raise FetchFailed(str(url), "redirects", f"more than {limits.max_redirects} redirects")
+
+    def _following(self, url: Url, location: str) -> Url:
+        """Return where a redirect leads, checked."""
+        try:
+            following = resolve(url, location)
+            self._door.check_url(str(following))
+        except RefusedUrl as error:
+            why = f"it redirects to {shown(location)}: {error.why}"
+            raise RefusedUrl(str(url), error.kind, why, error.way_out) from error
+        return following
+
+    async def _hop(self, session: _Session, url: Url, cookies: httpx.Cookies, clock: _Time) -> Page:
+        """Return the answer to one address, from the cache or from its server."""
+        key = str(url)
+        cache = None if len(cookies) else self._cache
+        kept = cache.fresh(key) if cache else None
+        if kept is not None:
+            return kept
+        try:
+            async with session.turns.at(url.host):
+                return await self._tries(session, url, cookies, clock)
+        except FetchFailed as error:
+            old = cache.stale(key) if cache and (error.status in _BUSY or error.kind in _OLD_WILL_DO) else None
+            if old is None:
+                raise
+            return old
+
+    async def _tries(self, session: _Session, url: Url, cookies: httpx.Cookies, clock: _Time) -> Page:
+        """Ask a server, and again where that may help."""
+        delay = self._rules.delay
+        if self._robots is not None:
+            async with session.turns.alone(url.host):
+                delay = max(delay, await self._robots.delay(session.client, url))
+        if delay > self._rules.max_delay:
+            why = (
+                f"the site asks for {delay:g} s between two requests, and at most {self._rules.max_delay:g} are waited"
+            )
+            raise FetchFailed(str(url), "robots", f"{why}; the operator may raise max_delay")
+        for number in range(self._rules.retries + 1):
+            await session.turns.wait(url.host, delay)
+            try:
+                async with clock.running():
+                    return await self._ask(session.client, url, cookies)
+            except FetchFailed as error:
+                if number == self._rules.retries or not _may_pass(error, number):
+                    raise
+                pause = self._pause(error, number)
+                if pause > min(clock.left, self._rules.max_wait):
+                    raise self._too_long(error, pause) from error
+            clock.left -= pause
+            session.turns.hold(url.host, pause)
+        raise AssertionError("a try either returns or raises")
+
+    def _pause(self, error: FetchFailed, number: int) -> float:
+        """Return the seconds before the next try: what the server asks, else a doubling time that varies."""
+        if error.retry_after >= 0:
+            return error.retry_after + self._clock.jitter() * min(1.0, error.retry_after / 10)
+        return self._rules.backoff * 2.0**number * (0.5 + self._clock.jitter())
+
+    def _too_long(self, error: FetchFailed, pause: float) -> FetchFailed:
+        """Return the error for a server that asks for more patience than there is."""
+        if error.retry_after < 0:
+            return error
+        why = f"{error.why}, and asks to wait {error.retry_after:g} s"
+        return FetchFailed(error.subject, error.kind, why, status=error.status, retry_after=error.retry_after)
+
+    async def _ask(self, client: httpx.AsyncClient, url: Url, cookies: httpx.Cookies) -> Page:
+        """Send one request; return what came, which for a redirect has no content."""
+        key = str(url)
+        cache = self._cache
+        conditions = cache.validators(key) if cache and not len(cookies) else {}
+        while True:
+            request = client.build_request("GET", key, headers={**self.request_headers, **conditions})
+            cookies.set_cookie_header(request)
+            authorised = "cookie" in request.headers
+            asked = self._clock.now()
+            response = await client.send(request, stream=True)
+            try:
+                content, whole = await _read(response)
+            finally:
+                await response.aclose()
+            answered = self._clock.now()
+            cookies.extract_cookies(response)
+            headers = dict(response.headers)  # by lower-case name, several of one name joined
+            if LOCATION in response.extensions:
+                headers["location"] = response.extensions[LOCATION]
+            if response.status_code != HTTPStatus.NOT_MODIFIED or not conditions or cache is None:
+                break
+            confirmed = cache.revalidated(key, headers, answered)
+            if confirmed is not None:
+                return confirmed
+            conditions = {}  # the entry went away meanwhile: ask for the whole
+        page = page_of(key, response.status_code, headers, content, answered)
+        if cache and whole:
+            cache.stored(key, page, headers, asked, answered, authorised=authorised)
+        if page.status >= 400 or page.status < 200:
+            raise _refusal(page, answered)
+        return page
+
+    # --- connections -----------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _current(self) -> AsyncIterator[_Session]:
+        """Return the open session of this loop, or one for this call alone."""
+        session = self._session
+        if session is not None and session.loop is asyncio.get_running_loop():
+            yield session
+            return
+        async with self._opened() as own:
+            yield own
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[_Session]:
+        async with self._door.async_client() as client:
+            turns = Turns(self._rules.per_host, self._clock, self._next_at)
+            yield _Session(asyncio.get_running_loop(), client, turns)
+
+
+def _may_pass(error: FetchFailed, number: int) -> bool:
+    """Tell whether another try may help; once where a connection that was used before holds what is left over."""
+    return error.status in _BUSY or error.kind in _FLEETING or (error.kind == "protocol" and number == 0)
+
+
+async def _read(response: httpx.Response) -> tuple[bytes, bool]:
+    """Return the body, and whether it is whole: of what is no page only the beginning is read."""
+    most = -1 if response.is_success else _IDLE_BODY
+    parts: list[bytes] = []
+    size = 0
+    async for data in response.aiter_raw():
+        parts.append(data)
+        size += len(data)
+        if 0 <= most < size:
+            return b"", False
+    return b"".join(parts), True
+
+
+def _content(page: Page) -> Page:
+    """Return a page that has content, or raise for an answer that has none."""
+    if 200 <= page.status < 300 and page.status != HTTPStatus.PARTIAL_CONTENT:
+        return page
+    raise _refusal(page, 0.0)
+
+
+def _refusal(page: Page, now: float) -> FetchFailed:
+    """Return the error for an answer that is no page."""
+    try:
+        phrase = HTTPStatus(page.status).phrase
+    except ValueError:
+        phrase = "an unknown status"
+    why = f"answered {page.status} ({phrase})"
+    return FetchFailed(page.final_url, "status", why, status=page.status, retry_after=wait_asked(page.headers, now))
