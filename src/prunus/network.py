@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .fetch.egress import Egress
     from .fetch.http import HttpFetcher
     from .fetch.snapshots import Snapshots
+    from .html.tree import Tree
+    from .ports import Embedder
 
 T = TypeVar("T")
 
@@ -196,6 +198,29 @@ class Web:
             return page  # reading it says why
         wall = detect(page, tree)
         return page if wall is None else replace(page, wall=f"{wall.kind}: {wall.reason}")
+
+
+def follow(
+    settings: Settings, trees: Sequence[Tree], question: str, count: int, embedder: Embedder | None = None
+) -> Iterator[Page | PrunusError]:
+    """Fetch the links of pages that promise most for a question, each once, best first.
+
+    :param count: links to follow, over all pages.
+    :param embedder: judges the links beside their words, where one is given.
+    """
+    from .fetch.links import promising_links
+    from .html.links import canonical
+
+    known = {canonical(tree.url) for tree in trees if tree.url}
+    best: dict[str, float] = {}
+    for tree in trees:
+        if is_address(tree.url):
+            for link in promising_links(tree, question, count, embedder):
+                key = canonical(link.url)
+                if key not in known:
+                    best[link.url] = max(best.get(link.url, -1.0), link.score)
+    wanted = sorted(best, key=lambda url: -best[url])[:count]
+    return fetch_each(settings, wanted) if wanted else iter(())
 
 
 def keep_each(settings: Settings, pages: Iterable[Page]) -> Iterator[Page]:

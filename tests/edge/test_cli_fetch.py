@@ -125,3 +125,21 @@ def test_a_wall_is_never_cited(cli: Cli, web: Server) -> None:
     assert result.exit_code == 3 and "no content" in only_line(result)
     [line] = lines_of(cli("fetch", web.url("/wall"), "--json"))
     assert "bot" in json.dumps(line["error"])
+
+
+def test_promising_links_are_followed(cli: Cli, folder: Path, web: Server) -> None:
+    home = "<title>Home</title><h1>Harbour</h1><p>All about the harbour, its boats and its buildings." + "".join(
+        f'<p><a href="/{name}">{words}</a>'
+        for name, words in (
+            ("ferry", "When the ferry leaves"),
+            ("bridge", "How the bridge was built"),
+            ("gone", "Old news"),
+        )
+    )
+    web.routes["/"] = says(home, HTML)
+    [found] = lines_of(cli("ask", "When does the ferry leave?", web.url("/"), "--follow", "1", "--json"))
+    assert found["citations"][0]["url"] == web.url("/ferry")
+    assert "/bridge" not in {request.target for request in web.requests}
+    cli("fetch", web.url("/"), "--follow", "1", "-Q", "When was the bridge built?", "-o", "pages")
+    assert BRIDGE in {path.read_text("utf-8") for path in (folder / "pages").iterdir()}
+    assert "belong together" in only_line(cli("fetch", web.url("/"), "--follow", "1", "-o", "pages"))

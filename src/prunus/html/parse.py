@@ -67,7 +67,8 @@ def is_binary(content: bytes, charset: str = "") -> bool:
         big = head.startswith(_WIDE_BOMS[1]) or (wide and charset.lower().endswith("be"))
         text = head[: len(head) & ~1].decode("utf-16-be" if big else "utf-16-le", "replace")
         odd = sum(letter == "\ufffd" or (letter > "\x1f" and unicodedata.category(letter) in _ODD) for letter in text)
-        return odd * 20 > len(text) + 40
+        if head.startswith(_WIDE_BOMS) or odd * 20 <= len(text) + 40:
+            return odd * 20 > len(text) + 40  # else the transport was wrong, and the bytes are looked at as they are
     if head.startswith(_MAGIC):
         return True
     odd_bytes = len(head) - len(head.translate(None, _CONTROLS))
@@ -233,4 +234,8 @@ def _read(markup: bytes, charset: str) -> tuple[Document, str]:
             text = _mended(markup) or _guessed(markup)
     elif document.encoding_confidence == "tentative" and not markup.isascii():
         text = _mended(markup)
+    elif charset and not markup.isascii() and not _named(markup, document.encoding or ""):
+        other = turbohtml.parse(markup, detect_encoding=True, positions=False)  # without what the transport named
+        if _named(markup, other.encoding or ""):
+            return other, ""
     return document, text

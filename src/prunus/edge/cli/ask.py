@@ -17,7 +17,7 @@ from ...html.documents import Documents
 from ...pipeline import Engines, answer
 from ...types import Answer, Options
 from .choices import PAGE, as_unicode, common, engines, granularity, options_from
-from .given import pages_given, read_given
+from .given import pages_given, read_given, with_links
 from .output import emit, emit_json, one_line, say, settle
 
 
@@ -28,6 +28,9 @@ from .output import emit, emit_json, one_line, say, settle
 @engines
 @granularity
 @click.option("--events", is_flag=True, help="Write each event as one JSON line, as it happens.")
+@click.option(
+    "--follow", type=click.IntRange(0, 100), default=0, metavar="N", help="Read the N most promising links, too."
+)
 @common
 def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
     """Answer a question from pages, with quotes that are checked against them.
@@ -48,6 +51,8 @@ def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
     made = assemble(settings, options)
     started = time.perf_counter()
     documents = read_given(pages_given(pages, settings, formats), settings, formats, given["quiet"], keep=True)
+    if given["follow"]:
+        documents = with_links(documents, question, given["follow"], settings, formats)
     budget = settings.budget if given["budget"] is None else given["budget"]
     try:
         found = run(lambda: _answer(documents, question, budget, options, made, given["events"]))

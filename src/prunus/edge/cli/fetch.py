@@ -5,8 +5,7 @@ from __future__ import annotations
 import mimetypes
 import re
 import sys
-from collections.abc import Sequence
-from contextlib import closing
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,11 +13,13 @@ from urllib.parse import urlsplit
 
 import click
 
+from ...assemble import Maker
 from ...config import load_settings
-from ...errors import BadInput, Failures, OutsideFailed, PrunusError
-from ...network import fetch_each
-from ...pipeline import snapshot_of
-from ...types import Page
+from ...errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
+from ...html.tree import Tree
+from ...network import fetch_each, follow
+from ...pipeline import clean_page, snapshot_of
+from ...types import Options, Page
 from .choices import common
 from .output import Interrupted, emit_json, progress, say, settle, write_bytes
 
@@ -36,6 +37,10 @@ _LONGEST: Final = 100
     type=click.Choice(["auto", "always", "never"]),
     help="Render with a browser; by default empty shells only.",
 )
+@click.option(
+    "--follow", type=click.IntRange(0, 100), default=0, metavar="N", help="Fetch the N most promising links, too."
+)
+@click.option("-Q", "--question", default="", metavar="TEXT", help="What the links that are followed should lead to.")
 @click.option("--fresh", is_flag=True, help="Ask the site, whatever the cache holds.")
 @common
 def command(urls: tuple[str, ...], **given: Any) -> None:
@@ -48,35 +53,72 @@ def command(urls: tuple[str, ...], **given: Any) -> None:
     Examples:
       prunus fetch https://example.org/ > page.html
       prunus fetch https://example.org/a https://example.org/b -o pages
+      prunus fetch https://example.org/ --follow 3 -Q "When did it open?" -o pages
       prunus fetch https://example.org/app --browser always --json -o app.html
     """
     settings = load_settings({"browser": given["browser"], "cache_mb": 0 if given["fresh"] else None})
-    several = len(urls) > 1
+    if bool(given["follow"]) != bool(given["question"].strip()):
+        raise BadInput("--follow and --question belong together: the question says which links are promising")
+    several = len(urls) > 1 or given["follow"] > 0
     out = Path(given["output"]) if given["output"] else None
     if several and out is None and not given["as_json"]:
         raise BadInput("several pages need a place: give -o FOLDER, or --json for what is known of them")
     if several and out is not None and out.exists() and not out.is_dir():
         raise BadInput(f"{out}: this is a file; several pages need a folder", subject=str(out))
-    places = _places(urls, out, several)
-    failures, done = Failures(), 0
+    job = _Job(out, several, given["as_json"])
     try:
-        with progress(len(urls), "fetching", given["quiet"]) as step, closing(fetch_each(settings, urls)) as pages:
-            for url, place, page in zip(urls, places, pages, strict=True):
+        with progress(len(urls) + given["follow"], "fetching", given["quiet"]) as step:
+            for url, page in zip(urls, fetch_each(settings, urls), strict=True):
+                job.take(url, page)
                 step()
-                error = page if isinstance(page, PrunusError) else _wall(page)
-                if error is not None:
-                    failures.note(error, url)
-                    if given["as_json"]:
-                        emit_json({"url": url, "error": str(error)})
-                    continue
-                assert isinstance(page, Page)
-                done += 1
-                _give(page, place, given["as_json"])
+            if given["follow"] and job.trees:
+                embedder = Maker(settings, Options()).make("embedder")
+                for page in follow(settings, job.trees, given["question"], given["follow"], embedder):
+                    job.take(page.subject if isinstance(page, PrunusError) else page.url, page)
+                    step()
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; {done} of {len(urls)} pages are done") from None
+        raise Interrupted(f"interrupted; {job.done} pages are done") from None
     if several and not given["quiet"]:
-        say(f"{done} of {len(urls)} pages fetched")
-    settle(failures, done)
+        say(f"{job.done} of {job.done + len(job.failures)} pages fetched")
+    settle(job.failures, job.done)
+
+
+class _Job:
+    """Where pages go, and what became of them."""
+
+    def __init__(self, out: Path | None, several: bool, as_json: bool) -> None:
+        self.out, self.several, self.as_json = out, several, as_json
+        self.failures, self.done = Failures(), 0
+        self.trees: list[Tree] = []  # pages whose links may be followed
+        self._taken: set[str] = set()
+
+    def take(self, url: str, page: Page | PrunusError) -> None:
+        """Write one page, or note why it did not come."""
+        error = page if isinstance(page, PrunusError) else _wall(page)
+        if error is not None:
+            self.failures.note(error, url)
+            if self.as_json:
+                emit_json({"url": url, "error": str(error)})
+            return
+        assert isinstance(page, Page)
+        self.done += 1
+        _give(page, self._place(url), self.as_json)
+        if self.several and _suffix(page) == ".html":
+            with suppress(BadPage):
+                self.trees.append(clean_page(page, lambda one: one.content))
+
+    def _place(self, url: str) -> Path | None:
+        """Say which file a page is written to, no two the same."""
+        if self.out is None or (not self.several and not self.out.is_dir()):
+            return self.out
+        parts = urlsplit(url)
+        stem = _UNSAFE.sub("-", f"{parts.netloc}{parts.path}").strip("-.")[:_LONGEST] or "page"
+        name, number = stem, 1
+        while name in self._taken:
+            number += 1
+            name = f"{stem}.{number}"
+        self._taken.add(name)
+        return self.out / name
 
 
 def _wall(page: Page) -> PrunusError | None:
@@ -106,23 +148,3 @@ _SHOWN: Final = ("url", "final_url", "status", "media_type", "charset", "fetched
 def _suffix(page: Page) -> str:
     kind = page.media_type.split(";")[0].strip().lower()
     return ".html" if kind in ("", "application/xhtml+xml") else mimetypes.guess_extension(kind) or ".bin"
-
-
-def _places(urls: Sequence[str], out: Path | None, several: bool) -> list[Path | None]:
-    """Say which file each page is written to, no two the same."""
-    if out is None:
-        return [None] * len(urls)
-    if not several and not out.is_dir():
-        return [out]
-    taken: set[str] = set()
-    places: list[Path | None] = []
-    for url in urls:
-        parts = urlsplit(url)
-        stem = _UNSAFE.sub("-", f"{parts.netloc}{parts.path}").strip("-.")[:_LONGEST] or "page"
-        name, number = stem, 1
-        while name in taken:
-            number += 1
-            name = f"{stem}.{number}"
-        taken.add(name)
-        places.append(out / name)
-    return places

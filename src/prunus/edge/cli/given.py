@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from ...api import fetch_with
-from ...assemble import Formats
+from ...assemble import Formats, Maker
 from ...config import Settings
 from ...errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
 from ...html.documents import Documents
-from ...pipeline import read_pages
+from ...pipeline import read_page, read_pages
 from ...sources import Source, as_page, each_page, is_folder, pages_of
-from ...types import Page
+from ...types import Options, Page
 from .output import one_line, progress, say
 
 STDIN: Final = "-"
@@ -98,6 +98,30 @@ def _stepping(pages: Iterator[Page], step: Callable[[], None]) -> Iterator[Page]
     for page in pages:
         yield page
         step()
+
+
+def with_links(documents: Documents, question: str, count: int, settings: Settings, formats: Formats) -> Documents:
+    """Return documents with the pages that their most promising links lead to.
+
+    :param count: links to follow; those that cannot be read are noted in the documents' failures.
+    """
+    from ...network import follow
+
+    trees, failures = list(documents.trees), Failures(documents.failures)
+    known = {tree.snapshot for tree in trees}
+    embedder = Maker(settings, Options()).make("embedder")
+    for page in follow(settings, trees, question, count, embedder):
+        try:
+            if isinstance(page, PrunusError):
+                raise page
+            tree = read_page(page, formats.to_html)
+        except (BadInput, OutsideFailed) as error:
+            failures.note(error)
+            continue
+        if tree.snapshot not in known:  # another address of a page that is there
+            known.add(tree.snapshot)
+            trees.append(tree)
+    return Documents(trees, failures)
 
 
 class Reading:

@@ -19,7 +19,7 @@ from ...pipeline import prune
 from ...types import Context
 from .choices import FORMATS, PAGE, as_unicode, common, engines, granularity, options_from, shape
 from .explain import ranking
-from .given import pages_given, read_given
+from .given import pages_given, read_given, with_links
 from .output import emit, emit_json, say, settle, write_whole
 
 
@@ -45,6 +45,9 @@ from .output import emit, emit_json, say, settle, write_whole
     metavar="FILE",
     help="Write the page's own source with what was kept marked; for several pages, name a folder.",
 )
+@click.option(
+    "--follow", type=click.IntRange(0, 100), default=0, metavar="N", help="Read the N most promising links, too."
+)
 @common
 def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
     """Keep the evidence for a question that fits a token budget.
@@ -65,6 +68,8 @@ def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
     made = assemble(settings, options)
     started = time.perf_counter()
     documents = read_given(pages_given(pages, settings, formats), settings, formats, given["quiet"])
+    if given["follow"]:
+        documents = with_links(documents, question, given["follow"], settings, formats)
     read = time.perf_counter() - started
     budget = settings.budget if given["budget"] is None else given["budget"]
     context = prune(documents, question, budget, given["format_"], options, made)

@@ -1,0 +1,135 @@
+"""Charsets as pages are really labelled: rightly, wrongly, or not at all; and no silent U+FFFD where a reading exists."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+
+from prunus.html.clean import clean_tree
+
+TEXTS = {
+    "windows-1251": "Погода в Велмаре: ветер с моря усилится к вечеру, а уровень воды поднимется на сорок сантиметров. Съёмка «Маяка».",
+    "koi8-r": "Погода в Велмаре: ветер с моря усилится к вечеру, а уровень воды поднимется на сорок сантиметров.",
+    "shift_jis": "港の水位は毎朝六時に観測され、記録は資料館に保存されています。満潮の時刻はこの表のとおりです。",
+    "euc-jp": "港の水位は毎朝六時に観測され、記録は資料館に保存されています。満潮の時刻はこの表のとおりです。",
+    "gbk": "港口的水位每天早上六点观测一次，记录保存在资料馆里。满潮的时间如下表所示，请注意安全。",
+    "big5": "港口的水位每天早上六點觀測一次，紀錄保存在資料館裡。滿潮的時間如下表所示，請注意安全。",
+    "euc-kr": "항구의 수위는 매일 아침 여섯 시에 관측되며 기록은 자료관에 보관됩니다. 만조 시각은 아래 표와 같습니다.",
+    "iso-8859-2": "Poziom wody w porcie mierzony jest codziennie o szóstej rano, a zapiski trafiają do muzeum. Źródło: żółta łódź.",
+    "windows-1250": "Hladina v přístavu se měří každé ráno v šest hodin – zápisy se uchovávají v muzeu. Žluťoučký kůň.",
+    "windows-1252": "Der Wasserstand im Hafen wird jeden Morgen um sechs Uhr gemessen – „für später“, heißt es. Größe: 5 €.",
+    "windows-1253": "Η στάθμη του νερού στο λιμάνι μετριέται κάθε πρωί στις έξι και οι μετρήσεις φυλάσσονται στο μουσείο.",
+    "windows-1255": "מפלס המים בנמל נמדד מדי בוקר בשעה שש, והרישומים נשמרים במוזיאון של העיר העתיקה.",
+    "windows-1256": "يقاس منسوب المياه في الميناء كل صباح في الساعة السادسة وتحفظ السجلات في المتحف.",
+    "utf-8": "Погода, 港の水位, 항구, żółta łódź, Größe – all in one page.",
+    "utf-16-le": "Погода, 港の水位, 항구, żółta łódź, Größe – all in one page.",
+    "utf-16-be": "Погода, 港の水位, 항구, żółta łódź, Größe – all in one page.",
+}
+"""A sentence or two in each encoding that old pages still use."""
+
+GUESSED = frozenset({"windows-1250", "iso-8859-2", "utf-16-le", "utf-16-be"})
+"""Without any label these are open to doubt: two of them share most letters, and UTF-16 without a mark is binary."""
+
+
+def page(charset: str, meta: str = "", text: str = "") -> bytes:
+    label = f'<meta charset="{meta}">' if meta else ""
+    html = (
+        f"<!doctype html><html><head>{label}<title>T</title></head><body><p>{text or TEXTS[charset]}</p></body></html>"
+    )
+    return html.encode(charset)
+
+
+def words(content: bytes, header: str = "") -> str:
+    return clean_tree(content, charset=header).canonical.removeprefix("T\n")
+
+
+@pytest.mark.parametrize("charset", TEXTS)
+def test_the_header_names_the_charset(charset: str) -> None:
+    assert words(page(charset), charset.replace("utf-16-", "utf-16")) == TEXTS[charset]
+
+
+@pytest.mark.parametrize("charset", [name for name in TEXTS if not name.startswith("utf-16")])
+def test_the_page_names_the_charset(charset: str) -> None:
+    assert words(page(charset, charset)) == TEXTS[charset]
+    old = page(charset).replace(
+        b"<title>", f'<meta http-equiv="Content-Type" content="text/html; charset={charset}"><title>'.encode(charset)
+    )
+    assert words(old) == TEXTS[charset]
+
+
+@pytest.mark.parametrize("charset", [name for name in TEXTS if name not in GUESSED])
+def test_nobody_names_the_charset(charset: str) -> None:
+    assert words(page(charset)) == TEXTS[charset]
+
+
+@pytest.mark.parametrize("charset", [name for name in TEXTS if name not in GUESSED and name != "utf-8"])
+@pytest.mark.parametrize("header", ["", "utf-8"])
+def test_a_page_that_is_wrongly_called_utf_8(charset: str, header: str) -> None:
+    """The commonest lie: a server's default, or a template's ``<meta>``. The bytes are no UTF-8, and so are read anew."""
+    assert words(page(charset, "utf-8"), header) == TEXTS[charset]
+    if header:
+        assert words(page(charset), header) == TEXTS[charset]
+
+
+@pytest.mark.parametrize("charset", [name for name in TEXTS if name not in GUESSED and name != "utf-8"])
+def test_where_the_header_is_wrong_and_the_page_right_nothing_is_replaced_silently(charset: str) -> None:
+    assert words(page(charset, charset), "utf-8") == TEXTS[charset]
+
+
+@pytest.mark.parametrize(
+    ("mark", "charset"),
+    [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")],
+)
+@pytest.mark.parametrize("header", ["", "windows-1251", "utf-8", "shift_jis", "no-such-charset"])
+def test_a_byte_order_mark_wins_over_every_label(mark: bytes, charset: str, header: str) -> None:
+    content = mark + page(charset, "iso-8859-2")
+    assert words(content, header) == TEXTS[charset]
+
+
+def test_the_header_wins_over_the_page() -> None:
+    """Both readings are possible; the standard asks the transport first."""
+    assert words(page("windows-1251", "koi8-r"), "windows-1251") == TEXTS["windows-1251"]
+    assert words(page("koi8-r", "windows-1251"), "koi8-r") == TEXTS["koi8-r"]
+
+
+@pytest.mark.parametrize(
+    "header", ["no-such-charset", "utf8mb4", '"windows-1251"', "none", "binary", "; ", "x" * 5_000, "идзл"]
+)
+def test_a_label_that_nobody_knows_is_passed_over(header: str) -> None:
+    assert words(page("windows-1251", "windows-1251"), header) == TEXTS["windows-1251"]
+    assert words(page("utf-8"), header) == TEXTS["utf-8"]
+
+
+@pytest.mark.parametrize(("label", "charset"), [("latin1", "windows-1252"), ("iso-8859-1", "windows-1252"), ("us-ascii", "windows-1252"),
+    ("gb2312", "gbk"), ("x-sjis", "shift_jis"), ("ks_c_5601-1987", "euc-kr"), ("cp1251", "windows-1251"), ("latin2", "iso-8859-2"),
+    ("big5-hkscs", "big5"), ("x-gbk", "gbk"), ("UTF8", "utf-8")])  # fmt: skip
+def test_labels_mean_what_browsers_take_them_to_mean(label: str, charset: str) -> None:
+    assert words(page(charset, label)) == TEXTS[charset]
+    assert words(page(charset), label) == TEXTS[charset]
+
+
+def test_a_label_of_utf_16_inside_a_page_means_utf_8() -> None:
+    assert words(page("utf-8", "utf-16")) == TEXTS["utf-8"]
+
+
+def test_a_few_stray_bytes_cost_themselves_and_not_the_page() -> None:
+    content = page("utf-8").replace(b" all in", b" \x93all\x94 in")
+    assert words(content, "utf-8") == TEXTS["utf-8"].replace("all in", "\u201call\u201d in")
+
+
+@pytest.mark.parametrize("charset", ["windows-1251", "shift_jis", "gbk", "big5", "euc-kr"])
+def test_a_label_far_behind_is_not_needed(charset: str) -> None:
+    """Browsers look at the first 1,024 bytes alone."""
+    content = page(charset, charset).replace(b"<meta", b"<!--" + b" " * 3_000 + b"--><meta")
+    assert words(content) == TEXTS[charset]
+
+
+@pytest.mark.parametrize("charset", ["windows-1251", "shift_jis", "gbk", "big5", "euc-kr", "iso-8859-2", "utf-16-le"])
+@pytest.mark.parametrize(
+    "header", ["windows-1251", "shift_jis", "gbk", "big5", "euc-kr", "iso-8859-2", "utf-16le", "utf-8"]
+)
+def test_no_wrong_header_leaves_replacement_characters_where_the_page_can_be_read(charset: str, header: str) -> None:
+    """Wrong labels of single bytes can be taken for true; but never is a letter replaced while the page names a charset that fits."""
+    content = codecs.BOM_UTF16_LE + page(charset) if charset == "utf-16-le" else page(charset, charset)
+    assert "\ufffd" not in words(content, header)
