@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,8 @@ def fields_of(cls: Any) -> str:
     rows = []
     for field in fields(cls):
         if field.name in meanings:
-            default = "" if field.default == "" else f"`{field.default}`"
+            value = field.default if field.default is not MISSING else field.default_factory()
+            default = "" if value in ("", {}, ()) else f"`{value}`"
             rows.append((f"`{field.name}`", default, meanings[field.name]))
     return table(("name", "default", "meaning"), rows)
 

@@ -170,7 +170,7 @@ BAD: dict[str, tuple[type[prunus.PrunusError], Callable[[], object]]] = {
     "binary page": (prunus.BadPage, lambda: prunus.clean(b"\x89PNG\r\n\x1a\n\0\0")),
     "missing file": (prunus.BadPage, lambda: prunus.clean(Path("no-such-file.html"))),
     "no page at all": (prunus.BadInput, lambda: prunus.clean(42)),  # type: ignore[arg-type]
-    "an address": (prunus.BadInput, lambda: prunus.clean("https://example.org/")),
+    "an address": (prunus.BadInput, lambda: prunus.clean("http://127.0.0.1/")),
     "negative granularity": (
         prunus.BadInput,
         lambda: prunus.prune(PAGE, QUESTION, options=prunus.Options(max_words=-1)),

@@ -183,9 +183,10 @@ HOME_OF: dict[str, Callable[[str], bool]] = {
         ),
         lambda module: module.startswith(("prunus.fetch.", "prunus.edge.server")),
     ),
-    # ports names its types; remote its exceptions
+    # ports and network name its types; remote its exceptions
     "httpx": lambda module: (
-        module.startswith(("prunus.fetch.", "prunus.edge.server")) or module in ("prunus.ports", "prunus.remote")
+        module.startswith(("prunus.fetch.", "prunus.edge.server"))
+        or module in ("prunus.ports", "prunus.remote", "prunus.network")
     ),
 }
 """Packages that one place alone knows: the parser, the tokenizer, the terminal, the network."""

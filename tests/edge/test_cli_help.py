@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +46,8 @@ def test_help_lists_the_commands(cli: Cli) -> None:
 @pytest.mark.parametrize("line", sorted(set(examples())))
 def test_examples_run(cli: Cli, folder: Path, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRUNUS_PROXY", "http://127.0.0.1:9")  # no test goes out; nobody answers there
+    job = {"id": 1, "command": "clean", "page": "examples/site/faq.html"}
+    (folder / "jobs.jsonl").write_text(json.dumps(job) + "\n", "utf-8")
     line, _, into = line.partition(" > ")
     line, _, source = line.partition(" < ")
     arguments = shlex.split(line)[1:]

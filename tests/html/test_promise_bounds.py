@@ -106,7 +106,7 @@ def test_a_page_over_the_limit_is_refused_before_it_is_parsed() -> None:
     assert time.perf_counter() - start < 1
 
 
-@pytest.mark.parametrize("head", [b"%PDF-1.7", b"PK\x03\x04", b"\x89PNG", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF"])
+@pytest.mark.parametrize("head", [b"PK\x03\x04", b"\x89PNG", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF"])
 def test_binary_files_are_named_as_such(head: bytes) -> None:
     with pytest.raises(prunus.BadPage, match="binary"):
         prunus.clean(head + b" <p>words</p> " * 50)
@@ -260,7 +260,7 @@ HUNGRY = pytest.mark.xfail(
     "page",
     [
         pytest.param(b"<p>" + b"The harbour opened in 1932. " * 100_000, id="text"),
-        pytest.param(b"<p>two words" * 200_000, id="paragraphs", marks=HUNGRY),
+        pytest.param(b"<p>two words" * 200_000, id="paragraphs"),
         pytest.param(b"<table>" + b"<tr><td>1<td>2<td>3" * 100_000, id="rows", marks=HUNGRY),
         pytest.param(b"<b>x " * 250_000, id="bold"),
     ],

@@ -241,7 +241,10 @@ def _is_message(start: str, named: str) -> bool:
 
 
 def _has_no_markup(content: str | bytes) -> bool:
-    """Tell whether content holds neither a tag nor a character reference: plain text without a name."""
+    """Tell whether content is lines with neither a tag nor a character reference: plain text without a name.
+
+    One line may as well be HTML, as cleaning writes it.
+    """
     if isinstance(content, str):
-        return "<" not in content and not _REFERENCE.search(content)
-    return b"<" not in content and not _REFERENCE_BYTES.search(content)
+        return "<" not in content and "\n" in content.strip() and not _REFERENCE.search(content)
+    return b"<" not in content and b"\n" in content.strip() and not _REFERENCE_BYTES.search(content)

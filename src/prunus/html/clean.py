@@ -16,7 +16,7 @@ from .elements import SPECIAL, kept_attributes
 from .growing import FILLED, START, GrowingTree
 from .hidden import is_hidden, shown_again
 from .parse import Document, Element, Text, parse
-from .tree import Attrs, Tree
+from .tree import Attrs, Tree, numbers
 
 _LEAVES: Final = frozenset({"br", "hr", "img", "source", "track"})
 _ROWS: Final = frozenset({"tr", "thead", "tbody", "tfoot", "td", "th"})
@@ -74,7 +74,9 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
     if walk.dirty:
         close_gaps(walk)
     tags: list[str] = walk.tag
-    tree = Tree(tags, walk.parent, walk.end, walk.text, walk.attrs)
+    parent, walk.parent = numbers(walk.parent), []
+    end, walk.end = numbers(walk.end), []
+    tree = Tree(tags, parent, end, walk.text, walk.attrs)
     tree.lang = (walk.attrs[0] or {}).get("lang", "")
     if len(tags) > 2 and tags[1] == "title":
         tree.title = walk.text[2]

@@ -24,6 +24,11 @@ _LARGE = 50_000
 """Nodes from which lists of numbers are arrays: a number in a list takes 36 bytes, in an array 4."""
 
 
+def numbers(values: list[int]) -> Sequence[int]:
+    """Return numbers as a tree keeps them."""
+    return array("i", values) if len(values) > _LARGE else values
+
+
 class Tree:
     """One cleaned document (treat it as immutable).
 
@@ -39,12 +44,11 @@ class Tree:
     )  # fmt: skip
 
     def __init__(
-        self, tag: list[str], parent: list[int], end: list[int], text: list[str], attrs: list[Attrs | None]
+        self, tag: list[str], parent: Sequence[int], end: Sequence[int], text: list[str], attrs: list[Attrs | None]
     ) -> None:
-        large = len(tag) > _LARGE
         self.tag = tag
-        self.parent: Sequence[int] = array("i", parent) if large else parent
-        self.end: Sequence[int] = array("i", end) if large else end
+        self.parent = parent
+        self.end = end
         self.text = text
         self.attrs = attrs
         self.document = ""

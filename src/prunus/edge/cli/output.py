@@ -100,8 +100,8 @@ def settle(failures: Mapping[str, str], done: int, what: str = "pages") -> None:
     """List what failed on stderr and end with the right code.
 
     :raises DoneInPart: some failed, some are done.
-    :raises BadInput: all failed, or what alone failed.
-    :raises OutsideFailed: the one thing there was failed outside.
+    :raises BadInput: all failed.
+    :raises OutsideFailed: all failed, the first of them outside.
     """
     if not failures:
         return
@@ -112,7 +112,10 @@ def settle(failures: Mapping[str, str], done: int, what: str = "pages") -> None:
         say(f"prunus: {one_line(line)}")
     if done:
         raise DoneInPart(f"{len(lines)} of {done + len(lines)} {what} could not be read")
-    raise BadInput(f"none of {len(lines)} {what} could be read")
+    first = getattr(failures, "first", None)
+    raise (OutsideFailed if isinstance(first, OutsideFailed) else BadInput)(
+        f"none of {len(lines)} {what} could be read"
+    )
 
 
 @contextmanager
