@@ -32,6 +32,7 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     for name in list(os.environ):
         if name.startswith("PRUNUS_") and name != "PRUNUS_DATA":
             monkeypatch.delenv(name)
+    monkeypatch.setenv("PRUNUS_MODEL_CALLS", "0")  # no test calls a real model through the settings
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))

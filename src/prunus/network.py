@@ -253,8 +253,9 @@ def fetch_each(settings: Settings, urls: Sequence[str]) -> Generator[Page | Prun
                 if page is None:
                     return
                 yield page
-        finally:
+        except GeneratorExit:  # the caller has seen enough; Ctrl-C ends in _loop, which cancels what still runs
             call(pages.aclose())
+            raise
 
 
 async def _next(pages: AsyncGenerator[Page | PrunusError, None]) -> Page | PrunusError | None:
