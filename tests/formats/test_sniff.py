@@ -150,7 +150,7 @@ BY_NAME = {
 def test_words_are_what_their_name_says(name: str, expected: str, kind: str) -> None:
     if (name, kind[:10]) == ("a.html", "text/plain"):
         expected = "html"
-    assert sniff(b"Tides, and what they do.", name, kind, KNOWN) == expected
+    assert sniff(b"Tides,\nand what they do.", name, kind, KNOWN) == expected
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,8 @@ def test_words_are_what_their_name_says(name: str, expected: str, kind: str) -> 
         (b"From: Ann\nSubject: Tides\n\nHello", "a.txt", "", "text"),
         (b"From: Ann\nSubject: Tides\n\nHello", "a.eml", "", "eml"),
         (b"[1] A first reference\n[2] another", "", "", "text"),
-        (b"{not json}", "", "", "text"),
+        (b"{not\njson}", "", "", "text"),
+        (b"one line is HTML, as cleaning writes it", "", "", "html"),
         (b"{curly} and &amp;", "", "", "html"),
         (b"Date: today\nNote: that is all\n", "", "", "text"),
     ],
@@ -182,7 +183,7 @@ def test_markup_and_words_keep_the_order_of_browsers(content: bytes, name: str, 
     assert sniff(content, name, kind, KNOWN) == expected
 
 
-@pytest.mark.parametrize("text", ['{"a": 1}', "\\documentclass{article}", MAIL, "words"])
+@pytest.mark.parametrize("text", ['{"a":\n1}', "\\documentclass{article}\nx", MAIL, "two\nlines"])
 def test_a_string_without_a_name_is_html_or_plain_text(text: str) -> None:
     assert sniff(text, "", "", KNOWN) == "text"
     assert sniff(text, "", "text/html", KNOWN) == "html"
