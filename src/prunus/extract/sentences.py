@@ -38,7 +38,7 @@ class Weights:
     fitting: float = 1.15
     unfitting: float = 0.85
     fresh: float = 0.3
-    near: float = 0.35
+    near: float = 0.5
     beside: float = 0.4
 
 
