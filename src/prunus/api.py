@@ -17,7 +17,7 @@ from .html.parse import without_surrogates
 from .html.render import render_tree
 from .html.style import CLEAN, Style
 from .sources import Fetch, Source, as_page, each_page, is_address
-from .types import Answer, Context, Format, Options, Page, Passage, Span
+from .types import Answer, Context, Format, Options, Page, Passage
 
 T = TypeVar("T")
 _FORMATS = ("html", "markdown", "text")
@@ -123,15 +123,11 @@ def extract(
     tagged = pipeline.segments(context.kept, {tree.document: tree for tree in documents.trees})
     chosen = run(lambda: _extract(engines, query, tagged)) or []
     by_tag = {one.tag: one for one in tagged}
-    return [Passage(one.text, (Span(*_parts(one.span)),), one.score) for one in (by_tag[tag] for tag in chosen)]
+    return [Passage(one.text, (one.span,), one.score, one.label) for one in (by_tag[tag] for tag in chosen)]
 
 
 async def _extract(engines: pipeline.Engines, query: str, tagged: Any) -> list[int] | None:
     return await engines.extractor.extract(query, tagged)
-
-
-def _parts(span: Span) -> tuple[str, int, int]:
-    return span.document, span.start, span.end
 
 
 async def astream(

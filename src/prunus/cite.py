@@ -52,6 +52,14 @@ def is_found(quote: str, tree: Tree, span: Span) -> bool:
     return bool(wanted) and wanted == normalise(tree.canonical[span.start : span.end])
 
 
+def _holder(tree: Tree, span: Span) -> int:
+    """Return the innermost node that holds a whole span: of a quoted row the row, not its first cell."""
+    node, last = tree.node_at(span.start), tree.node_at(max(span.start, span.end - 1))
+    while node > 0 and tree.end[node] <= last:
+        node = tree.parent[node]
+    return node
+
+
 def cite(number: int, quote: str, tree: Tree, span: Span | None = None) -> Citation:
     """Build a checked citation: the quote as the page has it, with its place and XPath.
 
@@ -70,7 +78,7 @@ def cite(number: int, quote: str, tree: Tree, span: Span | None = None) -> Citat
         snapshot=tree.snapshot,
         quote=tree.canonical[place.start : place.end] if found else quote,
         span=place,
-        xpath=tree.xpath(tree.node_at(place.start)) if found else "",
+        xpath=tree.xpath(_holder(tree, place)) if found else "",
         found=found,
         support=1.0 if found else 0.0,
     )

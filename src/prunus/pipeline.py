@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from itertools import groupby
 
 import numpy as np
 
@@ -19,19 +19,17 @@ from .cite import cite
 from .errors import BadBudget, BadInput, BadPage, Failures, NothingFound, OutsideFailed, PrunusError
 from .events import CitationEvent, DoneEvent, Event, ExtractedEvent, KeptEvent, PageEvent, TokenEvent, UsageEvent
 from .granularity import max_words_for
-from .html import rules
 from .html.blocks import Blocks, split
 from .html.clean import clean_tree
-from .html.context import subtree_text
 from .html.documents import Documents
 from .html.mark import mark
 from .html.records import Records
 from .html.render import Rendering, render_blocks, render_tree
+from .html.segments import segments_of
 from .html.style import LEAN, Style
 from .html.tree import Tree
 from .ports import Extractor, Generator, Scorer, Tagged, TokenCounter
 from .prune.greedy import Selection, select
-from .text import sentence_spans
 from .types import (
     Answer,
     BlockRecord,
@@ -44,8 +42,6 @@ from .types import (
     Span,
     Usage,
 )
-
-_LABELS: Final = rules.HEADINGS | {"title", "dt", "summary", "caption", "legend"}
 
 Reader = Callable[[Page], "str | bytes"]
 """Turns a page of any format into HTML."""
@@ -290,7 +286,9 @@ async def answer(
     if not chosen:
         raise NothingFound("no page that was given bears on the question", subject=query)
     by_tag = {one.tag: one for one in tagged}
-    passages = [Passage(one.text, (one.span,), one.score) for one in (by_tag[tag] for tag in chosen if tag in by_tag)]
+    passages = [
+        Passage(one.text, (one.span,), one.score, one.label) for one in (by_tag[tag] for tag in chosen if tag in by_tag)
+    ]
     yield ExtractedEvent(passages)
     text = await engines.generator.generate(query, passages)
     yield TokenEvent(text)
@@ -309,42 +307,16 @@ async def answer(
 
 
 def segments(kept: Sequence[BlockRecord], trees: Mapping[str, Tree]) -> list[Tagged]:
-    """Cut kept blocks into sentences, rows and items, each with its place, its block's score and its heading.
-
-    Headings, terms and captions say what is below them; they are no segments of their own.
-    """
+    """Cut kept blocks into what can be quoted, each with its place, its block's score and what stands above it."""
     tagged: list[Tagged] = []
-    labels = {document: _labels(tree) for document, tree in trees.items()}
-    for record in kept:
-        canonical = trees[record.span.document].canonical
-        starts, ends, texts = labels[record.span.document]
-        for start, end in sentence_spans(canonical[record.span.start : record.span.end]):
-            left, right = record.span.start + start, record.span.start + end
-            while left < right and canonical[left].isspace():
-                left += 1
-            while right > left and canonical[right - 1].isspace():
-                right -= 1
-            place = bisect_right(starts, left) - 1
-            if right <= left or (place >= 0 and right <= ends[place]):
-                continue
-            above = texts[place] if place >= 0 else ""
-            span = Span(record.span.document, left, right)
-            tagged.append(Tagged(len(tagged) + 1, canonical[left:right], span, record.score, above))
+    for document, run in groupby(kept, key=lambda record: record.span.document):
+        records, tree = list(run), trees[document]
+        begins = [record.span.start for record in records]
+        for one in segments_of(tree, [(record.span.start, record.span.end) for record in records]):
+            score = records[max(0, bisect_right(begins, one.start) - 1)].score
+            text, span = tree.canonical[one.start : one.end], Span(document, one.start, one.end)
+            tagged.append(Tagged(len(tagged) + 1, text, span, score, one.above, one.label, one.kind))
     return tagged
-
-
-def _labels(tree: Tree) -> tuple[list[int], list[int], list[str]]:
-    """Return where a document's headings, terms, captions and header rows stand, and what they say."""
-    starts: list[int] = []
-    ends: list[int] = []
-    texts: list[str] = []
-    for node, tag in enumerate(tree.tag):
-        if tag in _LABELS and tree.word_count(node):
-            text = subtree_text(tree, node)
-            starts.append(tree.starts[node])
-            ends.append(max(tree.starts[node] + len(text), tree.starts[tree.end[node] - 1]))
-            texts.append(text)
-    return starts, ends, texts
 
 
 __all__ = ["Engines", "PrunusError", "answer", "prune", "read_page", "read_pages"]

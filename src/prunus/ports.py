@@ -138,7 +138,9 @@ class Tagged:
     """A segment with its tag, for extractors that name only tags.
 
     :param score: the score of the block that it stands in.
-    :param above: the heading, term or caption that it stands under.
+    :param above: what stands above it, a line each: title, headings, caption and header, lead of its list.
+    :param label: what a reader of the segment needs besides: the header of its table, the lead of its list.
+    :param kind: ``sentence``, ``row``, ``pair`` (a term and its definitions), ``list`` or ``code``.
     """
 
     tag: int
@@ -146,6 +148,8 @@ class Tagged:
     span: Span
     score: float = 0.0
     above: str = ""
+    label: str = ""
+    kind: str = "sentence"
 
 
 class Extractor(Protocol):

@@ -164,11 +164,16 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Extracted text with the places that it came from."""
+    """Extracted text with the places that it came from.
+
+    :param label: what a reader of the text needs besides, and is no part of it: the header of its
+        table, the lead of its list.
+    """
 
     text: str
     spans: Sequence[Span]
     score: float = 0.0
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)

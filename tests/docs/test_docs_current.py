@@ -12,7 +12,11 @@ from tests.test_import_law import LADDER
 from docs import update
 from prunus.html import rules
 
-READ_TOO = (*PAGES, *(ROOT / folder / "README.md" for folder in ("evals", "benchmarks", "examples")), ROOT / "examples" / "SITE.md")
+READ_TOO = (
+    *PAGES,
+    *(ROOT / folder / "README.md" for folder in ("evals", "benchmarks", "examples")),
+    ROOT / "examples" / "SITE.md",
+)
 _LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 _FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _PATH = re.compile(r"`((?:src|tests|docs|evals|benchmarks|examples|requirements)/[\w./*-]*)`")

@@ -10,15 +10,22 @@ LEAD = "The pages say:"
 """What stands above the quotes, so that nobody takes them for a written answer."""
 
 
+def _shown(text: str) -> str:
+    """Return a quote on one line: cells apart by bars, lines of a list or of code by slashes."""
+    rows = (" | ".join(" ".join(cell.split()) for cell in row.split("\t") if cell.strip()) for row in text.split("\n"))
+    return " / ".join(row for row in rows if row)
+
+
 class Engine:
     """Composes the best passages, each with its citation marker."""
 
     name = "quotes"
 
     async def generate(self, query: str, passages: Sequence[Passage]) -> str:
-        """Return the passages in order, one a paragraph, marked [1], [2], …"""
+        """Return the passages in order, one a paragraph, marked [1], [2], …; behind a row what heads its columns."""
         lines = [LEAD]
         for number, passage in enumerate(passages, 1):
-            words = " | ".join(" ".join(cell.split()) for cell in passage.text.split("\t") if cell.strip())
-            lines.append(f"\u201c{words}\u201d [{number}]")
+            words = _shown(passage.text)
+            label = f" ({' '.join(passage.label.split())})" if passage.label else ""
+            lines.append(f"\u201c{words}\u201d{label} [{number}]")
         return "\n\n".join(lines)

@@ -1,0 +1,92 @@
+"""What can be quoted: sentences, and rows, pairs, lists and code whole; each a slice of the page."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.strategies import articles, broken_documents, worded_documents
+
+from prunus.html.clean import clean_tree
+from prunus.html.segments import Segment, segments_of
+from prunus.html.tree import Tree
+
+PAGE = """<title>Harbour guide</title><h1>Harbour</h1><p>The ferry leaves at noon. It is small.
+<h2>Fares</h2><table><caption>Fares of 2024</caption><tr><th>Zone<th>Coins<th>Note
+<tr><td>inner<td>2<td><tr><td>outer<td><td>by sail. And oar.</table>
+<h2>In the box</h2><p>What comes with it:</p><ul><li>a cone<li>a key</ul>
+<dl><dt>Slack<dd>The pause between tides.</dl><pre>def go():
+
+    return 1</pre>"""
+
+
+def quoted(html: str, kept: slice = slice(None)) -> list[tuple[str, str, str]]:
+    tree = clean_tree(html)
+    start, end, _ = kept.indices(len(tree.canonical))
+    return [(one.kind, tree.canonical[one.start : one.end], one.label) for one in segments_of(tree, [(start, end)])]
+
+
+def test_each_thing_is_quoted_whole_with_what_a_reader_needs() -> None:
+    assert quoted(PAGE) == [
+        ("sentence", "The ferry leaves at noon.", ""),
+        ("sentence", "It is small.", ""),
+        ("row", "inner\t2", "Zone | Coins"),
+        ("row", "outer\tby sail. And oar.", "Zone | Note"),
+        ("sentence", "What comes with it:", ""),
+        ("list", "a cone\na key", ""),
+        ("sentence", "a cone", "What comes with it:"),
+        ("sentence", "a key", "What comes with it:"),
+        ("pair", "Slack\nThe pause between tides.", ""),
+        ("code", "def go():\n\n    return 1", ""),
+    ]
+
+
+def test_what_stands_above_is_told_apart() -> None:
+    tree = clean_tree(PAGE)
+    above = {tree.canonical[one.start : one.end]: one.above for one in segments_of(tree, [(0, len(tree.canonical))])}
+    assert above["inner\t2"].split("\n") == ["Harbour guide", "Harbour", "Fares", "Fares of 2024 Zone Coins Note"]
+    assert above["a cone\na key"].split("\n")[-1] == "What comes with it:"
+
+
+def test_header_cells_that_span_columns_head_all_of_them() -> None:
+    page = "<table><tr><th>Day<th colspan=2>Level<tr><td>Monday<td>1<td>2<tr><td>Tuesday<td><td>3</table>"
+    rows = [one for one in quoted(page) if one[0] == "row"]
+    assert rows == [("row", "Monday\t1\t2", "Day | Level | Level"), ("row", "Tuesday\t3", "Day | Level")]
+
+
+def test_only_what_was_kept_is_quoted() -> None:
+    text = clean_tree(PAGE).canonical
+    found = quoted(PAGE, slice(text.index("outer"), text.index("a key")))
+    assert [one[1] for one in found] == ["outer\tby sail. And oar.", "What comes with it:", "a cone"]
+
+
+def test_a_long_list_is_quoted_item_by_item() -> None:
+    page = "<ul>" + "".join(f"<li>item {number}" for number in range(30)) + "</ul>"
+    assert {kind for kind, _, _ in quoted(page)} == {"sentence"}
+
+
+def spans_of(tree: Tree, every: int) -> list[tuple[int, int]]:
+    lines, start = [], 0
+    for line in tree.canonical.split("\n"):
+        lines.append((start, start + len(line)))
+        start += len(line) + 1
+    return [line for number, line in enumerate(lines) if every == 0 or number % every]
+
+
+@given(
+    st.one_of(articles(), worded_documents.map(lambda made: made.html), broken_documents()), st.sampled_from((0, 2, 3))
+)
+def test_segments_are_slices_in_order_of_what_was_kept(html: str, every: int) -> None:
+    tree = clean_tree(html)
+    kept = spans_of(tree, every)
+    found: list[Segment] = segments_of(tree, kept)
+    held = {place for start, end in kept for place in range(start, end)}
+    for one in found:
+        text = tree.canonical[one.start : one.end]
+        assert text == text.strip()
+        assert text
+        assert all(place in held or tree.canonical[place].isspace() for place in range(one.start, one.end))
+    assert [one.start for one in found] == sorted(one.start for one in found)
+    single = [one for one in found if one.kind != "list"]
+    assert all(one.end <= other.start for one, other in pairwise(single))

@@ -1,0 +1,92 @@
+"""The default extractor: what it prefers, what it leaves out, and when it finds nothing."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import prunus
+from prunus.cite import cite
+from prunus.ports import Tagged
+from prunus.registry import engine_class, make_engine
+from prunus.types import Passage, Span
+
+TABLE = """<h1>Levels</h1><table><tr><th>Month<th>North Quay<th>South Quay<th>Old Lock
+<tr><td>October<td>0.36<td>0.41<td>1.20<tr><td>November<td><td>0.52<td>1.31</table>
+<p>Boats are counted twice a day. The harbour master signs the list."""
+
+
+def extracted(query: str, *texts: str, above: str = "") -> list[str]:
+    tagged = [
+        Tagged(number, text, Span("d", 1000 * number, 1000 * number + len(text)), 0.5, above)
+        for number, text in enumerate(texts)
+    ]
+    engine = make_engine("extractor", "sentences", embedder=make_engine("embedder", "static"))
+    return [texts[tag] for tag in asyncio.run(engine.extract(query, tagged)) or []]
+
+
+@pytest.mark.parametrize(
+    ("query", "fitting"),
+    [
+        ("How many boats lie in the harbour?", "In the harbour lie 31 boats."),
+        ("When was the harbour built?", "The harbour was built in 1871."),
+        ("Who built the harbour?", "The harbour was built by Ada Trelawney."),
+    ],
+)
+def test_what_holds_the_kind_of_thing_that_is_asked_for_comes_first(query: str, fitting: str) -> None:
+    others = [
+        "In the harbour lie many boats.",
+        "The harbour was built of stone.",
+        "The harbour was built well.",
+    ]
+    assert extracted(query, *others, fitting)[0] == fitting
+
+
+def test_nothing_is_said_twice() -> None:
+    found = extracted("When does the ferry leave?", "The ferry leaves at noon.", "the ferry leaves at noon", "Ferry.")
+    assert found[0].lower().startswith("the ferry leaves at noon")
+    assert len(found) == 1
+
+
+def test_a_list_is_not_quoted_beside_its_items() -> None:
+    tagged = [
+        Tagged(1, "a cone\na key", Span("d", 0, 12), 1.0, "What comes in the box", "", "list"),
+        Tagged(2, "a cone", Span("d", 0, 6), 1.0, "What comes in the box"),
+        Tagged(3, "a key", Span("d", 7, 12), 1.0, "What comes in the box"),
+    ]
+    engine = make_engine("extractor", "sentences", embedder=make_engine("embedder", "static"))
+    chosen = asyncio.run(engine.extract("What comes in the box?", tagged))
+    assert chosen == [1] or (chosen and 1 not in chosen)
+
+
+def test_a_quoted_row_is_cited_as_a_row_and_shown_under_its_columns() -> None:
+    answer = prunus.ask("What was the level at South Quay in November?", TABLE)
+    [citation] = [one for one in answer.citations if one.quote.startswith("November")]
+    assert citation.found
+    assert citation.quote == "November\t0.52\t1.31"
+    assert citation.xpath == "/html/body/table/tbody/tr[3]"
+    assert "\u201cNovember | 0.52 | 1.31\u201d (Month | South Quay | Old Lock)" in answer.text
+
+
+def test_the_xpath_of_a_quote_is_the_element_that_holds_all_of_it() -> None:
+    tree = prunus.read("<p><b>The ferry</b> leaves at noon. It is <i>small</i>.<p>x").trees[0]
+    assert cite(1, "The ferry leaves", tree).xpath == "/html/body/p[1]"
+    assert cite(1, "small", tree).xpath == "/html/body/p[1]/i"
+
+
+def test_a_header_row_alone_is_no_quote() -> None:
+    for passage in prunus.extract("Which months and which quay?", TABLE):
+        assert not passage.text.startswith("Month")
+
+
+def test_quotes_write_lists_and_code_on_one_line() -> None:
+    passages = [Passage("a cone\n\ta key ", (Span("d", 0, 9),), 1.0, "In the  box:")]
+    found = asyncio.run(engine_class("generator", "quotes")().generate("What?", passages))
+    assert found.endswith("\u201ca cone / a key\u201d (In the box:) [1]")
+
+
+def test_a_question_about_something_else_finds_nothing() -> None:
+    for question in ("Which enzyme drives photosynthesis?", "What is the capital of France?"):
+        with pytest.raises(prunus.NothingFound):
+            prunus.ask(question, TABLE)
