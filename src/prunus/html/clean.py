@@ -150,7 +150,7 @@ class _Walk(GrowingTree):
                             if last >= 0 and texts[last][-1:] == " ":
                                 self._line_end()
                             else:
-                                self.last = START
+                                self.last, self.space = START, -1
                         if not size:
                             self.vanished = True
                             if tag not in _ROWS:
@@ -170,6 +170,8 @@ class _Walk(GrowingTree):
                             break
                         node = children[0]
                     else:
+                        if self.space >= 0:
+                            self._put_space()
                         place = len(tags)
                         tags.append(tag)
                         parents.append(here)
@@ -211,6 +213,8 @@ class _Walk(GrowingTree):
                     continue
                 place, here = here, parents[here]
                 tag = tags[place]
+                if self.space >= 0 and tag in _INLINES:
+                    self._put_space()
                 if content == mark or tag in _PREFORMATTED:
                     self._close(place, tag, content > mark)
                     continue
@@ -220,7 +224,7 @@ class _Walk(GrowingTree):
                         if last >= 0 and texts[last][-1:] == " ":
                             self._line_end()
                         else:
-                            self.last = START
+                            self.last, self.space = START, -1
                 ends[place] = size = len(tags)
                 if place + 1 < size:
                     inner = tags[place + 1]
@@ -248,6 +252,8 @@ class _Walk(GrowingTree):
         inline = tag in rules.INLINE
         if not inline and self.last != START:
             self._line_end()
+        if self.space >= 0:
+            self._put_space()
         place = len(self.tag)
         self._add(tag, here, own, kept, node)
         before = self.content

@@ -15,11 +15,13 @@ FILLED: Final = -2  # something that is no text stands last on the line
 class GrowingTree:
     """The growing arrays, and where white space stands.
 
-    ``last`` is the latest text node of the line, or START, or FILLED.
+    ``last`` is the latest text node of the line, or START, or FILLED. ``space`` is the element in which white space
+    waits for words to come on its line, -1 without any: most of it stands before the end of a line, and goes.
     """
 
     __slots__ = (
-        "attrs", "content", "dirty", "end", "last", "noscripts", "origins", "parent", "raw", "tag", "text", "vanished",
+        "attrs", "content", "dirty", "end", "last", "noscripts", "origins", "parent", "raw", "space", "spacer", "tag", "text",
+        "vanished",
     )  # fmt: skip
 
     def __init__(self, with_origins: bool) -> None:
@@ -30,6 +32,8 @@ class GrowingTree:
         self.attrs: list[Attrs | None] = []
         self.origins: list[Any] | None = [] if with_origins else None
         self.last = START
+        self.space = -1
+        self.spacer: Any = None  # the DOM node of the white space that waits
         self.vanished = False  # an empty box went: the next words must not join those before it
         self.dirty = False  # a node was merged away, emptied, or split: close_gaps() has work
         self.noscripts: list[int] = []
@@ -65,6 +69,8 @@ class GrowingTree:
 
     def _add_words(self, data: str, node: Node, here: int) -> None:
         """Add text that shows words, its white space collapsed as CSS collapses it."""
+        if self.space >= 0:
+            self._put_space()
         tags, texts = self.tag, self.text
         if "  " not in data and data.isprintable():  # of white space, only single spaces
             words = data.strip(" ")
@@ -94,10 +100,15 @@ class GrowingTree:
             self.origins.append(node)
 
     def _add_space(self, node: Node, here: int) -> None:
-        """Add white space between words of one line, unless a space is there already."""
+        """Let white space between words of one line wait, unless a space is there already."""
         last = self.last
-        if last == FILLED or self.text[last][-1:] != " ":
-            self._add_text(" ", here, node)
+        if self.space < 0 and (last == FILLED or self.text[last][-1:] != " "):
+            self.space, self.spacer = here, node
+
+    def _put_space(self) -> None:
+        """Add the white space that waited: something on the same line follows it."""
+        here, self.space = self.space, -1
+        self._add_text(" ", here, self.spacer)
 
     def _add_raw(self, data: str, node: Node, here: int) -> int:
         """Add preformatted text as it is; return 1 if it shows words."""
@@ -108,7 +119,7 @@ class GrowingTree:
 
     def _line_end(self) -> None:
         """End a line: a space that collapsed into its end disappears, the next line starts afresh."""
-        last, self.last = self.last, START
+        last, self.last, self.space = self.last, START, -1
         if last >= 0:
             text = self.text[last]
             if text[-1:] == " ":
