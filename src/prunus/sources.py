@@ -16,7 +16,7 @@ from .types import Page
 
 Source: TypeAlias = "Page | str | bytes | Path"
 
-_URL: Final = re.compile(r"https?://\S+$", re.IGNORECASE)
+_URL: Final = re.compile(r"\s*https?://\S+\s*$", re.IGNORECASE)
 _MIB: Final = 1024 * 1024
 
 
@@ -71,7 +71,7 @@ def each_page(
 
 def is_address(text: str) -> bool:
     """Tell whether text is an http or https address rather than a page."""
-    return bool(_URL.match(text.strip()))
+    return bool(_URL.match(text))
 
 
 def _arrived(page: Page | PrunusError) -> Page:
@@ -121,7 +121,7 @@ def as_page(source: Source, max_file_mb: int = 64) -> Page:
         return source
     if isinstance(source, Path):
         return read_file(source, max_file_mb)
-    if isinstance(source, str) and _URL.match(source.strip()):
+    if isinstance(source, str) and is_address(source):
         raise BadInput(
             f"{source.strip()}: addresses are not read here; save the page and give its path",
             subject=source.strip(),

@@ -15,7 +15,7 @@ from .compact import close_gaps, drop_doubled_noscripts
 from .elements import SPECIAL, kept_attributes
 from .growing import FILLED, START, GrowingTree
 from .hidden import is_hidden, shown_again
-from .parse import Document, Element, Text, parse
+from .parse import Document, Element, Text, parse, without_surrogates
 from .tree import Attrs, Tree, numbers
 
 _LEAVES: Final = frozenset({"br", "hr", "img", "source", "track"})
@@ -25,7 +25,11 @@ _OBSOLETE: Final = {"xmp": "pre", "listing": "pre", "plaintext": "pre"}
 """The only renaming: no valid HTML can carry these, and a browser shows them as <pre>."""
 
 
-_DROP, _BLOCK, _INLINE, _MORE, _PASS = 0, 1, 2, 3, 4
+_DROP: Final = 0
+_BLOCK: Final = 1
+_INLINE: Final = 2
+_MORE: Final = 3
+_PASS: Final = 4
 _KINDS: Final[dict[str, int]] = {
     **dict.fromkeys(rules.INLINE, _INLINE),
     **dict.fromkeys(rules.DROPPED, _DROP),
@@ -67,6 +71,9 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
     """
     walk = _Walk(with_origins)
     walk.run(parse(markup, charset, name))
+    if isinstance(markup, str) and _holds_surrogates(walk):
+        walk = _Walk(with_origins)
+        walk.run(parse(without_surrogates(markup), charset, name))
     if not walk.tag:  # a frameset has no body
         walk.tag, walk.parent, walk.end, walk.text, walk.attrs = ["html"], [-1], [1], [""], [None]
     if walk.noscripts and drop_doubled_noscripts(walk, walk.noscripts):
@@ -81,6 +88,19 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
     if len(tags) > 2 and tags[1] == "title":
         tree.title = walk.text[2]
     return tree, walk.origins or []
+
+
+def _holds_surrogates(walk: _Walk) -> bool:
+    """Tell whether anything that is kept of a page holds what no encoding can write."""
+    kept = walk.text.copy()
+    for attrs in walk.attrs:
+        if attrs:
+            kept.extend(attrs.values())
+    try:
+        "".join(kept).encode("utf-16-le")  # the quickest that refuses surrogates
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _holds_one_block(children: Any) -> bool:
@@ -111,6 +131,7 @@ class _Walk(GrowingTree):
         )  # fmt: skip
         suspects = set(document.select(_SUSPECTS))  # one native search is cheaper than a look at every element
         spoken = set(document.select("[lang]"))
+        data: str
         here, content = -1, 0  # the open element; how many nodes so far show something
         while True:
             for node in nodes:

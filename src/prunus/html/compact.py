@@ -30,19 +30,20 @@ def drop_doubled_noscripts(walk: Arrays, noscripts: list[int]) -> bool:
     :returns: whether anything was dropped.
     """
     tags, texts, ends = walk.tag, walk.text, walk.end
-    inside = bytearray(len(tags))
-    for node in noscripts:
-        inside[node : ends[node]] = b"\1" * (ends[node] - node)
-    outside = [" ".join(text.split()) for text, hidden in zip(texts, inside, strict=True) if text and not hidden]
-    known = set(outside)
-    shown = " ".join(" ".join(outside).split())
+    known: set[str] = set()
+    shown = ""
+    looked = False
     done, dropped, searched = -1, False, 0
     for node in noscripts:
         if node < done:
             continue
         end = done = ends[node]
-        parts = [" ".join(text.split()) for text in texts[node:end] if text.strip()]
+        parts = [" ".join(text.split()) for text in texts[node:end] if text and not text.isspace()]
         if parts:
+            if not looked:
+                looked = True
+                outside = _words_outside(texts, ends, noscripts)
+                known, shown = set(outside), " ".join(" ".join(outside).split())
             doubled = all(part in known for part in parts)
             if not doubled and searched < _SEARCHED:
                 searched += 1
@@ -53,6 +54,14 @@ def drop_doubled_noscripts(walk: Arrays, noscripts: list[int]) -> bool:
             dropped = True
             _drop(walk, node, end)
     return dropped
+
+
+def _words_outside(texts: list[str], ends: list[int], noscripts: list[int]) -> list[str]:
+    """Return the texts of a page that stand in no noscript."""
+    inside = bytearray(len(texts))
+    for node in noscripts:
+        inside[node : ends[node]] = b"\1" * (ends[node] - node)
+    return [" ".join(text.split()) for text, hidden in zip(texts, inside, strict=True) if text and not hidden]
 
 
 def _drop(walk: Arrays, node: int, end: int) -> None:

@@ -37,7 +37,7 @@ def kept_attributes(tag: str, node: Element) -> Attrs | None:
             kept = _telling_spans(kept)
     lang = node.attr("lang") or ""
     if lang and tag not in _LANGUAGE_OF_WHOLE:
-        kept["lang"] = lang
+        kept["lang"] = " ".join(lang.split())
     return kept or None
 
 

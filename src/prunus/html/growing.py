@@ -20,8 +20,8 @@ class GrowingTree:
     """
 
     __slots__ = (
-        "attrs", "content", "dirty", "end", "last", "noscripts", "origins", "parent", "raw", "space", "spacer", "tag", "text",
-        "vanished",
+        "attrs", "content", "dirty", "end", "last", "noscripts", "origins", "parent", "raw", "space", "spacer",
+        "tag", "text", "vanished",
     )  # fmt: skip
 
     def __init__(self, with_origins: bool) -> None:

@@ -158,7 +158,7 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
     if not markup or markup.isspace():
         raise BadPage(f"{name}: the page is empty", subject=name)
     if isinstance(markup, str):
-        return turbohtml.parse(without_surrogates(markup), positions=False)
+        return turbohtml.parse(markup, positions=False)
     if is_binary(markup, charset):
         raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
     document, text = _read(markup, charset)

@@ -87,7 +87,6 @@ _IMAGE_ATTRIBUTES: Final = frozenset({"src", "poster", "data"})
 _WORDS: Final = frozenset({"alt", "label", "placeholder", "value"})
 """Attributes whose value is text that a reader sees: what cleaning writes holds them whole."""
 
-_UNQUOTED: Final = re.compile(r"[^\s\"'=<>`&]+")
 _AMPERSAND: Final = re.compile(r"&(?=[A-Za-z#])")
 
 
@@ -113,13 +112,12 @@ def shown_attributes(attrs: Attrs, style: Style) -> Attrs:
 
     Cleaning loses no word: values that are words are shortened only where sections are left out, too.
     """
-    if (
-        style.sections
-        and style.links
-        and style.images
-        and all(len(value) <= rules.LONG_VALUE for value in attrs.values())
-    ):
-        return attrs
+    if style.sections and style.links and style.images:
+        for value in attrs.values():
+            if len(value) > rules.LONG_VALUE:
+                break
+        else:
+            return attrs
     shown: Attrs = {}
     for name, value in attrs.items():
         if not style.sections and name not in _LEAN_ATTRIBUTES | _LINK_ATTRIBUTES | _IMAGE_ATTRIBUTES:
@@ -140,17 +138,31 @@ def shorten(value: str, name: str) -> str:
 
 def written_attributes(attrs: Attrs, style: Style) -> str:
     """Write the attributes that ``style`` shows, quoted only where HTML demands it unless it is full."""
-    pieces = []
+    full = style.full
+    written = ""
     for name, value in shown_attributes(attrs, style).items():
         if not value and name != "alt":
-            pieces.append(f" {name}")
-        elif not style.full and _UNQUOTED.fullmatch(value):
-            pieces.append(f" {name}={value}")
+            written += " " + name
+        elif (
+            not full
+            and not (
+                "=" in value
+                or " " in value
+                or '"' in value
+                or "'" in value
+                or "<" in value
+                or ">" in value
+                or "`" in value
+                or "&" in value
+            )
+            and value.isprintable()
+        ):
+            written += " " + name + "=" + value
         else:
             if "&" in value:
-                value = value.replace("&", "&amp;") if style.full else _AMPERSAND.sub("&amp;", value)
-            pieces.append(f' {name}="{value.replace(chr(34), "&quot;")}"')
-    return "".join(pieces)
+                value = value.replace("&", "&amp;") if full else _AMPERSAND.sub("&amp;", value)
+            written += " " + name + '="' + value.replace('"', "&quot;") + '"'
+    return written
 
 
 def escape(text: str) -> str:
