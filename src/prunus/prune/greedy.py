@@ -24,10 +24,10 @@ from ..html.style import CLOSED_BY
 from ..ports import TokenCounter
 from ._change import around_change
 
-_NEAR = 6
+_NEAR = 4
 """Tokens over what is left up to which a block is measured in the whole output."""
 
-_EXACT = 16
+_EXACT = 6
 """How often, in one selection."""
 
 _ALIKE = 3
