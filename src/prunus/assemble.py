@@ -17,6 +17,7 @@ from .registry import ROOMS, engine_class, engine_names, make_engine, needs_of, 
 from .types import Options, Page
 
 if TYPE_CHECKING:
+    from .cost import Meter, Metered
     from .embed._cached import CachedEmbedder
 
 
@@ -40,6 +41,8 @@ class Maker:
         self.specs = {
             kind: getattr(options, kind, "") or str(getattr(settings, kind)) for kind in ROOMS if kind != "format"
         }
+        self.meter: Meter | None = None  # tokens, money and seconds of the models, once one is made
+        self._limits = options.limits
         self._made: dict[str, Any] = {}
 
     @property
@@ -87,10 +90,22 @@ class Maker:
         return own
 
     def _kept(self, kind: str, engine: Any) -> Any:
-        """Give an embedder its cache on disk, where the settings want one."""
+        """Give an embedder its cache on disk, where the settings want one, and a language model its meter."""
+        if kind == "llm":
+            return self._metered(engine)
         if kind != "embedder" or not self.settings.embed_cache_mb or self.specs[kind] == "static":
             return engine
         return open_vectors(self.settings, engine, self.specs[kind])
+
+    def _metered(self, llm: Any) -> Metered:
+        """Count every call of a language model, and hold it to the limits of the whole call."""
+        from .cost import Meter, Metered, price_of, prices_from  # here: most calls ask no model
+
+        if self.meter is None:
+            self.meter = Meter(self._limits)
+        counter = None if hasattr(llm, "count") else self.make("tokenizer")
+        price = price_of(prices_from(self.settings.prices), self.specs["llm"], llm)
+        return Metered(llm, self.meter, counter, price)
 
 
 def open_vectors(settings: Settings, embedder: Any = None, spec: str = "") -> CachedEmbedder:

@@ -1,0 +1,68 @@
+"""Settings become engines: who gets what, what is metered, what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from prunus.assemble import Maker, assemble
+from prunus.config import load_settings
+from prunus.cost import Metered, OverLimit
+from prunus.errors import BadInput, UnknownEngine
+from prunus.replies import text_of
+from prunus.types import Limits, Message, Options
+
+ASK = [Message("user", "When does the ferry leave?")]
+
+
+def maker(options: Options | None = None, **settings: object) -> Maker:
+    return Maker(load_settings(settings, environment={}, folder=Path("/")), options or Options())
+
+
+def test_an_engine_is_made_once_and_shared() -> None:
+    made = maker()
+    assert made.make("embedder") is made.make("scorer").embedder
+    assert made.names == {"embedder": "static", "scorer": "hybrid"}
+
+
+def test_options_win_over_settings() -> None:
+    settings = load_settings({"scorer": "bm25"}, environment={})
+    assert assemble(settings).names["scorer"] == "bm25"
+    assert assemble(settings, Options(scorer="embedding")).names["scorer"] == "embedding"
+
+
+def test_what_an_engine_cannot_do_without_is_named() -> None:
+    with pytest.raises(BadInput, match="crossencoder needs a reranker: set reranker"):
+        maker(scorer="crossencoder").make("scorer")
+    with pytest.raises(UnknownEngine, match="no embedder is called 'wishes'"):
+        maker(embedder="wishes").make("embedder")
+
+
+def test_a_model_is_counted_and_held_to_the_limits_of_the_call() -> None:
+    made = maker(Options(limits=Limits(tokens=2000)), llm="scripted:At noon.", prices={"scripted": {"prompt": 1.0}})
+    llm = made.make("llm")
+    assert isinstance(llm, Metered)
+    text, usage = asyncio.run(text_of(llm.stream(ASK, max_tokens=100)))
+    assert text == "At noon." and usage.prompt_tokens > 0
+    assert made.meter is not None and made.meter.total.completion_tokens == usage.completion_tokens
+    with pytest.raises(OverLimit, match="token"):
+        asyncio.run(text_of(llm.stream(ASK, max_tokens=100_000)))
+
+
+def test_calls_of_models_can_be_switched_off() -> None:
+    assert maker(llm="scripted:Yes.", model_calls=False).make("llm")
+    with pytest.raises(BadInput, match="switched off"):
+        maker(llm="http://127.0.0.1:9/v1#any", model_calls=False).make("llm")
+
+
+def test_an_address_names_the_engine_that_speaks_to_it() -> None:
+    pytest.importorskip("openai")
+    llm = maker(llm="http://localhost:8000/v1#tiny").make("llm")
+    assert llm.model == "tiny"
+
+
+def test_a_key_is_in_no_settings_that_are_shown() -> None:
+    settings = load_settings({"llm_key": "sk-secret", "proxy": "http://u:p@host:1"}, environment={})
+    assert "sk-secret" not in repr(settings) and "u:p" not in repr(settings)
