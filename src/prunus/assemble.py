@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .config import FILE, Settings
 from .errors import BadInput, BadPage
-from .formats._sniff import sniff
 from .html.parse import check_size
-from .network import LazyDoor
 from .pipeline import Engines
 from .ports import Format as FormatPort
 from .registry import ROOMS, engine_class, engine_names, make_engine, needs_of, split_spec
@@ -78,6 +76,8 @@ class Maker:
 
     def _own(self, kind: str, endpoint: str) -> dict[str, Any]:
         """Return the settings of a kind, by the names of constructors' parameters."""
+        from .network import LazyDoor  # here: reading files needs none
+
         settings = self.settings
         own: dict[str, Any] = {"door": LazyDoor(settings)}
         if kind in ("embedder", "reranker"):
@@ -129,11 +129,13 @@ def formats() -> Formats:
 class Formats:
     """Every format by content, name and media type; turns any page that one of them knows into HTML."""
 
-    def __init__(self) -> None:
-        self._by_name: dict[str, FormatPort] = {name: make_engine("format", name) for name in engine_names("format")}
-        self._known = {
-            key: name for name, engine in self._by_name.items() for key in (*engine.suffixes, *engine.media_types)
-        }
+    @cached_property
+    def _by_name(self) -> dict[str, FormatPort]:
+        return {name: make_engine("format", name) for name in engine_names("format")}
+
+    @cached_property
+    def _known(self) -> dict[str, str]:
+        return {key: name for name, engine in self._by_name.items() for key in (*engine.suffixes, *engine.media_types)}
 
     @property
     def suffixes(self) -> list[str]:
@@ -148,7 +150,19 @@ class Formats:
         check_size(page.content, page.url or "page")
         if not page.content or page.content.isspace():
             raise BadPage(f"{page.url or 'page'}: the page is empty", subject=page.url)
-        return self._choose(page).to_html(page)
+        if _is_plainly_html(page):  # most pages are, and then no other format is loaded
+            return page.content
+        from .formats._sniff import sniff
 
-    def _choose(self, page: Page) -> FormatPort:
-        return self._by_name[sniff(page.content, page.final_url or page.url, page.media_type, self._known)]
+        name = sniff(page.content, page.final_url or page.url, page.media_type, self._known)
+        return self._by_name[name].to_html(page)
+
+
+def _is_plainly_html(page: Page) -> bool:
+    """Tell whether a page begins as web pages do, and nothing says that it is anything else."""
+    kind = page.media_type.partition(";")[0].strip().lower()
+    if kind not in ("", "text/html"):
+        return False
+    head = page.content[:15]
+    start = head.lower() if isinstance(head, str) else head.lower().decode("latin-1")
+    return start.startswith(("<!doctype html", "<html>", "<html "))

@@ -22,7 +22,6 @@ from .granularity import max_words_for
 from .html.blocks import Blocks, split
 from .html.clean import clean_tree
 from .html.documents import Documents
-from .html.mark import mark
 from .html.records import Records
 from .html.render import Rendering, render_blocks, render_tree
 from .html.segments import segments_of
@@ -254,11 +253,17 @@ def _context(
         _kept=chosen.kept,
         _render=lambda other: render_blocks(blocks, chosen.kept, replace(rendering, format=other)),
         _count=lambda text: int(counter.count([text])[0]),
-        _mark=lambda document, details: mark(blocks, chosen.kept, document, scores.tolist() if details else None),
+        _mark=lambda document, details: _marked(blocks, chosen.kept, document, scores.tolist() if details else None),
         _before=lambda: sum(
             int(counter.count([render_tree(tree, rendering.format, rendering.style)])[0]) for tree in blocks.trees
         ),
     )
+
+
+def _marked(blocks: Blocks, kept: Sequence[int], document: int, scores: Sequence[float] | None) -> str:
+    from .html.mark import mark  # here: hardly any call marks
+
+    return mark(blocks, kept, document, scores)
 
 
 # --- answering -----------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 
@@ -89,7 +88,7 @@ def shadowed(kind: str) -> list[tuple[str, str]]:
     """Return the foreign engines that have the name of a built-in one and are never used: (name, package)."""
     return sorted(
         (entry.name, entry.dist.name if entry.dist else entry.value)
-        for entry in entry_points(group=f"prunus.{ROOMS[kind]}")
+        for entry in _entry_points(f"prunus.{ROOMS[kind]}")
         if entry.name in _built_in(kind)
     )
 
@@ -109,7 +108,13 @@ def _built_in(kind: str) -> list[str]:
 def _foreign(kind: str) -> dict[str, Any]:
     built_in = set(_built_in(kind))
     found = {}
-    for entry in entry_points(group=f"prunus.{ROOMS[kind]}"):
+    for entry in _entry_points(f"prunus.{ROOMS[kind]}"):
         if entry.name not in built_in:
             found[entry.name] = entry
     return found
+
+
+def _entry_points(group: str) -> Any:
+    from importlib.metadata import entry_points  # here: it takes its time, and nobody asks before an engine is made
+
+    return entry_points(group=group)

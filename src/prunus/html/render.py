@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from ..types import Format
 from .blocks import Blocks, mask_of
-from .markdown import MarkdownWriter
 from .markup import Pieces, Writer
 from .plain import plain_text
 from .style import CLEAN, LEAN, Style
@@ -78,5 +77,7 @@ def _render(tree: Tree, format: Format, style: Style, mask: bytearray | None, pi
     if format == "html":
         return Writer(tree, style, mask, pieces).html()
     if format == "markdown":
+        from .markdown import MarkdownWriter  # here: HTML, the default, does without it
+
         return MarkdownWriter(tree, style, mask, pieces).markdown()
     return plain_text(tree, mask, pieces)
