@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.extras import need
 
 from prunus_evals import ranking, systems
 from prunus_evals.errors import UnknownName
@@ -49,7 +50,9 @@ def test_real_questions_lie_in_halves(rows: object, monkeypatch: pytest.MonkeyPa
     assert len(ranking.load("dev", 20).questions) == 20
 
 
+@pytest.mark.full
 def test_survival_takes_other_embedders_when_they_are_named() -> None:
+    need("selectolax")
     wanted = ["prunus:hybrid+minilm:int8:html", "prunus:embedding+minilm:markdown"]
     assert systems.expand(",".join(wanted)) == wanted
     assert not set(wanted) & set(systems.expand("all"))
