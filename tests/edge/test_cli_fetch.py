@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from tests.edge.command import Cli, lines_of, only_line
+from tests.extras import need
 from tests.fetch.server import Server, goes, says
 
 import prunus
@@ -143,3 +145,21 @@ def test_promising_links_are_followed(cli: Cli, folder: Path, web: Server) -> No
     cli("fetch", web.url("/"), "--follow", "1", "-Q", "When was the bridge built?", "-o", "pages")
     assert BRIDGE in {path.read_text("utf-8") for path in (folder / "pages").iterdir()}
     assert "belong together" in only_line(cli("fetch", web.url("/"), "--follow", "1", "-o", "pages"))
+
+
+@pytest.mark.full
+def test_an_empty_shell_is_rendered(cli: Cli, web: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("playwright.async_api")
+    if not (shutil.which("chromium") or shutil.which("google-chrome")):
+        pytest.skip("no Chromium is installed")
+    fill = f"document.getElementById('root').innerHTML = {json.dumps(FERRY)}"
+    web.routes["/app"] = says(
+        "<!doctype html><title>App</title><div id=root></div><noscript>You need to enable JavaScript to run this app."
+        f"</noscript><script>{fill}</script>",
+        HTML,
+    )
+    refused = cli("fetch", web.url("/app"))
+    assert refused.exit_code == 3 and "an empty frame" in only_line(refused)
+    monkeypatch.setenv("PRUNUS_BROWSER", "auto")
+    [found] = lines_of(cli("ask", "When does the ferry leave?", web.url("/app"), "--json"))
+    assert "noon" in found["citations"][0]["quote"] and found["citations"][0]["url"] == web.url("/app")
