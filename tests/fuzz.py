@@ -303,15 +303,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="the same documents every time; random by default")
     parser.add_argument("--output", type=Path, default=Path("fuzz-failure.html"), help="where a failing document goes")
     given = parser.parse_args()
-    random.SystemRandom().randrange(10**9) if given.seed is None else given.seed
+    seed = random.SystemRandom().randrange(10**9) if given.seed is None else given.seed
+    print(f"seed {seed}", flush=True)
     try:
-        pass
+        print(run(given.seconds, given.count, seed))
     except Failure as failure:
+        print(f"failed: {failure}; making the document smaller", flush=True)
         old = signal.signal(signal.SIGALRM, _alarm) if hasattr(signal, "setitimer") else None
         found = smaller(failure)
         if old is not None:
             signal.signal(signal.SIGALRM, old)
         given.output.write_bytes(found)
+        print(f"{given.output}: {len(found)} bytes that fail")
         return 1
     return 0
 

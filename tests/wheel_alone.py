@@ -91,10 +91,12 @@ def main() -> int:
     try:
         wheel = the_wheel(dist)
         try_out(install(wheel, folder), folder)
-    except Failed:
+    except Failed as failed:
+        print(failed, file=sys.stderr)
         return 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    print(f"{wheel.name}: works alone")
     return 0
 
 
