@@ -188,7 +188,7 @@ class _Texts(Sequence[str]):
 
 def _name(tag: str) -> str:
     """Return what a tag is called in paths: never what another tag with a number, or a run, is called."""
-    taken = tag in ("h", "text") or (tag[-1] in "-0123456789" and tag not in HEADINGS)
+    taken = tag in ("h", "text") or (tag != "" and tag[-1] in "-0123456789" and tag not in HEADINGS)
     return f"{tag}-" if taken else tag
 
 
