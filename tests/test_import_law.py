@@ -111,10 +111,6 @@ def breaches(module: str, source: str) -> list[str]:
     return found
 
 
-# the one hot loop of cleaning: every call that it is split into costs a tenth of its speed
-LONGER = {("prunus.html.clean", "run"): 140}
-
-
 def habits(module: str, source: str) -> list[str]:
     """Return what a file does that no file of the core does."""
     found = []
@@ -126,7 +122,7 @@ def habits(module: str, source: str) -> list[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
-            if length >= LONGER.get((module, node.name), 60):
+            if length >= 60:
                 found.append(f"{module}:{node.lineno} {node.name} has {length} lines; a function has fewer than 60")
             arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
             count = sum(argument.arg not in ("self", "cls") for argument in arguments)

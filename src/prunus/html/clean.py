@@ -42,6 +42,9 @@ _KINDS: Final[dict[str, int]] = {
 _SUSPECTS: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey"
 """Elements that might be hidden."""
 
+_MANY: Final = 10_000
+"""Children from which an element's are let go one by one."""
+
 _NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup"}
 _KEEPING: Final = frozenset(rules.KEPT_ATTRIBUTES)
 _PREFORMATTED: Final = rules.PREFORMATTED
@@ -116,150 +119,108 @@ def _holds_one_block(children: Any) -> bool:
     return found
 
 
-class _Walk(GrowingTree):
-    """The walk: what of each DOM node goes into the arrays."""
+def _let_go(children: list[Any]) -> Iterator[Any]:
+    """Yield children and hold none of them any longer: the object for a node takes as much as the node itself."""
+    children.reverse()
+    while children:
+        yield children.pop()
 
-    __slots__ = ()
+
+class _Walk(GrowingTree):
+    """The walk: what of each DOM node goes into the arrays. Nothing in it is idle: it is the hot loop of cleaning.
+
+    ``here`` is the open element, ``content`` how many nodes so far show something, ``mark`` how many did before the
+    element that was just entered, -1 where only its children stay.
+    """
+
+    __slots__ = ("content", "here", "mark", "spoken", "suspects")
+
+    def __init__(self, with_origins: bool) -> None:
+        super().__init__(with_origins)
+        self.here = -1
+        self.content = 0
+        self.mark = -1
+        self.suspects: set[Any] = set()
+        self.spoken: set[Any] = set()
 
     def run(self, document: Document) -> None:
-        """Walk the DOM once, in document order, without recursion. The one hot loop: nothing here is idle."""
-        element, words, type_of = Element, Text, type
+        """Walk the DOM once, in document order, without recursion."""
+        element, words, type_of = Element, Text, type  # names of a module are slow to look up in compiled code
+        self.suspects = set(document.select(_SUSPECTS))  # one native search is cheaper than a look at every element
+        self.spoken = set(document.select("[lang]"))
         nodes: Iterator[Any] = iter([node for node in document.children if type_of(node) is element])
-        levels: list[tuple[Iterator[Any], int]] = []  # what comes after each open element; what showed before it, or -1
-        tags, parents, ends, texts, attrs, origins = (
-            self.tag, self.parent, self.end, self.text, self.attrs, self.origins,
-        )  # fmt: skip
-        suspects = set(document.select(_SUSPECTS))  # one native search is cheaper than a look at every element
-        spoken = set(document.select("[lang]"))
-        data: str
-        here, content = -1, 0  # the open element; how many nodes so far show something
+        levels: list[tuple[Iterator[Any], int]] = []  # what comes after each open element, and its mark
         while True:
             for node in nodes:
                 kind = type_of(node)
                 if kind is element:
-                    tag = node.tag
-                    seen = _KINDS.get(tag, _BLOCK)
-                    if seen == _DROP and (here < 0 or tags[here] not in _MEDIA or tag not in _LEAVES):
-                        continue
-                    if node in suspects and is_hidden(node):
-                        again = shown_again(node)
-                        if again:
-                            self._line_end()
-                            levels.append((nodes, -1))
-                            nodes = iter(again)
-                            break
-                        continue
-                    kept = kept_attributes(tag, node) if tag in _KEEPING or node in spoken else None
-                    if seen == _MORE:
-                        self.content = content
-                        opened = self._special(node, tag, kept, here)
-                        if opened is None:
-                            content = self.content
-                            continue
-                        place, children, mark = opened
-                        content = self.content
-                        levels.append((nodes, mark))
-                        nodes = iter(children)
-                        if mark >= 0:
-                            here = place
+                    inner = self._enter(node)
+                    if inner is not None:
+                        levels.append((nodes, self.mark))
+                        nodes = iter(inner) if len(inner) < _MANY else _let_go(list(inner))
+                        del inner
                         break
-                    children = node.children
-                    size = len(children)
-                    if seen == _BLOCK:
-                        last = self.last
-                        if last != START:
-                            if last >= 0 and texts[last][-1:] == " ":
-                                self._line_end()
-                            else:
-                                self.last, self.space = START, -1
-                        if not size:
-                            self.vanished = True
-                            if tag not in _ROWS:
-                                continue
-                    elif not size:
-                        continue
-                    if (seen == _PASS and not kept) or (
-                        size < 4
-                        and tag in _WRAPPERS
-                        and not kept
-                        and tags[here] not in _NOT_NESTED
-                        and _holds_one_block(children)  # single-nested: merged into what it holds
-                    ):
-                        if size != 1 or type_of(children[0]) is not words:
-                            levels.append((nodes, -1))
-                            nodes = iter(children)
-                            break
-                        node = children[0]
-                    else:
-                        if self.space >= 0:
-                            self._put_space()
-                        place = len(tags)
-                        tags.append(tag)
-                        parents.append(here)
-                        texts.append("")
-                        attrs.append(kept)
-                        if origins is not None:
-                            origins.append(node)
-                        if size == 1 and type_of(children[0]) is words and not self.raw:
-                            data = children[0].data
-                            if not data.isspace():
-                                ends.append(0)
-                                content += 1
-                                self._add_words(data, children[0], place)
-                                if seen == _BLOCK:
-                                    self._line_end()
-                                ends[place] = len(tags)
-                                continue
-                        ends.append(0)
-                        levels.append((nodes, content))
-                        nodes = iter(children)
-                        here = place
-                        break
-                elif kind is not words:
-                    continue
-                data = node.data
-                if self.raw:
-                    content += self._add_raw(data, node, here)
-                elif data.isspace():
-                    if self.last != START:
-                        self._add_space(node, here)
-                else:
-                    self._add_words(data, node, here)
-                    content += 1
+                elif kind is words:
+                    self._read(node)
             else:
                 if not levels:
                     return
                 nodes, mark = levels.pop()
-                if mark < 0:
-                    continue
-                place, here = here, parents[here]
-                tag = tags[place]
-                if self.space >= 0 and tag in _INLINES:
-                    self._put_space()
-                if content == mark or tag in _PREFORMATTED:
-                    self._close(place, tag, content > mark)
-                    continue
+                if mark >= 0:
+                    self._leave(mark)
+
+    def _enter(self, node: Element) -> Sequence[Any] | None:
+        """Enter an element; return what of it is walked next, None where nothing is."""
+        tag = node.tag
+        seen = _KINDS.get(tag, _BLOCK)
+        if seen == _DROP and (self.here < 0 or self.tag[self.here] not in _MEDIA or tag not in _LEAVES):
+            return None
+        self.mark = -1
+        if node in self.suspects and is_hidden(node):
+            again = shown_again(node)
+            if again:
+                self._line_end()
+            return again or None
+        kept = kept_attributes(tag, node) if tag in _KEEPING or node in self.spoken else None
+        if seen == _MORE:
+            return self._special(node, tag, kept)
+        children = node.children
+        if seen == _BLOCK:
+            if self.last != START:
+                self._line_end()
+            if not children:
+                self.vanished = True
+        if not children and tag not in _ROWS:
+            return None
+        if not kept:
+            if seen == _PASS:
+                return children
+            may_merge = len(children) < 4 and tag in _WRAPPERS and self.tag[self.here] not in _NOT_NESTED
+            if may_merge and _holds_one_block(children):
+                return children
+        return self._open(node, tag, kept, children)
+
+    def _open(self, node: Element, tag: str, kept: Attrs | None, children: Sequence[Any]) -> Sequence[Any] | None:
+        """Add an element; one that holds a text node and nothing else is whole with it."""
+        if self.space >= 0:
+            self._put_space()
+        place = len(self.tag)
+        self._add(tag, self.here, "", kept, node)
+        if len(children) == 1 and not self.raw and type(children[0]) is Text:
+            data: str = children[0].data
+            if not data.isspace():
+                self.content += 1
+                self._add_words(data, children[0], place)
                 if tag not in _INLINES:
-                    last = self.last
-                    if last != START:
-                        if last >= 0 and texts[last][-1:] == " ":
-                            self._line_end()
-                        else:
-                            self.last, self.space = START, -1
-                ends[place] = size = len(tags)
-                if place + 1 < size:
-                    inner = tags[place + 1]
-                    if inner is None or (
-                        inner and ends[place + 1] == size and (inner in _WRAPPERS or tag in _WRAPPERS)
-                    ):
-                        self._merge(place, tag, size)
+                    self._line_end()
+                self.end[place] = len(self.tag)
+                return None
+        self.mark = self.content
+        self.here = place
+        return children
 
-    def _special(self, node: Element, tag: str, kept: Attrs | None, here: int) -> tuple[int, Sequence[Any], int] | None:
-        """Enter an element that needs more than its tag.
-
-        :returns: its number, the children that go on, and what showed before it, or -1 where only
-            the children stay; None where nothing is left to walk.
-        """
+    def _special(self, node: Element, tag: str, kept: Attrs | None) -> Sequence[Any] | None:
+        """Enter an element that needs more than its tag; return what of it is walked next, None where nothing is."""
         tag = _OBSOLETE.get(tag, tag)
         children: Any = node.children
         own = ""
@@ -269,14 +230,14 @@ class _Walk(GrowingTree):
                 return None
             children, kept, own = special
         if tag == "head":
-            return -1, children, -1
-        inline = tag in rules.INLINE
+            return children  # type: ignore[no-any-return]
+        inline = tag in _INLINES
         if not inline and self.last != START:
             self._line_end()
         if self.space >= 0:
             self._put_space()
         place = len(self.tag)
-        self._add(tag, here, own, kept, node)
+        self._add(tag, self.here, own, kept, node)
         before = self.content
         if own or tag in _SHOWN:
             self.content += 1
@@ -285,9 +246,41 @@ class _Walk(GrowingTree):
         if tag in _LEAVES:
             self.end[place] = place + 1
             return None
-        if tag in rules.PREFORMATTED:
+        if tag in _PREFORMATTED:
             self.raw += 1
-        return place, children, before
+        self.mark = before
+        self.here = place
+        return children  # type: ignore[no-any-return]
+
+    def _read(self, node: Text) -> None:
+        """Add a text node: words, white space between words, or preformatted text."""
+        data: str = node.data
+        if self.raw:
+            self.content += self._add_raw(data, node, self.here)
+        elif not data.isspace():
+            self.content += 1
+            self._add_words(data, node, self.here)
+        elif self.last != START:
+            self._add_space(node, self.here)
+
+    def _leave(self, mark: int) -> None:
+        """Come to the end of the open element."""
+        place = self.here
+        self.here = self.parent[place]
+        tag = self.tag[place]
+        inline = tag in _INLINES
+        if self.space >= 0 and inline:
+            self._put_space()
+        if self.content == mark or tag in _PREFORMATTED:
+            self._close(place, tag, self.content > mark)
+            return
+        if self.last != START and not inline:
+            self._line_end()
+        self.end[place] = size = len(self.tag)
+        if place + 1 < size:
+            inner = self.tag[place + 1]
+            if inner is None or (inner and self.end[place + 1] == size and (inner in _WRAPPERS or tag in _WRAPPERS)):
+                self._merge(place, tag, size)
 
     def _close(self, node: int, tag: str, shows: bool) -> None:
         """Close a preformatted element, or one that shows nothing: that is dropped, but for cells and rows."""

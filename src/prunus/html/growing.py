@@ -20,7 +20,7 @@ class GrowingTree:
     """
 
     __slots__ = (
-        "attrs", "content", "dirty", "end", "last", "noscripts", "origins", "parent", "raw", "space", "spacer",
+        "attrs", "dirty", "end", "last", "noscripts", "origins", "parent", "raw", "space", "spacer",
         "tag", "text", "vanished",
     )  # fmt: skip
 
@@ -37,7 +37,6 @@ class GrowingTree:
         self.vanished = False  # an empty box went: the next words must not join those before it
         self.dirty = False  # a node was merged away, emptied, or split: close_gaps() has work
         self.noscripts: list[int] = []
-        self.content = 0
         self.raw = 0  # depth of preformatted elements
 
     def _add(self, tag: str, parent: int, text: str, attrs: Attrs | None, node: Node) -> None:
