@@ -132,8 +132,3 @@ class View:
             return np.full(len(rows), -2.0)
         whole: Any = self.matrix @ np.asarray(vector, np.float32)
         return np.where(rows >= 0, whole[np.maximum(rows, 0)], -2.0).astype(np.float64)
-
-    def places(self, ids: Sequence[int]) -> list[int]:
-        """Return where nodes stand in the arrays; numbers that are not there are left out."""
-        known = {int(one): place for place, one in enumerate(self.ids)}
-        return [known[one] for one in ids if one in known]
