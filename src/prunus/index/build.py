@@ -14,16 +14,21 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import OutsideFailed
 from ..html.tree import Tree
 from ..ports import Clusterer, ClusterItems, Embedder, Ints, Summarizer, TokenCounter, Vectors
 from ..text import guess_language
 from .chunk import SIZE, Chunk, chunk_text, chunk_tree
 from .cluster._groups import ClusterLimits
+from .grow import Growing
 from .nodes import Document, Leaf, Parent, View
 from .store.file import Engine as Store
 
 Scope = Literal["collection", "document"]
 """Whether one tree stands over all documents, or one over each."""
+
+_TRIES: Final = 5
+"""Times that the tree is grown when somebody else changes the index meanwhile."""
 
 _BATCH_LEAVES: Final = 1000
 """Leaves that are added in one transaction, whole documents."""
@@ -222,6 +227,30 @@ class Builder:
         found = await self.summarizer.summarize(batch, self.settings.summary_tokens)
         texts = [one.text for one in found]
         return texts, list(_unit(self.embedder.embed(texts, "document")))
+
+    async def update(self, summaries: bool = True) -> None:
+        """Take documents that were added into the tree, and close the gaps of those that were removed.
+
+        Nodes above unchanged leaves alone keep their summaries. Where there is no tree yet, where there is
+        one of each document, and for a clusterer that needs summaries, the tree is built anew.
+
+        :param summaries: write those that are missing.
+        :raises OutsideFailed: other processes change the index all the time.
+        """
+        for _ in range(_TRIES):
+            view = self.store.view()
+            collection = self.settings.scope == "collection" and not self.clusterer.needs_summaries
+            if not collection or len(view.ids) == view.leaves:
+                return await self.build(summaries)
+            growing = Growing(view, self.store.edges(), self.settings.limits, self.settings.summary_tokens)
+            if self.store.grow(growing.grow()):
+                break
+        else:
+            folder = str(self.store.folder)
+            raise OutsideFailed(f"{folder}: the index changes all the time; try again", subject=folder)
+        if summaries:
+            await self.summarize()
+        return None
 
     # --- summaries ---------------------------------------------------------------------------
 

@@ -132,3 +132,25 @@ class View:
             return np.full(len(rows), -2.0)
         whole: Any = self.matrix @ np.asarray(vector, np.float32)
         return np.where(rows >= 0, whole[np.maximum(rows, 0)], -2.0).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A change of the tree that leaves most of it as it is. New nodes are -1, -2 … as in :class:`Parent`.
+
+    :param parents: new nodes; their children stand in ``children``.
+    :param children: what stands below the new nodes, and below nodes that have other children now.
+    :param gone: nodes above leaves that are no more.
+    :param dirty: nodes that stay but have other leaves now: their summaries are no longer true.
+    :param documents: of the dirty nodes; '' above several.
+    :param routing: float32 [parents + dirty, dimension]: the mean of the leaves of each.
+    :param version: the state of the index that the change was made for.
+    """
+
+    parents: Sequence[Parent]
+    children: Mapping[int, Sequence[int]]
+    gone: Sequence[int]
+    dirty: Sequence[int]
+    documents: Sequence[str]
+    routing: Vectors
+    version: int

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ...lexical import QUERY_NOISE, stem, tokens
-from ..nodes import Document, Leaf, Node
+from ..nodes import Document, Growth, Leaf, Node
 
 _SLICE: Final = 500
 """Numbers in one SQL statement."""
@@ -142,3 +142,26 @@ def sliced(ids: Sequence[int]) -> Iterator[Sequence[int]]:
     """Yield numbers in parts that one statement takes."""
     for start in range(0, len(ids), _SLICE):
         yield ids[start : start + _SLICE]
+
+
+def put_growth(file: sqlite3.Connection, growth: Growth, row: int) -> None:
+    """Change a part of the tree; the means of its leaves stand from ``row`` on."""
+    numbers = {id: number for number, id in file.execute("SELECT number, id FROM documents")}
+    real: dict[int, int] = {}
+    for place, parent in enumerate(growth.parents):
+        values = (parent.layer, numbers.get(parent.document), -1, 0, 0, "", 0, "[]", -1, row + place)
+        real[-1 - place] = put_node(file, values)
+    for one in growth.gone:
+        file.execute("DELETE FROM edges WHERE parent = ? OR child = ?", (one, one))
+        file.execute("DELETE FROM nodes WHERE id = ?", (one,))
+        file.execute("DELETE FROM summary_terms WHERE rowid = ?", (one,))
+    for node in growth.children:
+        file.execute("DELETE FROM edges WHERE parent = ?", (node,))
+    for node, children in growth.children.items():
+        pairs = [(real.get(node, node), real.get(child, child)) for child in children]
+        file.executemany("INSERT INTO edges VALUES (?, ?)", pairs)
+    unsay(file, growth.dirty)
+    first = row + len(growth.parents)
+    for place, (node, document) in enumerate(zip(growth.dirty, growth.documents, strict=True)):
+        said = (first + place, numbers.get(document), node)
+        file.execute("UPDATE nodes SET routing = ?, document = ? WHERE id = ?", said)

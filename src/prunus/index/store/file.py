@@ -21,7 +21,7 @@ import numpy as np
 
 from ...errors import BadInput
 from ...ports import Vectors
-from ..nodes import Document, Leaf, Node, Parent, View
+from ..nodes import Document, Growth, Leaf, Node, Parent, View
 from . import _rows
 from ._database import FILE, Database, reading, writing
 from ._vectors import VectorFiles, sync_folder
@@ -194,6 +194,16 @@ class Engine:
                     _rows.put_terms(file, "summary_terms", ids[-1], parent.text, "", "")
             self._append(file, about, np.concatenate([routing, own]))
         return ids
+
+    def grow(self, growth: Growth) -> bool:
+        """Change a part of the tree; False, and nothing is changed, where the index is no longer as it was."""
+        self._check_vectors("growth", len(growth.parents) + len(growth.dirty), growth.routing)
+        with self._changing() as (file, about):
+            current = bool(about["version"] == growth.version)
+            if current:
+                _rows.put_growth(file, growth, about["rows"])
+                self._append(file, about, growth.routing)
+        return current
 
     def put_summaries(self, said: Sequence[tuple[int, str, int]], vectors: Vectors) -> None:
         """Write summaries: (node, text, tokens) and their embeddings; nodes that are gone are passed over."""
