@@ -79,6 +79,12 @@ def test_words_of_every_script_are_found(tmp_path: Path) -> None:
         assert not store.lexical(query)
 
 
+def test_a_question_of_any_length_is_no_trouble(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    store.add(*given_document("a"))
+    assert len(store.lexical("sentence " + " ".join(f"word{i}" for i in range(20_000)))) == 2
+
+
 def test_a_document_that_comes_again_replaces_the_old_one(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     store.add(*given_document("a", 5))

@@ -21,8 +21,7 @@ from ..text import guess_language
 from .chunk import SIZE, Chunk, chunk_text, chunk_tree
 from .cluster._groups import ClusterLimits
 from .grow import Growing
-from .nodes import Document, Leaf, Parent, View
-from .store.file import Engine as Store
+from .nodes import Document, Leaf, NodeStore, Parent, View
 
 Scope = Literal["collection", "document"]
 """Whether one tree stands over all documents, or one over each."""
@@ -95,7 +94,7 @@ class Builder:
 
     def __init__(
         self,
-        store: Store,
+        store: NodeStore,
         embedder: Embedder,
         tokenizer: TokenCounter,
         clusterer: Clusterer,
@@ -246,8 +245,8 @@ class Builder:
             if self.store.grow(growing.grow()):
                 break
         else:
-            folder = str(self.store.folder)
-            raise OutsideFailed(f"{folder}: the index changes all the time; try again", subject=folder)
+            place = self.store.place
+            raise OutsideFailed(f"{place}: the index changes all the time; try again", subject=place)
         if summaries:
             await self.summarize()
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,3 +154,53 @@ class Growth:
     documents: Sequence[str]
     routing: Vectors
     version: int
+
+
+class NodeStore(Protocol):
+    """What building and asking an index need of the place where it is kept; see :mod:`prunus.index.store.file`."""
+
+    place: str
+    """How messages call it."""
+    embedder: str
+    """Identity of the embedder whose vectors are kept."""
+    dimension: int
+
+    def add_many(self, given: Sequence[tuple[Document, Sequence[Leaf], Vectors]]) -> None:
+        """Add or replace documents, all of them or none; on return they are durable."""
+        ...
+
+    def delete_many(self, documents: Sequence[str]) -> int:
+        """Remove documents and what was made of them; return how many were there."""
+        ...
+
+    def replace_tree(self, parents: Sequence[Parent], routing: Vectors, own: Vectors | None = None) -> list[int]:
+        """Put a new tree above the leaves."""
+        ...
+
+    def grow(self, growth: Growth) -> bool:
+        """Change a part of the tree; False where the index is no longer as it was."""
+        ...
+
+    def put_summaries(self, said: Sequence[tuple[int, str, int]], vectors: Vectors) -> None:
+        """Write summaries and their embeddings."""
+        ...
+
+    def unsummarised(self) -> list[tuple[int, int]]:
+        """Return (layer, node) of every node without a summary, lowest layers first."""
+        ...
+
+    def edges(self) -> dict[int, list[int]]:
+        """Return the children of every parent."""
+        ...
+
+    def get(self, ids: Sequence[int]) -> list[Node]:
+        """Return nodes by number, in that order."""
+        ...
+
+    def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
+        """Return BM25 of the ``leaves`` or the ``summaries`` that hold a term of the query."""
+        ...
+
+    def view(self) -> View:
+        """Return all nodes as arrays."""
+        ...

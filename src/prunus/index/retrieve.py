@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from ..errors import BadBudget, BadInput
 from ..granularity import is_overview
 from ..ports import Embedder, TokenCounter
-from .nodes import Node, View
-from .store.file import Engine as Store
+from .nodes import Node, NodeStore, View
 
 Scorer = Literal["dense", "bm25", "hybrid"]
 
@@ -67,7 +66,7 @@ class Retriever:
     """
 
     def __init__(
-        self, store: Store, embedder: Embedder, tokenizer: TokenCounter, weights: Weights | None = None
+        self, store: NodeStore, embedder: Embedder, tokenizer: TokenCounter, weights: Weights | None = None
     ) -> None:
         self.store, self.embedder, self.tokenizer = store, embedder, tokenizer
         self.weights = weights or Weights()
@@ -244,7 +243,7 @@ class Retriever:
         known = {name: number for number, name in enumerate(view.names)}
         for name in documents:
             if name not in known:
-                raise BadInput(f"{self.store.folder}: there is no document {name!r}", subject=name)
+                raise BadInput(f"{self.store.place}: there is no document {name!r}", subject=name)
         return np.isin(view.document, [known[name] for name in documents])
 
     def _cost(self, view: View, place: int) -> int:

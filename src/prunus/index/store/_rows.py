@@ -10,6 +10,9 @@ from typing import Any, Final
 from ...lexical import QUERY_NOISE, stem, tokens
 from ..nodes import Document, Growth, Leaf, Node
 
+_TERMS: Final = 64
+"""Terms of a question that are looked for; the first ones of a longer one."""
+
 _SLICE: Final = 500
 """Numbers in one SQL statement."""
 
@@ -72,7 +75,8 @@ def matched(file: sqlite3.Connection, table: str, query: str, languages: Sequenc
     """Yield (node, BM25) of every node that holds a term of the query, in any language of the index."""
     words = tokens(clean(query))
     words = [word for word in words if word not in QUERY_NOISE] or words
-    terms = sorted({one for language in languages or [""] for one in stem(words, language)})
+    words = list(dict.fromkeys(words))[:_TERMS]
+    terms = sorted({one for language in languages or [""] for one in stem(words, language)})[: 2 * _TERMS]
     if terms:
         asked = " OR ".join('"' + term.replace('"', "") + '"' for term in terms)
         statement = f"SELECT rowid, -bm25({table}, 1.0, 0.5) FROM {table} WHERE {table} MATCH ?"  # noqa: S608 - a name of ours

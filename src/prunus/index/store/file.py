@@ -49,6 +49,7 @@ class Engine:
         self, folder: str | Path, embedder: str = "", dimension: int = 0, *, create: bool = False, wait: float = 30.0
     ) -> None:
         self.folder = Path(folder).expanduser()
+        self.place = str(self.folder)
         self._database = Database(self.folder, wait)
         self._lock = threading.Lock()
         self._view: View | None = None
