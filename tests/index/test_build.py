@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.extras import need
 from tests.index.library import COUNTER, EMBEDDER, SUBJECTS, builder, built, page, source
 
-from prunus.errors import OutsideFailed
+from prunus.errors import BadInput, OutsideFailed
 from prunus.index.build import PAPER, Settings, Source
 from prunus.index.cluster import contiguous, random, ward
 from prunus.index.summarize import llm
@@ -121,6 +122,12 @@ def test_adding_says_what_is_on_the_disk(tmp_path: Path) -> None:
     found = builder(tmp_path)
     found.add([Source("a", text=page("bees")), source("bread")], said.append)
     assert said == ["a", "bread"]
+
+
+@pytest.mark.parametrize("wrong", [{"summary_tokens": 0}, {"above_share": 2.0}, {"scope": "shelf"}])
+def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match="summaries of"):
+        Settings(**wrong)
 
 
 @pytest.mark.full

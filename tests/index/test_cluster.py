@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.extras import need
 
-from prunus.errors import UnknownEngine
+from prunus.errors import BadInput, UnknownEngine
 from prunus.index.cluster import contiguous, random, ward
 from prunus.index.cluster._groups import ClusterLimits
 from prunus.index.cluster._linkage import chain
@@ -168,6 +168,12 @@ def test_segments_end_where_the_subject_changes() -> None:
 def test_contiguous_knows_no_other_model() -> None:
     with pytest.raises(UnknownEngine, match="segments"):
         contiguous.Engine("chapters")
+
+
+@pytest.mark.parametrize("limits", [{"tokens": 0}, {"items": 1}, {"fan_out": 1}, {"seed": -1}])
+def test_limits_that_make_no_sense_are_refused(limits: dict[str, int]) -> None:
+    with pytest.raises(BadInput, match="at least"):
+        ClusterLimits(**limits)
 
 
 # --- the published method ------------------------------------------------------------------------

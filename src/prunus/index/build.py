@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import OutsideFailed
+from ..errors import BadInput, OutsideFailed
 from ..html.tree import Tree
 from ..ports import Clusterer, ClusterItems, Embedder, Ints, Summarizer, TokenCounter, Vectors
 from ..text import guess_language
@@ -25,6 +25,9 @@ from .nodes import Document, Leaf, NodeStore, Parent, View
 
 Scope = Literal["collection", "document"]
 """Whether one tree stands over all documents, or one over each."""
+
+_LEAST: Final = 8
+"""Tokens that a summary needs to say anything."""
 
 _TRIES: Final = 5
 """Times that the tree is grown when somebody else changes the index meanwhile."""
@@ -60,6 +63,7 @@ class Settings:
     :param summary_tokens: of a summary.
     :param scope: one tree over the collection, or one over each document.
     :param limits: of a group.
+    :raises BadInput: summaries under 8 tokens, a share outside 0 to 1, or an unknown scope.
     """
 
     chunk_tokens: int = SIZE
@@ -69,6 +73,14 @@ class Settings:
     summary_tokens: int = 100
     scope: Scope = "collection"
     limits: ClusterLimits = field(default_factory=ClusterLimits)
+
+    def __post_init__(self) -> None:
+        if self.summary_tokens < _LEAST or not 0 <= self.above_share <= 1 or self.scope not in get_args(Scope):
+            raise BadInput(
+                f"summaries of {self.summary_tokens} tokens, a share of {self.above_share:g} for headings, a tree over "
+                f"each {self.scope}: give {_LEAST} tokens or more, 0 to 1, and collection or document",
+                subject="settings",
+            )
 
 
 PAPER: Final = Settings(structure=False, above_share=0.0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...errors import BadInput
 from ...ports import ClusterItems, Ints
 
 
@@ -18,12 +19,21 @@ class ClusterLimits:
     :param items: children of a parent at most.
     :param fan_out: children of a parent that are aimed at.
     :param seed: of whatever is drawn; the same seed gives the same groups.
+    :raises BadInput: no tokens, fewer than two items, or a fan-out below 2.
     """
 
     tokens: int = 3500
     items: int = 24
     fan_out: int = 7
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.tokens < 1 or self.items < 2 or self.fan_out < 2 or self.seed < 0:
+            raise BadInput(
+                f"groups of {self.fan_out} to {self.items} items and {self.tokens} tokens, seed {self.seed}: give at "
+                "least 2, 2, 1 and 0",
+                subject="limits",
+            )
 
     def fits(self, items: int, tokens: int) -> bool:
         """Tell whether a group of so many items and tokens may be."""
