@@ -136,7 +136,8 @@ def test_the_published_tree_clusters_embeddings_of_summaries_and_may_have_severa
     need("umap")
     from prunus.index.cluster import raptor
 
-    store = built(tmp_path, Settings(chunk_tokens=20, summary_tokens=40), clusterer=raptor.Engine()).store
+    settings = Settings(chunk_tokens=60, summary_tokens=40)
+    store = built(tmp_path, settings, clusterer=raptor.Engine()).store
     view, edges = store.view(), store.edges()
     covered = {leaf for parent in edges for leaf in leaves_below(edges, parent)}
     assert covered == set(view.ids[: view.leaves].tolist())
