@@ -6,6 +6,7 @@ out or repair spaces and line breaks, which a lossless cut must keep.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,15 +56,17 @@ def table(scores: Sequence[Score]) -> str:
     """Return the scores as a table, one language a line."""
     lines = ["language  cases  right       %  lossy"]
     for one in scores:
-        lines.append(f"{one.language:8}  {one.cases:5}  {one.right:5}  {100 * one.right / one.cases:6.1f}  {one.lossy:5}")
+        lines.append(
+            f"{one.language:8}  {one.cases:5}  {one.right:5}  {100 * one.right / one.cases:6.1f}  {one.lossy:5}"
+        )
     return "\n".join(lines)
 
 
 def main() -> None:
     """Print both halves; anything that is tuned looks at dev alone."""
-    for which in ("dev", "report"):
-        print(f"{which} half")
-        print(table(score(load("dev" if which == "dev" else "report"))))
+    halves: tuple[Half, ...] = ("dev", "report")
+    for which in halves:
+        sys.stdout.write(f"{which} half\n{table(score(load(which)))}\n")
 
 
 if __name__ == "__main__":

@@ -11,26 +11,30 @@ import re
 from typing import Final
 
 _TITLES: Final = frozenset(
-    """mr mrs ms mx messrs dr prof rev hon gen col capt cpt cmdr lt sgt maj adm gov sen rep pres st mt ft fr sra srta dra
-    sr. drs e.g i.e cf vs viz ca approx resp z.b d.h u.a s.o bzw vgl sog hl p.ej p.es s.a m.a.w bl.a t.ex f.eks
-    hr frk fru ing dott avv arch geom rag sig sigg on prof.ssa d.ssa mme mlle mm hrn prov mons gg fig figs eq eqs""".split()
+    """mr mrs ms mx messrs dr prof rev hon gen col capt cpt cmdr lt sgt maj adm gov sen rep pres e.g i.e cf vs viz z.b
+    d.h u.a s.o vgl bzw p.ej p.es t.ex f.eks bl.a m.a.w prof.ssa d.ssa kath approx resp проф акад им ул пл""".split()
 )
 """Never the last word of a sentence, whatever follows."""
 
+_NAMES: Final = frozenset(
+    """st mt ft fr sra srta dra drs hl hr frk fru ing dott avv arch geom rag sig sigg on mme mlle mm prov mons gg fig
+    figs eq eqs ca dir amm ee uu s.a""".split()
+)
+"""Goes on with a name: the last word only where a word follows that begins a sentence."""
+
 _NUMBERED: Final = frozenset(
-    """no nos p pp art arts vol vols ch sec par para pt fig figs eq nr n° num núm n.º pág págs pag cap s bd abs ziff kap
-    tab abb rs u.s.c cal lib ed tel fol vers st d stk pkt arp q c lit pos ref""".split()
+    """no nos p pp art arts vol vols ch sec par para pt fig figs eq nr n° num núm n.º pág págs pag cap bd abs ziff kap
+    tab abb rs u.s.c cal lib ed tel fol vers st stk pkt arp q lit pos ref chap chapt ex app hr hrs min mins sq ext lot
+    rm ste apt exh ser ver rev cra párrf lun mar mié jue vie sáb кв д оф корп pls""".split()
 )
 """Not the last word before a number; elsewhere a word as any other."""
 
 _ABBREVIATIONS: Final = frozenset(
     """al etc inc ltd llc co corp bros dept univ assn ave blvd rd hwy cl dist ind jr sr esq ph.d m.d b.a m.a d.c a.d b.c
     jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun est min max misc abbr
-    eds hrsg jhd usw evtl ggf inkl exkl str mio mrd tsd geb gest ev kath ehem jur dipl ggü mwst ust hg red
-    ej pbro lic arq gral cía cia dpto avda apdo tfno dcha izq ud uds vd vds admón
-    osv ca inkl ekskl mv jf pga vha dvs gl kgl nuv ital
-    гг г в вв руб коп тыс млн млрд им ул стр рис см гл др пр т.д т.п т.е т.к и.о н.э пл обл р ред проф акад
-    ред.колл etc ss sgg segg pagg""".split()
+    eds hrsg jhd usw evtl ggf inkl exkl str mio mrd tsd geb gest ehem jur dipl mwst hg red ej pbro lic arq gral cía cia
+    dpto avda apdo tfno dcha izq ud uds vd vds admón osv ekskl mv jf pga vha dvs gl kgl med f.e
+    гг г в вв руб коп тыс млн млрд стр рис см гл др пр т.д т.п т.е т.к и.о н.э обл р ред ss sgg segg pagg""".split()
 )
 """Not the last word before a small letter or a number; before a capital letter they are."""
 
@@ -65,18 +69,26 @@ _PAIRS: Final = {
 _LONGEST: Final = 1_500
 """Code points up to which a quotation or a bracket is held together."""
 
-_MARK: Final = re.compile(r"[()\[\]{}\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e\u300c-\u300f\uff08\uff09\u3010\u3011\u300a\u300b\"'\n]")
+_MARK: Final = re.compile(
+    r"[()\[\]{}\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e\u300c-\u300f\uff08\uff09\u3010\u3011\u300a\u300b\"'\n]"
+)
 _BULLETS: Final = "\u2022\u2023\u2043\u25aa\u25cf\u25e6\u2219"
 _CANDIDATE: Final = re.compile(
     rf"\.(?:[ \u00a0]\.){{2,}}|[{_STOPS}]+(?:[{re.escape(_CLOSERS)}]|\[\d{{1,4}}\])*"
     rf"|(?<=[\u0561-\u0587])[:](?=\s|$)|(?<=[\u03ac-\u03ce])[;](?=\s|$)|[\n\r]\s*|[-\u2014][\"\u201d](?=\s[A-Z])|(?<=\s)[{_BULLETS}](?=\s?\S)"
 )
-_ITEM: Final = re.compile(r"(?:(?<=\s)|\A)(?:(\d{1,3})(?:\.\)|[.)])|([a-z])[.)])(?=\s)")
+_ITEM: Final = re.compile(
+    r"(?:(?<=\s)|\A)(?:\(?(\d{1,3})(?:\.\)|[.)])|\(?([a-z])[.)]|\(?(i{1,3}|iv|vi{0,3}|ix|x)[.)])(?=\s)"
+)
+_ROMANS: Final = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 _LAST_WORD: Final = re.compile(rf"[^\s(\[\"'\u201c\u2018/{_BULLETS}-]*$")
 _NEXT_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][a-z]+)?")
 _ACRONYM: Final = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _PLAIN: Final = re.compile(r"(?:[^\W\d_]{2,}|\d[\d,]*)")
 _ROMAN: Final = re.compile(r"[IVXLC]+\b")
+_FULL_LINE: Final = 40
+"""Code points of a line that goes on a sentence though it begins with a capital letter."""
+
 _LOOK: Final = 48
 """Code points that are looked at on each side of a stop."""
 
@@ -139,17 +151,26 @@ def _items(text: str) -> dict[int, int]:
     waiting: list[tuple[int, int]] = []
     expected: str | int = ""
     for match in _ITEM.finditer(text):
-        number = int(match.group(1)) if match.group(1) else match.group(2)
+        number = int(match.group(1)) if match.group(1) else match.group(2) or match.group(3)
         if number == expected:
             for start, end in (*waiting, match.span()):
                 found[start] = end
             waiting = []
-        elif number in (1, "a") and _heads(text, match.start()):
+        elif number in (1, "a", "i") and _heads(text, match.start()):
             waiting = [match.span()]
         else:
             continue
-        expected = number + 1 if isinstance(number, int) else chr(ord(number) + 1)
+        expected = _next(number)
     return found
+
+
+def _next(mark: str | int) -> str | int:
+    """Return the mark of the item after one: ``2``, ``b``, ``ii``; an ``i`` counts in Roman numbers."""
+    if isinstance(mark, int):
+        return mark + 1
+    if mark in _ROMANS:
+        return _ROMANS[min(_ROMANS.index(mark) + 1, len(_ROMANS) - 1)]
+    return chr(ord(mark) + 1)
 
 
 def _heads(text: str, at: int) -> bool:
@@ -169,7 +190,7 @@ def sentence_spans(text: str, *, wrapped: bool = False) -> list[tuple[int, int]]
     spans: list[tuple[int, int]] = []
     begin, region = 0, 0
     enclosed, items = _enclosed(text), _items(text)
-    starts = sorted(items)
+    starts = [at for at in sorted(items) if text[max(0, at - 4) : at].rstrip()[-1:] not in tuple(_BULLETS)]
     marks = {end - 1 for end in items.values()} | {end - 2 for end in items.values()}
     following = 0
     cuts: list[int] = []
@@ -219,12 +240,15 @@ def _goes_on(text: str, start: int, end: int) -> bool:
     before = text[max(0, start - 3) : start]
     if len(ahead.strip()) <= 2 and ahead.strip().isupper() and before.strip(" \t")[-2:].isupper():
         return bool(re.fullmatch(r"\s*[A-Z]{1,2}\s*", text[max(0, text.rfind("\n", max(0, start - 8), start)) : start]))
-    if before.rstrip()[-1:] in _STOPS or not ahead:
+    if before.rstrip()[-1:] in (*_STOPS, ":", "") or not ahead:
         return False
-    stands = ahead[0].islower() or ahead[0] == "("
     if ahead[0] in ".!?" and not ahead.strip(".!? "):
         return True
-    return stands and (before[-1:].isspace() or (ahead[0].islower() and any(stop in ahead for stop in ".!?")))
+    if before[-1:] in " \t":  # what takes text from print leaves the space between two words of a sentence
+        return ahead[0].islower() or ahead[0] == "(" or (ahead[0].isalpha() and len(ahead) >= _FULL_LINE)
+    if "\u3041" <= before[-1:] <= "\u30ff":
+        return "\u3002" in ahead
+    return ahead[0].islower() and any(stop in ahead for stop in ".!?")
 
 
 def _ends(text: str, start: int, end: int, begin: int) -> bool:
@@ -244,7 +268,7 @@ def _ends(text: str, start: int, end: int, begin: int) -> bool:
     if not ahead[0].isspace():
         return _joined(text, start, end, ahead)
     following = ahead.lstrip()[:1]
-    if stops.startswith(". ") or stops.startswith(".\u00a0"):  # ". . ." goes on, ". . . ." ends
+    if stops.startswith((". ", ".\u00a0")):  # ". . ." goes on, ". . . ." ends
         return stops.count(".") >= 4 and following.isupper()
     if following.islower() or (following in "-\u2013\u2014" and mark != ".") or following in ",;":
         return False
@@ -269,7 +293,7 @@ def _joined(text: str, start: int, end: int, ahead: str) -> bool:
         return False
     behind = ahead[word.end() : word.end() + 1]
     if last[0].isupper() or behind == ".":
-        return word.group().lower() in _STARTERS or (behind == "." and word.group().lower() in _TITLES)
+        return word.group().lower() in _STARTERS or (behind == "." and word.group().lower() in _TITLES | _NAMES)
     return bool(behind) and behind in " ,'\u2019"
 
 
@@ -283,6 +307,8 @@ def _ends_word(text: str, start: int, ahead: str, begin: int) -> bool:
     after = word.group().replace("\u2019", "'") if word else ""
     if last in _TITLES:
         return False
+    if last in _NAMES and raw[0].isupper() and not following.isdigit():
+        return after.lower() in _STARTERS
     numbered = following.isdigit() or (following in "(\u00a7#" and last != "no") or bool(_ROMAN.match(ahead))
     if last in _NUMBERED and (numbered or last in ("p", "pp")):
         return after == "I" and last not in ("p", "pp")
@@ -292,13 +318,13 @@ def _ends_word(text: str, start: int, ahead: str, begin: int) -> bool:
     if last in ("a.m", "p.m"):
         return following.isupper() and (raw[0].isupper() or after.lower() in _STARTERS)
     if last in _ABBREVIATIONS and not _ACRONYM.fullmatch(raw):
-        return following.isupper() or following in "\"\u201c"
+        return following.isupper() or following in '"\u201c'
     if len(raw) == 1 and raw.isupper() and not text[begin : start - 1].strip():
         return False  # "Q. Who?", "A. She."
     if _ACRONYM.fullmatch(raw) or (len(raw) == 1 and raw.isalpha()):
         if raw.islower() and len(raw) == 1 and raw not in "aiouy":
             return following.isupper() and after.lower() in _STARTERS
-        return after.lower() in _STARTERS if following.isupper() else following in "\"\u201c["
+        return after.lower() in _STARTERS if following.isupper() else following in '"\u201c['
     return True
 
 
