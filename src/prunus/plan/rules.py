@@ -28,8 +28,11 @@ _NARROW: Final = 2
 _CHAT: Final = re.compile(
     r"(?:hi|hello|hey|good (?:morning|evening|afternoon|night)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|bye"
     r"|goodbye|see you|ok(?:ay)?|great|cool|nice|well done|sorry|how are you(?: doing)?(?: today)?|who are you"
-    r"|what can you do|what(?:'s| is) your name|tell me a joke|hallo|guten (?:tag|morgen|abend)"
-    r"|danke(?: sch[oö]n)?|tsch[uü]ss|wie geht(?:'s| es dir)|bonjour|salut|merci(?: beaucoup)?|au revoir|hola|gracias|adi[oó]s|你好|谢谢|再见)"
+    r"|what can you do|what(?:'s| is) your name"
+    r"|tell me a joke|hallo"
+    r"|guten (?:tag|morgen|abend)"
+    r"|danke(?: sch[oö]n)?|tsch[uü]ss|wie geht(?:'s| es dir)|bonjour|salut|merci(?: beaucoup)?"
+    r"|au revoir|hola|gracias|adi[oó]s|你好|谢谢|再见)"
 )
 _OPENING: Final = re.compile(r"(?:hi|hello|hey|hallo|bonjour|hola|please|bitte|你好)\b[,!. ]+", re.I)
 _SUM_OPENING: Final = re.compile(
