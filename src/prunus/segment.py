@@ -74,12 +74,13 @@ _MARK: Final = re.compile(
 )
 _BULLETS: Final = "\u2022\u2023\u2043\u25aa\u25cf\u25e6\u2219"
 _CANDIDATE: Final = re.compile(
-    rf"\.(?:[ \u00a0]\.){{2,}}|[{_STOPS}]+(?:[{re.escape(_CLOSERS)}]|\[\d{{1,4}}\])*"
-    rf"|(?<=[\u0561-\u0587])[:](?=\s|$)|(?<=[\u03ac-\u03ce])[;](?=\s|$)|[\n\r]\s*|[-\u2014][\"\u201d](?=\s[A-Z])|(?<=\s)[{_BULLETS}](?=\s?\S)"
+    rf"[{_STOPS}\n\r:;\u2014{_BULLETS}-](?:"  # one set at the head: the expression is tried at few places
+    rf"(?<=\.)(?:[ \u00a0]\.){{2,}}|(?<=[{_STOPS}])[{_STOPS}]*(?:[{re.escape(_CLOSERS)}]|\[\d{{1,4}}\])*"
+    rf"|(?<=[\n\r])\s*|(?<=[\u0561-\u0587]:)(?=\s|$)|(?<=[\u03ac-\u03ce];)(?=\s|$)"
+    rf"|(?<=[-\u2014])[\"\u201d](?=\s[A-Z])|(?<=\s[{_BULLETS}])(?=\s?\S))"
 )
-_ITEM: Final = re.compile(
-    r"(?:(?<=\s)|\A)(?:\(?(\d{1,3})(?:\.\)|[.)])|\(?([a-z])[.)]|\(?(i{1,3}|iv|vi{0,3}|ix|x)[.)])(?=\s)"
-)
+_ITEM_END: Final = re.compile(r"[.)](?=\s)")
+_ITEM: Final = re.compile(r"(?:\s|\A)(\(?(?:(\d{1,3})\.?|([a-z])|(i{1,3}|iv|vi{0,3}|ix|x)))\Z")
 _ROMANS: Final = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 _LAST_WORD: Final = re.compile(rf"[^\s(\[\"'\u201c\u2018/{_BULLETS}-]*$")
 _NEXT_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][a-z]+)?")
@@ -150,14 +151,18 @@ def _items(text: str) -> dict[int, int]:
     found: dict[int, int] = {}
     waiting: list[tuple[int, int]] = []
     expected: str | int = ""
-    for match in _ITEM.finditer(text):
-        number = int(match.group(1)) if match.group(1) else match.group(2) or match.group(3)
+    for stop in _ITEM_END.finditer(text):
+        at = stop.start()
+        match = _ITEM.search(text[max(0, at - 8) : at])
+        if not match or (at > 8 and match.start(1) == 0):
+            continue
+        number = int(match.group(2)) if match.group(2) else match.group(3) or match.group(4)
+        begin, end = at - len(match.group(1)), stop.end()
         if number == expected:
-            for start, end in (*waiting, match.span()):
-                found[start] = end
+            found.update((*waiting, (begin, end)))
             waiting = []
-        elif number in (1, "a", "i") and _heads(text, match.start()):
-            waiting = [match.span()]
+        elif number in (1, "a", "i") and _heads(text, begin):
+            waiting = [(begin, end)]
         else:
             continue
         expected = _next(number)
