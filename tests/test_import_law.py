@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LADDER: tuple[frozenset[str], ...] = (
     frozenset({"errors", "types"}),
-    frozenset({"events"}),
+    frozenset({"events", "segment"}),
     frozenset({"text", "embedded", "prompts", "model_folder", "encoders"}),
     frozenset({"lexical"}),
     frozenset({"html"}),
@@ -154,6 +154,7 @@ HOME_OF: dict[str, Callable[[str], bool]] = {
     "rich": lambda module: module.startswith("prunus.edge."),
     "onnx": lambda module: module in ("prunus.encoders", "prunus.embed._graph"),
     "onnxruntime": lambda module: module == "prunus.encoders",
+    **dict.fromkeys(("sklearn", "umap"), lambda module: module == "prunus.index.cluster.raptor"),
     "huggingface_hub": lambda module: module == "prunus.model_folder",
     "sentence_transformers": lambda module: module.endswith(".sentence_transformers"),
     "openai": lambda module: module == "prunus.llm.openai",

@@ -7,6 +7,7 @@ it is cut out of whatever a service answers before that becomes a message.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -151,6 +152,63 @@ class Service:
         """Return text on one line, short, without the key."""
         shown = text.replace(self.key, "[key]") if self.key else text
         return " ".join("".join(c if c.isprintable() else " " for c in shown).split())[:200]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request of an ``async`` engine.
+
+    :param body: sent as JSON; None sends none.
+    :param endpoint: the address that the operator wrote down; '' where there is none.
+    :param seconds: for the whole exchange.
+    :param max_bytes: of the answer, unpacked.
+    """
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: Any = None
+    endpoint: str = ""
+    seconds: float = 20.0
+    max_bytes: int = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back, whatever its status."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+async def exchange(door: Door, call: Call) -> Reply:
+    """Send one request and read its answer; redirects are not followed.
+
+    :raises OutsideFailed: no connection, no whole answer in time, or one over the limit. The message names the
+        host alone: an address may hold a key.
+    """
+    import httpx
+
+    host = urlsplit(call.url).hostname or "?"
+    try:
+        async with (
+            asyncio.timeout(call.seconds),
+            door.async_client(call.endpoint, seconds=call.seconds) as client,
+            client.stream(call.method, call.url, json=call.body, headers=dict(call.headers)) as answer,
+        ):
+            parts, size = [], 0
+            async for part in answer.aiter_bytes():
+                size += len(part)
+                if size > call.max_bytes:
+                    raise OutsideFailed(f"{host}: answers more than {call.max_bytes >> 20} MiB", subject=host)
+                parts.append(part)
+            return Reply(answer.status_code, answer.headers, b"".join(parts))
+    except (TimeoutError, httpx.TimeoutException) as error:
+        raise OutsideFailed(f"{host}: no whole answer within {call.seconds:g} s", subject=host) from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        why = "the address cannot be used" if isinstance(error, httpx.InvalidURL) else "no connection, or it broke off"
+        raise OutsideFailed(f"{host}: {why} ({type(error).__name__})", subject=host) from error
 
 
 def retry_after(said: str, now: float) -> float:

@@ -9,6 +9,18 @@ import re
 import unicodedata
 from typing import Final
 
+from .segment import sentence_spans, sentences
+
+__all__ = [
+    "SYLLABIC",
+    "UNSPACED",
+    "count_words",
+    "guess_language",
+    "normalise",
+    "sentence_spans",
+    "sentences",
+]
+
 UNSPACED: Final = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
 """Han and kana: scripts written without spaces in which a letter is about a word."""
 
@@ -49,95 +61,6 @@ def count_words(text: str) -> int:
     for run in _SYLLABIC_RUN.findall(text):
         extra += (len(run) - 1) // _SYLLABIC_WORD
     return letters + extra + len(text.split())
-
-
-# --- sentences -------------------------------------------------------------------------------
-
-_ABBREVIATIONS: Final = frozenset(
-    """mr mrs ms dr prof sr jr st rev hon gen col capt lt sgt gov sen rep pres mt ft no nos vol vols fig
-    figs eq eqs sec ch pp ed eds al etc vs cf ca approx dept univ inc ltd co corp bros jan feb mar apr
-    jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun e.g i.e a.m p.m u.s u.k u.n ph.d b.a
-    m.a d.c a.d b.c viz resp est art tel nr bzw z.b d.h u.a usw evtl ggf ca str abb bd hrsg jhd""".split()
-)
-_NEVER_LAST: Final = frozenset(
-    """mr mrs ms dr prof rev hon gen col capt lt sgt gov sen rep pres st mt fig figs eq no nos vol pp e.g
-    i.e vs cf ca approx viz z.b d.h bzw""".split()
-)
-"""Abbreviations that a capital letter may follow without a new sentence."""
-
-_STOPS: Final = ".!?\u2026\u3002\uff01\uff1f\uff61\u0964\u0965\u061f\u06d4\u0589\u1362\u104b\u203c\u2047\u2048\u2049"
-_WIDE_STOPS: Final = frozenset("\u3002\uff01\uff1f\uff61\u0964\u0965\u1362\u104b")
-_CLOSERS: Final = "\"'\u2019\u201d\u00bb)]}\u300d\u300f\uff09\u3011\u300b\u203a*"
-_BREAK: Final = re.compile(rf"[{_STOPS}]+[{re.escape(_CLOSERS)}]*|\n[ \t]*\n\s*|\n")
-_LAST_TOKEN: Final = re.compile(r"[^\s(\[\"'\u201c\u2018]*$")
-_INITIALS: Final = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]$")
-
-
-def _ends_sentence(text: str, start: int, end: int) -> bool:
-    """Tell whether the stop ``text[start:end]`` ends a sentence, looking at both sides."""
-    mark = text[start]
-    if mark == "\n":
-        return True
-    if mark in _WIDE_STOPS:
-        return True
-    if end >= len(text):
-        return True
-    if not text[end].isspace():
-        # "3.14", "example.com", "v1.2"; a wide closer may be followed directly
-        return ord(mark) > 0x2FF and mark != "\u2026"
-    if mark != "." or (end - start > 1 and text[start + 1] == "."):
-        rest = text[end : end + 80].lstrip()[:1]
-        return not (rest.islower() and (mark in ".\u2026" or text[end - 1] in _CLOSERS))
-    following = text[end : end + 40].lstrip()[:1]
-    if following.islower():
-        return False
-    found = _LAST_TOKEN.search(text, max(0, start - 40), start)
-    token = found.group().lower() if found else ""
-    if token in _NEVER_LAST:
-        return False
-    if token in _ABBREVIATIONS and not following.isupper():
-        return False
-    # "J. R. R. Tolkien": a single capital before the stop is an initial
-    raw = found.group() if found else ""
-    return not (_INITIALS.fullmatch(raw) and raw[-1:].isupper() and raw != "I")
-
-
-def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Cut ``text`` into sentences and return their (start, end), which touch and cover all of it.
-
-    White space after a sentence belongs to it. Linear in the text.
-    """
-    spans: list[tuple[int, int]] = []
-    begin = 0
-    for match in _BREAK.finditer(text):
-        if match.start() < begin:
-            continue
-        if not _ends_sentence(text, match.start(), match.end()):
-            continue
-        end = match.end()
-        while end < len(text) and text[end].isspace():
-            end += 1
-        if not text[begin:end].strip() and spans:
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((begin, end))
-        begin = end
-    if begin < len(text):
-        spans.append((begin, len(text)))
-    return spans
-
-
-def sentences(text: str) -> list[str]:
-    """Cut ``text`` into sentences; joined, they give the text back.
-
-    A small finite state machine in the manner of the Internet-SAG paper: it knows decimals,
-    abbreviations, initials, ellipses, versions, addresses, closing quotes and brackets, and the
-    stops of other scripts. A line break ends a sentence.
-
-    >>> sentences("Dr. Ito paid 3.50. It was enough!")
-    ['Dr. Ito paid 3.50. ', 'It was enough!']
-    """
-    return [text[start:end] for start, end in sentence_spans(text)]
 
 
 # --- language --------------------------------------------------------------------------------

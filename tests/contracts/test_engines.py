@@ -60,6 +60,8 @@ class Overlap:
 NEED_A_MODEL = {
     "embedder": {"http", "minilm", "onnx", "sentence_transformers"},  # tests/embed
     "tokenizer": {"tiktoken"},  # tests/tokens
+    "extractor": {"tags"},  # tests/extract
+    "generator": {"llm"},  # tests/generate
 }
 """Engines that cannot be made of a name alone: their own tests hold them to the same promises."""
 

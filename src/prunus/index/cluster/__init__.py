@@ -1,0 +1,1 @@
+"""Clusterers: which nodes of a layer get a common parent."""

@@ -1,0 +1,108 @@
+"""What every clusterer needs: the limits of a group, and groups made to keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import BadInput
+from ...ports import ClusterItems, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLimits:
+    """What a group may hold. A pair is never parted for its size, so that every tree ends.
+
+    :param tokens: of a group's texts together: what the summariser reads at most. RAPTOR's code: 3,500.
+    :param items: children of a parent at most.
+    :param fan_out: children of a parent that are aimed at.
+    :param seed: of whatever is drawn; the same seed gives the same groups.
+    :raises BadInput: no tokens, fewer than two items, or a fan-out below 2.
+    """
+
+    tokens: int = 3500
+    items: int = 24
+    fan_out: int = 7
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.tokens < 1 or self.items < 2 or self.fan_out < 2 or self.seed < 0:
+            raise BadInput(
+                f"groups of {self.fan_out} to {self.items} items and {self.tokens} tokens, seed {self.seed}: give at "
+                "least 2, 2, 1 and 0",
+                subject="limits",
+            )
+
+    def fits(self, items: int, tokens: int) -> bool:
+        """Tell whether a group of so many items and tokens may be."""
+        return items <= 2 or (items <= self.items and tokens <= self.tokens)
+
+
+def whole_layer(items: ClusterItems, limits: ClusterLimits) -> list[Ints] | None:
+    """Return the one group of a layer that needs no clustering, None where it does."""
+    count = len(items.tokens)
+    if not count:
+        return []
+    small = 2 * count <= 3 * limits.fan_out
+    if count == 1 or (small and limits.fits(count, int(np.sum(items.tokens)))):
+        return [np.arange(count)]
+    return None
+
+
+def windows(members: Sequence[int], tokens: Ints, limits: ClusterLimits) -> Iterator[list[int]]:
+    """Cut members in their order into groups of ``fan_out`` that keep the limits."""
+    group: list[int] = []
+    total = 0
+    for member in members:
+        size = int(tokens[member])
+        if group and (len(group) >= max(2, limits.fan_out) or not limits.fits(len(group) + 1, total + size)):
+            yield group
+            group, total = [], 0
+        group.append(member)
+        total += size
+    if group:
+        yield group
+
+
+def finish(groups: Sequence[Sequence[int]], items: ClusterItems, limits: ClusterLimits) -> list[Ints]:
+    """Make disjoint groups keep the limits: cut what is too large, give lone items company.
+
+    Of two items or more there come out fewer groups than items, so that layers end in a root.
+    """
+    kept: list[list[int]] = []
+    lone: list[int] = []
+    for group in groups:
+        members = sorted(int(member) for member in group)
+        if limits.fits(len(members), int(np.sum(items.tokens[members]))):
+            parts: Iterator[list[int]] = iter([members])
+        else:
+            parts = windows(members, items.tokens, limits)
+        for part in parts:
+            if len(part) == 1:
+                lone += part
+            else:
+                kept.append(part)
+    _place(sorted(lone), kept, items, limits)
+    return [np.asarray(sorted(group), np.int64) for group in sorted(kept, key=min)]
+
+
+def _place(lone: list[int], kept: list[list[int]], items: ClusterItems, limits: ClusterLimits) -> None:
+    """Put each lone item into the nearest group with room; those left over stand in windows of their own."""
+    left: list[int] = []
+    if kept and lone:
+        means = np.stack([items.vectors[group].mean(axis=0) for group in kept])
+        totals = [int(np.sum(items.tokens[group])) for group in kept]
+        for member in lone:
+            size = int(items.tokens[member])
+            for place in np.argsort(-(means @ items.vectors[member]), kind="stable")[:8].tolist():
+                if limits.fits(len(kept[place]) + 1, totals[place] + size):
+                    kept[place].append(member)
+                    totals[place] += size
+                    break
+            else:
+                left.append(member)
+    else:
+        left = lone
+    kept += windows(left, items.tokens, limits)

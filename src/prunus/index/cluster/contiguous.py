@@ -1,0 +1,127 @@
+"""``contiguous``: neighbours in the text share a parent (RAPTOR, Appendix B, "recency-based" tree).
+
+``contiguous`` takes windows of ``fan_out`` items; ``contiguous:segments`` cuts each document where its
+subject changes, by dynamic programming.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import UnknownEngine
+from ...ports import ClusterItems, Ints
+from ._groups import ClusterLimits, whole_layer, windows
+
+_STEPS: Final = 12
+"""Steps of the search for the price of a border that gives the wanted number of segments."""
+
+
+class Engine:
+    """Groups consecutive items; a document of several items is not mixed with others.
+
+    :param model: ``segments``, or '' for windows of fixed size.
+    :raises UnknownEngine: another model.
+    """
+
+    name = "contiguous"
+    needs_summaries = False
+
+    def __init__(self, model: str = "") -> None:
+        if model not in ("", "segments"):
+            raise UnknownEngine(f"contiguous:{model}: there is only contiguous and contiguous:segments", subject=model)
+        self.model = model
+
+    def layer(self, items: ClusterItems, limits: ClusterLimits) -> list[Ints]:
+        """Return groups of consecutive items that cover the layer."""
+        found = whole_layer(items, limits)
+        if found is not None:
+            return found
+        groups: list[list[int]] = []
+        for run in _runs(items):
+            if self.model:
+                own = np.nan_to_num(np.asarray(items.vectors[run[0] : run[-1] + 1], np.float64))
+                parts = [[run[0] + place for place in part] for part in _segments(own, items.tokens[run], limits)]
+            else:
+                parts = list(windows(run, items.tokens, limits))
+            groups += _accompanied(parts, items.tokens, limits)
+        return [np.asarray(group, np.int64) for group in _accompanied(groups, items.tokens, limits)]
+
+
+def _runs(items: ClusterItems) -> list[list[int]]:
+    """Part the items at documents' borders; documents of one item that follow each other make one run."""
+    runs: list[list[int]] = []
+    after_one = False
+    for _, members in groupby(range(len(items.tokens)), key=lambda item: items.documents[item]):
+        run = list(members)
+        if len(run) == 1 and after_one:
+            runs[-1] += run
+        else:
+            runs.append(run)
+        after_one = len(run) == 1
+    return runs
+
+
+def _accompanied(groups: list[list[int]], tokens: Ints, limits: ClusterLimits) -> list[list[int]]:
+    """Put a lone item to the group before it, or to the one after it, where it fits."""
+    found: list[list[int]] = []
+    for group in groups:
+        lone = found and 1 in (len(group), len(found[-1]))
+        if lone and limits.fits(len(found[-1]) + len(group), int(np.sum(tokens[found[-1] + group]))):
+            found[-1] = found[-1] + group
+        else:
+            found.append(list(group))
+    return found
+
+
+def _segments(vectors: NDArray[np.float64], tokens: Ints, limits: ClusterLimits) -> list[list[int]]:
+    """Cut one run so that its segments deviate least from their means, for about ``fan_out`` items each."""
+    costs = _costs(vectors, tokens, limits)
+    wanted = max(1, round(len(vectors) / limits.fan_out))
+    low, high = 0.0, float(len(vectors)) + 1.0
+    best = _cut(costs, high)
+    for _ in range(_STEPS):
+        price = (low + high) / 2
+        borders = _cut(costs, price)
+        if abs(len(borders) - wanted) <= abs(len(best) - wanted):
+            best = borders
+        low, high = (price, high) if len(borders) > wanted else (low, price)
+    starts = [0, *best[:-1]]
+    return [list(range(start, end)) for start, end in zip(starts, best, strict=True)]
+
+
+def _costs(vectors: NDArray[np.float64], tokens: Ints, limits: ClusterLimits) -> NDArray[np.float64]:
+    """Return the squared deviation of the segment of ``length + 1`` items that ends with each item."""
+    count, longest = len(vectors), max(2, min(limits.items, len(vectors)))
+    sums = np.concatenate([np.zeros((1, vectors.shape[1])), np.cumsum(vectors, axis=0)])
+    squares = np.concatenate([[0.0], np.cumsum(np.einsum("ij,ij->i", vectors, vectors))])
+    sizes = np.concatenate([[0], np.cumsum(tokens)])
+    costs: NDArray[Any] = np.full((count, longest), np.inf)
+    for length in range(1, min(longest, count) + 1):
+        inside = sums[length:] - sums[:-length]
+        spread = squares[length:] - squares[:-length] - np.einsum("ij,ij->i", inside, inside) / length
+        allowed = (length <= 2) | (sizes[length:] - sizes[:-length] <= limits.tokens)
+        costs[length - 1 :, length - 1] = np.where(allowed, np.maximum(spread, 0.0), np.inf)
+    return costs
+
+
+def _cut(costs: NDArray[np.float64], price: float) -> list[int]:
+    """Return the ends of the segments that cost least when each border costs ``price``."""
+    count, longest = costs.shape
+    total = np.full(count + 1, np.inf)
+    total[0] = 0.0
+    length = np.zeros(count + 1, np.int64)
+    for end in range(1, count + 1):
+        most = min(longest, end)
+        sums = costs[end - 1, :most] + total[end - most : end][::-1]
+        length[end] = int(sums.argmin()) + 1
+        total[end] = sums[length[end] - 1] + price
+    ends: list[int] = []
+    end = count
+    while end:
+        ends.append(end)
+        end -= int(length[end])
+    return ends[::-1]

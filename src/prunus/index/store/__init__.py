@@ -1,0 +1,1 @@
+"""Stores: where the nodes of an index are kept."""

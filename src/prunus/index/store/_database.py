@@ -1,0 +1,110 @@
+"""The SQLite file of an index: layout, opening, transactions, and one-line errors."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+from ...errors import BadInput, OutsideFailed
+
+FILE: Final = "index.sqlite3"
+LAYOUT: Final = 1
+_OURS: Final = 0x5052554E
+"""Marks a SQLite file as an index of Prunus."""
+
+_SCHEMA: Final = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE documents (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, url TEXT NOT NULL,
+    digest TEXT NOT NULL, language TEXT NOT NULL, metadata TEXT NOT NULL, text TEXT NOT NULL, source BLOB NOT NULL);
+CREATE TABLE nodes (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, layer INTEGER NOT NULL, document INTEGER, place INTEGER NOT NULL,
+    first INTEGER NOT NULL, last INTEGER NOT NULL, text TEXT NOT NULL, tokens INTEGER NOT NULL, above TEXT NOT NULL,
+    own INTEGER NOT NULL, routing INTEGER NOT NULL);
+CREATE INDEX nodes_by_document ON nodes (document, layer, place);
+CREATE TABLE edges (parent INTEGER NOT NULL, child INTEGER NOT NULL, PRIMARY KEY (parent, child)) WITHOUT ROWID;
+CREATE INDEX edges_by_child ON edges (child);
+CREATE VIRTUAL TABLE leaf_terms USING fts5 (text, above, tokenize = 'unicode61 remove_diacritics 0');
+CREATE VIRTUAL TABLE summary_terms USING fts5 (text, above, tokenize = 'unicode61 remove_diacritics 0');
+"""
+
+
+class Database:
+    """One SQLite file, opened anew for each call: threads and processes never share a connection.
+
+    :param folder: of the index.
+    :param wait: seconds to wait for another process that writes.
+    """
+
+    def __init__(self, folder: Path, wait: float) -> None:
+        self.path = folder / FILE
+        self._wait = wait
+
+    def create(self, meta: dict[str, str | int]) -> None:
+        """Make the file where it is missing; two processes that try at once make one."""
+        with self.opened() as file, writing(file):
+            if file.execute("PRAGMA application_id").fetchone()[0] == _OURS:
+                return
+            for statement in _SCHEMA.strip().split(";\n"):
+                file.execute(statement)
+            file.executemany("INSERT INTO meta VALUES (?, ?)", list(meta.items()))
+            file.execute(f"PRAGMA user_version = {LAYOUT}")
+            file.execute(f"PRAGMA application_id = {_OURS}")
+
+    @contextmanager
+    def opened(self) -> Iterator[sqlite3.Connection]:
+        """Open the file for one call.
+
+        :raises BadInput: it is no index, or one of another version.
+        :raises OutsideFailed: another process holds it for too long, or the disk is full.
+        """
+        try:
+            with closing(sqlite3.connect(self.path, timeout=self._wait, isolation_level=None)) as file:
+                self._check(file)
+                file.execute("PRAGMA journal_mode = WAL")
+                file.execute("PRAGMA synchronous = FULL")  # what is acknowledged outlives a cut of power
+                yield file
+        except sqlite3.OperationalError as error:
+            busy = "locked" in str(error) or "busy" in str(error)
+            said = f"another process has been writing for over {self._wait:g} seconds" if busy else str(error)
+            raise OutsideFailed(f"{self.path.parent}: the index failed ({said})", subject=str(self.path)) from error
+        except sqlite3.DatabaseError as error:
+            raise BadInput(f"{self.path}: not an index of Prunus ({error})", subject=str(self.path)) from error
+
+    def _check(self, file: sqlite3.Connection) -> None:
+        (mark,) = file.execute("PRAGMA application_id").fetchone()
+        (layout,) = file.execute("PRAGMA user_version").fetchone()
+        (tables,) = file.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if tables and mark != _OURS:
+            raise BadInput(f"{self.path}: not an index of Prunus", subject=str(self.path))
+        if tables and layout != LAYOUT:
+            raise BadInput(
+                f"{self.path.parent}: an index of layout {layout}, and this version reads {LAYOUT}; build it anew",
+                subject=str(self.path),
+            )
+
+
+@contextmanager
+def writing(file: sqlite3.Connection) -> Iterator[None]:
+    """Hold the right to write for one transaction; taken at once, so that two writers wait and never clash."""
+    file.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        if file.in_transaction:
+            file.execute("ROLLBACK")
+        raise
+    file.execute("COMMIT")
+
+
+@contextmanager
+def reading(file: sqlite3.Connection) -> Iterator[None]:
+    """See one state of the index, whatever others write meanwhile."""
+    file.execute("BEGIN")
+    try:
+        yield
+    finally:
+        file.execute("ROLLBACK")

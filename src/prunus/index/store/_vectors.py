@@ -1,0 +1,88 @@
+"""The matrix of an index: float32 rows in one file, appended to, mapped into memory.
+
+Rows are written and synced before the transaction that counts them. What a killed process left behind
+lies past the counted rows, and the next writer writes over it. Counted rows never change: a matrix
+without dead rows is a new file, and those who read the old one still can.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import BadInput, OutsideFailed
+from ...ports import Vectors
+
+
+class VectorFiles:
+    """The files ``vectors.<generation>.f32`` of one folder.
+
+    :param dimension: of a row.
+    """
+
+    def __init__(self, folder: Path, dimension: int) -> None:
+        self.folder, self.dimension = folder, dimension
+
+    def path(self, generation: int) -> Path:
+        """Return the file of a generation."""
+        return self.folder / f"vectors.{generation}.f32"
+
+    def append(self, generation: int, rows: int, vectors: Vectors) -> None:
+        """Write vectors after the counted rows, and wait until they are on the disk.
+
+        :raises OutsideFailed: the disk is full, or the file cannot be written.
+        """
+        self.write(generation, rows, [vectors])
+
+    def write(self, generation: int, rows: int, parts: Sequence[Vectors] | Iterator[Vectors]) -> int:
+        """Write parts after the counted rows; return how many rows there are then."""
+        path = self.path(generation)
+        new = not path.exists()
+        try:
+            with open(path, "w+b" if new else "r+b") as file:
+                file.seek(rows * self.dimension * 4)
+                for part in parts:
+                    file.write(np.ascontiguousarray(part, "<f4").tobytes())
+                    rows += len(part)
+                file.truncate()
+                file.flush()
+                os.fsync(file.fileno())
+            if new:
+                sync_folder(self.folder)
+        except OSError as error:
+            raise OutsideFailed(f"{path}: cannot be written ({error.strerror})", subject=str(path)) from error
+        return rows
+
+    def mapped(self, generation: int, rows: int) -> Vectors:
+        """Return the counted rows, float32 [rows, dimension], read from the disk when they are used.
+
+        :raises BadInput: the file is missing or too short.
+        """
+        if not rows:
+            return np.zeros((0, self.dimension), np.float32)
+        path = self.path(generation)
+        try:
+            return np.memmap(path, "<f4", "r", shape=(rows, self.dimension))
+        except (OSError, ValueError) as error:
+            raise BadInput(f"{path}: the matrix of the index is damaged; build it anew", subject=str(path)) from error
+
+    def clear(self, generation: int) -> None:
+        """Delete the files of other generations; only one who may write does so."""
+        for path in self.folder.glob("vectors.*.f32"):
+            if path != self.path(generation):
+                path.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # a system that opens no folders keeps their names by itself
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,390 @@
+"""``file`` (default): one folder; SQLite for nodes, texts and words, one matrix mapped into memory.
+
+    index.sqlite3          documents, nodes, edges, full text, what the index says of itself
+    vectors.<n>.f32        float32 rows, little-endian; only generation n that the database names counts
+
+A change is one transaction: killed at any moment, the index holds what was acknowledged and opens.
+There is one writer at a time, others wait; readers see one state and wait for nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+
+from ...errors import BadInput
+from ...ports import Vectors
+from ..nodes import Document, Growth, Leaf, Node, Parent, View
+from . import _rows
+from ._database import FILE, Database, reading, writing
+from ._vectors import VectorFiles, sync_folder
+
+_DEAD_ROWS: Final = 1024
+"""Rows of removed nodes that are left in the matrix before it is written anew."""
+_COPIED: Final = 4096
+"""Rows that are copied at a time."""
+
+
+class Engine:
+    """An index in a folder.
+
+    :param folder: of the index; made where it is missing and ``create`` is given.
+    :param embedder: identity of the embedder whose vectors are kept; '' takes an index of any.
+    :param dimension: of its vectors; 0 takes any.
+    :param create: make an index where there is none; needs embedder and dimension.
+    :param wait: seconds to wait for another process that writes.
+    :raises BadInput: no index there, or one of another layout, embedder or dimension.
+    """
+
+    name = "file"
+
+    def __init__(
+        self, folder: str | Path, embedder: str = "", dimension: int = 0, *, create: bool = False, wait: float = 30.0
+    ) -> None:
+        self.folder = Path(folder).expanduser()
+        self.place = str(self.folder)
+        self._database = Database(self.folder, wait)
+        self._lock = threading.Lock()
+        self._view: View | None = None
+        said = self._about()
+        if create and not said:
+            self._create(embedder, dimension)
+            said = self._about()
+        if not said:
+            raise BadInput(f"{self.folder}: there is no index; make one with prunus index add", subject=str(folder))
+        self.embedder, self.dimension = str(said.get("embedder", "")), int(said.get("dimension", 0))
+        self._vectors = VectorFiles(self.folder, self.dimension)
+        self._check(embedder, dimension)
+
+    def _about(self) -> dict[str, Any]:
+        """Return what the index says of itself, nothing where there is none (or who made it was killed)."""
+        if not (self.folder / FILE).is_file():
+            return {}
+        with self._database.opened() as file:
+            made = file.execute("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").fetchone()
+            return _rows.meta(file) if made else {}
+
+    def _create(self, embedder: str, dimension: int) -> None:
+        if not embedder or dimension < 1:
+            raise BadInput(f"{self.folder}: a new index needs an embedder and its dimension", subject=str(self.folder))
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"{self.folder}: cannot be made ({error.strerror})", subject=str(self.folder)) from error
+        about: dict[str, str | int] = {"embedder": embedder, "dimension": dimension}
+        about |= {"generation": 1, "rows": 0, "version": 0, "look_again": _DEAD_ROWS}
+        self._database.create(about)
+        sync_folder(self.folder)
+
+    def _check(self, embedder: str, dimension: int) -> None:
+        if (embedder and embedder != self.embedder) or (dimension and dimension != self.dimension):
+            raise BadInput(
+                f"{self.folder}: its vectors are of {self.embedder} ({self.dimension} dimensions), not of "
+                f"{embedder or self.embedder} ({dimension or self.dimension}); name that embedder, or build it anew",
+                subject=str(self.folder),
+            )
+
+    # --- documents ---------------------------------------------------------------------------
+
+    def add(self, document: Document, leaves: Sequence[Leaf], vectors: Vectors) -> None:
+        """Add a document, or replace the one of that id; on return it is on the disk.
+
+        :param vectors: float32 [leaves, dimension].
+        :raises BadInput: the vectors are not of this index.
+        """
+        self.add_many([(document, leaves, vectors)])
+
+    def add_many(self, given: Sequence[tuple[Document, Sequence[Leaf], Vectors]]) -> None:
+        """Add or replace documents, all of them or none."""
+        for document, leaves, vectors in given:
+            self._check_vectors(document.id, len(leaves), vectors)
+        with self._changing() as (file, about):
+            row = about["rows"]
+            for document, leaves, _ in given:
+                self._drop_document(file, document.id)
+                number = _rows.put_document(file, document)
+                _rows.put_leaves(file, number, leaves, row, document.language)
+                row += len(leaves)
+            if row > about["rows"]:
+                self._append(file, about, np.concatenate([vectors for _, leaves, vectors in given if leaves]))
+
+    def delete(self, document: str) -> bool:
+        """Remove a document, its leaves, and every summary that was made of them; False where it is not there."""
+        return self.delete_many([document]) == 1
+
+    def delete_many(self, documents: Sequence[str]) -> int:
+        """Remove documents, all of them at once; return how many were there."""
+        with self._changing() as (file, _):
+            return sum(self._drop_document(file, document) for document in documents)
+
+    def documents(self) -> list[Document]:
+        """Return the records of all documents in the order in which they came, without their texts."""
+        with self._database.opened() as file:
+            asked = "SELECT id, title, url, digest, language, metadata FROM documents ORDER BY number"
+            return [
+                Document(id, "", title, url, digest, language, json.loads(metadata))
+                for id, title, url, digest, language, metadata in file.execute(asked)
+            ]
+
+    def document(self, id: str) -> Document:
+        """Return a document whole.
+
+        :raises BadInput: it is not in the index.
+        """
+        with self._database.opened() as file:
+            asked = "SELECT text, title, url, digest, language, metadata, source FROM documents WHERE id = ?"
+            row = file.execute(asked, (_rows.clean(id),)).fetchone()
+        if row is None:
+            raise BadInput(f"{self.folder}: there is no document {id!r}", subject=id)
+        text, title, url, digest, language, metadata, source = row
+        return Document(id, text, title, url, digest, language, json.loads(metadata), bytes(source))
+
+    # --- the tree ----------------------------------------------------------------------------
+
+    def replace_tree(self, parents: Sequence[Parent], routing: Vectors, own: Vectors | None = None) -> list[int]:
+        """Put a new tree above the leaves in place of the one that is there; return the parents' numbers.
+
+        :param routing: float32 [parents, dimension]: the mean of the leaves of each.
+        :param own: embeddings of the summaries of those parents that have a text, in their order.
+        """
+        self._check_vectors("tree", len(parents), routing)
+        said = [parent for parent in parents if parent.text]
+        own = np.zeros((0, self.dimension), np.float32) if own is None else own
+        self._check_vectors("tree", len(said), own)
+        with self._changing() as (file, about):
+            for table in ("edges", "summary_terms"):
+                file.execute(f"DELETE FROM {table}")  # noqa: S608 - a name of ours
+            file.execute("DELETE FROM nodes WHERE layer > 0")
+            numbers = {id: number for number, id in file.execute("SELECT number, id FROM documents")}
+            known = {one for (one,) in file.execute("SELECT id FROM nodes")}
+            first = about["rows"]
+            after = first + len(parents)
+            ids: list[int] = []
+            for place, parent in enumerate(parents):
+                row = after if parent.text else -1
+                after += bool(parent.text)
+                number = numbers.get(parent.document)
+                values = (
+                    parent.layer,
+                    number,
+                    -1,
+                    0,
+                    0,
+                    _rows.clean(parent.text),
+                    parent.tokens,
+                    "[]",
+                    row,
+                    first + place,
+                )
+                ids.append(_rows.put_node(file, values))
+                children = [child if child >= 0 else ids[-1 - child] for child in parent.children]
+                if not children or not known.issuperset(children):
+                    raise BadInput(
+                        "the index has changed while its tree was built; build it again", subject=str(self.folder)
+                    )
+                known.add(ids[-1])
+                file.executemany("INSERT INTO edges VALUES (?, ?)", [(ids[-1], child) for child in children])
+                if parent.text:
+                    _rows.put_terms(file, "summary_terms", ids[-1], parent.text, "", "")
+            self._append(file, about, np.concatenate([routing, own]))
+        return ids
+
+    def grow(self, growth: Growth) -> bool:
+        """Change a part of the tree; False, and nothing is changed, where the index is no longer as it was."""
+        self._check_vectors("growth", len(growth.parents) + len(growth.dirty), growth.routing)
+        with self._changing() as (file, about):
+            current = bool(about["version"] == growth.version)
+            if current:
+                _rows.put_growth(file, growth, about["rows"])
+                self._append(file, about, growth.routing)
+        return current
+
+    def put_summaries(self, said: Sequence[tuple[int, str, int]], vectors: Vectors) -> None:
+        """Write summaries: (node, text, tokens) and their embeddings; nodes that are gone are passed over."""
+        self._check_vectors("summaries", len(said), vectors)
+        with self._changing() as (file, about):
+            for place, (node, text, tokens) in enumerate(said):
+                row = about["rows"] + place
+                changed = file.execute(
+                    "UPDATE nodes SET text = ?, tokens = ?, own = ? WHERE id = ? AND layer > 0",
+                    (_rows.clean(text), tokens, row, node),
+                )
+                file.execute("DELETE FROM summary_terms WHERE rowid = ?", (node,))
+                if changed.rowcount:
+                    _rows.put_terms(file, "summary_terms", node, text, "", "")
+            self._append(file, about, vectors)
+
+    def unsummarised(self) -> list[tuple[int, int]]:
+        """Return (layer, node) of every node that has no summary, lowest layers first."""
+        with self._database.opened() as file:
+            return list(file.execute("SELECT layer, id FROM nodes WHERE layer > 0 AND text = '' ORDER BY layer, id"))
+
+    def edges(self) -> dict[int, list[int]]:
+        """Return the children of every parent."""
+        found: dict[int, list[int]] = {}
+        with self._database.opened() as file:
+            for parent, child in file.execute("SELECT parent, child FROM edges ORDER BY parent, child"):
+                found.setdefault(parent, []).append(child)
+        return found
+
+    # --- asking ------------------------------------------------------------------------------
+
+    def get(self, ids: Sequence[int]) -> list[Node]:
+        """Return nodes by number, in the order of the numbers; those that are not there are left out."""
+        with self._database.opened() as file, reading(file):
+            return _rows.nodes(file, [int(one) for one in ids])
+
+    def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
+        """Return BM25 of every node that holds a term of the query; higher is better.
+
+        :param layer: ``leaves`` or ``summaries``; each has statistics of its own.
+        """
+        table = "leaf_terms" if layer == "leaves" else "summary_terms"
+        languages = [*self.view().languages] if layer == "leaves" else [""]
+        with self._database.opened() as file:
+            return dict(_rows.matched(file, table, query, languages))
+
+    def search(self, vector: Vectors | None, terms: str, count: int) -> list[tuple[int, float]]:
+        """Return the best nodes by cosine plus BM25 divided by the best BM25; either may be missing."""
+        view = self.view()
+        scores: dict[int, float] = {}
+        if vector is not None:
+            for id, score in zip(view.ids.tolist(), view.similarities(vector).tolist(), strict=True):
+                if score > -2.0:
+                    scores[id] = score
+        if terms:
+            found = {**self.lexical(terms), **self.lexical(terms, "summaries")}
+            best = max(found.values(), default=0.0) or 1.0
+            for id, score in found.items():
+                scores[id] = scores.get(id, 0.0) + score / best
+        return sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:count]
+
+    def view(self) -> View:
+        """Return all nodes as arrays, read once for each state of the index."""
+        with self._lock, self._database.opened() as file:
+            while self._view is None or self._view.version != _rows.meta(file)["version"]:
+                about = _rows.meta(file)
+                try:
+                    with reading(file):
+                        self._view = self._read_view(file)
+                except BadInput:  # somebody may have compacted the matrix between the two reads
+                    if _rows.meta(file)["generation"] == about["generation"]:
+                        raise
+            return self._view
+
+    def info(self) -> dict[str, Any]:
+        """Return what the index holds: documents, nodes by layer, tokens by layer, embedder, bytes."""
+        view = self.view()
+        layers = sorted({*view.layer.tolist()})
+        return {
+            "folder": str(self.folder),
+            "embedder": self.embedder,
+            "dimension": self.dimension,
+            "documents": len(self.documents()),
+            "nodes": {layer: int(np.count_nonzero(view.layer == layer)) for layer in layers},
+            "tokens": {layer: int(view.tokens[view.layer == layer].sum()) for layer in layers},
+            "unsummarised": len(self.unsummarised()),
+            "bytes": sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file()),
+        }
+
+    def compact(self) -> None:
+        """Write the matrix anew without the rows of nodes that are gone."""
+        with self._database.opened() as file, writing(file):
+            self._compact(file, _rows.meta(file))
+        self._clear()
+
+    # --- inside ------------------------------------------------------------------------------
+
+    @contextmanager
+    def _changing(self) -> Iterator[tuple[sqlite3.Connection, dict[str, Any]]]:
+        """Hold the right to write; what the body does is one change, or none."""
+        with self._database.opened() as file, writing(file):
+            about = _rows.meta(file)
+            yield file, about
+            _rows.put_meta(file, version=about["version"] + 1)
+            compacted = self._compact_if_due(file)
+        if compacted:
+            self._clear()
+
+    def _compact_if_due(self, file: sqlite3.Connection) -> bool:
+        """Compact the matrix when most of it is dead; looked at again only after it has grown as much."""
+        about = _rows.meta(file)
+        if about["rows"] <= about["look_again"]:
+            return False
+        live = _live(file)
+        due = bool(about["rows"] - live > max(_DEAD_ROWS, live))
+        if due:
+            self._compact(file, about)
+        rows = live if due else about["rows"]
+        _rows.put_meta(file, look_again=rows + max(_DEAD_ROWS, live))
+        return due
+
+    def _clear(self) -> None:
+        """Delete matrices that no longer count, while nobody else writes a new one."""
+        with self._database.opened() as file, writing(file):
+            self._vectors.clear(_rows.meta(file)["generation"])
+
+    def _append(self, file: sqlite3.Connection, about: dict[str, Any], vectors: Vectors) -> None:
+        if len(vectors):
+            self._vectors.append(about["generation"], about["rows"], vectors)
+            _rows.put_meta(file, rows=about["rows"] + len(vectors))
+
+    def _compact(self, file: sqlite3.Connection, about: dict[str, Any]) -> None:
+        used = {one for pair in file.execute("SELECT own, routing FROM nodes") for one in pair if one >= 0}
+        rows = np.asarray(sorted(used), np.int64)
+        old = self._vectors.mapped(about["generation"], about["rows"])
+        parts = (np.asarray(old[rows[start : start + _COPIED]]) for start in range(0, len(rows), _COPIED))
+        generation = about["generation"] + 1
+        self._vectors.path(generation).unlink(missing_ok=True)  # of one who was killed
+        self._vectors.write(generation, 0, parts)
+        place = {int(row): new for new, row in enumerate(rows)}
+        moved = [
+            (place.get(own, -1), place.get(routing, -1), id)
+            for id, own, routing in file.execute("SELECT id, own, routing FROM nodes").fetchall()
+        ]
+        file.executemany("UPDATE nodes SET own = ?, routing = ? WHERE id = ?", moved)
+        _rows.put_meta(file, generation=generation, rows=len(rows), version=about["version"] + 1)
+
+    def _drop_document(self, file: sqlite3.Connection, id: str) -> bool:
+        row = file.execute("SELECT number FROM documents WHERE id = ?", (_rows.clean(id),)).fetchone()
+        if row is None:
+            return False
+        leaves = [one for (one,) in file.execute("SELECT id FROM nodes WHERE document = ? AND layer = 0", row)]
+        _rows.drop(file, leaves)
+        file.execute("DELETE FROM documents WHERE number = ?", row)
+        return True
+
+    def _read_view(self, file: sqlite3.Connection) -> View:
+        about = _rows.meta(file)
+        names = file.execute("SELECT number, id, language FROM documents ORDER BY number").fetchall()
+        place = {number: index for index, (number, _, _) in enumerate(names)}
+        asked = (
+            "SELECT id, layer, document, place, tokens, own, routing FROM nodes "
+            "ORDER BY layer > 0, CASE layer WHEN 0 THEN document END, CASE layer WHEN 0 THEN place ELSE id END"
+        )
+        rows = [(i, layer, place.get(d, -1), *rest) for i, layer, d, *rest in file.execute(asked)]
+        columns: Any = np.asarray(rows, np.int64).reshape(len(rows), 7).T
+        matrix = self._vectors.mapped(about["generation"], about["rows"])
+        languages = sorted({language for _, _, language in names})
+        make: Any = View  # the columns stand in the order of its fields
+        return cast(View, make(*columns, matrix, [id for _, id, _ in names], languages, about["version"]))
+
+    def _check_vectors(self, subject: str, count: int, vectors: Vectors) -> None:
+        if vectors.shape != (count, self.dimension) and (count or len(vectors)):
+            raise BadInput(
+                f"{subject}: vectors of shape {vectors.shape} for {count} nodes of {self.dimension} dimensions",
+                subject=subject,
+            )
+
+
+def _live(file: sqlite3.Connection) -> int:
+    """Return how many rows of the matrix some node still uses."""
+    asked = "SELECT total(own >= 0) + total(routing >= 0 AND routing <> own) FROM nodes"
+    return int(file.execute(asked).fetchone()[0])

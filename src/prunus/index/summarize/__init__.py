@@ -1,0 +1,1 @@
+"""Summarisers: what stands in a node above others."""

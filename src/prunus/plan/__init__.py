@@ -1,0 +1,1 @@
+"""Planners: whether a question needs a search, and for what."""

@@ -1,0 +1,141 @@
+"""``llm``: plans with a language model, in one inference: whether to search, and for what (Internet-SAG §3.1)."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from ..errors import BadInput, OutsideFailed
+from ..ports import LLM
+from ..prompts.render import Quoted, render
+from ..replies import read_json, repair, text_of
+from ..types import Message, Plan, SearchQuery
+from . import rules
+
+_TURNS: Final = 6
+"""Earlier turns that are shown."""
+
+_LONGEST_TURN: Final = 2_000
+_LONGEST_QUESTION: Final = 8_000
+_LONGEST_REPLY: Final = 20_000
+_TOKENS: Final = 600
+
+_RANGES: Final = ("", "day", "week", "month", "year")
+_LANGUAGE: Final = re.compile(r"[a-z]{2,3}(?:-[A-Za-z]{2,4})?")
+_UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
+
+SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "needs_search": {"type": "boolean"},
+        "reason": {"type": "string", "maxLength": 1000},
+        "queries": {
+            "type": "array",
+            "maxItems": 20,
+            "items": {
+                "type": "object",
+                "properties": {
+                    "text": {"type": "string", "minLength": 1, "maxLength": 500},
+                    "language": {"type": "string", "maxLength": 20},
+                    "time_range": {"type": "string", "enum": list(_RANGES)},
+                },
+                "required": ["text", "language", "time_range"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["needs_search", "reason", "queries"],
+    "additionalProperties": False,
+}
+
+
+class Engine:
+    """Asks a model once; a reply that cannot be used is repaired once, and then rules plan, and say so.
+
+    :param llm: the model.
+    :param limit: queries at most.
+    :param seconds: for all of it; after that rules plan.
+    """
+
+    name = "llm"
+
+    def __init__(self, llm: LLM, limit: int = 4, seconds: float = 30.0) -> None:
+        self._llm = llm
+        self._limit = limit
+        self._seconds = seconds
+        self._rules = rules.Engine(limit)
+
+    async def plan(self, conversation: Sequence[Message], now: datetime) -> Plan:
+        """Return the plan for the last turn of the user.
+
+        :raises BadInput: the conversation holds no turn of a user.
+        :raises BadBudget: a limit on tokens or money is reached.
+        """
+        said = [message for message in conversation if message.role != "system" and message.content.strip()]
+        if not any(message.role == "user" for message in said):
+            raise BadInput("planner: there is no question", subject="conversation")
+        last = max(place for place, message in enumerate(said) if message.role == "user")
+        messages = render(
+            "plan",
+            now=f"{now:%A, %Y-%m-%d %H:%M}",
+            limit=self._limit,
+            turns=[_turn(message) for message in said[max(0, last - _TURNS) : last]],
+            question=Quoted(_middle_out(said[last].content, _LONGEST_QUESTION), "the question"),
+        )
+        try:
+            async with asyncio.timeout(self._seconds):
+                plan, fault = await self._ask(messages)
+        except TimeoutError:
+            plan, fault = None, f"no plan within {self._seconds:g} s"
+        except OutsideFailed as error:
+            plan, fault = None, str(error)
+        if plan is not None:
+            return plan
+        found = await self._rules.plan(conversation, now)
+        shown = " ".join(_UNSEEN.sub(" ", fault).split())[:200]
+        return Plan(
+            found.needs_search,
+            f"planned by rules, because the model gave no plan ({shown}): {found.reason}",
+            found.queries,
+        )
+
+    async def _ask(self, messages: list[Message]) -> tuple[Plan | None, str]:
+        """Return the model's plan, or what is wrong with its second reply."""
+        fault = ""
+        for _ in range(2):
+            stream = self._llm.stream(messages, max_tokens=_TOKENS, temperature=0.0, schema=SCHEMA)
+            reply, _usage = await text_of(stream, _LONGEST_REPLY)
+            value, fault = read_json(reply, SCHEMA)
+            if not fault:
+                plan = self._plan(value)
+                if plan is not None:
+                    return plan, ""
+                fault = "needs_search is true, but there is no query in queries"
+            messages = repair(messages, reply, fault)
+        return None, fault
+
+    def _plan(self, value: Mapping[str, Any]) -> Plan | None:
+        """Return a checked reply as a plan; None where it wants a search without a query."""
+        reason = " ".join(_UNSEEN.sub(" ", value["reason"]).split())[:300]
+        if not value["needs_search"]:
+            return Plan(False, reason)
+        queries: dict[str, SearchQuery] = {}
+        for one in value["queries"]:
+            text = " ".join(_UNSEEN.sub(" ", one["text"]).split())
+            language = one["language"] if _LANGUAGE.fullmatch(one["language"]) else ""
+            if text:
+                queries.setdefault(text.lower(), SearchQuery(text, language, one["time_range"]))
+        return Plan(True, reason, tuple(queries.values())[: self._limit]) if queries else None
+
+
+def _turn(message: Message) -> Quoted:
+    who = "the user said" if message.role == "user" else "was answered"
+    return Quoted(_middle_out(message.content, _LONGEST_TURN), who)
+
+
+def _middle_out(text: str, longest: int) -> str:
+    """Return a text without its middle where it is too long."""
+    return text if len(text) <= longest else f"{text[: longest // 2]}\n…\n{text[-longest // 2 :]}"

@@ -1,0 +1,334 @@
+"""``rules`` (default): plans a search without a model, for the common cases, and says by which rule.
+
+Rules read English, and what is plain in German, French, Spanish and Chinese. They translate nothing: where a
+question in another script holds Latin names, these are searched for once more in English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from ..embedded import encode, llama2_tokenizer
+from ..errors import BadInput
+from ..lexical import QUERY_NOISE
+from ..text import UNSPACED, guess_language, sentences
+from ..types import Message, Plan, SearchQuery
+
+_LONGEST: Final = 4_000
+"""Code points of a message that are read; a question stands at its head or its end."""
+
+_LONGEST_QUERY: Final = 300
+
+_NARROW: Final = 2
+"""Years back to which a year is left out of a question for what does not go out of date."""
+
+_CHAT: Final = re.compile(
+    r"(?:hi|hello|hey|good (?:morning|evening|afternoon|night)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|bye"
+    r"|goodbye|see you|ok(?:ay)?|great|cool|nice|well done|sorry|how are you(?: doing)?(?: today)?|who are you"
+    r"|what can you do|what(?:'s| is) your name"
+    r"|tell me a joke|hallo"
+    r"|guten (?:tag|morgen|abend)"
+    r"|danke(?: sch[oö]n)?|tsch[uü]ss|wie geht(?:'s| es dir)|bonjour|salut|merci(?: beaucoup)?"
+    r"|au revoir|hola|gracias|adi[oó]s|你好|谢谢|再见)"
+)
+_OPENING: Final = re.compile(r"(?:hi|hello|hey|hallo|bonjour|hola|please|bitte|你好)\b[,!. ]+", re.I)
+_SUM_OPENING: Final = re.compile(
+    r"(?:what(?:'s| is)|how much is|calculate|compute|solve|evaluate|was ist|rechne|combien font)\s+", re.I
+)
+_SUM_WORD: Final = re.compile(r"\b(?:plus|minus|times|divided by|multiplied by|mod)\b", re.I)
+_SUM: Final = re.compile(r"[\d\s.,()+*/\u00d7\u00f7^%=\u221a\u2212-]+")
+_OPERATOR: Final = re.compile(r"[+*/\u00d7\u00f7^%\u221a\u2212-]")
+_DATE: Final = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
+_GIVEN: Final = re.compile(
+    r"(?:please |can you |could you |kannst du )*(?:re-?write|rephrase|paraphrase|proof-?read|correct|shorten|translate"
+    r"|summari[sz]e|simplify|edit|polish|reformat|refactor|debug|fix|explain|review|complete|convert|übersetze"
+    r"|korrigiere|fasse|kürze|traduis|résume|corrige|traduce|resume|翻译|总结|改写|润色)\b",
+    re.I,
+)
+_GIVEN_TEXT: Final = re.compile(
+    r"\b(?:this|the following|these|my|below|diese[nrs]?|folgende[nrs]?|ce|cette|suivant|este|esta|siguiente)\b|[:：]"
+    r"|```|[\"\u201c\u00ab].{15,}[\"\u201d\u00bb]|以下|这"
+)
+_INVENTED: Final = re.compile(
+    r"(?:please |can you |could you )*(?:write|compose|invent|make up|draft|schreibe|erfinde|écris|escribe|写)"
+    r"\s+(?:me |us |mir |-moi )?(?:an?|some|eine?[nms]?|une?)?\s*(?:\w+ ){0,3}"
+    r"(?:poem|haiku|story|limerick|song|joke|riddle|tagline|slogan|email|e-mail|letter|gedicht|geschichte|poème"
+    r"|poema|cuento|诗|故事)\b",
+    re.I,
+)
+
+_YEAR: Final = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
+_DAY: Final = re.compile(
+    r"\b(?:today|tonight|right now|at the moment|currently open|weather|forecast|heute|jetzt|wetter|aujourd'hui|météo"
+    r"|hoy|ahora)\b|今天|现在|天气",
+    re.I,
+)
+_WEEK: Final = re.compile(
+    r"\b(?:this week|news|headlines|breaking|nachrichten|actualités|noticias|score|standings)\b|新闻", re.I
+)
+_MONTH: Final = re.compile(r"\b(?:this month|recent(?:ly)?|lately|neulich|récemment|recientemente)\b|最近", re.I)
+_THIS_YEAR: Final = re.compile(
+    r"\b(?:this year|latest|newest|current(?:ly)?|nowadays|up to date|as of now|price of|aktuell\w*|neueste\w*"
+    r"|derzeit|actuel\w*|dernier\w*|actual\w*|último\w*)\b|最新|目前|今年",
+    re.I,
+)
+_PAST: Final = re.compile(
+    r"\b(?:yesterday|last (?:week|month|year|night)|tomorrow|next (?:week|month|year)|gestern|morgen)\b", re.I
+)
+_TIMELESS: Final = re.compile(
+    r"\b(?:best|top|good|easiest|recommended|most effective)\b.*\b(?:ways?|methods?|practices?|techniques?|tips?"
+    r"|exercises?|recipes?|diets?|strateg(?:y|ies)|books?)\b",
+    re.I,
+)
+"""What does not go out of date: a year in such a question would only narrow the search."""
+
+_BACK: Final = re.compile(
+    r"\b(?:it|its|they|them|their|theirs|he|him|his|she|her|hers|this one|that one|these|those|there"
+    r"|the (?:former|latter)|same|er|sie|ihn|ihr(?:e|er|es)?|dessen|il|elle|ils|elles|ella)\b|[它他她]",
+    re.I,
+)
+_ONWARD: Final = re.compile(r"(?:and|but|so|what about|how about|und|aber|wie ist es mit|et|y|qué tal|那|那么)\b", re.I)
+_QUOTED: Final = re.compile(
+    r"[\"\u201c\u00ab\u300c]([^\"\u201c\u201d\u00ab\u00bb\u300c\u300d]{1,120})[\"\u201d\u00bb\u300d]"
+)
+_WORD: Final = re.compile(rf"[^\W_](?:[\w.+#&'\u2019/-]*[\w+#])?|[{UNSPACED}]+")
+_JOINED: Final = re.compile(
+    r"\s*(?:,|;)?\s+(?:and|und|et|y)\s+(?=(?:who|what|when|where|which|why|how|wer|was|wann|wo|wie|qui|quand|où|quién|"
+    r"cuándo|dónde)\b)",
+    re.I,
+)
+_COMPARED: Final = re.compile(
+    r"(?:difference between|compare|unterschied zwischen)\s+(.{2,60}?)\s+(?:and|with|to|und)\s+(.{2,60}?)\s*[?.!]*$",
+    re.I,
+)
+_PARTICLES: Final = re.compile(r"请问|请|告诉我|的话|[吗呢吧啊呀？。！，、?!]")
+_FILLER: Final = frozenset(
+    """please tell find know explain describe want need like search look give show let say think wonder asking list help
+    google question answer anyone somebody also there about here between difference hi hello hey
+    bitte sag sage erkläre finde suche dis-moi trouve dime
+    busca can't don't i'm i'd i'll what's who's where's it's that's""".split()
+)
+_PARTICLES_OF_NAMES: Final = frozenset("de der den di da dos van von del la le al bin ibn".split())
+
+
+class Engine:
+    """Plans by rules.
+
+    :param limit: queries at most.
+    """
+
+    name = "rules"
+
+    def __init__(self, limit: int = 4) -> None:
+        if limit < 1:
+            raise BadInput(f"planner rules: limit is from 1, not {limit}", subject="limit")
+        self._limit = limit
+
+    async def plan(self, conversation: Sequence[Message], now: datetime) -> Plan:
+        """Return the plan for the last turn of the user; earlier turns make a follow-up stand alone.
+
+        :raises BadInput: the conversation holds no turn of a user.
+        """
+        turns = [message.content for message in conversation if message.role == "user" and message.content.strip()]
+        if not turns:
+            raise BadInput("planner: there is no question", subject="conversation")
+        question = _head(turns[-1])
+        why = _no_search(question)
+        if why:
+            return Plan(False, why)
+        topic = _topic(turns[:-1]) if _follows(question, len(turns) > 1) else ""
+        language = guess_language(question)
+        parts = _parts(question)
+        texts: list[str] = []
+        for place, part in enumerate(parts):
+            words = keywords(part, now)
+            if place and not topic and _BACK.search(part):
+                topic = _topic(parts[:place])
+            if words:
+                texts.append(f"{topic} {words}" if topic and topic.lower() not in words.lower() else words)
+        if not texts:
+            texts = [topic or " ".join(question.split())]
+        date, range_ = _time(question, now)
+        queries = [
+            SearchQuery(_cut(f"{text} {date}" if date and date not in text else text), language, range_)
+            for text in texts
+        ]
+        names = " ".join(_latin(question)) if language in ("zh", "ja", "ko", "ru", "ar", "th", "el", "he") else ""
+        if names and names != queries[0].text:
+            queries.append(SearchQuery(_cut(names), "en", range_))
+        reason = "the question asks for facts" + (f", of {range_ or date}" if range_ or date else "")
+        reason += "; it follows an earlier one" if topic else ""
+        return Plan(True, reason, tuple(dict.fromkeys(queries))[: self._limit])
+
+
+def _head(text: str) -> str:
+    """Return what is read of a message: its head, and its end where it is long."""
+    text = text.strip()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}\n{text[-_LONGEST // 2 :]}"
+
+
+def _cut(text: str) -> str:
+    """Return a query that is not endless, cut between words."""
+    return text if len(text) <= _LONGEST_QUERY else text[:_LONGEST_QUERY].rsplit(" ", 1)[0]
+
+
+def _no_search(question: str) -> str:
+    """Return why a question needs no search; '' where it needs one."""
+    bare = question.strip().rstrip("?!. =\u3002\uff01\uff1f").strip()
+    rest = _OPENING.sub("", bare, count=1).strip()
+    if not bare:
+        return "there is nothing to look for"
+    if any(_CHAT.fullmatch(one.lower()) for one in (bare, rest)) or not _WORD.search(bare):
+        return "it is small talk"
+    if _is_sum(rest):
+        return "it is arithmetic"
+    given = _GIVEN.match(rest)
+    if given and _GIVEN_TEXT.search(rest[given.end() :]) and ("\n" in rest or len(rest.split()) > 4 or "```" in rest):
+        return "it works on a text that is given"
+    return "it asks for something to be made up" if _INVENTED.match(rest) else ""
+
+
+def _is_sum(text: str) -> bool:
+    """Tell whether a question is arithmetic: numbers and operators alone, and no date."""
+    bare = _SUM_WORD.sub("+", _SUM_OPENING.sub("", text, count=1)).strip()
+    return bool(
+        _SUM.fullmatch(bare)
+        and _OPERATOR.search(bare)
+        and any(letter.isdigit() for letter in bare)
+        and not _DATE.fullmatch(bare)
+    )
+
+
+def _parts(question: str) -> list[str]:
+    """Return the questions that a question is made of."""
+    asked = [one.strip() for one in sentences(question) if one.strip()]
+    wanted = [one for one in asked if one.endswith(("?", "\uff1f"))] if len(asked) > 1 else []
+    parts = [part for one in (wanted or [" ".join(asked)]) for part in _JOINED.split(one) if part.strip()]
+    compared = _COMPARED.search(parts[0]) if len(parts) == 1 else None
+    return [parts[0], compared.group(1), compared.group(2)] if compared else parts
+
+
+def keywords(question: str, now: datetime) -> str:
+    """Return a question's keywords in their order; names stay whole, those never seen before in quotation marks."""
+    found: list[str] = []
+    place = 0
+    for match in _QUOTED.finditer(question):
+        found += [*_plain(question[place : match.start()], now, question), f'"{match.group(1).strip()}"']
+        place = match.end()
+    found += _plain(question[place:], now, question)
+    return " ".join(dict.fromkeys(found))
+
+
+def _plain(text: str, now: datetime, question: str) -> list[str]:
+    """Return the keywords of text without quotations."""
+    if guess_language(text, "") in ("zh", "ja"):
+        return _PARTICLES.sub(" ", text).split()
+    text = text.replace('"', " ")
+    names = _names(text)
+    found: list[str] = []
+    place = 0
+    for start, end, name in [*names, (len(text), len(text), "")]:
+        for match in _WORD.finditer(text, place, start):
+            word = match.group()
+            narrow = bool(_YEAR.fullmatch(word)) and int(word) >= now.year - _NARROW and _TIMELESS.search(question)
+            if not _says_nothing(word) and not narrow:
+                found.append(word)
+        if name:
+            found.append(name)
+        place = end
+    return found
+
+
+def _names(text: str) -> list[tuple[int, int, str]]:
+    """Return (start, end, name in quotation marks) of names that hold a word that is in no vocabulary.
+
+    A single word at the head of the text, or in German, where nouns are written so too, may be no name.
+    """
+    words = list(_WORD.finditer(text))
+    found = []
+    place = 0
+    while place < len(words):
+        last = place
+        if _is_name(words[place].group()):
+            following = place + 1
+            while following < len(words) and text[words[following - 1].end() : words[following].start()] == " ":
+                if _is_name(words[following].group()):
+                    last = following
+                elif words[following].group().lower() not in _PARTICLES_OF_NAMES:
+                    break
+                following += 1
+            start, end = words[place].start(), words[last].end()
+            alone = last == place and not any(c.isdigit() for c in text[start:end])
+            unsure = alone and (place == 0 or guess_language(text) == "de")
+            if not unsure and any(_unseen(one.group()) for one in words[place : last + 1]):
+                found.append((start, end, f'"{text[start:end]}"'))
+        place = last + 1
+    return found
+
+
+def _is_name(word: str) -> bool:
+    """Tell whether a word is written as names are: with a capital letter, or of letters and digits."""
+    if _says_nothing(word):
+        return False
+    return word[:1].isupper() or (any(c.isdigit() for c in word) and any(c.isalpha() for c in word))
+
+
+def _says_nothing(word: str) -> bool:
+    """Tell whether a word of a question says nothing about its subject, contractions too."""
+    low = word.lower().replace("\u2019", "'")
+    return low in QUERY_NOISE or low in _FILLER or low.split("'")[0] in QUERY_NOISE
+
+
+def _unseen(word: str) -> bool:
+    """Tell whether a word is more than two pieces of a common vocabulary: a name that was coined, or a rare one."""
+    if any(c.isdigit() for c in word) and any(c.isalpha() for c in word):
+        return True
+    return len(next(encode(llama2_tokenizer(), [word])).ids) > 2
+
+
+def _latin(question: str) -> list[str]:
+    """Return the words in Latin letters of a question in another script."""
+    return re.findall(r"[A-Za-z][A-Za-z0-9.+-]{2,}", question)
+
+
+def _follows(question: str, is_later: bool) -> bool:
+    """Tell whether a question leans on an earlier one."""
+    if not is_later:
+        return False
+    short = len(question.split()) <= 3 and guess_language(question, "") not in ("zh", "ja")
+    return bool(_BACK.search(question) or _ONWARD.match(question)) or short
+
+
+def _topic(earlier: Sequence[str]) -> str:
+    """Return what the last earlier question that named something was about."""
+    for question in reversed(earlier):
+        question = _head(question)
+        if _no_search(question):
+            continue
+        named = [f'"{match.group(1).strip()}"' for match in _QUOTED.finditer(question)]
+        spans = _names(question)
+        named += [name for _, _, name in spans]
+        words = [match for match in _WORD.finditer(question) if not _says_nothing(match.group())]
+        outside = [one for one in words if not any(start <= one.start() < end for start, end, _ in spans)]
+        named += [one.group() for one in outside if _is_name(one.group())]
+        found = named or [one.group() for one in words[:4]]
+        if found:
+            return " ".join(dict.fromkeys(found[:6]))
+    return ""
+
+
+def _time(question: str, now: datetime) -> tuple[str, str]:
+    """Return (date for the query, time range); both '' where the question names a time itself, or needs none."""
+    if _YEAR.search(question) or _TIMELESS.search(question):
+        return "", ""
+    if _DAY.search(question):
+        return f"{now:%Y-%m-%d}", ""  # a forecast for today may be days old
+    if _PAST.search(question):
+        return f"{now:%B %Y}", ""
+    for pattern, range_ in ((_WEEK, "week"), (_MONTH, "month")):
+        if pattern.search(question):
+            return f"{now:%Y}", range_
+    return (f"{now:%Y}", "year") if _THIS_YEAR.search(question) else ("", "")

@@ -1,0 +1,1 @@
+"""Web searches, one file a provider, all asked and answered in the same way."""

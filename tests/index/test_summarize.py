@@ -1,0 +1,147 @@
+"""Summaries: extractive ones, and those of a model: parallel, kept, retried, within limits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prunus.cost import Meter, Metered, OverLimit, Price
+from prunus.embed import static
+from prunus.errors import BadInput, OutsideFailed
+from prunus.index.summarize import extractive, llm
+from prunus.llm.scripted import Engine as Scripted
+from prunus.llm.scripted import Reply
+from prunus.tokens import approx
+from prunus.types import Limits
+
+GROUP = [
+    "The lighthouse was built in 1871. It stands on a rock.",
+    "The lighthouse was built in 1871. Its keeper lived below the lamp.",
+    "Bread is baked on Fridays. The lighthouse keeper was called Pell.",
+]
+
+
+def short() -> extractive.Engine:
+    return extractive.Engine(static.Engine(), approx.Engine())
+
+
+def said(engine: object, batch: Sequence[Sequence[str]], max_tokens: int = 40) -> list[str]:
+    return [one.text for one in asyncio.run(engine.summarize(batch, max_tokens))]  # type: ignore[attr-defined]
+
+
+def test_an_extractive_summary_is_sentences_of_the_group_in_order_each_once() -> None:
+    (text,) = said(short(), [GROUP], 30)
+    places = [" ".join(GROUP).find(sentence.strip(". ")) for sentence in text.split(". ")]
+    assert places == sorted(places)
+    assert min(places) >= 0
+    assert text.count("1871") == 1
+    assert "lighthouse" in text
+
+
+@given(st.lists(st.lists(st.text(max_size=200), max_size=5), max_size=3), st.integers(8, 60))
+def test_an_extractive_summary_keeps_its_budget_and_is_empty_only_for_no_words(
+    batch: list[list[str]], most: int
+) -> None:
+    for texts, text in zip(batch, said(short(), batch, most), strict=True):
+        assert int(approx.Engine().count([text])[0]) <= most
+        assert bool(text) == any(one.strip() for one in texts)
+
+
+def test_a_single_endless_sentence_is_cut_to_the_budget() -> None:
+    (text,) = said(short(), [["word " * 500]], 20)
+    assert 15 <= int(approx.Engine().count([text])[0]) <= 20
+
+
+def test_the_prompt_is_the_papers_with_the_texts_behind_fences() -> None:
+    model = Scripted("A summary.")
+    said(llm.Engine(model), [["First text.", "Second text."]])
+    system, user = model.calls[0].messages
+    assert system.content.startswith("You are a Summarizing Text Portal")
+    assert "Write a summary of the following, including as many key details as possible" in user.content
+    assert user.content.index("First text.") < user.content.index("Second text.")
+    assert user.content.count("BEGIN ") == 2
+
+
+def test_summaries_of_a_batch_are_made_in_parallel_and_come_in_order() -> None:
+    running, most = 0, 0
+
+    class Slow(Scripted):
+        async def stream(self, messages, **options):  # type: ignore[no-untyped-def]
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0.01)
+            async for event in super().stream(messages, **options):
+                yield event
+            running -= 1
+
+    model = Slow(script=lambda messages, asked: "about " + messages[-1].content.split("\n")[-2])
+    assert said(llm.Engine(model, parallel=3), [[f"text{i}"] for i in range(9)]) == [f"about text{i}" for i in range(9)]
+    assert most == 3
+
+
+def test_what_was_paid_for_is_never_asked_again(tmp_path: Path) -> None:
+    kept = tmp_path / "kept" / "summaries.sqlite3"
+    batch = [["one"], ["two"], ["three"]]
+    broken = Scripted(script=["First.", "Second.", Reply(error=OutsideFailed("down"))])
+    with pytest.raises(OutsideFailed, match="down"):
+        said(llm.Engine(broken, kept=kept, parallel=1, tries=1), batch)
+    model = Scripted("Third.")
+    engine = llm.Engine(model, kept=kept, parallel=1)
+    assert engine.bill(batch, 40).calls == 1
+    assert said(engine, batch) == ["First.", "Second.", "Third."]
+    assert len(model.calls) == 1
+    assert said(engine, batch) == ["First.", "Second.", "Third."]
+    assert len(model.calls) == 1
+    assert said(engine, [["one"]], 50) == ["Third."]  # another length is another summary
+
+
+def test_a_failure_is_tried_again_and_is_never_kept_as_a_summary(tmp_path: Path) -> None:
+    waits = []
+
+    async def pause(seconds: float) -> None:
+        waits.append(seconds)
+
+    model = Scripted(script=[Reply(error=OutsideFailed("busy")), Reply(" "), "At last."])
+    engine = llm.Engine(model, kept=tmp_path / "k", pause=pause)
+    assert said(engine, [["text"]]) == ["At last."]
+    assert waits == [1.0, 2.0]
+    silent = llm.Engine(Scripted(" "), kept=tmp_path / "other", pause=pause)
+    with pytest.raises(OutsideFailed, match="empty"):
+        said(silent, [["text"]])
+    assert silent.bill([["text"]], 40).kept == 0
+
+
+def test_a_limit_stops_the_run_and_the_bill_was_known_before(tmp_path: Path) -> None:
+    batch = [[f"some text {i}"] for i in range(10)]
+    model = Scripted("one two three")
+    price = Price(1.0, 2.0)
+    bill = llm.Engine(model).bill(batch, 20, price)
+    assert (bill.calls, bill.completion_tokens) == (10, 200)
+    assert bill.usd == price.usd(bill.prompt_tokens, 200)
+    meter = Meter(Limits(tokens=bill.prompt_tokens // 2))
+    engine = llm.Engine(Metered(model, meter), kept=tmp_path / "kept")
+    with pytest.raises(OverLimit):
+        said(engine, batch, 20)
+    assert meter.total.prompt_tokens + meter.total.completion_tokens <= meter.limits.tokens
+    after = llm.Engine(model, kept=tmp_path / "kept").bill(batch, 20)
+    assert after.calls + after.kept == 10
+
+
+def test_nothing_to_say_costs_nothing() -> None:
+    model = Scripted("x")
+    assert said(llm.Engine(model), [[], [" "]]) == ["", ""]
+    assert model.calls == []
+
+
+def test_numbers_that_make_no_sense_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="1 or more"):
+        llm.Engine(Scripted("x"), parallel=0)
+    (tmp_path / "noise").write_bytes(b"no database" * 50)
+    with pytest.raises(BadInput, match="delete it"):
+        said(llm.Engine(Scripted("x"), kept=tmp_path / "noise"), [["a"]])

@@ -1,0 +1,181 @@
+"""Mixed ranking: 2n items, the better of the two, and nothing of the providers' order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prunus.errors import BadInput
+from prunus.rank._mixed import Beyond, Candidate, by_embedder, by_hybrid, by_reranker, by_scorer, rank
+from prunus.registry import make_engine
+from prunus.types import Hit
+
+NOW = datetime(2026, 3, 14)
+
+
+def page(name: str, snippet: str = "", content: str = "", published: str = "", site: str = "") -> Candidate:
+    return Candidate(Hit(f"https://{site or name}.org/{name}", name, snippet, published=published), content)
+
+
+def counted(query: str, texts: Sequence[str]) -> Any:
+    """A scorer that a reader can follow: how often the query stands in a text, per word."""
+    return np.asarray([text.split().count(query) / len(text.split()) for text in texts])
+
+
+def names(found: Any) -> list[str]:
+    return [one.hit.title for one in found]
+
+
+def test_a_page_counts_as_the_better_of_its_snippet_and_its_content() -> None:
+    found = rank(
+        ["tide"],
+        [page("a", "tide x", "x x x x"), page("b", "x x", "tide tide tide x"), page("c", "x", "x tide x x")],
+        counted,
+    )
+    assert [(one.hit.title, one.by, one.score) for one in found] == [
+        ("b", "content", 0.75), ("a", "snippet", 0.5), ("c", "content", 0.25),
+    ]  # fmt: skip
+    assert [one.place for one in found] == [1, 2, 3]
+
+
+def test_each_snippet_and_each_content_is_an_item_of_its_own() -> None:
+    seen: list[str] = []
+
+    def scores(query: str, texts: Sequence[str]) -> Any:
+        seen.extend(texts)
+        return np.zeros(len(texts))
+
+    rank(["x"], [page("a", "s1", "c1"), page("b", "s2", "c2"), page("c", "s3", "")], scores)
+    assert sorted(seen) == ["c1", "c2", "s1", "s2", "s3"]
+
+
+def test_keyword_lists_count_together() -> None:
+    pages = [page("a", "tide x"), page("b", "x Gezeiten Gezeiten Gezeiten"), page("c", "x")]
+    assert names(rank(["tide", "Gezeiten"], pages, counted)) == ["b", "a", "c"]
+
+
+def test_a_page_without_a_snippet_has_its_title_and_one_without_anything_is_left_out() -> None:
+    nothing = Candidate(Hit("https://x.org/", ""))
+    assert names(rank(["tide"], [page("tide"), nothing, page("other")], counted)) == ["tide", "other"]
+
+
+def test_a_page_that_came_twice_is_ranked_once() -> None:
+    double = Candidate(Hit("https://a.org/a", "a", "tide"), "tide tide")
+    assert len(rank(["tide"], [page("a", "tide"), double], counted)) == 1
+
+
+def test_only_the_best_pages_are_returned() -> None:
+    assert len(rank(["x"], [page(str(number), "x") for number in range(9)], counted, top=4)) == 4
+    assert rank(["x"], [], counted) == []
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from(["tide", "tide x", "x", ""])), max_size=8),
+    st.randoms(),
+)
+def test_the_order_of_the_providers_never_enters(given_: list[tuple[str, str]], chance: random.Random) -> None:
+    pages = [page(name, text, text * 2) for name, text in given_]
+    shuffled = [*pages]
+    chance.shuffle(shuffled)
+    for beyond in (Beyond(), Beyond(passages=True, diversity=0.3, freshness=0.2)):
+        one, other = rank(["tide"], pages, counted, 5, beyond, NOW), rank(["tide"], shuffled, counted, 5, beyond, NOW)
+        assert one == other
+
+
+# --- beyond the paper ----------------------------------------------------------------------------
+
+
+def test_a_content_can_count_as_its_best_passages() -> None:
+    filler = "The rest of this page says something else altogether. " * 40
+    long = page("long", "x", f"{filler} tide tide tide. {filler}")
+    other = page("other", "x", "tide " + "x " * 30)
+    assert names(rank(["tide"], [long, other], counted)) == ["other", "long"]
+    hybrid = by_hybrid(make_engine("embedder", "static"))
+    beyond = rank(["tide"], [long, other], hybrid, beyond=Beyond(passages=True))
+    assert beyond[0].content > 0
+
+
+def test_a_site_gives_way_to_others_where_diversity_is_switched_on() -> None:
+    pages = [
+        page("a", "tide", site="one"),
+        page("b", "tide x x", site="one"),
+        page("c", "tide x x x", site="two"),
+        page("d", "x"),
+    ]
+    assert names(rank(["tide"], pages, counted)) == ["a", "b", "c", "d"]
+    assert names(rank(["tide"], pages, counted, beyond=Beyond(diversity=0.2))) == ["a", "c", "b", "d"]
+
+
+def test_a_fresh_page_comes_first_where_freshness_is_switched_on() -> None:
+    pages = [
+        page("old", "tide", published="2019-01-01"),
+        page("new", "tide", published="2026-03-13T10:00"),
+        page("x", "x"),
+    ]
+    found = rank(["tide"], pages, counted, beyond=Beyond(freshness=0.2), now=NOW)
+    assert names(found)[:2] == ["new", "old"]
+    assert found[0].published == "2026-03-13T10:00"
+    assert rank(["tide"], pages, counted)[0].score == rank(["tide"], pages, counted)[1].score
+
+
+@pytest.mark.parametrize("published", ["", "soon", "2026-99-99", "2999-01-01"])
+def test_a_date_that_says_nothing_makes_no_page_fresh(published: str) -> None:
+    pages = [page("a", "tide", published=published), page("b", "x")]
+    found = rank(["tide"], pages, counted, beyond=Beyond(freshness=0.5), now=NOW)
+    assert found[0].score == 1.0
+
+
+# --- scorers -------------------------------------------------------------------------------------
+
+FERRY = "The ferry leaves the quay at noon."
+PAGES = [
+    page("ferry", FERRY, FERRY * 3),
+    page("light", "The lighthouse is old.", "Built in 1871."),
+    page("tax", "Tax forms."),
+]
+
+
+class Letters:
+    """A reranker of shared words."""
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Any:
+        return np.asarray([len({*query.lower().split()} & {*text.lower().split()}) for text in texts], np.float64)
+
+
+@pytest.mark.parametrize("way", ["embedder", "hybrid", "scorer:bm25", "scorer:hybrid", "reranker"])
+def test_any_scorer_finds_the_page(way: str) -> None:
+    embedder = make_engine("embedder", "static")
+    scores = {
+        "embedder": lambda: by_embedder(embedder),
+        "hybrid": lambda: by_hybrid(embedder),
+        "scorer:bm25": lambda: by_scorer(make_engine("scorer", "bm25")),
+        "scorer:hybrid": lambda: by_scorer(make_engine("scorer", "hybrid", embedder=embedder)),
+        "reranker": lambda: by_reranker(Letters()),
+    }[way]()
+    found = rank(["ferry leaves noon"], PAGES, scores)
+    assert names(found)[0] == "ferry"
+    assert all(np.isfinite(one.score) for one in found)
+
+
+def test_a_text_of_markup_is_text_to_a_scorer() -> None:
+    scores = by_scorer(make_engine("scorer", "bm25"))
+    found = rank(
+        ["ferry"], [page("a", "<b>ferry</b> & <script>x</script>"), page("b", "\u200b"), page("c", "tax")], scores
+    )
+    assert names(found)[0] == "a"
+
+
+def test_what_cannot_be_ranked_is_bad_input() -> None:
+    with pytest.raises(BadInput, match="no keywords"):
+        rank([" "], PAGES, counted)
+    with pytest.raises(BadInput, match="what time it is"):
+        rank(["x"], PAGES, counted, beyond=Beyond(freshness=1))
+    with pytest.raises(BadInput, match="one finite number"):
+        rank(["x"], PAGES, lambda query, texts: np.full(len(texts), np.nan))

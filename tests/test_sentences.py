@@ -1,0 +1,142 @@
+"""Where sentences end: the finite state machine, case by case, and its promises."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prunus.text import sentence_spans, sentences
+from prunus_evals import segmentation
+from prunus_evals.split import half
+
+PIECES = (
+    "Dr. ", "J. ", "p. 5 ", "1. ", "2. ", "a. ", "b. ", "(", ") ", "\"", "\" ", "'", "' ", "\u201c", "\u201d ", "\u2018", "\u2019 ", "\u00ab", "\u00bb",
+    "\u300c", "\u300d", "\u3002", "\uff0e", "\n", " \n", "\r\n", "\n\n", "\u2022 ", ". . . ", "... ", "!", "? ", "word ", "Word ", "U.S. ", "[1]",
+    "example.com ", "3.5 ", ":", ";", "\u0589", "-- ", "The ", "\u00a0", "\u2028", "x", ".",
+)  # fmt: skip
+composed = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
+
+
+@given(st.one_of(st.text(max_size=200), composed))
+def test_both_cuts_are_lossless_and_hold_no_empty_piece(text: str) -> None:
+    for wrapped in (False, True):
+        spans = sentence_spans(text, wrapped=wrapped)
+        assert "".join(text[start:end] for start, end in spans) == text
+        assert all(start < end for start, end in spans)
+        assert all(text[start:end].strip() for start, end in spans) or not text.strip()
+
+
+@given(composed)
+def test_between_blocks_every_line_break_ends_a_segment(text: str) -> None:
+    assert all(
+        "\n" not in text[start:end].strip() or text[start:end].lstrip().startswith("\u2022")
+        for start, end in sentence_spans(text)
+    )
+
+
+@pytest.mark.parametrize("piece", [*PIECES, "(a ", '"a ', "'a ", "a' ", "\u201ea ", "A.", "\n(", "1. a 2. b "])
+def test_time_is_linear(piece: str) -> None:
+    """Quadratic work would take a hundred times as long for ten times the text; a busy machine gets more tries."""
+    assert any(seconds(piece, 20_000) < 25 * max(seconds(piece, 2_000), 0.004) for _ in range(3))
+
+
+def seconds(piece: str, times: int) -> float:
+    start = time.process_time()
+    sentences(piece * times)
+    return time.process_time() - start
+
+
+CASES = """
+We left at 5 a.m. Mr. Smith drove.| He slept until 7 P.M.| Mr. Jones did not.
+The dealer paid Mr. Ito, Mrs. Lund and Dr. Abbott.| Nobody else came.
+She has lived in the U.S. Government quarter for years.| She likes the U.S.| The food is good.
+Plan B.| It failed.
+The rolls (see Fig. 3) cost 5.50 each.| See No. 7, too.
+Turn to p. 55.| Then read pp. 3-5.
+They bought it from Lund & Co. at noon.| They sold it to Ito Inc.| Nobody knew.
+Hello!?| Who is there?
+She works at Yahoo! in the accounting office.
+Mix it, bake it, and -- voila! -- you have cake.
+He said, "It is late. We should go." and left.
+He said, "It is late."| She held the book out.
+“Stop! Thief!” he cried.| Nobody stopped.
+He teaches (He was an engineer once.) at the school.
+(It rained all day.)| We stayed.
+Her address is Jane.Doe@example.com.| Write to her.
+It is at https://www.example.com/new.html.| Look there.
+The saint was a martyr.[1]| The emperor ruled.[2][3]| He died.
+It ended there.|Then it began again.
+Python 3.11.2 is out.| Get v2.0 of example.com today.
+Use System.out to print.| Or do not.
+I never meant that....| She left.
+It was . . . well, late.
+The end . . . .| The next begins.
+1. First thing| 2. Second thing| 3. Third thing
+1) First thing| 2) Second thing
+a. one thing| b. another thing| c. a third
+i. one thing| ii. another thing
+\u2022 one thing| \u2022 another thing
+It costs Rs. 500 or approx. $6.| Cheap.
+Q. What is it?| A. A gauge.
+Er kommt am 13. Februar.| Dann geht er.
+Das kostet z. B. 3 Euro.| Mehr nicht.
+今天下雨。|明天呢？|不知道。
+彼は「雨だ。嫌だ。」と言った。|そして帰った。
+価格は３．５です．|安い．
+Ո՞վ է նա:| Նա է:
+Ποιος είναι;| Εγώ.
+እንደምን አለህ፧|መልካም ቀን።
+मैं घर गया।| वह नहीं आया।
+Говорил проф. Иванов.| Все ушли в 5 ч. утра.
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_sentences_end_where_a_reader_ends_them(case: str) -> None:
+    wanted = [part.strip() for part in case.split("|")]
+    assert [part.strip() for part in sentences(case.replace("|", ""))] == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("It was a cold \nnight in town.", 1),
+        ("It was cut off\nin the middle of it.", 1),
+        ("features\ncontact manager\nevents", 3),
+        ("First line\nSecond line", 2),
+        ("A heading\n\nand a paragraph", 2),
+        ("\n\n3\n\nIntroduction\n", 2),
+    ],
+)
+def test_a_line_that_clearly_goes_on_is_no_end_in_plain_text_alone(text: str, parts: int) -> None:
+    assert len(sentences(text)) == parts
+    assert len(sentence_spans(text)) == len([line for line in text.split("\n") if line.strip()])
+
+
+def test_a_quotation_that_is_never_closed_holds_nothing_together() -> None:
+    assert len(sentences('He said, "One thing. Another thing. A third (of four. And so on.')) == 4
+    assert len(sentences('He said, "' + "One thing. " * 500 + '"')) > 400
+
+
+@pytest.mark.data
+def test_the_published_cases_hold_their_floor(rows: Any) -> None:
+    scores = {one.language: one for one in segmentation.score(rows("sentences/pysbd"))}
+    assert sum(one.lossy for one in scores.values()) == 0
+    dev = {
+        one.language: one
+        for one in segmentation.score(case for case in rows("sentences/pysbd") if half(case["text"]) == "dev")
+    }
+    assert dev["en"].right >= 0.92 * dev["en"].cases
+    assert sum(one.right for one in dev.values()) >= 0.9 * sum(one.cases for one in dev.values())
+
+
+def test_a_case_is_right_when_the_cuts_are_the_same_white_space_aside() -> None:
+    assert segmentation.right(["One. ", "Two.\n"], ["One.", "Two."])
+    assert not segmentation.right(["One. Two."], ["One.", "Two."])
+    case = {"lang": "en", "text": "One. Two.", "sentences": ["One.", "Two."]}
+    assert segmentation.score([case]) == [segmentation.Score("en", 1, 1, 0)]
+    assert segmentation.score([case], lambda text: [text[:3]]) == [segmentation.Score("en", 1, 0, 1)]
