@@ -34,6 +34,10 @@ class Settings:
     :param tokenizer: counts tokens.
     :param extractor: chooses sentences.
     :param generator: composes the answer.
+    :param search: providers of web search, separated by commas, as ``searxng:http://localhost:8888,wikipedia``; '' for
+        none.
+    :param planner: decides whether to search, and for what; ``llm`` asks the language model.
+    :param clusterer, summarizer, store: how an index is built and kept.
     :param llm_endpoint: where the model of ``openai:MODEL`` is served; '' is the service of that name.
     :param llm_key, embedder_key, reranker_key: what is sent to that service; never shown.
     :param tiktoken_folder: where the vocabularies of ``tiktoken:NAME`` lie; '' is a folder of ``home``.
@@ -71,6 +75,11 @@ class Settings:
     tokenizer: str = "llama2"
     extractor: str = "sentences"
     generator: str = "quotes"
+    search: str = ""
+    planner: str = "rules"
+    clusterer: str = "ward"
+    summarizer: str = "extractive"
+    store: str = "file"
     llm_endpoint: str = ""
     llm_key: str = field(default="", repr=False)
     embedder_key: str = field(default="", repr=False)

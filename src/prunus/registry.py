@@ -24,8 +24,13 @@ ROOMS: Final = {
     "format": "formats",
     "reranker": "rank",
     "llm": "llm",
+    "search": "search",
+    "planner": "plan",
+    "clusterer": "index/cluster",
+    "summarizer": "index/summarize",
+    "store": "index/store",
 }
-"""The room of each kind of engine; the kind is the name of its setting."""
+"""The room of each kind of engine, as a folder; the kind is the name of its setting."""
 
 
 def engine_names(kind: str) -> list[str]:
@@ -48,7 +53,7 @@ def engine_class(kind: str, spec: str) -> Any:
     """
     name, _ = split_spec(spec)
     if name in _built_in(kind):
-        return import_module(f"{__package__}.{ROOMS[kind]}.{name}").Engine
+        return import_module(f"{__package__}.{_package(kind)}.{name}").Engine
     foreign = _foreign(kind)
     if name in foreign:
         return foreign[name].load()
@@ -88,7 +93,7 @@ def shadowed(kind: str) -> list[tuple[str, str]]:
     """Return the foreign engines that have the name of a built-in one and are never used: (name, package)."""
     return sorted(
         (entry.name, entry.dist.name if entry.dist else entry.value)
-        for entry in _entry_points(f"prunus.{ROOMS[kind]}")
+        for entry in _entry_points(f"prunus.{_package(kind)}")
         if entry.name in _built_in(kind)
     )
 
@@ -96,6 +101,11 @@ def shadowed(kind: str) -> list[tuple[str, str]]:
 def is_built_in(kind: str, name: str) -> bool:
     """Tell whether an engine comes with Prunus."""
     return name in _built_in(kind)
+
+
+def _package(kind: str) -> str:
+    """Return the room of a kind as a dotted name; strangers register under it."""
+    return ROOMS[kind].replace("/", ".")
 
 
 @cache
@@ -108,7 +118,7 @@ def _built_in(kind: str) -> list[str]:
 def _foreign(kind: str) -> dict[str, Any]:
     built_in = set(_built_in(kind))
     found = {}
-    for entry in _entry_points(f"prunus.{ROOMS[kind]}"):
+    for entry in _entry_points(f"prunus.{_package(kind)}"):
         if entry.name not in built_in:
             found[entry.name] = entry
     return found

@@ -83,7 +83,7 @@ def test_an_engine_is_called_what_its_file_is_called(kind: str, name: str) -> No
     assert built.name == name
     assert inspect.getdoc(built)
     if is_built_in(kind, name):  # a stranger's engine may stand in any module of its own
-        assert inspect.getmodule(built).__name__ == f"prunus.{ROOMS[kind]}.{name}"
+        assert inspect.getmodule(built).__name__ == f"prunus.{ROOMS[kind]}.{name}".replace("/", ".")
         assert inspect.getmodule(built).__doc__.startswith(f"``{name}")
 
 
