@@ -68,11 +68,15 @@ class Blocks:
     :param trees: the documents, in order.
     :param blocks: their blocks, in document order.
     :param max_words: the granularity of the cut.
+    :param whole: the cut that these are some blocks of; None where they are all.
+    :param places: for each block its index in ``whole``.
     """
 
     trees: Sequence[Tree]
     blocks: list[Block]
     max_words: int
+    whole: Blocks | None = None
+    places: Sequence[int] = ()
     _texts: Sequence[str] = ()
     _contexts: list[Context] = field(default_factory=list)
     _steps: dict[tuple[int, int], Steps] = field(default_factory=dict)
@@ -123,6 +127,8 @@ class Blocks:
         several documents are numbered too. A tag that could be read as another's number, or as a
         run, is followed by a hyphen: ``<p1>`` is ``p1-``.
         """
+        if self.whole is not None:  # runs that are not here keep their numbers
+            return self.whole.path(self.places[index])
         block = self.blocks[index]
         tree = self.trees[block.document]
         steps: list[str] = []

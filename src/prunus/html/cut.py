@@ -51,7 +51,7 @@ def cut_piece(tree: Tree, piece: Piece, max_words: int) -> list[Piece]:
             return [piece]
         cutter.expand(piece.lo)
     else:
-        cutter.push(cutter.group(siblings), ())
+        cutter.push(cutter.units(piece.node, siblings), ())
     cutter.go()
     return cutter.result()
 
@@ -123,7 +123,7 @@ class _Cutter:
             if tag == "tr":
                 self._row(node, requires)
                 return
-        self.push(self._parts(node), requires)
+        self.push(self.units(node, self.tree.children(node)), requires)
 
     def push(self, parts: list[tuple[int, int, bool]], requires: tuple[int, ...]) -> None:
         """Put parts onto the stack, the first on top."""
@@ -136,9 +136,9 @@ class _Cutter:
                 self.stack.append((hi, ()))
                 self.stack.append((~lo, requires))
 
-    def _parts(self, node: int) -> list[tuple[int, int, bool]]:
-        """Group a node's children: block-level subtrees, runs between them, units that belong together."""
-        parts = self.group(self.tree.children(node))
+    def units(self, node: int, children: list[int]) -> list[tuple[int, int, bool]]:
+        """Group children of a node: block-level subtrees, runs between them, units that belong together."""
+        parts = self.group(children)
         if self.leaves:
             return parts
         return self._pairs(parts) if self.tree.tag[node] == "dl" else self._sections(parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .blocks import Blocks, Units, cut
+from .recut import Expanded, expand
 from .tree import Tree
 
 
@@ -15,12 +16,13 @@ class Documents:
     :param failures: what could not be read, by name: the reason.
     """
 
-    __slots__ = ("_cuts", "failures", "trees")
+    __slots__ = ("_cuts", "_expanded", "failures", "trees")
 
     def __init__(self, trees: Sequence[Tree], failures: dict[str, str] | None = None) -> None:
         self.trees = list(trees)
         self.failures = failures or {}
         self._cuts: dict[tuple[int, Units], Blocks] = {}
+        self._expanded: dict[tuple[int, int, Units], Expanded] = {}
 
     def __len__(self) -> int:
         return len(self.trees)
@@ -36,4 +38,12 @@ class Documents:
         found = self._cuts.get(key)
         if found is None:
             found = self._cuts[key] = cut(self.trees, max_words, units)
+        return found
+
+    def expanded(self, coarse_words: int, max_words: int, units: Units = "blocks") -> Expanded:
+        """Return the cut at a coarse granularity, its blocks expanded to a finer one; made once."""
+        key = (coarse_words, max_words, units)
+        found = self._expanded.get(key)
+        if found is None:
+            found = self._expanded[key] = expand(self.blocks(coarse_words, units), max_words)
         return found
