@@ -4,7 +4,7 @@
     ├── BadInput            what the caller gave cannot be used        exit 2, HTTP 400
     │   ├── BadPage         a page that is empty, binary, too large
     │   ├── BadBudget       a budget below what one piece of evidence needs
-    │   │   └── OverWindow  a prompt that is longer than the model's window
+    │   ├── OverWindow      a prompt over a model's window
     │   └── UnknownEngine   no engine of that name in that room
     ├── MissingExtra        an optional dependency is not installed    exit 2
     ├── OutsideFailed       a service or a model outside failed        exit 3, HTTP 502
@@ -41,17 +41,17 @@ class BadBudget(BadInput):
     """A token budget that is not positive, or below what any piece of evidence needs."""
 
 
-class OverWindow(BadBudget):
-    """A prompt that is longer than the model's window.
+class OverWindow(BadInput):
+    """A prompt that a model's window does not hold.
 
-    :param tokens: of the prompt, as the model counts.
-    :param window: tokens that it may have.
+    :param window: tokens that the model reads.
+    :param needed: tokens that it would have to read.
     """
 
-    def __init__(self, message: str, *, subject: str = "", tokens: int, window: int) -> None:
+    def __init__(self, message: str, *, window: int, needed: int, subject: str = "") -> None:
         super().__init__(message, subject=subject)
-        self.tokens = tokens
         self.window = window
+        self.needed = needed
 
 
 class UnknownEngine(BadInput):
