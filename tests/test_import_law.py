@@ -37,7 +37,7 @@ ROOMS = frozenset("formats fetch search plan embed score prune rank extract llm 
 
 SEES: dict[str, frozenset[str]] = {
     **{room: (GROUND - CHOOSING) | {room} for room in ROOMS},
-    "pipeline": (GROUND - CHOOSING) | {"prune.greedy"},
+    "pipeline": (GROUND - CHOOSING) | {"prune.greedy", "prune.stages"},
     "assemble": GROUND | {"pipeline", "network", "embed._cached", "formats._sniff"},
     "network": GROUND | {"fetch"},  # settings -> the door, fetchers, cache and snapshots
     "api": GROUND | {"pipeline", "assemble", "network"},

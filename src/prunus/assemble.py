@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,9 +27,41 @@ def assemble(settings: Settings, options: Options | None = None) -> Engines:
     :raises BadInput: an engine needs another that no setting names, or model calls are switched off.
     :raises MissingExtra: an engine needs a package that is not installed.
     """
-    maker = Maker(settings, options or Options())
+    options = options or Options()
+    coarse, fine, first = stages_of(settings, options)
+    maker = Maker(settings, replace(options, scorer=coarse))
     counter, scorer, extractor, generator = map(maker.make, ("tokenizer", "scorer", "extractor", "generator"))
-    return Engines(counter, scorer, extractor, generator, maker.names)
+    second = maker.make_fine(fine) if fine else None
+    return Engines(counter, scorer, extractor, generator, maker.names, second, first)
+
+
+def stages_of(settings: Settings, options: Options) -> tuple[str, str, str]:
+    """Return the scorer of the only or of the first stage, that of the second or '', and when the first runs.
+
+    A scorer that reads all blocks in one prompt is always a second stage: where no first one is named, the
+    default scorer works before it on large pages, and chooses what it reads where its window is too small.
+
+    :raises BadInput: two stages are wanted, and there is no fine scorer; or no such number of stages.
+    """
+    scorer, fine = options.scorer or settings.scorer, options.fine or settings.fine
+    if options.stages not in (0, 1, 2):
+        raise BadInput(f"there are 1 or 2 stages, not {options.stages}; 0 leaves it to Prunus", subject="stages")
+    first = {0: "large", 1: "never", 2: "always"}[options.stages]
+    if options.stages == 1 and not options.fine:
+        fine = ""  # of the settings: the call wants one stage
+    if fine:
+        return scorer, fine, first
+    kind = engine_class("scorer", scorer)
+    if getattr(kind, "one_prompt", False) or (options.stages == 2 and getattr(kind, "fine", False)):
+        return Settings().scorer, scorer, first
+    if options.stages == 2 and (options.reranker or settings.reranker):
+        return scorer, "crossencoder", first
+    if options.stages == 2:
+        raise BadInput(
+            f"two stages need a fine scorer, and {scorer} is none: name one, as fine = generative:MODEL, or a reranker",
+            subject="fine",
+        )
+    return scorer, "", first
 
 
 class Maker:
@@ -61,11 +94,21 @@ class Maker:
         if kind == "llm" and not self.settings.model_calls and getattr(engine_class(kind, spec), "real", True):
             raise BadInput("model calls are switched off (model_calls); scripted: and replay: still work", subject=spec)
         self._made[kind] = None  # an engine that needs its own kind is given none
+        self._made[kind] = engine = self._kept(kind, self._build(kind, spec, endpoint))
+        return engine
+
+    def make_fine(self, spec: str) -> Any:
+        """Return the scorer of the second stage; the first stage's is its cheap one, where it wants one."""
+        self.specs["fine"] = spec
+        self._made["fine"] = engine = self._build("scorer", spec, "")
+        return engine
+
+    def _build(self, kind: str, spec: str, endpoint: str) -> Any:
+        """Make an engine with the engines and settings that it asks for."""
         required = needs_of(kind, spec, required=True)
         needed = [other for other in needs_of(kind, spec) if self.specs[other] or other in required]
         given = {other: self.make(other, spec) for other in needed}
-        self._made[kind] = engine = self._kept(kind, make_engine(kind, spec, **given, **self._own(kind, endpoint)))
-        return engine
+        return make_engine(kind, spec, **given, **self._own(kind, endpoint))
 
     def _address(self, kind: str, spec: str) -> tuple[str, str]:
         """Return the spec of an engine and the address that it holds: a language model's names its server."""

@@ -28,6 +28,7 @@ class Settings:
     Lists are written ``["a", "b"]`` in ``prunus.toml`` and ``a,b`` in the environment; tables only in the file.
 
     :param scorer: scores blocks.
+    :param fine: scores what the first of two stages left, as ``generative:MODEL``; '' for one stage.
     :param path_scorer: the language model of the scorer ``generative``, where its spec names none.
     :param embedder: embeds texts.
     :param reranker: scores pairs of question and text; '' for none.
@@ -71,6 +72,7 @@ class Settings:
     """
 
     scorer: str = "hybrid"
+    fine: str = ""
     path_scorer: str = ""
     embedder: str = "static"
     reranker: str = ""

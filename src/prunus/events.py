@@ -43,6 +43,7 @@ class KeptEvent:
     tokens: int
     kept: int
     blocks: int
+    warnings: Sequence[str] = ()
     event: Literal["kept"] = "kept"
 
 

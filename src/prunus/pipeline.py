@@ -13,22 +13,22 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-import numpy as np
-
 from .cite import cite
 from .errors import BadBudget, BadInput, BadPage, Failures, NothingFound, OutsideFailed, PrunusError
 from .events import CitationEvent, DoneEvent, Event, ExtractedEvent, KeptEvent, PageEvent, TokenEvent, UsageEvent
 from .granularity import max_words_for
-from .html.blocks import Blocks, split
+from .html.blocks import Blocks
 from .html.clean import clean_tree
 from .html.documents import Documents
 from .html.records import Records
+from .html.recut import subset
 from .html.render import Rendering, render_blocks, render_tree
 from .html.segments import segments_of
 from .html.style import LEAN, Style
 from .html.tree import Tree
 from .ports import Extractor, Generator, Scorer, Tagged, TokenCounter
 from .prune.greedy import Selection, select
+from .prune.stages import Ranked, Scorers, Writing, cut_best, rank, rank_once, sizes_for
 from .types import (
     Answer,
     BlockRecord,
@@ -48,13 +48,21 @@ Reader = Callable[[Page], "str | bytes"]
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """The engines of one call, and their names."""
+    """The engines of one call, and their names.
+
+    :param scorer: of the only stage, or of the first of two.
+    :param fine: of the second stage; None where there is one.
+    :param first: when the first of two stages runs: ``always``, ``large`` (pages over the intermediate budget), or
+        ``never``, unless a prompt is over a window.
+    """
 
     counter: TokenCounter
     scorer: Scorer
     extractor: Extractor
     generator: Generator
     names: Mapping[str, str] = field(default_factory=dict)
+    fine: Scorer | None = None
+    first: str = "large"
 
 
 def read_page(page: Page, to_html: Reader) -> Tree:
@@ -132,23 +140,40 @@ def prune(documents: Documents, query: str, budget: int, format: Format, options
     if options.units not in ("blocks", "leaves"):
         raise BadInput(f"no units are called {options.units!r}; there are: blocks, leaves", subject="units")
     clock = _Clock()
-    max_words = options.max_words or max_words_for(documents.words, budget, query)
-    if max_words < 1:
-        raise BadInput(f"max_words must be at least 1, not {max_words}", subject="max_words")
-    blocks = documents.blocks(max_words, options.units)
-    clock.lap("blocks")
-    scores = np.asarray(engines.scorer.score(query, blocks), np.float64)
-    clock.lap("score")
     rendering = Rendering(format, style_of(options), len(documents) > 1)
-    blocks, scores, parts = cut_the_best(blocks, scores, query, budget, engines, rendering)
-    requires = with_breadcrumbs(blocks) if options.breadcrumbs else None
-    chosen = select(blocks, scores, budget, engines.counter, rendering, requires)
+    writing = Writing(engines.counter, rendering, with_breadcrumbs if options.breadcrumbs else _as_they_are)
+    if engines.fine is None:
+        blocks = documents.blocks(_max_words(documents.words, query, budget, options), options.units)
+        clock.lap("blocks")
+        ranked = rank_once(blocks, query, engines.scorer)
+    else:
+        sizes = sizes_for(query, budget, options)
+        documents.expanded(sizes.coarse_words, sizes.words, options.units)  # made once, for every question
+        clock.lap("blocks")
+        scorers = Scorers(engines.scorer, engines.fine, engines.first)
+        ranked = rank(documents, query, options, scorers, writing, sizes)
+    clock.lap("score")
+    parts = cut_best(ranked, engines.scorer, query, writing, budget)
+    part = subset(ranked.blocks, ranked.places)
+    chosen = select(part, ranked.ranking, budget, engines.counter, rendering, writing.requires(part))
     if not chosen.kept:
         raise BadBudget(
             f"a budget of {budget} tokens is below the smallest piece of evidence; give more", subject=str(budget)
         )
     clock.lap("prune")
-    return _context(blocks, scores, chosen, parts, rendering, _Call(query, budget, engines, clock.laps))
+    return _context(ranked, chosen, parts, rendering, _Call(query, budget, engines, clock.laps))
+
+
+def _max_words(words: int, query: str, budget: int, options: Options) -> int:
+    """Return the granularity of one stage."""
+    max_words = options.max_words or max_words_for(words, budget, query)
+    if max_words < 1:
+        raise BadInput(f"max_words must be at least 1, not {max_words}", subject="max_words")
+    return max_words
+
+
+def _as_they_are(_: Blocks) -> None:
+    """Let blocks require what the cut says."""
 
 
 def style_of(options: Options) -> Style:
@@ -156,38 +181,6 @@ def style_of(options: Options) -> Style:
     if options.full or options.pretty:
         return Style(full=True, pretty=options.pretty)
     return replace(LEAN, links=options.links, images=options.images, emphasis=options.emphasis)
-
-
-def cut_the_best(
-    blocks: Blocks, scores: np.ndarray, query: str, budget: int, engines: Engines, rendering: Rendering
-) -> tuple[Blocks, np.ndarray, frozenset[int]]:
-    """Cut the best block at its sentences where it alone, with what it needs, is over the budget.
-
-    :returns: blocks and scores with the parts in its place, and the indices of the parts.
-    """
-    none: frozenset[int] = frozenset()
-    if not len(blocks):
-        return blocks, scores, none
-    best = int(np.argmax(scores))
-    block = blocks.blocks[best]
-    alone = render_blocks(blocks, sorted({best, *block.requires}), rendering)
-    if len(alone) <= budget or int(engines.counter.count([alone])[0]) <= budget:
-        return blocks, scores, none
-    inside = split(blocks, best, max(1, min(blocks.max_words, budget) // 8))
-    if len(inside) < 2:
-        return blocks, scores, none
-    grown = len(inside) - 1
-    shifted = [
-        replace(other, requires=tuple(i + grown if i > best else i for i in other.requires if i != best))
-        if other.requires
-        else other
-        for other in blocks.blocks
-    ]
-    parted = Blocks(blocks.trees, [*shifted[:best], *inside, *shifted[best + 1 :]], blocks.max_words)
-    own = np.asarray(engines.scorer.score(query, parted), np.float64)[best : best + len(inside)]
-    falling = scores[best] - np.argsort(np.argsort(-own, kind="stable"), kind="stable") * 1e-9
-    graded = np.concatenate([scores[:best], falling, scores[best + 1 :]])
-    return parted, graded, frozenset(range(best, best + len(inside)))
 
 
 def with_breadcrumbs(blocks: Blocks) -> list[tuple[int, ...]]:
@@ -228,12 +221,12 @@ class _Call:
     seconds: Mapping[str, float]
 
 
-def _context(
-    blocks: Blocks, scores: np.ndarray, chosen: Selection, parts: frozenset[int], rendering: Rendering, call: _Call
-) -> Context:
+def _context(ranked: Ranked, chosen: Selection, parts: frozenset[int], rendering: Rendering, call: _Call) -> Context:
     """Gather what survived, and what did not."""
+    blocks, scores = ranked.blocks, ranked.scores
+    kept, required = ([ranked.places[index] for index in some] for some in (chosen.kept, chosen.required))
     own = Counter(block.document for block in blocks.blocks)
-    own_kept = Counter(blocks.blocks[index].document for index in chosen.kept)
+    own_kept = Counter(blocks.blocks[index].document for index in kept)
     documents = [
         DocumentInfo(tree.document, tree.url, tree.title, own_kept[number], own[number])
         for number, tree in enumerate(blocks.trees)
@@ -245,19 +238,41 @@ def _context(
         tokens=chosen.tokens,
         budget=call.budget,
         query=call.query,
-        blocks=Records(blocks, scores, chosen.kept, chosen.required, parts),
+        blocks=Records(blocks, scores, kept, required, parts, ranked.stage if ranked.trace else None),
         documents=documents,
-        engines=call.engines.names,
-        seconds=call.seconds,
+        engines=_names(call.engines, ranked),
+        seconds=_by_stage(call.seconds, ranked),
         max_words=blocks.max_words,
-        _kept=chosen.kept,
-        _render=lambda other: render_blocks(blocks, chosen.kept, replace(rendering, format=other)),
+        _kept=kept,
+        _render=lambda other: render_blocks(blocks, kept, replace(rendering, format=other)),
         _count=lambda text: int(counter.count([text])[0]),
-        _mark=lambda document, details: _marked(blocks, chosen.kept, document, scores.tolist() if details else None),
+        _mark=lambda document, details: _marked(blocks, kept, document, scores.tolist() if details else None),
         _before=lambda: sum(
             int(counter.count([render_tree(tree, rendering.format, rendering.style)])[0]) for tree in blocks.trees
         ),
+        warnings=tuple(ranked.warnings),
+        trace=tuple(ranked.trace),
+        tree=ranked.tree,
     )
+
+
+def _names(engines: Engines, ranked: Ranked) -> Mapping[str, str]:
+    """Return the engines by kind; where the fine scorer worked alone, it is the scorer."""
+    names = dict(engines.names)
+    if "fine" in names and all(one.stage == "fine" for one in ranked.trace):
+        names["scorer"] = names.pop("fine")
+    return names
+
+
+def _by_stage(seconds: Mapping[str, float], ranked: Ranked) -> Mapping[str, float]:
+    """Return wall time by stage, with that of scoring told apart where there were two stages."""
+    if len(ranked.trace) < 2:
+        return seconds
+    parts = {f"score, {one.stage}": one.seconds for one in ranked.trace}
+    found: dict[str, float] = {}
+    for name, value in seconds.items():
+        found |= {**parts, "score, rest": max(0.0, value - sum(parts.values()))} if name == "score" else {name: value}
+    return found
 
 
 def _marked(blocks: Blocks, kept: Sequence[int], document: int, scores: Sequence[float] | None) -> str:
@@ -283,7 +298,7 @@ async def answer(
         yield PageEvent(name, failure=reason)
     context = prune(documents, query, budget, "html", options, engines)
     clock.lap("prune")
-    yield KeptEvent(context.tokens, len(context.kept), len(context.blocks))
+    yield KeptEvent(context.tokens, len(context.kept), len(context.blocks), context.warnings)
     trees = {tree.document: tree for tree in documents.trees}
     tagged = segments(context.kept, trees)
     chosen = await engines.extractor.extract(query, tagged)
@@ -308,7 +323,7 @@ async def answer(
     usage = Usage(seconds={**context.seconds, **{k: v for k, v in clock.laps.items() if k != "prune"}})
     yield UsageEvent(usage)
     unsupported = [citation.quote for citation in citations if not citation.found]
-    yield DoneEvent(Answer(text, citations, unsupported, engines.names, usage, documents.failures))
+    yield DoneEvent(Answer(text, citations, unsupported, context.engines, usage, documents.failures, context.warnings))
 
 
 def segments(kept: Sequence[BlockRecord], trees: Mapping[str, Tree]) -> list[Tagged]:

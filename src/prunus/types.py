@@ -59,6 +59,8 @@ class BlockRecord:
     :param kept: whether it is in the output.
     :param role: ``scored`` on its merit; ``header``: kept because a kept block needs it; ``cut``: a
         part of a block that was too large.
+    :param stage: which stage's number the score is, 1 or 2. What the first of two stages dropped, or left
+        unread by the second, has the first's; scores of two stages are on scales of their own.
     """
 
     index: int
@@ -70,6 +72,7 @@ class BlockRecord:
     role: Literal["scored", "header", "cut"]
     text: str
     span: Span
+    stage: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,9 @@ class Context:
     :param blocks: every block, kept or not, in document order.
     :param seconds: wall time by stage.
     :param engines: which engines made it.
+    :param warnings: what the caller should know: what was left out, and why.
+    :param trace: a record of each scoring stage, where there were two.
+    :param tree: the token tree of a scorer that makes one (``generative``), to be drawn; None of others.
     """
 
     output: str
@@ -109,6 +115,9 @@ class Context:
     _count: Callable[[str], int] = field(repr=False, compare=False)
     _mark: Callable[[int, bool], str] = field(repr=False, compare=False)
     _before: Callable[[], int] = field(repr=False, compare=False)
+    warnings: Sequence[str] = ()
+    trace: Sequence[Trace] = field(default=(), compare=False)
+    tree: Any = field(default=None, repr=False, compare=False)
 
     def render(self, format: Format) -> str:
         """Return the same evidence in another format; its tokens may differ, see ``tokens_of``."""
@@ -218,6 +227,7 @@ class Answer:
 
     :param unsupported: sentences that no page bears out.
     :param engines: which engines made it, by port.
+    :param warnings: what the caller should know of how the evidence was found.
     """
 
     text: str
@@ -226,6 +236,7 @@ class Answer:
     engines: Mapping[str, str] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     failures: Mapping[str, str] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -329,6 +340,11 @@ class Options:
     """Choices of one call. '' and 0 leave the choice to settings, or to Prunus.
 
     :param scorer: engine that scores blocks: ``hybrid``, ``bm25``, ``embedding``.
+    :param fine: engine that scores what the first of two stages left: ``generative:MODEL``, ``crossencoder``, …
+    :param stages: 2 for two stages, 1 for one; 0 for two where a fine scorer is named and the pages are over the
+        intermediate budget.
+    :param coarse_budget: tokens that the first of two stages leaves.
+    :param coarse_words: granularity of the first of two stages; ``max_words`` is that of the last.
     :param embedder: engine that embeds texts: ``static``, ``minilm``, ``onnx:FOLDER``, an address.
     :param reranker: engine that scores pairs, for the scorer ``crossencoder``.
     :param llm: the language model.
@@ -344,6 +360,10 @@ class Options:
     """
 
     scorer: str = ""
+    fine: str = ""
+    stages: int = 0
+    coarse_budget: int = 0
+    coarse_words: int = 0
     embedder: str = ""
     reranker: str = ""
     llm: str = ""

@@ -19,6 +19,7 @@ class Records(Sequence[BlockRecord]):
     :param kept: the blocks that were kept.
     :param required: those of them that were kept because another needs them.
     :param parts: blocks that are parts of one that was too large.
+    :param stages: which stage's number each score is; None where there was one stage.
     """
 
     def __init__(
@@ -28,8 +29,9 @@ class Records(Sequence[BlockRecord]):
         kept: Collection[int],
         required: Collection[int],
         parts: Collection[int],
+        stages: NDArray[np.int64] | None = None,
     ) -> None:
-        self._blocks, self._scores = blocks, scores
+        self._blocks, self._scores, self._stages = blocks, scores, stages
         self._kept, self._required, self._parts = frozenset(kept), frozenset(required), frozenset(parts)
 
     def __len__(self) -> int:
@@ -72,4 +74,5 @@ class Records(Sequence[BlockRecord]):
             role,
             blocks.texts[index],
             Span(blocks.trees[block.document].document, *blocks.span(index)),
+            1 if self._stages is None else int(self._stages[index]),
         )

@@ -43,6 +43,7 @@ class Engine:
     """
 
     name = "crossencoder"
+    fine = True
 
     def __init__(
         self, reranker: Reranker, embedder: Embedder | None = None, scorer: Scorer | None = None, model: str = ""

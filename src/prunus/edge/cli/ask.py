@@ -16,7 +16,7 @@ from ...events import DoneEvent, ErrorEvent
 from ...html.documents import Documents
 from ...pipeline import Engines, answer
 from ...types import Answer, Options
-from .choices import PAGE, as_unicode, common, engines, granularity, options_from
+from .choices import PAGE, as_unicode, common, engines, granularity, options_from, stages
 from .given import pages_given, read_given, with_links
 from .output import emit, emit_json, one_line, say, settle
 
@@ -26,6 +26,7 @@ from .output import emit, emit_json, one_line, say, settle
 @click.argument("pages", nargs=-1, type=PAGE, metavar="[PAGE...]")
 @click.option("--budget", type=int, metavar="N", help="Tokens of evidence at most.")
 @engines
+@stages
 @granularity
 @click.option("--events", is_flag=True, help="Write each event as one JSON line, as it happens.")
 @click.option(
@@ -67,6 +68,8 @@ def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
     elif not given["events"]:
         emit(written(found))
     if not given["quiet"]:
+        for warning in found.warnings:
+            say(f"prunus: {one_line(warning)}")
         pages_read = f"{len(documents)} page{'' if len(documents) == 1 else 's'}"
         say(f"{pages_read} read, {len(found.citations)} quotes; {time.perf_counter() - started:.2f} s")
     settle(documents.failures, len(documents))

@@ -35,6 +35,36 @@ def engines(function: F) -> F:
     return click.option("--scorer", default="", metavar="SPEC", help="What scores blocks.")(function)
 
 
+def stages(function: F) -> F:
+    """Add pruning in two stages."""
+    function = click.option(
+        "--coarse-words",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Words of a block in the first of two stages; --max-words is then of the second.",
+    )(function)
+    function = click.option(
+        "--coarse-budget",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Tokens that the first of two stages leaves; by default 8192, or twice the budget.",
+    )(function)
+    function = click.option(
+        "--two-stage/--one-stage",
+        "stages",
+        default=None,
+        callback=_number_of_stages,
+        help="Score in two stages, or in one; by default two where a fine scorer is named and the pages are large.",
+    )(function)
+    return click.option(
+        "--fine", default="", metavar="SPEC", help="What scores the blocks that the first of two stages left."
+    )(function)
+
+
+def _number_of_stages(ctx: click.Context, parameter: click.Parameter, value: bool | None) -> int:
+    return 0 if value is None else 1 + value
+
+
 def granularity(function: F) -> F:
     """Add how finely pages are cut."""
     function = click.option(

@@ -20,12 +20,18 @@ _TEXT: Final = 48
 
 
 def ranking(context: Context) -> str:
-    """Return the blocks by score: score, fate, role, words, path, first words."""
-    ranked = sorted(context.blocks, key=lambda block: (-block.score, block.index))
+    """Return the blocks by score: score, fate, role, words, path, first words.
+
+    After two stages, those that the second scored stand before the others: their scores are on another scale.
+    """
+    ranked = sorted(context.blocks, key=lambda block: (-block.stage, -block.score, block.index))
     last = max((place for place, block in enumerate(ranked) if block.kept), default=-1)
     shown = ranked[: min(last + 1 + BELOW, MOST)]
     lines = [f"{'score':>9}  {'':7}  {'role':6}  {'words':>5}  {'path':{_PATH}}  first words"]
-    lines += [_row(block) for block in shown]
+    for place, block in enumerate(shown):
+        if place and block.stage != shown[place - 1].stage:
+            lines.append(f"{'':9}  the score of the first stage from here on:")
+        lines.append(_row(block))
     if len(shown) < len(ranked):
         kept = sum(block.kept for block in ranked[len(shown) :])
         more = f", {kept:,} of them kept" if kept else ""

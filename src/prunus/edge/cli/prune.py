@@ -17,7 +17,7 @@ from ...html.documents import Documents
 from ...html.mark import for_a_file
 from ...pipeline import prune
 from ...types import Context
-from .choices import FORMATS, PAGE, as_unicode, common, engines, granularity, options_from, shape
+from .choices import FORMATS, PAGE, as_unicode, common, engines, granularity, options_from, shape, stages
 from .explain import ranking
 from .given import pages_given, read_given, with_links
 from .output import emit, emit_json, say, settle, write_whole
@@ -29,6 +29,7 @@ from .output import emit, emit_json, say, settle, write_whole
 @click.option("--budget", type=int, metavar="N", help="Tokens of the output at most.")
 @click.option("--format", "format_", type=FORMATS, default="html", show_default=True, help="What to write.")
 @engines
+@stages
 @granularity
 @click.option("--breadcrumbs", is_flag=True, help="Keep the headings above each kept block.")
 @click.option("--links", is_flag=True, help="Write the targets of links.")
@@ -62,6 +63,7 @@ def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
       prunus prune examples/site/faq.html -Q "When is a value final?" --explain --report report.html
       prunus prune examples/site/faq.html -Q "What does residual mean?" --scorer bm25 --json
       prunus prune examples/site/faq.html -Q "What does residual mean?" --mark marked.html
+      prunus prune site/ -Q "When is a value final?" --two-stage --fine generative:/models/pruner
     """
     settings, formats = load_settings(), Formats()
     options = options_from(given)
@@ -90,6 +92,10 @@ def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
     if given["explain"]:
         say(ranking(context))
     if not given["quiet"]:
+        for warning in context.warnings:
+            say(f"prunus: {warning}")
+        for line in stage_lines(context):
+            say(line)
         say(summary(context, before, sum(seconds.values())))
     settle(documents.failures, len(documents))
 
@@ -122,6 +128,20 @@ def summary(context: Context, before: int, seconds: float) -> str:
     )
 
 
+def stage_lines(context: Context) -> list[str]:
+    """Say in a line each what the stages of a pruning in two did; nothing where there was one."""
+    names = {"first": context.engines.get("scorer", ""), "window": context.engines.get("scorer", "")}
+    lines = []
+    for one in context.trace if len(context.trace) > 1 else ():
+        detail, engine = one.detail, names.get(one.stage, context.engines.get("fine", ""))
+        left = f"{detail['kept']:,} kept, {detail['tokens']:,} tokens" if "kept" in detail else "ranked"
+        lines.append(
+            f"stage {one.stage}: {engine} read {detail['blocks']:,} blocks of up to {detail['max_words']} words, {left} "
+            f"(budget {detail['budget']:,})"
+        )
+    return lines
+
+
 def as_record(
     context: Context, before: int, seconds: Mapping[str, float], failures: Mapping[str, str]
 ) -> dict[str, Any]:
@@ -143,6 +163,7 @@ def as_record(
                 "words": block.words,
                 "kept": block.kept,
                 "role": block.role,
+                "stage": block.stage,
                 "text": block.text,
                 "span": {"document": block.span.document, "start": block.span.start, "end": block.span.end},
             }
@@ -154,5 +175,7 @@ def as_record(
         ],
         "engines": dict(context.engines),
         "seconds": {stage: round(value, 6) for stage, value in seconds.items()},
+        "stages": [{"stage": one.stage, "seconds": round(one.seconds, 6), **one.detail} for one in context.trace],
+        "warnings": list(context.warnings),
         "failures": dict(failures),
     }
