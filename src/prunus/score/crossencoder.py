@@ -1,8 +1,9 @@
 """``crossencoder``: a cheap scorer over all blocks, then a reranker over the best of them.
 
-A cascade. The reranker reads question and block together, which no vector of the block alone can
-replace, and costs one pass of a model for each pair; so it sees the best ``candidates`` of the cheap
-scorer and no more. ``crossencoder:32`` sets their number.
+A cascade. The reranker reads the question and a block under its breadcrumbs together, which no vector
+of the block alone can replace, and costs one pass of a model for each pair; so it sees the best
+``candidates`` of the cheap scorer and no more. ``crossencoder:32`` sets their number. As the second of
+two stages it ranks what the first left: the fine stage that a laptop affords.
 
 Cost of a question: that of the cheap scorer, and at most ``candidates`` pairs, however large the
 pages are. A cross-encoder of MiniLM's size (six layers of 384) takes about 30 ms of one core for a
@@ -17,17 +18,10 @@ from numpy.typing import NDArray
 from ..errors import BadInput
 from ..html.blocks import Blocks
 from ..ports import Embedder, Reranker, Scorer
-from . import hybrid
-from ._signals import above_texts, behind_their_rows
+from ._cascade import cascade, cheap_scorer, texts_with_above
 
 CANDIDATES = 64
 """Blocks that the reranker sees by default."""
-
-_ABOVE = 400
-"""Code points of what stands above a block that are put before it."""
-
-_POINTS = 4_000
-"""Code points of a pair's text: what a reranker of 512 tokens reads at most; more only costs time."""
 
 
 class Engine:
@@ -48,44 +42,22 @@ class Engine:
     def __init__(
         self, reranker: Reranker, embedder: Embedder | None = None, scorer: Scorer | None = None, model: str = ""
     ) -> None:
-        if scorer is None:
-            if embedder is None:
-                raise BadInput("crossencoder needs a cheap scorer, or an embedder to make one", subject=self.name)
-            scorer = hybrid.Engine(embedder)
         self.reranker = reranker
-        self.scorer = scorer
+        self.scorer = cheap_scorer(scorer, embedder, self.name)
         self.candidates = _number(model)
 
     def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
         """Return one score a block, float64 [n]; only their order means something."""
         if not len(blocks):
             return np.zeros(0)
+        texts = texts_with_above(blocks)
         cheap = np.asarray(self.scorer.score(query, blocks), np.float64)
-        best = np.argsort(-cheap, kind="stable")[: self.candidates]
-        texts = _pair_texts(blocks)
-        found = np.asarray(self.reranker.rerank(query, [texts[place] for place in best]), np.float64)
-        scores = 0.999 * _stretched(cheap)  # below every candidate, also where the cheap scores are equal
-        scores[best] = 1.0 + _stretched(found)
-        return behind_their_rows(scores, blocks)
-
-
-def _pair_texts(blocks: Blocks) -> list[str]:
-    """Return each block's text below what stands above it, made once for all questions."""
-    known = blocks.cache.get("crossencoder:texts")
-    if isinstance(known, list):
-        return known
-    found = [
-        (f"{above[:_ABOVE]}\n{text}" if above else text)[:_POINTS]
-        for above, text in zip(above_texts(blocks), blocks.texts, strict=True)
-    ]
-    blocks.cache["crossencoder:texts"] = found
-    return found
-
-
-def _stretched(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scale values to [0, 1] in their order; all 0.5 where they do not differ."""
-    low, high = float(values.min()), float(values.max())
-    return (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
+        return cascade(
+            cheap,
+            self.candidates,
+            lambda best: np.asarray(self.reranker.rerank(query, [texts[place] for place in best]), np.float64),
+            blocks,
+        )
 
 
 def _number(model: str) -> int:

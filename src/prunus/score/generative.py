@@ -51,6 +51,8 @@ class Engine:
     """
 
     name = "generative"
+    fine = True
+    one_prompt = True
 
     def __init__(self, path_scorer: PathScorer, model: str = "", prompt: str = "paths") -> None:
         if prompt not in PROMPTS:

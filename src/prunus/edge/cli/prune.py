@@ -63,7 +63,7 @@ def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
       prunus prune examples/site/faq.html -Q "When is a value final?" --explain --report report.html
       prunus prune examples/site/faq.html -Q "What does residual mean?" --scorer bm25 --json
       prunus prune examples/site/faq.html -Q "What does residual mean?" --mark marked.html
-      prunus prune site/ -Q "When is a value final?" --two-stage --fine generative:/models/pruner
+      prunus prune examples/site -Q "When is a value final?" --two-stage --fine bm25 --coarse-budget 2000 --budget 500
     """
     settings, formats = load_settings(), Formats()
     options = options_from(given)
@@ -136,8 +136,8 @@ def stage_lines(context: Context) -> list[str]:
         detail, engine = one.detail, names.get(one.stage, context.engines.get("fine", ""))
         left = f"{detail['kept']:,} kept, {detail['tokens']:,} tokens" if "kept" in detail else "ranked"
         lines.append(
-            f"stage {one.stage}: {engine} read {detail['blocks']:,} blocks of up to {detail['max_words']} words, {left} "
-            f"(budget {detail['budget']:,})"
+            f"stage {one.stage}: {engine} read {detail['blocks']:,} blocks of up to {detail['max_words']} words, "
+            f"{left} (budget {detail['budget']:,})"
         )
     return lines
 
