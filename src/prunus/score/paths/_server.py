@@ -1,0 +1,252 @@
+"""What the servers have in common: one request of one token for each branching node, behind the same prompt.
+
+Nothing is written by the model: each request asks for the log probabilities of the children of one
+node, over the whole vocabulary. A constant added to all of them changes nothing, so requests may be
+split, and the server's cache of prefixes makes each cost only its own tokens.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ...errors import BadInput, MissingExtra, OutsideFailed, OverWindow
+from ...model_folder import hub_folder
+from ...ports import Branches, Door, TokenTree
+from ...remote import Refused, Service, endpoint
+from ...types import Message
+from ._loaded import Loaded, forged_marks
+
+_KNOWN: Final[dict[str, Any]] = {
+    "tokenizer": "", "stop": -1, "context_window": 0, "at_once": 8, "seconds": 120.0, "total": 600.0,
+}  # fmt: skip
+
+_LONG: Final = re.compile(r"context (?:length|size|window)|too long|longer than|max_model_len|exceeds", re.IGNORECASE)
+_TOKENIZER_FILES: Final = ("tokenizer*", "special_tokens_map.json", "*.jinja", "*.model", "vocab*", "merges.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a server says of one place in the tree.
+
+    :param logprobs: log probability by token; those that were asked for, and perhaps others.
+    :param cached: tokens of the request that it had in its cache, as far as it says.
+    :param requests: how many it took.
+    """
+
+    logprobs: Mapping[int, float]
+    cached: int = 0
+    requests: int = 1
+
+
+class Server(ABC):
+    """A back-end that asks a server. Nothing is sent before the first call; threads may share it.
+
+    :param model: address and name of the model, as ``http://host:8000/v1#name``.
+    :param door: the way to the network.
+    :param key: sent as a bearer token.
+    :param options: ``tokenizer``: a folder with the model's tokenizer, or the hub id of one in the cache; where it
+        is named, texts are tokenised here. ``stop``: the token that ends a text; -1 takes the tokenizer's.
+        ``context_window``: tokens; 0 follows the server, where it says. ``at_once``: requests at a time (8).
+        ``seconds``: time-out of a request (120). ``total``: seconds for a whole question (600).
+    """
+
+    name = ""
+    most_at_once = 64
+
+    def __init__(
+        self, model: str = "", door: Door | None = None, key: str = "", options: Mapping[str, Any] | None = None
+    ) -> None:
+        _, self._url, self._model = endpoint(model, (), f"path_scorer {self.name}")
+        for name, value in (options or {}).items():
+            kinds = (int, float) if isinstance(_KNOWN.get(name), float) else type(_KNOWN.get(name))
+            if name not in _KNOWN or not isinstance(value, kinds) or isinstance(value, bool):
+                raise BadInput(f"path_options: {name} = {value!r}; known: {', '.join(_KNOWN)}", subject=name)
+        self._options = _KNOWN | dict(options or {})
+        if self._options["at_once"] < 1:
+            raise BadInput("path_options: at_once is at least 1", subject="at_once")
+        self._door, self._key = door, key
+        self._local: Loaded | None = None
+        self._known: dict[str, list[int]] = {}
+
+    # -- what differs from server to server ---------------------------------------------------
+
+    @abstractmethod
+    def _ask(self, ids: list[int], children: list[int]) -> Said:
+        """Return the log probabilities of tokens behind others."""
+
+    @abstractmethod
+    def _tokens(self, text: str) -> list[int]:
+        """Return the tokens of a text alone, as the server's tokenizer says; it is asked once for each text."""
+
+    @abstractmethod
+    def _prompt(self, messages: Sequence[Message]) -> list[int]:
+        """Return the tokens of a conversation that the model is to answer, as the server says."""
+
+    def _window(self) -> int:
+        """Return the tokens that the server's model reads; 0 where it does not say."""
+        return 0
+
+    # -- the port -----------------------------------------------------------------------------
+
+    @property
+    def stop(self) -> int:
+        """The token that ends a text; -1 for none."""
+        if self._options["stop"] >= 0:
+            return int(self._options["stop"])
+        return self._tokenizer().stop if self._options["tokenizer"] else -1
+
+    def encode(self, paths: Sequence[str]) -> list[list[int]]:
+        """Return the tokens of each path (or of any text) alone, without special tokens."""
+        if self._options["tokenizer"]:
+            return self._tokenizer().encode(paths)
+        new = [text for text in dict.fromkeys(paths) if text not in self._known]
+        if len(self._known) + len(new) > 100_000:
+            self._known.clear()
+            new = list(dict.fromkeys(paths))
+        with ThreadPoolExecutor(min(self._options["at_once"], self.most_at_once)) as pool:
+            self._known |= dict(zip(new, pool.map(self._tokens, new), strict=True))
+        return [self._known[text] for text in paths]
+
+    def branches(self, prompt: Sequence[Message], tree: TokenTree) -> Branches:
+        """Return the log probabilities of every branch behind a prompt.
+
+        :raises OverWindow: prompt and paths together are over the model's window.
+        :raises OutsideFailed: the server failed, is not of this kind, or does not give these numbers.
+        """
+        if not len(tree.branching):
+            return Branches([])
+        ids = self._tokenizer().prompt(prompt) if self._options["tokenizer"] else self._prompt(prompt)
+        if not ids:
+            raise BadInput(f"{self._url}: the prompt has no token", subject=self._url)
+        nodes = tree.branching.tolist()
+        needed = len(ids) + max(int(tree.depth[node]) for node in nodes) + 1
+        window = int(self._options["context_window"]) or self._window()
+        if window and needed > window:
+            raise self._over(window, needed)
+        end = time.monotonic() + float(self._options["total"])
+
+        def one(place: int) -> Said:
+            if time.monotonic() > end:
+                raise OutsideFailed(
+                    f"{self._url}: not done within {self._options['total']:g} s (path_options: total)",
+                    subject=self._url,
+                )
+            below = [int(tree.token[child]) for child in tree.children[place]]
+            return self._whole([*ids, *tree.path(nodes[place])], below, needed)
+
+        first = one(0)  # alone, so that the prompt is in the server's cache when the others come
+        with ThreadPoolExecutor(min(self._options["at_once"], self.most_at_once)) as pool:
+            waiting = [pool.submit(one, place) for place in range(1, len(nodes))]
+            try:
+                said = [first, *(future.result() for future in waiting)]
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        logits = [
+            np.asarray([answer.logprobs[int(tree.token[child])] for child in children])
+            for answer, children in zip(said, tree.children, strict=True)
+        ]
+        sent = sum(len(ids) + int(tree.depth[node]) for node in nodes)
+        cached = sum(answer.cached for answer in said)
+        return Branches(logits, sum(answer.requests for answer in said), max(0, sent - cached), cached)
+
+    # -- shared -------------------------------------------------------------------------------
+
+    def _whole(self, ids: list[int], children: list[int], needed: int) -> Said:
+        """Ask of one node, and check that every child has a number."""
+        try:
+            said = self._ask(ids, children)
+        except Refused as refused:
+            if _LONG.search(str(refused)):
+                raise self._over(_window_in(str(refused), needed), needed) from refused
+            raise
+        missing = [token for token in children if not math.isfinite(said.logprobs.get(token, math.nan))]
+        if missing:
+            raise OutsideFailed(
+                f"{self._url}: gives no log probability for {len(missing)} of {len(children)} tokens; {self._needs()}",
+                subject=self._url,
+            )
+        return said
+
+    def _needs(self) -> str:
+        """Say what a server must be to give all numbers."""
+        return "is it another kind of server?"
+
+    def _over(self, window: int, needed: int) -> OverWindow:
+        return OverWindow(
+            f"{self._url}: page, question and paths are {needed} tokens, over the model's window of {window}; prune "
+            "the page by a cheaper scorer first",
+            window=window,
+            needed=needed,
+            subject=self._url,
+        )
+
+    def _service(self, path: str) -> Service:
+        """Return a way to ask an address of the server; ``/v1`` in what was given is left where it is."""
+        if self._door is None:
+            raise BadInput(f"{self._url}: path_scorer {self.name} was given no way to the network", subject=self.name)
+        return Service(self._url + path, self._door, self._key, float(self._options["seconds"]))
+
+    def _root(self, path: str) -> Service:
+        """Return a way to ask an address that does not stand below ``/v1``."""
+        service = self._service("")
+        return replace(service, url=self._url.removesuffix("/v1") + path)
+
+    def _shape(self, error: Exception) -> OutsideFailed:
+        failed = OutsideFailed(
+            f"{self._url}: the answer is not in the shape of {self.name}'s; {self._needs()}", subject=self._url
+        )
+        failed.__cause__ = error
+        return failed
+
+    def _ids(self, found: Any) -> list[int]:
+        """Read a list of tokens."""
+        if not isinstance(found, list) or not all(type(one) is int and one >= 0 for one in found):
+            raise self._shape(ValueError("no list of tokens"))
+        return found
+
+    def _tokenizer(self) -> Loaded:
+        """Load the tokenizer that was named, at its first use.
+
+        :raises MissingExtra: transformers is not installed.
+        :raises BadInput: there is no tokenizer.
+        """
+        if self._local is None:
+            self._local = _local(str(self._options["tokenizer"]))
+        return self._local
+
+
+def _local(named: str) -> Loaded:
+    """Read a tokenizer with its chat template."""
+    try:
+        import transformers
+    except ImportError as error:
+        raise MissingExtra(
+            "path_scorer: a tokenizer on this machine needs transformers; run: pip install 'prunus[transformers]'",
+            subject="transformers",
+        ) from error
+    folder = Path(named).expanduser()
+    if not folder.is_dir():
+        folder = hub_folder(named, _TOKENIZER_FILES, download=False)
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # read by a library with errors of its own
+        said = " ".join(str(error).split())[:200]
+        raise BadInput(f"path_options: tokenizer {named}: cannot be loaded ({said})", subject=named) from error
+    return Loaded(None, tokenizer, forged_marks(tokenizer), folder.name)
+
+
+def _window_in(text: str, needed: int) -> int:
+    """Return the window that a refusal names: the largest number in it that is below what was needed."""
+    below = [int(number) for number in re.findall(r"\d{2,9}", text) if int(number) < needed]
+    return max(below, default=needed // 2)
