@@ -11,7 +11,7 @@ import math
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -62,6 +62,8 @@ class Server(ABC):
 
     name = ""
     most_at_once = 64
+    sleep: Callable[[float], None] = staticmethod(time.sleep)
+    """Waits before a busy server is asked again; for tests."""
 
     def __init__(
         self, model: str = "", door: Door | None = None, key: str = "", options: Mapping[str, Any] | None = None
@@ -195,7 +197,7 @@ class Server(ABC):
         """Return a way to ask an address of the server; ``/v1`` in what was given is left where it is."""
         if self._door is None:
             raise BadInput(f"{self._url}: path_scorer {self.name} was given no way to the network", subject=self.name)
-        return Service(self._url + path, self._door, self._key, float(self._options["seconds"]))
+        return Service(self._url + path, self._door, self._key, float(self._options["seconds"]), self.sleep)
 
     def _root(self, path: str) -> Service:
         """Return a way to ask an address that does not stand below ``/v1``."""
