@@ -88,6 +88,8 @@ class Maker:
         """
         if kind in self._made:
             return self._made[kind]
+        if kind == "path_scorer" and split_spec(wanted_by)[1]:  # generative:MODEL names it
+            self.specs[kind] = _path_spec(split_spec(wanted_by)[1])
         spec, endpoint = self._address(kind, self.specs[kind])
         if not spec:
             raise BadInput(f"{wanted_by or kind} needs a {kind}: set {kind} in {FILE}", subject=kind)
@@ -128,6 +130,10 @@ class Maker:
             own["cache_folder"] = str(settings.folder / "models")
         elif kind == "llm":
             own |= {"key": settings.llm_key, "endpoint": endpoint, "options": settings.llm_options}
+        elif kind == "path_scorer":
+            own["options"] = {name: value for name, value in settings.path_options.items() if name != "prompt"}
+        elif kind == "scorer":
+            own["prompt"] = settings.path_options.get("prompt", "paths")
         elif kind == "tokenizer":
             own["folder"] = settings.tiktoken_folder or str(settings.folder / "tiktoken")
         return own
@@ -149,6 +155,11 @@ class Maker:
         counter = None if hasattr(llm, "count") else self.make("tokenizer")
         price = price_of(prices_from(self.settings.prices), self.specs["llm"], llm)
         return Metered(llm, self.meter, counter, price)
+
+
+def _path_spec(model: str) -> str:
+    """Return the back-end of ``generative:MODEL``: a model on this machine, unless a back-end is named before it."""
+    return model if split_spec(model)[0] in engine_names("path_scorer") else f"transformers:{model}"
 
 
 def open_vectors(settings: Settings, embedder: Any = None, spec: str = "") -> CachedEmbedder:

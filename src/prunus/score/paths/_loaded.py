@@ -1,4 +1,4 @@
-"""A causal language model and its tokenizer, loaded from a folder: safetensors alone, and no code of the folder is run."""
+"""A causal language model and its tokenizer, loaded from a folder. Safetensors alone; no code of the folder is run."""
 
 from __future__ import annotations
 
