@@ -102,6 +102,8 @@ class Maker:
     def make_fine(self, spec: str) -> Any:
         """Return the scorer of the second stage; the first stage's is its cheap one, where it wants one."""
         self.specs["fine"] = spec
+        if split_spec(spec)[1] and "path_scorer" in needs_of("scorer", spec):
+            self._made.pop("path_scorer", None)  # the first stage's may be another model
         self._made["fine"] = engine = self._build("scorer", spec, "")
         return engine
 
@@ -131,6 +133,7 @@ class Maker:
         elif kind == "llm":
             own |= {"key": settings.llm_key, "endpoint": endpoint, "options": settings.llm_options}
         elif kind == "path_scorer":
+            own["key"] = settings.path_key
             own["options"] = {name: value for name, value in settings.path_options.items() if name != "prompt"}
         elif kind == "scorer":
             own["prompt"] = settings.path_options.get("prompt", "paths")

@@ -41,7 +41,7 @@ class Settings:
     :param planner: decides whether to search, and for what; ``llm`` asks the language model.
     :param clusterer, summarizer, store: how an index is built and kept.
     :param llm_endpoint: where the model of ``openai:MODEL`` is served; '' is the service of that name.
-    :param llm_key, embedder_key, reranker_key: what is sent to that service; never shown.
+    :param llm_key, embedder_key, reranker_key, path_key: what is sent to that service; never shown.
     :param tiktoken_folder: where the vocabularies of ``tiktoken:NAME`` lie; '' is a folder of ``home``.
     :param model_calls: whether language models may be called at all.
     :param threads: of local models; 0 leaves it to them.
@@ -89,6 +89,7 @@ class Settings:
     llm_key: str = field(default="", repr=False)
     embedder_key: str = field(default="", repr=False)
     reranker_key: str = field(default="", repr=False)
+    path_key: str = field(default="", repr=False)
     model_calls: bool = True
     threads: int = 0
     embed_cache_mb: int = 0
@@ -126,7 +127,7 @@ class Settings:
         return Path(self.home).expanduser()
 
 
-SECRETS: Final = frozenset({"llm_key", "embedder_key", "reranker_key", "proxy"})
+SECRETS: Final = frozenset({"llm_key", "embedder_key", "reranker_key", "path_key", "proxy"})
 """Settings whose values are never shown."""
 
 _CHOICES: Final = {"browser": ("auto", "always", "never")}
