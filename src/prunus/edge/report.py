@@ -17,6 +17,7 @@ from typing import Final
 from .. import __version__
 from ..html.documents import Documents
 from ..types import BlockRecord, Context
+from .trees import as_html
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 STEPS: Final = 10
@@ -51,8 +52,10 @@ def write_report(
         _stages(context.seconds if seconds is None else seconds),
         _legend(context),
         _contents(context, documents),
+        _warnings(context),
+        as_html(context),
     ]
-    heat = _Heat([block.score for block in context.blocks])
+    heat = _Heat(context.blocks)
     for number, blocks in groupby(context.blocks, key=lambda block: block.document):
         parts.extend(_document(context, number, list(blocks), heat))
     parts.append("</main>\n</body>\n</html>\n")
@@ -60,17 +63,21 @@ def write_report(
 
 
 class _Heat:
-    """Scores → shades, linear from the lowest to the highest."""
+    """Scores → shades, linear from the lowest to the highest of a stage."""
 
-    def __init__(self, scores: Sequence[float]) -> None:
-        finite = [score for score in scores if math.isfinite(score)]
-        self.low, self.high = (min(finite), max(finite)) if finite else (0.0, 0.0)
+    def __init__(self, blocks: Sequence[BlockRecord]) -> None:
+        self.bounds: dict[int, tuple[float, float]] = {}
+        for block in blocks:
+            if math.isfinite(block.score):
+                low, high = self.bounds.get(block.stage, (block.score, block.score))
+                self.bounds[block.stage] = min(low, block.score), max(high, block.score)
 
-    def shade(self, score: float) -> str:
-        """Return the class of a score's shade."""
-        if not math.isfinite(score) or self.high <= self.low:
-            return f"s{STEPS - 1 if score > self.low else 0}"
-        return f"s{min(STEPS - 1, int((score - self.low) / (self.high - self.low) * STEPS))}"
+    def shade(self, block: BlockRecord) -> str:
+        """Return the class of a block's shade."""
+        low, high = self.bounds.get(block.stage, (0.0, 0.0))
+        if not math.isfinite(block.score) or high <= low:
+            return f"s{STEPS - 1 if block.score > low else 0}"
+        return f"s{min(STEPS - 1, int((block.score - low) / (high - low) * STEPS))}"
 
 
 def _tiles(context: Context, documents: Documents, before: int) -> str:
@@ -109,12 +116,14 @@ def _stages(seconds: Mapping[str, float]) -> str:
 
 def _legend(context: Context) -> str:
     """Write what colours, marks and roles mean."""
-    scores = [block.score for block in context.blocks if math.isfinite(block.score)]
+    last = max((block.stage for block in context.blocks), default=1)
+    scores = [block.score for block in context.blocks if block.stage == last and math.isfinite(block.score)]
     low, high = (min(scores), max(scores)) if scores else (0.0, 0.0)
     shades = "".join(f'<i class="s{step}"></i>' for step in range(STEPS))
     return (
         '<section class="panel legend" aria-label="Legend">\n'
-        f'<span>score <span class="num">{low:.3f}</span><span class="scale">{shades}</span>'
+        f'<span>score{" of stage 2" if last == 2 else ""} <span class="num">{low:.3f}</span>'
+        f'<span class="scale">{shades}</span>'
         f'<span class="num">{high:.3f}</span></span>\n'
         '<span><b class="fate">✓ kept</b> in the output, with a solid bar at its left</span>\n'
         "<span>– dropped: runs of them fold away</span>\n"
@@ -139,6 +148,12 @@ def _contents(context: Context, documents: Documents) -> str:
     return "".join(out)
 
 
+def _warnings(context: Context) -> str:
+    """Write what the reader should know of how the evidence was found."""
+    items = "".join(f"<li>{_safe(warning)}</li>\n" for warning in context.warnings)
+    return f'<section class="panel"><ul class="failures">\n{items}</ul></section>\n' if items else ""
+
+
 def _document(context: Context, number: int, blocks: Sequence[BlockRecord], heat: _Heat) -> Iterator[str]:
     """Write one document: its map, then its blocks in order."""
     info = context.documents[number]
@@ -149,7 +164,7 @@ def _document(context: Context, number: int, blocks: Sequence[BlockRecord], heat
     for block in blocks:
         fate = "kept" if block.kept else "dropped"
         yield (
-            f'<a href="#b{block.index}" class="{heat.shade(block.score)}{" k" if block.kept else ""}"'
+            f'<a href="#b{block.index}" class="{heat.shade(block)}{" k" if block.kept else ""}"'
             f' title="{fate}, score {block.score:.3f}: {_safe(_start(block.text))}"></a>'
         )
     yield '</nav>\n<div class="row head"><span>fate</span><span>score</span><span>words</span>'
@@ -163,11 +178,11 @@ def _document(context: Context, number: int, blocks: Sequence[BlockRecord], heat
 
 def _folded(blocks: Sequence[BlockRecord], rows: str, heat: _Heat) -> str:
     """Fold a run of dropped blocks away under one line that says what is in it."""
-    best = max(blocks, key=lambda block: block.score)
+    best = max(blocks, key=lambda block: (block.stage, block.score))
     words = sum(block.words for block in blocks)
     return (
         f'<details class="run"><summary>– {len(blocks):,} blocks dropped, {words:,} words, best score '
-        f'<span class="score chip {heat.shade(best.score)}">{best.score:.3f}</span></summary>\n{rows}</details>\n'
+        f'<span class="score chip {heat.shade(best)}">{best.score:.3f}</span></summary>\n{rows}</details>\n'
     )
 
 
@@ -176,9 +191,10 @@ def _row(block: BlockRecord, heat: _Heat) -> str:
     mark, fate = ("k", "✓ kept") if block.kept else ("d", "– dropped")
     path = block.path if len(block.path) <= PATH else "…" + block.path[1 - PATH :]
     title = f"{_safe(block.path)}; {block.role}; score {block.score:.4f}; {block.words} words"
+    title += f"; scored by stage {block.stage}"
     return (
         f'<div class="row {mark}" id="b{block.index}" title="{title}"><span class="fate">{fate}</span>'
-        f'<span class="score {heat.shade(block.score)}">{block.score:.3f}</span>'
+        f'<span class="score {heat.shade(block)}">{block.score:.3f}</span>'
         f'<span class="words">{block.words}</span><span class="role">{block.role}</span>'
         f'<span class="path">{_safe(path)}</span><span class="text" dir="auto">{_safe(block.text)}</span></div>\n'
     )

@@ -20,7 +20,7 @@ from ..html.numbering import Numbered
 from ..ports import Branches, PathScorer
 from ..prompts.render import Quoted, render
 from ._trie import grow, log_probabilities, summed
-from .generative import Scored
+from .generative import Scored, pieces_of
 
 
 class Engine:
@@ -59,4 +59,5 @@ class Engine:
             branches = self.path_scorer.branches(prompt, tree)
         own = log_probabilities(tree, branches)
         shown = Numbered(listed, ids, list(range(len(blocks))))
-        return Scored(shown, tree, own, leaves, summed(tree, own)[leaves], branches)
+        scores, pieces = summed(tree, own)[leaves], pieces_of(self.path_scorer, tree)
+        return Scored(shown, tree, own, leaves, scores, branches, pieces)

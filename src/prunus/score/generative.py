@@ -7,6 +7,7 @@ read. ``generative:MODEL`` runs a model on this machine; ``generative:BACKEND:â€
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,7 @@ class Scored:
     :param leaves: the node in which each block's path ends, int [blocks].
     :param scores: log probability of each block's path, float64 [blocks].
     :param branches: what the model said, and what that cost.
+    :param pieces: text of each node's token, to be shown; its number where the back-end has no text for it.
     """
 
     numbered: Numbered
@@ -37,6 +39,16 @@ class Scored:
     leaves: Ints
     scores: NDArray[np.float64]
     branches: Branches
+    pieces: Sequence[str] = ()
+
+
+def pieces_of(path_scorer: PathScorer, tree: TokenTree) -> list[str]:
+    """Return the text of each node's token, '' for node 0; a back-end need not know it."""
+    tokens = sorted({int(token) for token in tree.token[1:]})
+    decode = getattr(path_scorer, "decode", None)
+    texts = decode(tokens) if decode is not None else [f"#{token}" for token in tokens]
+    known = dict(zip(tokens, texts, strict=True))
+    return ["", *(known[int(token)] for token in tree.token[1:])]
 
 
 class Engine:
@@ -81,4 +93,5 @@ class Engine:
         if len(tree.branching):  # one block, or blocks of one path: nothing to ask
             branches = self.path_scorer.branches(path_prompt(query, numbered.html, self.prompt), tree)
         own = log_probabilities(tree, branches)
-        return Scored(numbered, tree, own, leaves, summed(tree, own)[leaves], branches)
+        scores, pieces = summed(tree, own)[leaves], pieces_of(self.path_scorer, tree)
+        return Scored(numbered, tree, own, leaves, scores, branches, pieces)

@@ -17,6 +17,7 @@ from ...html.documents import Documents
 from ...html.mark import for_a_file
 from ...pipeline import prune
 from ...types import Context
+from ..trees import as_lines
 from .choices import FORMATS, PAGE, as_unicode, common, engines, granularity, options_from, shape, stages
 from .explain import ranking
 from .given import pages_given, read_given, with_links
@@ -91,6 +92,8 @@ def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
         emit(context.output)
     if given["explain"]:
         say(ranking(context))
+        if context.tree is not None:
+            say(as_lines(context))
     if not given["quiet"]:
         for warning in context.warnings:
             say(f"prunus: {warning}")

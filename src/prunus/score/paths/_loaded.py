@@ -55,6 +55,10 @@ class Loaded:
         given = [self.harmless(text) for text in texts]
         return [[int(one) for one in ids] for ids in self.tokenizer(given, add_special_tokens=False)["input_ids"]]
 
+    def decode(self, tokens: Sequence[int]) -> list[str]:
+        """Return the text of each token alone, as it can be shown; half a letter shows as a question mark."""
+        return [str(self.tokenizer.decode([token])) for token in tokens]
+
     def prompt(self, messages: Sequence[Message]) -> list[int]:
         """Return the tokens of a conversation that the model is to answer, by its own chat template."""
         turns = [{"role": one.role, "content": self.harmless(one.content)} for one in messages]

@@ -119,6 +119,10 @@ class Server(ABC):
             self._known |= dict(zip(new, pool.map(self._tokens, new), strict=True))
         return [self._known[text] for text in paths]
 
+    def decode(self, tokens: Sequence[int]) -> list[str]:
+        """Return the text of each token alone, to be shown: its number, where the tokenizer is the server's."""
+        return self._tokenizer().decode(tokens) if self._options["tokenizer"] else [f"#{token}" for token in tokens]
+
     def branches(self, prompt: Sequence[Message], tree: TokenTree) -> Branches:
         """Return the log probabilities of every branch behind a prompt.
 

@@ -115,6 +115,10 @@ class Engine:
         """Return the tokens of each path (or of any text) alone, without special tokens."""
         return self._model().encode(paths)
 
+    def decode(self, tokens: Sequence[int]) -> list[str]:
+        """Return the text of each token alone, to be shown."""
+        return self._model().decode(tokens)
+
     def prompt_ids(self, prompt: Sequence[Message]) -> list[int]:
         """Return the tokens of a prompt as the model is asked it: by its chat template, up to where it answers."""
         return self._model().prompt(prompt)
