@@ -104,6 +104,14 @@ def test_cleaning_broken_markup_twice_changes_nothing(html: str) -> None:
     assert prunus.clean(once) == once
 
 
+@pytest.mark.parametrize("between", ["a", "span", "div", "div><div", "span><font", "b"])
+def test_a_heading_in_a_heading_stays_there(between: str) -> None:
+    """Straight in another heading it would end that one; what stood between them goes on doing so."""
+    once = prunus.clean(f"<h2>a <{between}>b<h3>c</h3> d")
+    assert prunus.clean(once) == once
+    assert oracle.words(once) == ["a", "b", "c", "d"]
+
+
 def _numbered(words: list[str]) -> list[str]:
     """Leave out what the debris itself shows."""
     return [word for word in words if re.search(r"w\d", word)]

@@ -119,6 +119,11 @@ def _holds_one_block(children: Any) -> bool:
     return found
 
 
+def _holds_heading(children: Any) -> bool:
+    """Tell whether a heading is among children: straight in another heading it would end that one."""
+    return any(type(child) is Element and child.tag in _NOT_NESTED for child in children)
+
+
 def _let_go(children: list[Any]) -> Iterator[Any]:
     """Yield children and hold none of them any longer: the object for a node takes as much as the node itself."""
     children.reverse()
@@ -193,7 +198,7 @@ class _Walk(GrowingTree):
         if not children and tag not in _ROWS:
             return None
         if not kept:
-            if seen == _PASS:
+            if seen == _PASS and not (self.tag[self.here] in _NOT_NESTED and _holds_heading(children)):
                 return children
             may_merge = len(children) < 4 and tag in _WRAPPERS and self.tag[self.here] not in _NOT_NESTED
             if may_merge and _holds_one_block(children):
@@ -311,5 +316,7 @@ class _Walk(GrowingTree):
             tags[child] = None
             self.dirty = True
         elif tag in rules.WRAPPERS and not self.attrs[node] and inner not in rules.INLINE:
+            if inner in _NOT_NESTED and tags[self.parent[node]] in _NOT_NESTED:
+                return
             tags[node] = None
             self.dirty = True
