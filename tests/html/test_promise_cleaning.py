@@ -112,6 +112,16 @@ def test_a_heading_in_a_heading_stays_there(between: str) -> None:
     assert oracle.words(once) == ["a", "b", "c", "d"]
 
 
+def test_a_link_in_a_link_ends_in_no_other_place_than_it_stood() -> None:
+    """Lists so deep that the parser leaves the second link in the first; in a cell a link may stand in a link."""
+    once = prunus.clean("<a href=d>" + "<ol>" * 7 + "<li><a href=t>w1</a> w2")
+    assert prunus.clean(once) == once
+    assert oracle.words(once) == ["w1", "w2"]
+    cell = prunus.clean("<a href=d>w1<table><td><a href=t>w2</table></a>")
+    assert "<a href=t>w2" in cell
+    assert prunus.clean(cell) == cell
+
+
 def _numbered(words: list[str]) -> list[str]:
     """Leave out what the debris itself shows."""
     return [word for word in words if re.search(r"w\d", word)]
