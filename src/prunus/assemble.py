@@ -96,7 +96,11 @@ class Maker:
         if kind == "llm" and not self.settings.model_calls and getattr(engine_class(kind, spec), "real", True):
             raise BadInput("model calls are switched off (model_calls); scripted: and replay: still work", subject=spec)
         self._made[kind] = None  # an engine that needs its own kind is given none
-        self._made[kind] = engine = self._kept(kind, self._build(kind, spec, endpoint))
+        try:
+            self._made[kind] = engine = self._new(kind, spec, endpoint)
+        except BaseException:
+            del self._made[kind]  # whoever asks again is told again
+            raise
         return engine
 
     def make_fine(self, spec: str) -> Any:
@@ -104,15 +108,14 @@ class Maker:
         self.specs["fine"] = spec
         if split_spec(spec)[1] and "path_scorer" in needs_of("scorer", spec):
             self._made.pop("path_scorer", None)  # the first stage's may be another model
-        self._made["fine"] = engine = self._build("scorer", spec, "")
+        self._made["fine"] = engine = self._new("scorer", spec, "")
         return engine
 
-    def _build(self, kind: str, spec: str, endpoint: str) -> Any:
-        """Make an engine with the engines and settings that it asks for."""
+    def _new(self, kind: str, spec: str, endpoint: str) -> Any:
         required = needs_of(kind, spec, required=True)
         needed = [other for other in needs_of(kind, spec) if self.specs[other] or other in required]
         given = {other: self.make(other, spec) for other in needed}
-        return make_engine(kind, spec, **given, **self._own(kind, endpoint))
+        return self._kept(kind, make_engine(kind, spec, **given, **self._own(kind, endpoint)))
 
     def _address(self, kind: str, spec: str) -> tuple[str, str]:
         """Return the spec of an engine and the address that it holds: a language model's names its server."""
