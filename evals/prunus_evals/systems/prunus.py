@@ -13,12 +13,21 @@ VARIANTS = tuple(f"{scorer}:{format}" for scorer in SCORERS for format in FORMAT
 
 
 class Prunus:
-    """Prunes with one scorer into one format; ``scorer+embedder`` names an embedder other than ``static``."""
+    """Prunes with one scorer into one format.
+
+    ``scorer+embedder`` names an embedder other than ``static``; ``scorer>fine`` a scorer for a second stage.
+    """
 
     def __init__(self, scorer: str, format: Format) -> None:
         self.name = f"prunus:{scorer}:{format}"
-        spec, _, embedder = scorer.partition("+")
-        self._options = prunus.Options(scorer=SCORERS.get(spec, spec), embedder=embedder or "static")
+        stages, _, embedder = scorer.partition("+")
+        first, _, fine = stages.partition(">")
+        self._options = prunus.Options(
+            scorer=SCORERS.get(first, first),
+            fine=SCORERS.get(fine, fine),
+            stages=2 if fine else 0,
+            embedder=embedder or "static",
+        )
         self._format: Format = format
 
     def prepare(self, html: str) -> Asker:
@@ -44,7 +53,15 @@ def make(counter: Counter, variant: str) -> System:
 
 
 def accepts(variant: str) -> bool:
-    """Tell whether a variant is ``scorer+embedder:format``, as ``hybrid+minilm:int8:html``."""
+    """Tell whether a variant is of a shape that is not listed.
+
+    ``scorer+embedder:format``, as ``hybrid+minilm:int8:html``; ``scorer>fine:format``, as ``bm25>crossencoder:html``,
+    with or without an embedder.
+    """
     scorer, _, format = variant.rpartition(":")
-    spec, plus, embedder = scorer.partition("+")
-    return bool(plus and embedder) and spec in ("hybrid", "embedding") and format in FORMATS
+    stages, plus, embedder = scorer.partition("+")
+    first, parted, fine = stages.partition(">")
+    listed = {*SCORERS, "embedding"}
+    if parted:
+        return first in listed and bool(fine) and bool(embedder) == bool(plus) and format in FORMATS
+    return bool(plus and embedder) and stages in ("hybrid", "embedding") and format in FORMATS
