@@ -187,7 +187,7 @@ class Engine:
         else:
             _passes.depth_first(reader, tree, len(ids), page.cache, way.crops)
         if way.crops:
-            page.cache.crop(len(ids) - page.cache.get_seq_length())
+            _passes.crop(page.cache, len(ids))
             self._page = _Page(ids, page.cache, frequencies)
         return None
 
@@ -203,7 +203,7 @@ class Engine:
             shared += 1
         if not shared:
             return None
-        page.cache.crop(shared - page.cache.get_seq_length())
+        _passes.crop(page.cache, shared)
         return _Page(ids[:shared], page.cache, frequencies)
 
     def _model(self) -> Loaded:
@@ -292,7 +292,7 @@ def _try(reader: Reader, way: _Way, tree: TokenTree) -> None:
     reader.prefill(_PROMPT, 0, cache, tree, 6)
     if way.mode == "tree":
         _passes.tree_pass(reader, tree, len(_PROMPT), cache, 4)
-        cache.crop(len(_PROMPT) - cache.get_seq_length())
+        _passes.crop(cache, len(_PROMPT))
     else:
         _passes.depth_first(reader, tree, len(_PROMPT), cache, way.crops)
     return None
