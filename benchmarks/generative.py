@@ -108,7 +108,7 @@ def tokenizer() -> Any:
     marks = ["<|pad|>", "<|begin|>", "<|end|>"]
     trainer = trainers.BpeTrainer(vocab_size=1500, special_tokens=marks, initial_alphabet=alphabet, show_progress=False)
     made.train_from_iterator([page(40, 40), "<html1><body><main><section12><div2><ul3><li45>"], trainer)
-    return PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|end|>", model_max_length=131_072)
+    return PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|end|>")
 
 
 def engine(shape: str, device: str, dtype: str) -> Any:

@@ -36,6 +36,7 @@ PORTS = {
     "generator": "Generator",
     "format": "Format",
     "reranker": "Reranker",
+    "path_scorer": "PathScorer",
     "llm": "LLM",
 }
 """The port of each kind of engine."""

@@ -39,7 +39,7 @@ _PAGE: Final = "<h1>Bridge</h1><p>The bridge opened in 1932.</p><p>Trams run dai
 _NOWHERE: Final = Path(os.devnull)
 """A folder without a ``prunus.toml``: each engine is tried with the defaults around it."""
 
-_REMOTE: Final = ("llm", "reranker")
+_REMOTE: Final = ("llm", "reranker", "path_scorer")
 
 _QUESTION: Final = "When did the bridge open?"
 
