@@ -93,7 +93,8 @@ class Maker:
         spec, endpoint = self._address(kind, self.specs[kind])
         if not spec:
             raise BadInput(f"{wanted_by or kind} needs a {kind}: set {kind} in {FILE}", subject=kind)
-        if kind == "llm" and not self.settings.model_calls and getattr(engine_class(kind, spec), "real", True):
+        asks = kind in ("llm", "path_scorer") and getattr(engine_class(kind, spec), "real", kind == "llm")
+        if asks and not self.settings.model_calls:
             raise BadInput("model calls are switched off (model_calls); scripted: and replay: still work", subject=spec)
         self._made[kind] = None  # an engine that needs its own kind is given none
         try:

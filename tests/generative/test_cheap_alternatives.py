@@ -216,6 +216,11 @@ def test_without_a_model_it_is_said_what_to_name(name: str) -> None:
         Maker(Settings(scorer=name), Options()).make("scorer")
 
 
+def test_a_server_is_not_asked_where_model_calls_are_switched_off() -> None:
+    with pytest.raises(BadInput, match="switched off"):
+        assemble(Settings(model_calls=False), Options(fine="block_ids:vllm:http://localhost:8000/v1#b"))
+
+
 def test_fine_scorers_say_that_they_are() -> None:
     assert [n for n in ("generative", "block_ids", "yes_probe", "crossencoder") if engine_class("scorer", n).fine] == [
         "generative", "block_ids", "yes_probe", "crossencoder",

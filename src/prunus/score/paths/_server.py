@@ -61,6 +61,7 @@ class Server(ABC):
     """
 
     name = ""
+    real = True
     most_at_once = 64
     sleep: Callable[[float], None] = staticmethod(time.sleep)
     """Waits before a busy server is asked again; for tests."""
