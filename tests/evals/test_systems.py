@@ -109,3 +109,18 @@ def test_prunus_obeys_the_common_counter(name: str, page: str) -> None:
         reply = asker.ask("How many visitors came to City 17?", budget)
         assert counter.count([reply.text])[0] <= budget
     assert "17,017" in visible_text(reply.text, reply.format)
+
+
+def test_two_stages_are_a_system_of_their_own() -> None:
+    from prunus_evals.systems.prunus import Prunus, accepts
+
+    assert (
+        accepts("bm25>hybrid:html")
+        and accepts("hybrid>crossencoder:markdown")
+        and accepts("bm25>embedding+minilm:html")
+    )
+    assert not accepts("bm25>:html") and not accepts("nothing>bm25:html") and not accepts("bm25>hybrid:pdf")
+    assert not accepts("bm25>hybrid+:html")
+    page = "".join(f"<p>Pier {number} opens at {number}.</p>" for number in range(40))
+    reply = Prunus("bm25>static", "html").prepare(page).ask("When does pier 7 open?", 60)
+    assert "Pier 7 opens" in reply.text

@@ -128,7 +128,7 @@ def rank(
 ) -> Ranked:
     """Score blocks in one or two stages, as the pages want it.
 
-    :raises OverWindow: hardly a block fits the fine scorer's window.
+    :raises OverWindow: fewer than two blocks fit the fine scorer's window.
     :raises BadBudget: the first stage keeps nothing.
     """
     run = _Run(documents, query, options, scorers, writing, sizes)
@@ -228,7 +228,7 @@ class _Run:
             except OverWindow as over:
                 budget = self._smaller(part, over, budget)
                 fewer = [place for place in self._survivors(budget, "window") if place in set(read)]
-                if not fewer or shrinks == _SHRINKS:
+                if len(fewer) < 2 or shrinks == _SHRINKS:  # one block alone is ranked by nobody
                     raise
                 read, window = fewer, over.window
                 continue
