@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from ..errors import BadInput, OutsideFailed
 from ..html.tree import Tree
-from ..ports import Clusterer, ClusterItems, Embedder, Ints, Summarizer, TokenCounter, Vectors
+from ..ports import Clusterer, ClusterItems, ClusterLimits, Embedder, Ints, Summarizer, TokenCounter, Vectors
 from ..text import guess_language
 from .chunk import SIZE, Chunk, chunk_text, chunk_tree
-from .cluster._groups import ClusterLimits
 from .grow import Growing
 from .nodes import Document, Leaf, NodeStore, Parent, View
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .cluster._groups import ClusterLimits
+from ..ports import ClusterLimits
 from .cluster._linkage import halves
 from .nodes import Growth, Parent, View
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import MissingExtra
-from ...ports import ClusterItems, Ints, Vectors
-from ._groups import ClusterLimits, windows
+from ...ports import ClusterItems, ClusterLimits, Ints, Vectors
+from ._groups import windows
 
 _DEEPEST: Final = 20
 """Times that a cluster is clustered again because it is over the limit."""
