@@ -15,7 +15,7 @@ from .registry import ROOMS, engine_class, engine_names, make_engine, needs_of, 
 from .types import Options, Page
 
 if TYPE_CHECKING:
-    from .cost import Meter, Metered
+    from .cost import Meter, Metered, Price
     from .embed._cached import CachedEmbedder
 
 
@@ -66,6 +66,12 @@ class Maker:
         given = {other: self.make(other, spec) for other in needed}
         self._made[kind] = engine = self._kept(kind, make_engine(kind, spec, **given, **self._own(kind, endpoint)))
         return engine
+
+    def price(self) -> Price | None:
+        """Return the price of the language model; None where none is written down."""
+        from .cost import price_of, prices_from
+
+        return price_of(prices_from(self.settings.prices), self.specs["llm"], self.make("llm"))
 
     def _address(self, kind: str, spec: str) -> tuple[str, str]:
         """Return the spec of an engine and the address that it holds: a language model's names its server."""

@@ -40,6 +40,7 @@ class Source:
     """A document that is to be added: a cleaned page, or plain text.
 
     :param id: by which it is replaced or removed later.
+    :param source: the page as :func:`prunus.index.evidence.packed` keeps it; b'' where leaves need be text alone.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Source:
     digest: str = ""
     language: str = ""
     metadata: dict[str, str] = field(default_factory=dict)
+    source: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ class Builder:
             chunks = chunk_text(text, self.tokenizer, *size)
         language = source.language or (tree.lang if tree else "") or guess_language(text)
         title, url = source.title or (tree.title if tree else ""), source.url or (tree.url if tree else "")
-        return Document(source.id, text, title, url, source.digest, language, source.metadata), chunks
+        return Document(source.id, text, title, url, source.digest, language, source.metadata, source.source), chunks
 
     def _embedded(self, leaves: Sequence[Leaf]) -> Vectors:
         """Embed leaves; what stands above many of them is embedded once."""

@@ -21,7 +21,7 @@ class Document:
     :param digest: of the source, to see whether it has changed.
     :param language: ISO 639-1, for the stemmer.
     :param metadata: whatever belongs to it, as text.
-    :param source: the cleaned page, for output that keeps tables; b'' where there is none.
+    :param source: the page, packed, for output that keeps tables; b'' where there is none.
     """
 
     id: str
