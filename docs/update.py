@@ -20,6 +20,9 @@ from click.testing import CliRunner
 from prunus.config import Settings
 from prunus.edge.cli.main import COMMANDS, app
 from prunus.html.rules import GLOBAL_ATTRIBUTES, KEPT_ATTRIBUTES
+from prunus.index.cluster.raptor import Published
+from prunus.index.terms import Retrieval
+from prunus.ports import ClusterLimits
 from prunus.registry import ROOMS, engine_class, engine_names
 from prunus.score.hybrid import Weights
 from prunus.types import Options
@@ -37,6 +40,11 @@ PORTS = {
     "format": "Format",
     "reranker": "Reranker",
     "llm": "LLM",
+    "search": "SearchProvider",
+    "planner": "Planner",
+    "clusterer": "Clusterer",
+    "summarizer": "Summarizer",
+    "store": "NodeStore",
 }
 """The port of each kind of engine."""
 
@@ -94,6 +102,9 @@ SECTIONS: dict[str, Callable[[], str]] = {
     **{f"help prunus {name}": lambda name=name: help_of(name) for name in COMMANDS},
     "settings": lambda: fields_of(Settings),
     "options": lambda: fields_of(Options),
+    "retrieval": lambda: fields_of(Retrieval),
+    "raptor": lambda: fields_of(Published),
+    "limits": lambda: fields_of(ClusterLimits),
     "weights": lambda: fields_of(Weights),
     "engines": engines,
     "attributes": attributes,

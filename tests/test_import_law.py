@@ -45,7 +45,19 @@ SEES: dict[str, frozenset[str]] = {
     "gathered": GROUND | {"pipeline", "assemble", "api", "index"},  # documents for an index
     "indexed": GROUND | {"pipeline", "assemble", "api", "asked", "gathered", "index"},  # settings -> an index
     "edge": GROUND
-    | {"pipeline", "assemble", "network", "api", "asked", "indexed", "index.terms", "index.verify", "edge", "prunus"},
+    | {
+        "pipeline",
+        "assemble",
+        "network",
+        "api",
+        "asked",
+        "gathered",
+        "indexed",
+        "index.terms",
+        "index.verify",
+        "edge",
+        "prunus",
+    },
     "prunus": GROUND
     | {"api", "indexed", "index.terms", "extract", "prune"},  # the door; rooms that share their name with a function
 }

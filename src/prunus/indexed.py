@@ -12,19 +12,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from . import pipeline
 from .assemble import Maker, assemble, formats
 from .config import Settings, load_settings
-from .errors import BadInput
+from .errors import BadInput, OutsideFailed
 from .gathered import absolute, each_document, named
 from .html.parse import without_surrogates
 from .index.nodes import NodeStore
 from .index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval
 from .registry import make_engine
 from .sources import Source, is_folder, pages_of
-from .types import Answer, Context, Format, Options
+from .types import Answer, Context, Format, Options, Summary
 
 if TYPE_CHECKING:
     from .index.build import Builder
@@ -138,12 +138,16 @@ class Index:
 
     def _summarizer(self) -> Any:
         """Return the summariser; what a model has said is kept under ``home``, so that it is paid for once."""
-        made = self._maker.make("summarizer")
-        if self.pays:
+        if not self.pays:
+            return self._maker.make("summarizer")
+
+        def made() -> Any:
             from .index.summarize.llm import Engine
 
-            return Engine(made.llm, self._maker.make("tokenizer"), self.settings.folder / "summaries.sqlite3")
-        return made
+            counter, kept = self._maker.make("tokenizer"), self.settings.folder / "summaries.sqlite3"
+            return Engine(self._maker.make("llm", "summarizer llm"), counter, kept)
+
+        return _Later(made)
 
     @property
     def pays(self) -> bool:
@@ -246,6 +250,16 @@ class Index:
         price = self._maker.price() if self.pays else None
         return bill_of(self.builder, price, self.pays)
 
+    def forget_summaries(self) -> None:
+        """Take all summaries away, to write them anew; the tree stays as it is.
+
+        :raises OutsideFailed: another process changes the index meanwhile.
+        """
+        from .index.grow import without_summaries
+
+        if not self.store.grow(without_summaries(self.store.view())):
+            raise OutsideFailed(f"{self.place}: the index is changing; try again", subject=self.place)
+
     def summarize(self) -> int:
         """Write the summaries that are missing; return how many nodes were without one.
 
@@ -336,6 +350,21 @@ class Index:
         from .api import ask
 
         return ask(question, index=self, retrieval=retrieval, budget=budget, options=self.options)
+
+
+class _Later:
+    """A summariser that is made when it is first asked: adding documents needs no model."""
+
+    def __init__(self, made: Callable[[], Any]) -> None:
+        self._made = made
+
+    @cached_property
+    def _inner(self) -> Any:
+        return self._made()
+
+    async def summarize(self, batch: Sequence[Sequence[str]], max_tokens: int) -> list[Summary]:
+        """Return one summary a group."""
+        return cast("list[Summary]", await self._inner.summarize(batch, max_tokens))
 
 
 def opened(

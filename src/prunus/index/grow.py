@@ -204,3 +204,11 @@ class Growing:
             np.stack(means) if means else np.zeros((0, dimension), np.float32),
             self._view.version,
         )
+
+
+def without_summaries(view: View) -> Growth:
+    """Return the change that takes away every summary and leaves the tree as it is."""
+    said = np.flatnonzero((view.layer > 0) & (view.row >= 0))
+    documents = [view.names[number] if number >= 0 else "" for number in view.document[said].tolist()]
+    means = np.array(view.matrix[view.routing[said]], np.float32)
+    return Growth([], {}, [], view.ids[said].tolist(), documents, means, view.version)

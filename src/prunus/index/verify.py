@@ -79,9 +79,11 @@ class Judge:
         said = [" ".join(one.split()) for one in sentences(node.text) if one.strip()]
         texts = [child.text for child in children]
         whole = [normalise(text) for text in texts]
+        own = {normalise(one) for text in texts for one in sentences(text)} - {""}
         found: list[Checked] = []
         for number, sentence in enumerate(said, 1):
-            literal = any(normalise(sentence) in text for text in whole)
+            line = normalise(sentence)
+            literal = any(line in text for text in whole) or _made_of(line, own)
             verdict: Verdict = "supported" if literal else "unchecked"
             found.append(Checked(node.id, node.layer, number, sentence, verdict, "words" if literal else ""))
         left = [one for one in found if one.verdict == "unchecked"]
@@ -119,6 +121,22 @@ class Judge:
             fault = fault or "a sentence has no verdict"
             messages = repair(messages, reply, fault)
         raise OutsideFailed(f"the judge gave no verdicts ({fault})", subject="llm")
+
+
+def _made_of(line: str, parts: set[str]) -> bool:
+    """Tell whether a line is nothing but whole sentences, one after the other."""
+    reached, todo = {0}, [0]
+    while todo:
+        place = todo.pop()
+        for part in parts:
+            end = place + len(part)
+            if line.startswith(part, place) and (end == len(line) or line[end] == " "):
+                if end == len(line):
+                    return True
+                if end + 1 not in reached:
+                    reached.add(end + 1)
+                    todo.append(end + 1)
+    return False
 
 
 def _judged(one: Checked, supported: bool, by: str, score: float = 0.0) -> Checked:
