@@ -29,7 +29,10 @@ def evidence_of(
     """
     from .index.evidence import Evidence, Found
 
-    found = [Found(one.retrieved(question, budget, retrieval), one.retriever, one.pages) for one in indexes]
+    found = [
+        Found(one.retrieved(question, budget, retrieval), one.retriever, one.pages, one.way(retrieval) == "hybrid")
+        for one in indexes
+    ]
     if pages is None and not any(one.retrieved.nodes for one in found):
         places = ", ".join(one.place for one in indexes)
         raise NothingFound(f"{places}: nothing is in the index, or nothing fits the budget", subject=places)

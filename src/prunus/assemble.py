@@ -40,6 +40,7 @@ class Maker:
             kind: getattr(options, kind, "") or str(getattr(settings, kind)) for kind in ROOMS if kind != "format"
         }
         self.meter: Meter | None = None  # tokens, money and seconds of the models, once one is made
+        self.price: Price | None = None  # of the language model, once it is made and where it is known
         self._limits = options.limits
         self._made: dict[str, Any] = {}
 
@@ -66,12 +67,6 @@ class Maker:
         given = {other: self.make(other, spec) for other in needed}
         self._made[kind] = engine = self._kept(kind, make_engine(kind, spec, **given, **self._own(kind, endpoint)))
         return engine
-
-    def price(self) -> Price | None:
-        """Return the price of the language model; None where none is written down."""
-        from .cost import price_of, prices_from
-
-        return price_of(prices_from(self.settings.prices), self.specs["llm"], self.make("llm"))
 
     def _address(self, kind: str, spec: str) -> tuple[str, str]:
         """Return the spec of an engine and the address that it holds: a language model's names its server."""
@@ -110,8 +105,8 @@ class Maker:
         if self.meter is None:
             self.meter = Meter(self._limits)
         counter = None if hasattr(llm, "count") else self.make("tokenizer")
-        price = price_of(prices_from(self.settings.prices), self.specs["llm"], llm)
-        return Metered(llm, self.meter, counter, price)
+        self.price = price_of(prices_from(self.settings.prices), self.specs["llm"], llm)
+        return Metered(llm, self.meter, counter, self.price)
 
 
 def open_vectors(settings: Settings, embedder: Any = None, spec: str = "") -> CachedEmbedder:

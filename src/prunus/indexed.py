@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from . import pipeline
 from .assemble import Maker, assemble, formats
@@ -24,7 +24,7 @@ from .index.nodes import NodeStore
 from .index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval
 from .registry import make_engine
 from .sources import Source, is_folder, pages_of
-from .types import Answer, Context, Format, Options, Summary
+from .types import Answer, Context, Format, Options
 
 if TYPE_CHECKING:
     from .index.build import Builder
@@ -141,13 +141,15 @@ class Index:
         if not self.pays:
             return self._maker.make("summarizer")
 
+        from .index.summarize._later import Later
+
         def made() -> Any:
             from .index.summarize.llm import Engine
 
             counter, kept = self._maker.make("tokenizer"), self.settings.folder / "summaries.sqlite3"
             return Engine(self._maker.make("llm", "summarizer llm"), counter, kept)
 
-        return _Later(made)
+        return Later(made)
 
     @property
     def pays(self) -> bool:
@@ -247,8 +249,9 @@ class Index:
         """Return what :meth:`summarize` will cost at most, before anything is spent."""
         from .index.bill import bill_of
 
-        price = self._maker.price() if self.pays else None
-        return bill_of(self.builder, price, self.pays)
+        if self.pays:
+            self._maker.make("llm", "summarizer llm")
+        return bill_of(self.builder, self._maker.price, self.pays)
 
     def forget_summaries(self) -> None:
         """Take all summaries away, to write them anew; the tree stays as it is.
@@ -311,7 +314,7 @@ class Index:
         :raises BadInput: an empty question, or a document that is not in the index.
         """
         how = retrieval or Retrieval()
-        way = how.way or ("collapsed" if self.built.preset == "raptor" else "hybrid")
+        way = self.way(how)
         one = self.retriever.limited(self.ids(how.documents)) if how.documents else self.retriever
         query = without_surrogates(query)
         if way == "traversal":
@@ -319,6 +322,11 @@ class Index:
         if way == "hybrid":
             return one.hybrid(query, budget)
         return one.collapsed(query, budget, tree=way == "collapsed", scorer=how.scorer, layers=how.layers)
+
+    def way(self, retrieval: Retrieval | None) -> str:
+        """Return the way in which it is asked."""
+        named = retrieval.way if retrieval else ""
+        return named or ("collapsed" if self.built.preset == "raptor" else "hybrid")
 
     def retrieve(
         self,
@@ -350,21 +358,6 @@ class Index:
         from .api import ask
 
         return ask(question, index=self, retrieval=retrieval, budget=budget, options=self.options)
-
-
-class _Later:
-    """A summariser that is made when it is first asked: adding documents needs no model."""
-
-    def __init__(self, made: Callable[[], Any]) -> None:
-        self._made = made
-
-    @cached_property
-    def _inner(self) -> Any:
-        return self._made()
-
-    async def summarize(self, batch: Sequence[Sequence[str]], max_tokens: int) -> list[Summary]:
-        """Return one summary a group."""
-        return cast("list[Summary]", await self._inner.summarize(batch, max_tokens))
 
 
 def opened(

@@ -100,11 +100,13 @@ class Found:
 
     :param retriever: that found it: it knows the leaves below a summary.
     :param pages: of the index.
+    :param capped: whether summaries were let in by a share of their own, beside which leaves are not weighed.
     """
 
     retrieved: Retrieved
     retriever: Retriever
     pages: Pages
+    capped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,9 @@ class Evidence(Documents):
     def _add(self, found: Found, known: set[str]) -> None:
         """Take in what one index has found; a page that was given itself is not told twice."""
         scored = list(zip(found.retrieved.nodes, found.retrieved.scores, strict=True))
+        top = max(found.retrieved.scores, default=0.0) + 1.0 - min(found.retrieved.scores, default=0.0)
+        if found.capped:  # they have their share already: none of them gives way to a leaf
+            scored = [(node, score + top * bool(node.layer)) for node, score in scored]
         said = [(node, score) for node, score in scored if node.layer and node.text.strip()]
         if said:
             self._add_summaries(found, said)
