@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from tests.extras import need
 from tests.index.library import SUBJECTS, page
 
 import prunus
 from prunus import BadInput, Index, NothingFound, Options, Retrieval, Settings
 from prunus.config import load_settings
+from prunus.index.verify import Judge
 from prunus.types import Limits
 
 QUESTION = "Where do passengers of the night train sleep?"
@@ -235,3 +239,52 @@ def test_thousands_of_small_documents_come_go_and_change(tmp_path: Path) -> None
     assert len(roots) == 1
     [found] = index.retrieved(note(6_000, 1)[3:], 40, Retrieval("flat")).nodes[:1]
     assert found.document == "n6000" and "turn 1" in found.text
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("default")  # umap and numba warn when they are loaded
+def test_the_papers_preset_builds_plain_chunks_and_is_asked_with_collapsed(tmp_path: Path) -> None:
+    need("umap")
+    need("sklearn")
+    options = Options(embedder="static")  # in place of the paper's, which would be downloaded
+    index = Index.open(tmp_path / "index", preset="raptor", options=options)
+    index.add({name: page(name, 20) for name in SUBJECTS})
+    again = Index.open(tmp_path / "index", options=options)
+    assert (again.built.preset, again.built.clusterer, again.way(None)) == ("raptor", "raptor", "collapsed")
+    assert again.budget == 2000
+    layers = again.info()["layers"]
+    assert len(layers) > 1 and layers[-1]["nodes"] <= 11  # it may end in several roots
+    assert not any(node.above for node in again.store.get(again.store.view().ids.tolist()))
+    assert again.ask(QUESTION).citations[0].document == "trains"
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("default")
+def test_the_papers_tree_waits_for_a_model_that_is_paid(tmp_path: Path) -> None:
+    need("umap")
+    settings = load_settings({"summarizer": "llm", "llm": "scripted:A short summary."})
+    index = Index.open(tmp_path / "index", preset="raptor", settings=settings, options=Options(embedder="static"))
+    index.add({name: page(name, 20) for name in SUBJECTS})
+    assert not index.store.edges()
+    bill = index.bill()
+    assert bill.calls and not bill.exact
+    index.summarize()
+    assert index.store.edges() and not index.store.unsummarised()
+    assert index.info()["cost"]["prompt_tokens"] <= bill.prompt_tokens
+    assert index.bill().calls == 0
+
+
+def test_a_cross_encoder_judges_what_no_child_says(index: Index) -> None:
+    class Words:
+        def rerank(self, query: str, texts: Any) -> Any:
+            return np.asarray([float("carriage" in query) for _ in texts])
+
+    node = next(index.store.get([one])[0] for one in index.store.edges())
+    children = index.store.get(node.children)
+    said = replace(node, text="They sleep in a carriage of gold. The loaf was made of sand.")
+    found = asyncio.run(Judge(reranker=Words(), threshold=0.5).check(said, children))
+    assert [(one.verdict, one.by, one.score) for one in found] == [
+        ("supported", "reranker", 1.0), ("unsupported", "reranker", 0.0),
+    ]  # fmt: skip
+    literal = asyncio.run(Judge().check(node, children))
+    assert {one.by for one in literal} == {"words"}

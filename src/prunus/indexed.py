@@ -323,6 +323,11 @@ class Index:
             return one.hybrid(query, budget)
         return one.collapsed(query, budget, tree=way == "collapsed", scorer=how.scorer, layers=how.layers)
 
+    @property
+    def budget(self) -> int:
+        """Tokens of evidence where none are given: those of the settings, or the preset's."""
+        return int(PRESETS.get(self.built.preset, {}).get("budget", self.settings.budget))
+
     def way(self, retrieval: Retrieval | None) -> str:
         """Return the way in which it is asked."""
         named = retrieval.way if retrieval else ""
@@ -338,14 +343,14 @@ class Index:
     ) -> Context:
         """Return the evidence for a question: the pages' own parts, tables as tables, within a token budget.
 
-        :param budget: tokens of the output, never exceeded; by default that of the settings.
+        :param budget: tokens of the output, never exceeded; by default :attr:`budget`.
         :raises NothingFound: the index is empty.
         """
         from .asked import evidence_of
 
         options = options or self.options
         engines = assemble(self.settings, options)
-        tokens = self.settings.budget if budget is None else budget
+        tokens = self.budget if budget is None else budget
         evidence = evidence_of(query, [self], None, tokens, retrieval)
         engines = replace(engines, scorer=evidence)
         return pipeline.prune(evidence, without_surrogates(query), tokens, format, options, engines)
@@ -357,7 +362,8 @@ class Index:
         """
         from .api import ask
 
-        return ask(question, index=self, retrieval=retrieval, budget=budget, options=self.options)
+        tokens = self.budget if budget is None else budget
+        return ask(question, index=self, retrieval=retrieval, budget=tokens, options=self.options)
 
 
 def opened(

@@ -17,7 +17,13 @@ COSTS: Final = ("prompt_tokens", "completion_tokens", "usd")
 
 _PAPER_EMBEDDER: Final = "sentence_transformers:multi-qa-mpnet-base-cos-v1"
 PRESETS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "raptor": {"clusterer": "raptor", "embedder": _PAPER_EMBEDDER, "chunk_tokens": 100, "tree": "collection"},
+    "raptor": {
+        "clusterer": "raptor",
+        "embedder": _PAPER_EMBEDDER,
+        "chunk_tokens": 100,
+        "tree": "collection",
+        "budget": 2000,
+    },
 }
 """Presets: what the settings are then. ``raptor`` is the paper's: plain chunks of 100 tokens, its clusters, its
 embedder; asked with ``collapsed`` and 2,000 tokens unless something else is said."""
