@@ -48,7 +48,7 @@ def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
       prunus ask "How long is the Pell 2 guaranteed?" examples/site
       prunus ask "How far down does the stilling well go?" examples/site/gallery.html --json
       prunus ask "How long does the current pause at Dunnock Quay?" - --events < examples/site/faq.html
-      prunus ask "What changed in March?" --index handbook --document docs/march.html
+      prunus ask "How do I back up the store?" --index handbook
     """
     if not pages and not given["index"]:
         raise BadInput("no page was given; name a file, a folder, - for standard input, or an --index")

@@ -43,7 +43,7 @@ def verify(index: str, **given: Any) -> None:
     Examples:
       prunus index verify handbook --sample 150 --llm openai:gpt-4o-mini
       prunus index verify handbook --sample 150 --export rows.jsonl
-      prunus index verify handbook --import rows.jsonl
+      prunus index verify handbook --import judged.jsonl
     """
     if given["llm"] and given["reranker"]:
         raise BadInput("--llm and --reranker were both given; one judge is enough", subject="--reranker")

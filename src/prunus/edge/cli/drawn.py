@@ -40,9 +40,9 @@ def tree(index: str, question: str, **given: Any) -> None:
 
     \b
     Examples:
-      prunus index tree tales
-      prunus index tree tales --html tree.html -Q "What is the central theme of the story?" --budget 400
-      prunus index tree tales -Q "How did she lose her slipper?" --retrieval traversal --start-layer 1
+      prunus index tree handbook
+      prunus index tree handbook --html tree.html -Q "What does Harbour cost?" --budget 400
+      prunus index tree handbook -Q "What does Harbour cost?" --retrieval traversal --start-layer 1
     """
     opened = Index.open(index, create=False)
     drawing = drawing_of(opened, given["page"] is not None)

@@ -32,10 +32,10 @@ def command() -> None:
 
     \b
     Examples:
-      prunus index add handbook docs/ report.pdf
-      prunus ask "What changed in March?" --index handbook
-      prunus index sync handbook docs/
-      prunus index tree handbook --html tree.html -Q "What changed in March?"
+      prunus index add handbook examples/site
+      prunus ask "How do I back up the store?" --index handbook
+      prunus index sync handbook examples/site
+      prunus index tree handbook --html tree.html -Q "How do I back up the store?"
     """
 
 
@@ -73,8 +73,9 @@ def add(index: str, pages: tuple[str, ...], **given: Any) -> None:
 
     \b
     Examples:
-      prunus index add handbook docs/ report.pdf
-      prunus index add papers paper.pdf --preset raptor
+      prunus index add handbook examples/site
+      prunus index add handbook examples/site/faq.html --events
+      prunus index add papers papers/ --preset raptor
     """
     opened = _opened(index, given, create=True)
     sources: list[Source] = [page if is_address(page) else Path(page) for page in pages]
@@ -96,7 +97,7 @@ def sync(index: str, folder: str, **given: Any) -> None:
 
     \b
     Examples:
-      prunus index sync handbook docs/
+      prunus index sync handbook examples/site
     """
     opened = _opened(index, given, create=True)
     _taken_in(opened, 0, given, lambda done: opened.sync(folder, done))
@@ -111,7 +112,7 @@ def remove(index: str, documents: tuple[str, ...], **given: Any) -> None:
 
     \b
     Examples:
-      prunus index remove handbook docs/old.html
+      prunus index remove handbook examples/site/faq.html
     """
     gone = _opened(index, given).remove(documents)
     if given["as_json"]:
@@ -209,9 +210,9 @@ def retrieve(index: str, question: str, **given: Any) -> None:
 
     \b
     Examples:
-      prunus index retrieve handbook -Q "What changed in March?" --budget 1000
-      prunus index retrieve papers -Q "What is it about?" --retrieval collapsed --layers 1,2
-      prunus index retrieve papers -Q "What is it about?" --retrieval traversal --start-layer 2
+      prunus index retrieve handbook -Q "What does Harbour cost?" --budget 1000
+      prunus index retrieve handbook -Q "What is it about?" --retrieval collapsed --layers 1,2
+      prunus index retrieve handbook -Q "What is it about?" --retrieval traversal --start-layer 2
     """
     opened = _opened(index, given)
     found = opened.retrieve(question, given["budget"], given["format_"], retrieval_from(given))
