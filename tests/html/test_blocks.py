@@ -13,7 +13,7 @@ from tests import oracle
 from tests.extras import need
 from tests.strategies import Made, articles, worded_documents
 
-from prunus.html.blocks import Blocks, cut
+from prunus.html.blocks import Blocks, cut, split
 from prunus.html.clean import clean_tree
 from prunus.html.render import Rendering, render_blocks
 from prunus.text import count_words
@@ -309,3 +309,21 @@ def test_xpaths_of_generated_pages_find_their_words(made: Made) -> None:
 def test_white_space_between_rows_of_preformatted_text_is_a_run() -> None:
     blocks = cut([clean_tree("<pre>a b<table><td>c d e f</tr>\n</table>")], 1)
     assert len({blocks.path(index) for index in range(len(blocks))}) == len(blocks)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<ruby>" + "漢<rt>かん</rt>" * 30 + "</ruby>",
+        "<p>a b<b>" + "<i>c d</i> " * 30 + "</b> e",
+        "<u>" + "<s>f g</s>" * 30,
+    ],
+)
+@pytest.mark.parametrize("max_words", [5, 7, 28])
+def test_a_run_that_ends_inside_an_inline_element_is_cut_finer_where_it_stands(html: str, max_words: int) -> None:
+    blocks = cut([clean_tree(html)], max_words)
+    assert len(blocks) > 1
+    for index, block in enumerate(blocks.blocks):
+        parted = Blocks(blocks.trees, split(blocks, index, 2), 2)
+        assert "".join(blocks.texts[index].split()) == "".join("".join(parted.texts).split())
+        assert (parted.blocks[0].lo, parted.blocks[-1].hi) == (block.lo, block.hi)

@@ -46,6 +46,9 @@ def cut_piece(tree: Tree, piece: Piece, max_words: int) -> list[Piece]:
     while node < piece.hi:
         siblings.append(node)
         node = tree.end[node]
+    if node > piece.hi:  # a run that ends inside an inline element
+        cutter.cut_text(piece)
+        return cutter.pieces
     if len(siblings) == 1 and tree.tag[piece.lo]:
         if tree.end[piece.lo] == piece.lo + 1:
             return [piece]
