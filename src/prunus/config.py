@@ -28,6 +28,7 @@ class Settings:
     Lists are written ``["a", "b"]`` in ``prunus.toml`` and ``a,b`` in the environment; tables only in the file.
 
     :param scorer: scores blocks.
+    :param path_scorer: the language model of the scorer ``generative``, where its spec names none.
     :param embedder: embeds texts.
     :param reranker: scores pairs of question and text; '' for none.
     :param llm: the language model, as ``openai:gpt-4o-mini`` or ``http://localhost:8000/v1#model``; '' for none.
@@ -46,6 +47,7 @@ class Settings:
     :param embed_cache_mb: vectors kept on disk between runs, in MiB; 0 keeps none.
     :param prices: USD per million tokens by model, as ``{"gpt-4o-mini": {"prompt": 0.15, "completion": 0.6}}``.
     :param llm_options: what a language model's engine takes beside its model.
+    :param path_options: the same for ``path_scorer``, and ``prompt``: ``paths`` or ``htmlrag``.
     :param budget: tokens of evidence.
     :param max_files: files that a folder may hold.
     :param max_file_mb: size of one file or fetched page, in MiB.
@@ -69,6 +71,7 @@ class Settings:
     """
 
     scorer: str = "hybrid"
+    path_scorer: str = ""
     embedder: str = "static"
     reranker: str = ""
     llm: str = ""
@@ -90,6 +93,7 @@ class Settings:
     tiktoken_folder: str = ""
     prices: Mapping[str, Any] = field(default_factory=dict)
     llm_options: Mapping[str, Any] = field(default_factory=dict)
+    path_options: Mapping[str, Any] = field(default_factory=dict)
     budget: int = 4096
     max_files: int = 10_000
     max_file_mb: int = 64

@@ -4,6 +4,7 @@
     ├── BadInput            what the caller gave cannot be used        exit 2, HTTP 400
     │   ├── BadPage         a page that is empty, binary, too large
     │   ├── BadBudget       a budget below what one piece of evidence needs
+    │   ├── OverWindow      a prompt over a model's window
     │   └── UnknownEngine   no engine of that name in that room
     ├── MissingExtra        an optional dependency is not installed    exit 2
     ├── OutsideFailed       a service or a model outside failed        exit 3, HTTP 502
@@ -38,6 +39,19 @@ class BadPage(BadInput):
 
 class BadBudget(BadInput):
     """A token budget that is not positive, or below what any piece of evidence needs."""
+
+
+class OverWindow(BadInput):
+    """A prompt that a model's window does not hold.
+
+    :param window: tokens that the model reads.
+    :param needed: tokens that it would have to read.
+    """
+
+    def __init__(self, message: str, *, window: int, needed: int, subject: str = "") -> None:
+        super().__init__(message, subject=subject)
+        self.window = window
+        self.needed = needed
 
 
 class UnknownEngine(BadInput):

@@ -207,9 +207,87 @@ class Store(Protocol):
         ...
 
 
-class PathScorer(Protocol):
-    """Scores block paths with a language model (HtmlRAG §3.4.2)."""
+@dataclass(frozen=True, slots=True)
+class TokenTree:
+    """Block paths, tokenised apart from prompt and content, as a tree of tokens (HtmlRAG §3.4.2).
 
-    def log_probabilities(self, prompt: str, paths: Sequence[str]) -> Floats:
-        """Return log P of each path given the prompt, float [n]."""
+    Nodes stand in preorder. Node 0 carries no token: it is the end of the prompt.
+
+    :param token: token of each node, int [n]; -1 for node 0.
+    :param parent: parent of each node, int [n]; -1 for node 0.
+    :param depth: tokens of the path down to each node, int [n]; 0 for node 0.
+    :param needed: whether a branching node stands at or below a node, bool [n]: a model reads these and no others.
+    :param branching: nodes with several children, rising.
+    :param children: the children of each branching node, in its order: one int array a branching node.
+    """
+
+    token: Ints
+    parent: Ints
+    depth: Ints
+    needed: NDArray[np.bool_]
+    branching: Ints
+    children: Sequence[Ints]
+
+    def __len__(self) -> int:
+        return len(self.token)
+
+    @property
+    def read(self) -> Ints:
+        """The nodes whose tokens a model must read, in preorder."""
+        return np.flatnonzero(self.needed[1:]).astype(np.int64) + 1
+
+    @property
+    def skipped(self) -> float:
+        """The share of tokens that need no inference, 0 to 1; 0 where there is no token."""
+        return 1.0 - len(self.read) / (len(self) - 1) if len(self) > 1 else 0.0
+
+    @property
+    def deepest(self) -> int:
+        """Tokens behind the prompt on the longest way that must be read."""
+        return int(self.depth[self.needed].max(initial=0))
+
+    def path(self, node: int) -> list[int]:
+        """Return the tokens from the end of the prompt down to a node."""
+        found: list[int] = []
+        while node > 0:
+            found.append(int(self.token[node]))
+            node = int(self.parent[node])
+        return found[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """What a model says of every branching node of a TokenTree, and what that cost.
+
+    :param logits: for each branching node one number a child, float [children], in the tree's order: logits,
+        or log probabilities over the whole vocabulary. A constant added to all children of a node changes nothing.
+    :param forwards: passes of the model, or requests.
+    :param tokens: tokens that were read.
+    :param reused: tokens of the prompt that were known from before and not read again.
+    """
+
+    logits: Sequence[Floats]
+    forwards: int = 0
+    tokens: int = 0
+    reused: int = 0
+
+
+class PathScorer(Protocol):
+    """A language model that says how likely each branch of a token tree is (HtmlRAG §3.4.2)."""
+
+    @property
+    def stop(self) -> int:
+        """The token that stands where a path ends and a longer one goes on: the end of a text; -1 for none."""
+        ...
+
+    def encode(self, paths: Sequence[str]) -> list[list[int]]:
+        """Return the tokens of each path alone: no special tokens, nothing before it, nothing after it."""
+        ...
+
+    def branches(self, prompt: Sequence[Message], tree: TokenTree) -> Branches:
+        """Return the logits of every branch behind a prompt.
+
+        :raises OverWindow: prompt and paths together are over the model's window.
+        :raises OutsideFailed: the model gives no such numbers, or took too long.
+        """
         ...

@@ -18,6 +18,7 @@ from .errors import UnknownEngine
 ROOMS: Final = {
     "embedder": "embed",
     "scorer": "score",
+    "path_scorer": "score/paths",
     "tokenizer": "tokens",
     "extractor": "extract",
     "generator": "generate",

@@ -1,0 +1,144 @@
+"""Numbered paths of blocks, the numbered HTML that a model reads, and the prompt that asks for a path.
+
+HtmlRAG §3.4.2 names a block by the tags from the root down to it, ``<html1><body><div2><p>``, and
+shows the model the page with the same names. Training and inference call the same functions here,
+so that both see the same numbers; and the numbers are those of the whole page, whatever was pruned
+before: nothing is ever numbered again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..errors import BadInput
+from ..prompts.render import Quoted, harmless, render
+from ..types import Message
+from .blocks import Block, Blocks
+from .markup import Pieces, Writer
+from .style import LEAN, escape
+
+PROMPTS: Final = ("paths", "htmlrag")
+"""Prompts that ask for a path: one with the page behind a fence, and the published one (HtmlRAG, Figure 4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A page, or what is left of it, as a model reads it.
+
+    :param html: the blocks in document order, each in the elements of its path.
+    :param paths: the path of each block that was shown, in the order of ``kept``.
+    :param kept: their indices.
+    """
+
+    html: str
+    paths: list[str]
+    kept: list[int]
+
+
+def number(blocks: Blocks, kept: Sequence[int] | None = None) -> Numbered:
+    """Return the numbered HTML and the numbered paths of blocks.
+
+    :param kept: indices of the blocks to show; all of them by default. The numbers do not depend on it.
+    """
+    shown = list(range(len(blocks))) if kept is None else sorted(set(kept))
+    paths: list[str] = []
+    out: list[str] = []
+    opened: list[tuple[int, int]] = []  # (document, node) of the elements that are open
+    names: list[str] = []
+    for index in shown:
+        block = blocks.blocks[index]
+        steps = [harmless_step(step) for step in blocks.path(index).split("/")]
+        paths.append("".join(steps))
+        above = _above(blocks, block)
+        shared = _shared(opened, above)
+        _close(out, names, shared)
+        del opened[shared:]
+        for node, step in zip(above[shared:], steps[shared:], strict=False):  # the last step is the block's own
+            out.append(step)
+            opened.append(node)
+            names.append(step)
+        out.append(f"{steps[-1]}{content_of(blocks, index)}{_end(steps[-1])}")
+    _close(out, names, 0)
+    return Numbered("".join(out), paths, shown)
+
+
+def harmless_step(step: str) -> str:
+    """Return a step of a path as a tag; ``<s>``, which many tokenizers read as a mark of theirs, gets a space."""
+    return harmless(f"<{step}>")
+
+
+def content_of(blocks: Blocks, index: int) -> str:
+    """Return the HTML that a block holds, without its own tag: what follows its path in a reply."""
+    block = blocks.blocks[index]
+    tree = blocks.trees[block.document]
+    if block.is_subtree and tree.tag[block.node]:
+        inside = Writer(tree, LEAN).html(block.lo + 1, block.hi) if block.hi > block.lo + 1 else ""
+        return f"{escape(tree.text[block.node])}{inside}"
+    return Writer(tree, LEAN, None, _pieces(blocks, block)).html(block.lo, block.hi)
+
+
+def path_prompt(query: str, html: str, prompt: str = "paths") -> list[Message]:
+    """Return the messages that ask which block answers a question; the page comes first, the question last.
+
+    What stands before the question is the same for every question on a page, so that a model reads it once.
+
+    :param html: numbered HTML, from :func:`number`.
+    :param prompt: one of ``PROMPTS``. In ``htmlrag`` the page stands between quotation marks, as its
+        authors trained their models. Neither can make a page an instruction that is obeyed: the reply is
+        never read, only how likely the paths of the page are.
+    :raises BadInput: no such prompt.
+    """
+    if prompt not in PROMPTS:
+        raise BadInput(f"no prompt for paths is called {prompt!r}; there are: {', '.join(PROMPTS)}", subject=prompt)
+    if prompt == "htmlrag":
+        return render(prompt, html=harmless(html), question=query)
+    return render(prompt, html=Quoted(html), question=query)
+
+
+def _above(blocks: Blocks, block: Block) -> list[tuple[int, int]]:
+    """Return the elements above a block from the root down, as (document, node)."""
+    parents = blocks.trees[block.document].parent
+    node = parents[block.node] if block.is_subtree else block.node
+    found: list[tuple[int, int]] = []
+    while node >= 0:
+        found.append((block.document, node))
+        node = parents[node]
+    return found[::-1]
+
+
+def _shared(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) -> int:
+    """Return how many elements two chains share from the root."""
+    count = 0
+    for left, right in zip(one, other, strict=False):  # one may be longer
+        if left != right:
+            break
+        count += 1
+    return count
+
+
+def _close(out: list[str], names: list[str], until: int) -> None:
+    """Close the open elements below a depth."""
+    while len(names) > until:
+        out.append(_end(names.pop()))
+
+
+def _end(step: str) -> str:
+    return f"</{step[1:].lstrip()}"
+
+
+def _pieces(blocks: Blocks, block: Block) -> Pieces:
+    """Return the parts of text nodes that a run holds, where it begins or ends inside one."""
+    texts = blocks.trees[block.document].text
+    last = block.hi - 1
+    found: Pieces = {}
+    if block.first or block.last >= 0:
+        end = block.last if block.last >= 0 else len(texts[last])
+        if block.lo == last:
+            return {last: [(block.first, end)]}
+        if block.first:
+            found[block.lo] = [(block.first, len(texts[block.lo]))]
+        if block.last >= 0:
+            found[last] = [(0, end)]
+    return found

@@ -1,0 +1,113 @@
+"""The token tree: paths of tokens that share their beginnings, and the scores that follow from its branches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput, OutsideFailed
+from ..ports import Branches, Ints, TokenTree
+
+MOST_TOKENS = 20_000_000
+"""Tokens of all paths together; a page with more is cut coarser, or pruned first."""
+
+
+def grow(paths: Sequence[Sequence[int]], stop: int = -1) -> tuple[TokenTree, Ints]:
+    """Merge paths of tokens into a tree.
+
+    Paths of the same tokens end in the same node. Where a path ends at a node that others lead on from,
+    its end is a child of its own with the token ``stop``: in most tokenizers ``>`` and ``><`` are two
+    tokens, and it is never needed.
+
+    :param paths: tokens of each path, none of them empty.
+    :returns: the tree, and the node in which each path ends, int [paths].
+    :raises BadInput: a path without a token; too many tokens; a stop is needed and there is none.
+    """
+    if sum(map(len, paths)) > MOST_TOKENS:
+        raise BadInput(f"the paths of {len(paths)} blocks are over {MOST_TOKENS} tokens; cut coarser, or prune first")
+    below: list[dict[int, int]] = [{}]  # children of each node in the making, by token
+    ends = [_insert(below, path) for path in paths]
+    inner = {end for end in ends if below[end]}
+    if inner and stop < 0:
+        raise BadInput("a path ends where others go on, and the tokenizer has no token for the end of a text")
+    stops = {}
+    for end in inner:
+        stops[end] = below[end].setdefault(stop, len(below))
+        if stops[end] == len(below):
+            below.append({})
+    return _laid_out(below, [stops.get(end, end) for end in ends])
+
+
+def _insert(below: list[dict[int, int]], path: Sequence[int]) -> int:
+    """Add a path; return the node in which it ends."""
+    if not path:
+        raise BadInput("a path has no token; the tokenizer cannot write tags")
+    node = 0
+    for token in path:
+        children = below[node]
+        found = children.get(token)
+        if found is None:
+            found = children[token] = len(below)
+            below.append({})
+        node = found
+    return node
+
+
+def _laid_out(below: list[dict[int, int]], ends: list[int]) -> tuple[TokenTree, Ints]:
+    """Number the nodes in preorder, and find those that branch and those that must be read."""
+    count = len(below)
+    token, parent, depth = (np.full(count, fill, np.int64) for fill in (-1, -1, 0))
+    place = np.zeros(count, np.int64)
+    stack: list[tuple[int, int, int, int]] = [(0, -1, -1, 0)]  # node in the making, token, parent, depth
+    done = 0
+    branching: list[int] = []
+    while stack:
+        node, own, above, deep = stack.pop()
+        token[done], parent[done], depth[done], place[node] = own, above, deep, done
+        if len(below[node]) > 1:
+            branching.append(done)
+        stack.extend((child, own_token, done, deep + 1) for own_token, child in reversed(below[node].items()))
+        done += 1
+    needed = np.zeros(count, bool)
+    needed[branching] = True
+    for node in range(count - 1, 0, -1):
+        if needed[node]:
+            needed[parent[node]] = True
+    children: dict[int, list[int]] = {node: [] for node in branching}
+    for node in range(1, count):
+        if (above := int(parent[node])) in children:
+            children[above].append(node)
+    groups = [np.asarray(children[node], np.int64) for node in branching]
+    tree = TokenTree(token, parent, depth, needed, np.asarray(branching, np.int64), groups)
+    return tree, place[np.asarray(ends, np.int64)] if ends else np.zeros(0, np.int64)
+
+
+def log_probabilities(tree: TokenTree, branches: Branches) -> NDArray[np.float64]:
+    """Return the log of each node's own probability, float64 [n] (HtmlRAG, Eq. 2).
+
+    A node without siblings has probability 1; siblings share theirs by softmax over their logits alone.
+    Several first tokens are siblings too, below the end of the prompt, so that the leaves always sum to 1.
+
+    :raises OutsideFailed: the model's numbers are none, or not finite.
+    """
+    own = np.zeros(len(tree))
+    if len(branches.logits) != len(tree.branching):
+        raise OutsideFailed(f"the model answered {len(branches.logits)} of {len(tree.branching)} branches")
+    for children, given in zip(tree.children, branches.logits, strict=True):
+        logits = np.asarray(given, np.float64)
+        if logits.shape != children.shape or not np.isfinite(logits).all():
+            raise OutsideFailed("the model gives no number for some branches of the token tree, or none that is finite")
+        shifted = logits - logits.max()
+        own[children] = shifted - np.log(np.exp(shifted).sum())
+    return own
+
+
+def summed(tree: TokenTree, own: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the log probability of the way down to each node, float64 [n] (HtmlRAG, Eq. 3); nothing is clamped."""
+    total = own.copy()
+    parent = tree.parent
+    for node in range(1, len(tree)):
+        total[node] += total[parent[node]]
+    return total

@@ -1,0 +1,82 @@
+"""``generative``: a language model says how likely the path of each block is (HtmlRAG §3.4.2).
+
+The page is shown with numbered tags; the paths of its blocks, as ``<html1><body><div2><p>``, are merged
+into a tree of tokens; and the model is asked only where that tree branches. What it would write is never
+read. ``generative:MODEL`` runs a model on this machine; ``generative:BACKEND:…`` asks a server.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput
+from ..html.blocks import Blocks
+from ..html.numbering import PROMPTS, Numbered, number, path_prompt
+from ..ports import Branches, Ints, PathScorer, TokenTree
+from ._trie import grow, log_probabilities, summed
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The token tree of a page with a probability at every node.
+
+    :param numbered: the paths, and the HTML that the model read.
+    :param tree: the tokens.
+    :param log_p: log of each node's own probability, float64 [nodes].
+    :param leaves: the node in which each block's path ends, int [blocks].
+    :param scores: log probability of each block's path, float64 [blocks].
+    :param branches: what the model said, and what that cost.
+    """
+
+    numbered: Numbered
+    tree: TokenTree
+    log_p: NDArray[np.float64]
+    leaves: Ints
+    scores: NDArray[np.float64]
+    branches: Branches
+
+
+class Engine:
+    """Log probability of each block's path given page and question.
+
+    exp(score) over all blocks sums to 1 (blocks that share a path count once). Blocks of one page are
+    compared with each other, not with those of another page in another call.
+
+    :param path_scorer: the language model.
+    :param model: which it was, from the spec; kept for messages.
+    :param prompt: ``paths``, or ``htmlrag`` for models trained with the published prompt.
+    """
+
+    name = "generative"
+
+    def __init__(self, path_scorer: PathScorer, model: str = "", prompt: str = "paths") -> None:
+        if prompt not in PROMPTS:
+            raise BadInput(f"generative: no prompt {prompt!r}; there are: {', '.join(PROMPTS)}", subject=prompt)
+        self.path_scorer = path_scorer
+        self.model = model
+        self.prompt = prompt
+
+    def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
+        """Return log P of each block's path, float64 [n]: 0 for a block that is alone.
+
+        :raises OverWindow: the page is over the model's window; prune it by a cheaper scorer first.
+        """
+        if not len(blocks):
+            return np.zeros(0)
+        return self.tree(query, blocks).scores
+
+    def tree(self, query: str, blocks: Blocks) -> Scored:
+        """Return the whole token tree with its probabilities.
+
+        :raises OverWindow: the page is over the model's window.
+        """
+        numbered = number(blocks)
+        tree, leaves = grow(self.path_scorer.encode(numbered.paths), self.path_scorer.stop)
+        branches = Branches([])
+        if len(tree.branching):  # one block, or blocks of one path: nothing to ask
+            branches = self.path_scorer.branches(path_prompt(query, numbered.html, self.prompt), tree)
+        own = log_probabilities(tree, branches)
+        return Scored(numbered, tree, own, leaves, summed(tree, own)[leaves], branches)
