@@ -29,11 +29,13 @@ class Recipe:
 
     :param first_stage: the scorer that prunes a page to a budget.
     :param coarse, fine: words a block before the first and the second stage.
+    :param prompt: one of ``prunus.html.numbering.PROMPTS``; the published one by default.
     """
 
     first_stage: str = "hybrid"
     coarse: int = COARSE_WORDS
     fine: int = FINE_WORDS
+    prompt: str = "htmlrag"
 
 
 def pruned(documents: prunus.Documents, question: str, budget: int, recipe: Recipe) -> Blocks:

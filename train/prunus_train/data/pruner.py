@@ -21,8 +21,9 @@ from prunus_evals import tasks
 from prunus_evals.records import Question
 from prunus_evals.split import Half
 from prunus_train.data import labels
-from prunus_train.data.form import Form, form_of, question_part
+from prunus_train.data.form import content, form_of
 from prunus_train.data.labels import Recipe
+from prunus_train.errors import DataBroken
 
 BUDGETS = (2048, 4096, 8192)
 """Tokens that pages are pruned to; the paper's samples have 2K to 32K."""
@@ -37,7 +38,7 @@ class Sample:
     :param paths: of all blocks, in document order.
     :param gold: the blocks that hold the answer.
     :param target: the one whose path is taught.
-    :param content: its text; follows the path in training as an extra signal.
+    :param content: its HTML; follows the path in training as an extra signal.
     """
 
     id: str
@@ -83,7 +84,7 @@ def _sample(
         return LeftOut(identity, "no block holds the answer")
     if len(blocks) < 2:
         return LeftOut(identity, "a single block leaves nothing to choose")
-    form: Form = form_of(blocks)
+    form = form_of(blocks, recipe.prompt)
     if form.page_part in seen:
         return LeftOut(identity, "the page is no longer than a smaller budget")
     seen.add(form.page_part)
@@ -96,11 +97,11 @@ def _sample(
         question=question.question,
         answers=question.answers,
         page_part=form.page_part,
-        question_part=question_part(question.question),
+        question_part=form.question_part(question.question),
         paths=form.paths,
         gold=gold,
         target=target,
-        content=blocks.texts[target],
+        content=content(blocks, target),
     )
 
 
@@ -126,6 +127,7 @@ def make(
     bytes, and one that was killed goes on where it stopped.
     """
     beside = path.with_name(f"{path.name}.left_out")
+    _same_settings(path, {"tasks": list(wanted), "half": half, "budgets": list(budgets), "recipe": asdict(recipe)})
     done = {row["id"] for part in (path, beside) for row in resume(part)}
     pages = [page for name in wanted for page in tasks.load(name, half)]
     counts = [0, 0]
@@ -143,6 +145,17 @@ def make(
     for place, part in enumerate((path, beside)):
         counts[place] = sum(1 for _ in read(part))
     return Made(*counts)
+
+
+def _same_settings(path: Path, settings: dict[str, Any]) -> None:
+    """Keep what the samples were made with beside them, and refuse to add others to them."""
+    beside = path.with_name(f"{path.name}.settings")
+    if not beside.exists():
+        if path.exists():
+            raise DataBroken(f"{path} holds samples of unknown settings; name another file")
+        beside.write_text(json.dumps(settings) + "\n", encoding="utf-8")
+    elif json.loads(beside.read_text(encoding="utf-8")) != settings:
+        raise DataBroken(f"{path} was made with other settings (see {beside.name}); name another file")
 
 
 def resume(path: Path) -> list[dict[str, Any]]:

@@ -1,0 +1,150 @@
+"""From pages to packed samples: the tokenizer, the page parts, their tokens.
+
+Pages of the dev half alone are read. A part of them is held back to see how training goes.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import prunus
+from prunus_evals import data, split, tasks
+from prunus_evals.records import Question
+from prunus_train.data import contexts
+from prunus_train.data.contexts import Part, Passage
+from prunus_train.data.form import content, form_of
+from prunus_train.packed import Ask, Packer
+
+TASKS = ("table_qa", "websrc", "nq")
+CONTENT_TOKENS = 24
+"""Tokens of a block's content behind its path; the paper appends all of it, as an extra signal."""
+
+Progress = Callable[[str, int, int], None]
+
+
+def held_back(page: str) -> bool:
+    """Tell whether a page of the dev half is held back from training (three in sixteen)."""
+    return split.digest(page)[1] in "012"
+
+
+def pages(validation: bool) -> list[list[Question]]:
+    """Return the dev half's questions by page: those held back, or the others."""
+    found = [page for name in TASKS for page in tasks.load(name, "dev")]
+    return [page for page in found if held_back(page[0].page) == validation]
+
+
+def passages() -> list[Passage]:
+    """Return real questions with their passages; none of a title that a page of the report half has."""
+    barred = {_plain(row["title"]) for row in data.rows("page_qa/nq") if split.half(row["doc_id"]) == "report"}
+    barred |= {_plain(row["title"]) for row in data.rows("table_qa/questions") if split.half(row["page"]) == "report"}
+    return [
+        Passage(row["gold_title"], row["gold_text"], row["question"])
+        for row in data.rows("rank/nq_passages")
+        if split.half(row["gold_title"]) == "dev" and _plain(row["gold_title"]) not in barred
+    ]
+
+
+def _plain(title: str) -> str:
+    title = re.sub(r"\s*-\s*wikipedia$", "", title.casefold())
+    return re.sub(r"\W+", " ", title).strip()
+
+
+def corpus(progress: Progress | None = None) -> Iterator[str]:
+    """Yield what a tokenizer is trained on: the pages to train on, numbered, and the passages."""
+    known = pages(validation=False)
+    for number, page in enumerate(known, 1):
+        documents = prunus.read(prunus.Page(content=page[0].html, media_type="text/html"))
+        form = form_of(documents.blocks(48), "htmlrag")
+        yield form.html[:200_000]
+        yield from (one.question for one in page)
+        if progress is not None:
+            progress("tokenizer", number, len(known))
+    for passage in passages():
+        yield f"{passage.title} {passage.text} {passage.question}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is made.
+
+    :param parts: page parts to try for each page.
+    :param passage_parts: pages that are put together from passages.
+    :param each: questions a part.
+    :param longest: tokens of a page part; longer ones are dropped.
+    """
+
+    parts: int = 100
+    passage_parts: int = 3000
+    each: int = 6
+    longest: int = 1500
+
+
+class Encoder:
+    """Turns page parts into tokens."""
+
+    def __init__(self, tokenizer: Any, prompt: str = "htmlrag") -> None:
+        self._tokenizer = tokenizer
+        self._prompt = prompt
+        form = form_of(prunus.read("<p>a</p><p>b</p>").blocks(1), prompt)
+        self._tail_text = form.question_part("Q")[1:]
+        self.tail = self._encode(self._tail_text)
+
+    def _encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def encode(self, part: Part) -> tuple[list[int], list[Ask]]:
+        """Return the tokens of a page part and of its questions."""
+        form = form_of(part.blocks, self._prompt)
+        asks = [
+            Ask(
+                self._encode(form.question_part(one.question).removesuffix(self._tail_text)),
+                self._encode(form.paths[one.target]),
+                self._encode(content(part.blocks, one.target)[:400])[:CONTENT_TOKENS],
+                one.kind,
+            )
+            for one in part.asked
+        ]
+        return self._encode(form.page_part), asks
+
+
+def make(path: Path, encoder: Encoder, plan: Plan, seed: int, progress: Progress | None = None) -> int:
+    """Write packed samples of the pages to train on; the same seed gives the same file."""
+    packer = Packer(encoder.tail)
+    for part in _parts(pages(validation=False), plan, seed, progress):
+        _add(packer, encoder, part, plan)
+    packer.write(path)
+    return len(packer)
+
+
+def make_validation(path: Path, encoder: Encoder, plan: Plan) -> int:
+    """Write packed samples of real questions about the pages that are held back."""
+    packer = Packer(encoder.tail)
+    chance = random.Random(0)
+    for page in pages(validation=True):
+        for part in contexts.of_page(page, 12, 2, chance):
+            real = [one for one in part.asked if one.kind == 1]
+            if real:
+                _add(packer, encoder, Part(part.blocks, real), plan)
+    packer.write(path)
+    return len(packer)
+
+
+def _parts(known: Sequence[list[Question]], plan: Plan, seed: int, progress: Progress | None) -> Iterator[Part]:
+    for number, page in enumerate(known, 1):
+        chance = random.Random(f"{seed} {page[0].page}")
+        yield from contexts.of_page(page, plan.parts, plan.each, chance)
+        if progress is not None:
+            progress("pages", number, len(known))
+    if plan.passage_parts:
+        yield from contexts.of_passages(passages(), plan.passage_parts, plan.each, random.Random(f"{seed} passages"))
+
+
+def _add(packer: Packer, encoder: Encoder, part: Part, plan: Plan) -> None:
+    page, asks = encoder.encode(part)
+    if len(page) <= plan.longest:
+        packer.add(page, asks)
