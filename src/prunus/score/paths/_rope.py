@@ -1,0 +1,67 @@
+"""Rotary positions that depend on the length of a text, held still while one token tree is scored.
+
+Phi-3.5's ``longrope`` and the ``dynamic`` scaling choose their frequencies in each forward pass, by the
+largest position in it. Prefill and tree then disagree wherever a prompt crosses the limit between two
+chunks. Here they are chosen once, for the longest text that will be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+Frequencies = tuple[Any, ...]
+"""The frequencies in force, one tensor a module and kind of layer; what is cached under others is worthless."""
+
+
+@contextmanager
+def held_for(model: Any, length: int) -> Iterator[Frequencies]:
+    """Hold a model's rotary frequencies at those of a text of ``length`` tokens.
+
+    :returns: the frequencies, () for models whose positions do not depend on the length.
+    """
+    held: list[tuple[Any, Any]] = []
+    found: list[Any] = []
+    try:
+        for module in model.modules():
+            kinds = getattr(module, "rope_type", None)
+            if not _varies(kinds):
+                continue
+            found.extend(_choose(module, kinds, length))
+            held.append((module, kinds))
+            module.rope_type = dict.fromkeys(kinds, "default") if isinstance(kinds, dict) else "default"
+        yield tuple(found)
+    finally:
+        for module, kinds in held:
+            module.rope_type = kinds
+
+
+def same(one: Frequencies, other: Frequencies) -> bool:
+    """Tell whether two sets of frequencies are equal."""
+    return len(one) == len(other) and all(a.shape == b.shape and bool((a == b).all()) for a, b in zip(one, other))  # noqa: B905  # of one length
+
+
+def _varies(kinds: Any) -> bool:
+    """Tell whether a module chooses its frequencies by length."""
+    named = kinds.values() if isinstance(kinds, dict) else [kinds]
+    return any(isinstance(kind, str) and (kind == "longrope" or "dynamic" in kind) for kind in named)
+
+
+def _choose(module: Any, kinds: Any, length: int) -> list[Any]:
+    """Let a module choose its frequencies for a length, whatever it read before; return them."""
+    import torch
+
+    found = []
+    for layer in kinds if isinstance(kinds, dict) else [None]:
+        prefix = f"{layer}_" if layer else ""
+        frequencies = getattr(module, f"{prefix}inv_freq")
+        original = getattr(module, f"{prefix}original_inv_freq").to(frequencies.device)
+        module.register_buffer(f"{prefix}inv_freq", original.clone(), persistent=False)
+        for known in ("max_seq_len_cached", f"{prefix}max_seq_len_cached"):
+            if hasattr(module, known):
+                setattr(module, known, module.original_max_seq_len)
+        last = torch.tensor([[max(0, length - 1)]], device=frequencies.device)
+        module(torch.zeros(1, 1, 1, device=frequencies.device), last, **({"layer_type": layer} if layer else {}))
+        found.append(getattr(module, f"{prefix}inv_freq").clone())
+    return found
