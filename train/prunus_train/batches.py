@@ -23,6 +23,10 @@ _POOL = 4096
 """Page parts that are sorted by length at a time: batches of like length, in random order."""
 
 
+_ALIGNED = 16
+"""Sequences are padded to a multiple of this: fast attention with a mask asks for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Sequences side by side, [rows, tokens].
@@ -44,9 +48,7 @@ class Batch:
 
 def lengths(packed: Packed) -> NDArray[np.int64]:
     """Return the tokens of each page part with all of its questions."""
-    asks = np.diff(packed.ask_start) + len(packed.tail)
-    sums = np.concatenate([[0], np.cumsum(asks)])
-    return np.diff(packed.page_start) + sums[packed.first_ask[1:]] - sums[packed.first_ask[:-1]]
+    return lengths_of(packed, np.arange(len(packed)))
 
 
 def order(packed: Packed, micro_tokens: int, seed: int, epoch: int) -> list[NDArray[np.int64]]:
@@ -75,7 +77,7 @@ def batch(packed: Packed, rows: NDArray[np.int64], hyper: Hyper, chance: np.rand
 
     :param chance: draws the page's tokens that are predicted; none are without it.
     """
-    longest = int(lengths_of(packed, rows).max())
+    longest = -(-int(lengths_of(packed, rows).max()) // _ALIGNED) * _ALIGNED
     shape = (len(rows), longest)
     found = Batch(
         tokens=np.zeros(shape, np.int64),
@@ -92,18 +94,13 @@ def batch(packed: Packed, rows: NDArray[np.int64], hyper: Hyper, chance: np.rand
 
 def lengths_of(packed: Packed, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the tokens of some page parts with all of their questions."""
-    tail = len(packed.tail)
-    own = []
-    for index in rows:
-        first, last = packed.first_ask[index], packed.first_ask[index + 1]
-        asks = packed.ask_start[last] - packed.ask_start[first] + tail * (last - first)
-        own.append(packed.page_start[index + 1] - packed.page_start[index] + asks)
-    return np.array(own, np.int64)
+    first, last = packed.first_ask[rows], packed.first_ask[rows + 1]
+    asks = packed.ask_start[last] - packed.ask_start[first] + len(packed.tail) * (last - first)
+    own: NDArray[np.int64] = packed.page_start[rows + 1] - packed.page_start[rows] + asks
+    return own
 
 
-def _lay(
-    found: Batch, row: int, packed: Packed, index: int, hyper: Hyper, chance: np.random.Generator | None
-) -> None:
+def _lay(found: Batch, row: int, packed: Packed, index: int, hyper: Hyper, chance: np.random.Generator | None) -> None:
     page = packed.page(index)
     size = len(page)
     found.tokens[row, :size] = page
@@ -111,10 +108,15 @@ def _lay(
     found.position[row, :size] = np.arange(size)
     if chance is not None and hyper.page_weight and size > 1:
         found.target[row, : size - 1] = page[1:]
-        found.weight[row, : size - 1] = hyper.page_weight * (chance.random(size - 1) < hyper.page_share)
+        share: float | NDArray[np.float64] = hyper.page_share
+        if packed.tags is not None:  # the number behind a tag's name: to know it is to know where one is
+            share = np.where(packed.tags[page[:-1]], hyper.number_share, hyper.page_share)
+        found.weight[row, : size - 1] = hyper.page_weight * (chance.random(size - 1) < share)
     at = size
     for place, number in enumerate(range(packed.first_ask[index], packed.first_ask[index + 1]), 1):
         question, path, content = packed.ask(number)
+        if chance is not None and hyper.vary and packed.kind[number] == 0:
+            question = varied(question, content, packed, chance)
         whole = np.concatenate([question, path, content])
         end, first = at + len(whole), at + len(question) - 1
         found.tokens[row, at:end] = whole
@@ -125,3 +127,22 @@ def _lay(
         found.path[row, first : first + len(path)] = True
         found.weight[row, first + len(path) : end - 1] = hyper.content_weight
         at = end
+
+
+def varied(
+    question: NDArray[np.uint16], content: NDArray[np.uint16], packed: Packed, chance: np.random.Generator
+) -> NDArray[np.uint16]:
+    """Return a made question otherwise, so that none comes twice: words dropped, or others of the block in their place.
+
+    It is never longer than before, so that batches keep their size.
+    """
+    size = len(question) - len(packed.tail)
+    own = question[:size]
+    if chance.random() < 0.3 and packed.tags is not None:
+        plain = content[~packed.tags[content]]
+        if len(plain) >= 4 and size >= 3:
+            count = int(chance.integers(2, min(size, len(plain)) + 1))
+            own = plain[np.sort(chance.choice(len(plain), count, replace=False))]
+            return np.concatenate([own, packed.tail])
+    keep = chance.random(size) >= 0.15
+    return np.concatenate([own[keep] if keep.sum() > 1 else own, packed.tail])

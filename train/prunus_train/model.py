@@ -13,7 +13,7 @@ from prunus_train.errors import DataBroken
 from prunus_train.presets import Hyper, Shape
 
 
-def build(shape: Shape, vectors: NDArray[np.float16], special: dict[str, int], hyper: Hyper) -> Any:
+def build(shape: Shape, vectors: NDArray[np.float16] | None, special: dict[str, int], hyper: Hyper) -> Any:
     """Return a model: the one in ``shape.base``, or a Llama whose tokens start with given vectors.
 
     Input and output share the vectors. Queries and keys of a head start alike, so that a token looks
@@ -29,6 +29,8 @@ def build(shape: Shape, vectors: NDArray[np.float16], special: dict[str, int], h
         return AutoModelForCausalLM.from_pretrained(
             shape.base, attn_implementation="sdpa", dtype=torch.float32, local_files_only=True
         )
+    if vectors is None:
+        raise DataBroken("a model from nothing needs vectors for its tokens")
     config = LlamaConfig(
         vocab_size=len(vectors),
         hidden_size=shape.hidden,
@@ -68,12 +70,13 @@ def seen(segment: Any) -> Any:
     return (((other == 0) | (own == other)) & causal)[:, None]
 
 
-def losses(model: Any, batch: Batch, device: str) -> tuple[Any, dict[str, float]]:
+def losses(model: Any, batch: Batch, device: str) -> tuple[Any, Any]:
     """Return the summed weighted loss of a batch, and what a log shows.
 
     Only the positions that count go through the output head.
 
-    :returns: loss (summed over weights, not divided), and sums: weight, path loss and tokens, paths wholly right.
+    :returns: loss (summed over weights, not divided), and a tensor of sums: weight, path loss, path tokens, paths
+        that are wholly right, questions.
     """
     import torch
     from torch.nn.functional import cross_entropy
@@ -97,6 +100,12 @@ def losses(model: Any, batch: Batch, device: str) -> tuple[Any, dict[str, float]
         total = int(number.max()) + 1 if len(number) else 0
         missed = torch.zeros(total, device=device).index_add_(0, number, wrong)
         sums = torch.stack(
-            [weights.sum(), each[on_path].sum(), on_path.sum(), (missed == 0).sum(), torch.tensor(float(total), device=device)]
+            [
+                weights.sum(),
+                each[on_path].sum(),
+                on_path.sum(),
+                (missed == 0).sum(),
+                torch.tensor(float(total), device=device),
+            ]
         )
     return (each * weights).sum(), sums

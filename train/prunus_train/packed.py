@@ -46,6 +46,7 @@ class Packed:
     :param asks: tokens of all questions with their completions: question, path, content.
     :param first_ask: the questions about page part ``i`` are ``first_ask[i]:first_ask[i + 1]``.
     :param tail: tokens of every prompt behind the question.
+    :param tags: which tokens of the vocabulary are the name of a tag; known where the tokenizer is, not stored.
     """
 
     pages: Tokens
@@ -57,6 +58,7 @@ class Packed:
     kind: NDArray[np.uint8]
     first_ask: NDArray[np.int64]
     tail: Tokens
+    tags: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.page_start) - 1
@@ -70,6 +72,9 @@ class Packed:
         own = self.asks[self.ask_start[number] : self.ask_start[number + 1]]
         path, content = int(self.path_at[number]), int(self.content_at[number])
         return np.concatenate([own[:path], self.tail]), own[path:content], own[content:]
+
+
+_STORED = tuple(name for name in Packed.__dataclass_fields__ if name != "tags")
 
 
 @dataclass(slots=True)
@@ -108,7 +113,7 @@ class Packer:
     def write(self, path: Path) -> None:
         """Write a compressed file; it appears whole or not at all."""
         found = self.packed()
-        arrays = {name: getattr(found, name) for name in Packed.__dataclass_fields__}
+        arrays = {name: getattr(found, name) for name in _STORED}
         part = path.with_name(f"{path.name}.part")
         part.write_bytes(lzma.compress(save(arrays), format=lzma.FORMAT_XZ, filters=_FILTERS))
         part.replace(path)
@@ -121,7 +126,7 @@ def read(path: Path) -> Packed:
     """
     try:
         arrays = load(lzma.decompress(path.read_bytes()))
-        return Packed(**{name: arrays[name] for name in Packed.__dataclass_fields__})
+        return Packed(**{name: arrays[name] for name in _STORED})
     except (OSError, lzma.LZMAError, SafetensorError, KeyError) as error:
         raise DataBroken(f"{path} holds no packed samples ({error})") from error
 

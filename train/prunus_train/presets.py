@@ -32,11 +32,13 @@ class Hyper:
     :param warmup: share of the training that the rate rises.
     :param content_weight: what a token of the block's content counts, where a token of the path counts 1.
     :param page_weight, page_share: what a token of the page counts, and the share of them that is predicted.
+    :param number_share: the share of the numbers in the page's tags that is predicted.
+    :param vary: ask made questions a little otherwise each time.
     :param freeze_vectors: leave the tokens' vectors as they are given.
     """
 
-    batch_tokens: int = 65_536
-    micro_tokens: int = 65_536
+    batch_tokens: int = 32_768
+    micro_tokens: int = 32_768
     epochs: float = 3.0
     rate: float = 1.5e-3
     schedule: str = "cosine"
@@ -47,9 +49,11 @@ class Hyper:
     decay: float = 0.05
     clip: float = 1.0
     content_weight: float = 0.2
-    page_weight: float = 0.2
+    page_weight: float = 0.3
     page_share: float = 0.1
+    number_share: float = 0.5
     freeze_vectors: bool = True
+    vary: bool = True
     checkpointing: bool = False
 
 
@@ -68,7 +72,9 @@ PAPER = Hyper(
     content_weight=1.0,
     page_weight=0.0,
     page_share=0.0,
+    number_share=0.0,
     freeze_vectors=False,
+    vary=False,
     checkpointing=True,
 )
 """HtmlRAG, Appendix B. One device stands for one sequence-parallel group of eight; DeepSpeed is not needed."""

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from prunus_train import batches, checkpoint, model as models
+from prunus_train import batches, checkpoint
+from prunus_train import model as models
 from prunus_train.checkpoint import Place
-from prunus_train.errors import DataBroken, Stopped
+from prunus_train.errors import Stopped
 from prunus_train.packed import Packed
 from prunus_train.presets import Hyper, Shape
 
@@ -95,8 +96,8 @@ def evaluate(run: Run, model: Any, data: Packed) -> dict[str, float]:
     sums = torch.zeros(len(SUMS), device=run.device)
     with torch.no_grad(), _precision(run):
         for rows in batches.order(data, run.hyper.micro_tokens, 0, 0):
-            _, found = models.losses(model, batches.batch(data, rows, run.hyper), run.device)
-            sums += found
+            _, counted = models.losses(model, batches.batch(data, rows, run.hyper), run.device)
+            sums += counted
     model.train()
     return _shown(sums.tolist())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import sys
@@ -15,14 +16,16 @@ from prunus_train.presets import PRESETS, Hyper, Shape
 
 EXAMPLES = """examples:
   see on a processor that it learns, in minutes:
-    prunus-train-pruner data/ -o model/ --preset nano --minutes 10
+    python -m prunus_train.pruner data/ -o model/ --preset nano --minutes 10
   train a small model on a GPU:
     python -m prunus_train.pruner data/ -o model/ --preset tiny --device cuda --bf16 --minutes 8
   fine-tune a published size, with the paper's hyper-parameters:
     python -m prunus_train.pruner data/ -o model/ --preset paper --base /models/Phi-3.5-mini-instruct --device cuda
 
 DATA is a folder with train-*.xz, valid.xz, tokenizer files and vectors.safetensors, as `prunus train pack`
-writes it. Ctrl-C saves; the same command goes on where it stopped.""".replace("prunus-train-pruner", "python -m prunus_train.pruner")
+writes it. Ctrl-C saves; the same command goes on where it stopped.""".replace(
+    "prunus-train-pruner", "python -m prunus_train.pruner"
+)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -78,7 +81,8 @@ def _run(given: argparse.Namespace) -> None:
     import torch
     from safetensors.numpy import load_file
 
-    from prunus_train import model as models, packed, pruner
+    from prunus_train import model as models
+    from prunus_train import packed, pruner
 
     if given.device == "cuda" and not torch.cuda.is_available():
         raise DataBroken("there is no CUDA device here; use --device cpu")
@@ -91,22 +95,35 @@ def _run(given: argparse.Namespace) -> None:
     data = packed.joined([packed.read(path) for path in files])
     valid = given.data / "valid.xz"
     validation = packed.read(valid) if valid.exists() else None
+    data.tags = _tags(given.data / "tokenizer.json")
     vectors = load_file(str(given.data / "vectors.safetensors"))["vectors"] if not shape.base else None
     special = {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3}
     work = given.work or given.out.with_name(f"{given.out.name}.work")
     settings = {"files": [path.name for path in files], "minutes": given.minutes}
-    about = pruner.Run(
-        shape, hyper, work, given.device, given.bf16, given.seed, given.minutes, given.every, settings
-    )
+    about = pruner.Run(shape, hyper, work, given.device, given.bf16, given.seed, given.minutes, given.every, settings)
     built = models.build(shape, vectors, special, hyper)
     count = sum(one.numel() for one in built.parameters())
-    _say(f"{count / 1e6:.1f} M parameters, {len(data)} page parts, {len(data.kind)} questions, {len(data.pages)} tokens")
+    _say(
+        f"{count / 1e6:.1f} M parameters, {len(data)} page parts, {len(data.kind)} questions, {len(data.pages)} tokens"
+    )
     pruner.train(about, built, data, validation, _say)
     given.out.mkdir(parents=True, exist_ok=True)
     pruner.finish(built, given.out)
     for path in [*given.data.glob("tokenizer*.json"), work / "log.jsonl"]:
         shutil.copy(path, given.out / path.name)
     _say(f"wrote {given.out}")
+
+
+def _tags(path: Path) -> Any:
+    """Return which tokens are the name of a tag, as ``<div``; None where the tokenizer keeps none such."""
+    import numpy as np
+
+    if not path.exists():
+        return None
+    vocabulary: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
+    found = np.zeros(max(vocabulary.values()) + 1, np.bool_)
+    found[[place for token, place in vocabulary.items() if token[0] == "<" and len(token) > 1]] = True
+    return found
 
 
 def _say(line: str) -> None:

@@ -20,11 +20,30 @@ from prunus_evals.records import Question
 from prunus_train.data import labels, synthetic
 from prunus_train.data.labels import Recipe
 
-BUDGETS = (256, 384, 512, 768, 1024, 1280)
 COARSE = (64, 128, 256)
 FINE = (24, 48, 96, 128, 128)
 SCORERS = ("bm25", "bm25", "hybrid")
 MOST_BLOCKS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large page parts are.
+
+    :param budgets: tokens that a page is pruned to, one of them drawn each time.
+    :param passages: fewest and most passages of a page that is put together.
+    :param words: words of a passage at most, one of them drawn each time.
+    """
+
+    budgets: Sequence[int] = (256, 384, 512, 768, 1024, 1280)
+    passages: tuple[int, int] = (3, 14)
+    words: Sequence[int] = (30, 60, 100)
+
+
+USUAL = Sizes()
+
+SMALL = Sizes((96, 128, 160), (3, 5), (15, 25))
+"""Short pages, to see on a processor that a model learns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +72,9 @@ class Passage:
     question: str
 
 
-def of_page(questions: Sequence[Question], count: int, each: int, chance: random.Random) -> Iterator[Part]:
+def of_page(
+    questions: Sequence[Question], count: int, each: int, chance: random.Random, sizes: Sizes = USUAL
+) -> Iterator[Part]:
     """Yield page parts of one page.
 
     :param count: how many to try.
@@ -62,7 +83,7 @@ def of_page(questions: Sequence[Question], count: int, each: int, chance: random
     documents = _read(questions[0].html)
     for number in range(count):
         real = chance.choice(questions) if number % 3 == 0 else None
-        blocks = _kept(documents, real, chance)
+        blocks = _kept(documents, real, chance, chance.choice(sizes.budgets))
         if blocks is None or not 2 <= len(blocks) <= MOST_BLOCKS:
             continue
         asked = []
@@ -76,11 +97,13 @@ def of_page(questions: Sequence[Question], count: int, each: int, chance: random
             yield Part(blocks, asked)
 
 
-def of_passages(passages: Sequence[Passage], count: int, each: int, chance: random.Random) -> Iterator[Part]:
+def of_passages(
+    passages: Sequence[Passage], count: int, each: int, chance: random.Random, sizes: Sizes = USUAL
+) -> Iterator[Part]:
     """Yield pages that are put together from passages of real questions, under their titles or without."""
     for _ in range(count):
-        some = chance.sample(passages, min(len(passages), chance.randint(3, 14)))
-        longest = chance.choice((30, 60, 100))
+        some = chance.sample(passages, min(len(passages), chance.randint(*sizes.passages)))
+        longest = chance.choice(sizes.words)
         titles, shape = chance.random() < 0.6, chance.choice(("p", "div", "li", "tr"))
         parts = []
         for one in some:
@@ -111,9 +134,9 @@ def _read(source: str) -> prunus.Documents:
     return prunus.read(prunus.Page(content=source, media_type="text/html"))
 
 
-def _kept(documents: prunus.Documents, real: Question | None, chance: random.Random) -> Blocks | None:
+def _kept(documents: prunus.Documents, real: Question | None, chance: random.Random, budget: int) -> Blocks | None:
     """Keep some of a page: for a real question, for one of its own blocks, a stretch, or at random."""
-    chosen, budget = recipe(chance), chance.choice(BUDGETS)
+    chosen = recipe(chance)
     if real is not None:
         return labels.pruned(documents, real.question, budget, chosen)
     coarse = documents.blocks(chosen.coarse)
@@ -127,7 +150,8 @@ def _kept(documents: prunus.Documents, real: Question | None, chance: random.Ran
         order = order[start:] + order[:start]
     else:
         chance.shuffle(order)
-    kept, words = [], 0
+    kept: list[int] = []
+    words = 0
     for index in order:
         words += coarse.blocks[index].words + 1
         if words > budget * 0.6 and kept:  # a word is more than a token

@@ -38,6 +38,10 @@ class Recipe:
     prompt: str = "htmlrag"
 
 
+PUBLISHED = Recipe()
+"""As in the paper, but for its first stage, which was an embedding model alone."""
+
+
 def pruned(documents: prunus.Documents, question: str, budget: int, recipe: Recipe) -> Blocks:
     """Prune a page with the first stage to a budget in tokens, and cut what is left finer."""
     options = prunus.Options(scorer=recipe.first_stage, max_words=recipe.coarse)

@@ -12,15 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from safetensors.numpy import save_file
+
 import prunus
+from prunus.registry import make_engine
 from prunus_evals import data, split, tasks
 from prunus_evals.records import Question
 from prunus_train.data import contexts
-from prunus_train.data.contexts import Part, Passage
+from prunus_train.data.contexts import USUAL, Part, Passage, Sizes
 from prunus_train.data.form import content, form_of
 from prunus_train.packed import Ask, Packer
 
 TASKS = ("table_qa", "websrc", "nq")
+WINDOW = 2048
+"""Tokens that the small model reads."""
+
 CONTENT_TOKENS = 24
 """Tokens of a block's content behind its path; the paper appends all of it, as an extra signal."""
 
@@ -75,6 +81,7 @@ class Plan:
     :param parts: page parts to try for each page.
     :param passage_parts: pages that are put together from passages.
     :param each: questions a part.
+    :param sizes: of page parts.
     :param longest: tokens of a page part; longer ones are dropped.
     """
 
@@ -82,12 +89,13 @@ class Plan:
     passage_parts: int = 3000
     each: int = 6
     longest: int = 1500
+    sizes: Sizes = USUAL
 
 
 class Encoder:
     """Turns page parts into tokens."""
 
-    def __init__(self, tokenizer: Any, prompt: str = "htmlrag") -> None:
+    def __init__(self, tokenizer: Any, prompt: str = "bare") -> None:
         self._tokenizer = tokenizer
         self._prompt = prompt
         form = form_of(prunus.read("<p>a</p><p>b</p>").blocks(1), prompt)
@@ -126,7 +134,7 @@ def make_validation(path: Path, encoder: Encoder, plan: Plan) -> int:
     packer = Packer(encoder.tail)
     chance = random.Random(0)
     for page in pages(validation=True):
-        for part in contexts.of_page(page, 12, 2, chance):
+        for part in contexts.of_page(page, 36, 2, chance, plan.sizes):
             real = [one for one in part.asked if one.kind == 1]
             if real:
                 _add(packer, encoder, Part(part.blocks, real), plan)
@@ -137,14 +145,38 @@ def make_validation(path: Path, encoder: Encoder, plan: Plan) -> int:
 def _parts(known: Sequence[list[Question]], plan: Plan, seed: int, progress: Progress | None) -> Iterator[Part]:
     for number, page in enumerate(known, 1):
         chance = random.Random(f"{seed} {page[0].page}")
-        yield from contexts.of_page(page, plan.parts, plan.each, chance)
+        yield from contexts.of_page(page, plan.parts, plan.each, chance, plan.sizes)
         if progress is not None:
             progress("pages", number, len(known))
     if plan.passage_parts:
-        yield from contexts.of_passages(passages(), plan.passage_parts, plan.each, random.Random(f"{seed} passages"))
+        chance = random.Random(f"{seed} passages")
+        yield from contexts.of_passages(passages(), plan.passage_parts, plan.each, chance, plan.sizes)
 
 
 def _add(packer: Packer, encoder: Encoder, part: Part, plan: Plan) -> None:
     page, asks = encoder.encode(part)
     if len(page) <= plan.longest:
         packer.add(page, asks)
+
+
+def make_all(
+    folder: Path, seeds: Sequence[int], plan: Plan, vocabulary: int, prompt: str, progress: Progress | None = None
+) -> None:
+    """Write everything that training needs into a folder; what is there already is kept."""
+    from tokenizers import Tokenizer
+
+    from prunus_train import tokenizer as words
+
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "vectors.safetensors").exists():
+        made = words.train(corpus(progress), vocabulary)
+        words.save(made, folder, WINDOW)
+        vectors = words.start_vectors(made, make_engine("embedder", "static"))
+        save_file({"vectors": vectors}, str(folder / "vectors.safetensors"))
+    encoder = Encoder(Tokenizer.from_file(str(folder / "tokenizer.json")), prompt)
+    if not (folder / "valid.xz").exists():
+        make_validation(folder / "valid.xz", encoder, plan)
+    for seed in seeds:
+        path = folder / f"train-{seed:02d}.xz"
+        if not path.exists():
+            make(path, encoder, plan, seed, progress)

@@ -22,7 +22,7 @@ from prunus_evals.records import Question
 from prunus_evals.split import Half
 from prunus_train.data import labels
 from prunus_train.data.form import content, form_of
-from prunus_train.data.labels import Recipe
+from prunus_train.data.labels import PUBLISHED, Recipe
 from prunus_train.errors import DataBroken
 
 BUDGETS = (2048, 4096, 8192)
@@ -64,7 +64,7 @@ class LeftOut:
 
 
 def of_page(
-    questions: Sequence[Question], budgets: Sequence[int], recipe: Recipe = Recipe()
+    questions: Sequence[Question], budgets: Sequence[int], recipe: Recipe = PUBLISHED
 ) -> Iterator[Sample | LeftOut]:
     """Yield the samples of the questions about one page."""
     documents = prunus.read(prunus.Page(content=questions[0].html, media_type="text/html"))
@@ -118,7 +118,7 @@ def make(
     wanted: Sequence[str],
     half: Half = "dev",
     budgets: Sequence[int] = BUDGETS,
-    recipe: Recipe = Recipe(),
+    recipe: Recipe = PUBLISHED,
     progress: Callable[[int, int], None] | None = None,
 ) -> Made:
     """Write the samples of tasks as JSONL, and what is left out beside it (``PATH.left_out``).
