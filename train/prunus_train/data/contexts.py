@@ -11,11 +11,16 @@ from __future__ import annotations
 import html
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
 
 import prunus
 from prunus.html.blocks import Blocks
 from prunus.html.render import Rendering, render_blocks
+from prunus.ports import Scorer
+from prunus.registry import make_engine
 from prunus_evals.records import Question
 from prunus_train.data import labels, synthetic
 from prunus_train.data.labels import Recipe
@@ -24,6 +29,8 @@ COARSE = (64, 128, 256)
 FINE = (24, 48, 96, 128, 128)
 SCORERS = ("bm25", "bm25", "hybrid")
 MOST_BLOCKS = 120
+WORDS_A_TOKEN = 0.5
+"""Words that a token of budget buys, tags included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,33 +142,48 @@ def _read(source: str) -> prunus.Documents:
 
 
 def _kept(documents: prunus.Documents, real: Question | None, chance: random.Random, budget: int) -> Blocks | None:
-    """Keep some of a page: for a real question, for one of its own blocks, a stretch, or at random."""
+    """Keep some of a page: for a real question, for one of its own blocks, a stretch, or at random.
+
+    Words stand for tokens here: the exact budget of the product costs ten times as much, and what is
+    learned from does not need it.
+    """
     chosen = recipe(chance)
-    if real is not None:
-        return labels.pruned(documents, real.question, budget, chosen)
     coarse = documents.blocks(chosen.coarse)
-    if chance.random() < 0.4:
-        index = chance.choices(range(len(coarse)), [1 + weight for weight in synthetic.weights(coarse)])[0]
-        made = synthetic.question(coarse, index, chance)
-        return labels.pruned(documents, made, budget, replace(chosen, first_stage="bm25")) if made else None
     order = list(range(len(coarse)))
-    if chance.random() < 0.5:
+    asked = real.question if real is not None else ""
+    if not asked and chance.random() < 0.4:
+        index = chance.choices(order, [1 + weight for weight in synthetic.weights(coarse)])[0]
+        asked = synthetic.question(coarse, index, chance)
+    if asked:
+        scores = _scorer(chosen.first_stage).score(asked, coarse)
+        order = [int(index) for index in np.argsort(-np.asarray(scores), kind="stable")]
+    elif chance.random() < 0.5:
         start = chance.randrange(len(order))
         order = order[start:] + order[:start]
     else:
         chance.shuffle(order)
-    kept: list[int] = []
-    words = 0
-    for index in order:
-        words += coarse.blocks[index].words + 1
-        if words > budget * 0.6 and kept:  # a word is more than a token
-            break
-        kept.append(index)
-    source = render_blocks(coarse, sorted(kept), Rendering())
-    if not source.strip() or words > 4 * budget:
+    kept = _filled(coarse, order, budget * WORDS_A_TOKEN)
+    if not any(coarse.texts[index].strip() for index in kept):
         return None
-    found = _read(source) if any(coarse.texts[index].strip() for index in kept) else None
-    return found.blocks(chosen.fine) if found is not None else None
+    return _read(render_blocks(coarse, sorted(kept), Rendering())).blocks(chosen.fine)
+
+
+def _filled(blocks: Blocks, order: Sequence[int], words: float) -> set[int]:
+    """Take blocks in order, each with the header that it needs, while the words last; pass over those too large."""
+    kept: set[int] = set()
+    for index in order:
+        wanted = {index, *blocks.blocks[index].requires} - kept
+        size = sum(blocks.blocks[one].words + 1 for one in wanted)
+        if size <= words:
+            kept |= wanted
+            words -= size
+    return kept
+
+
+@cache
+def _scorer(name: str) -> Scorer:
+    scorer: Scorer = make_engine("scorer", name, embedder=make_engine("embedder", "static"))
+    return scorer
 
 
 def _from_blocks(blocks: Blocks, count: int, chance: random.Random) -> list[Asked]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import prunus
 from prunus.html.blocks import Blocks
@@ -70,13 +71,19 @@ def in_place(texts: Sequence[str], question: Question) -> list[bool] | None:
     A block lies in the gold table when it holds one of its rows whole (of two words or more).
     """
     if question.gold_table is not None:
-        rows = [form for row in metrics.gold_table(question.gold_table).rows for form in row if form.count(" ") > 2]
+        rows = _rows(question.gold_table)
         lines = [f" {' '.join(metrics.words(text))} " for text in texts]
         return [any(row in line for row in rows) for line in lines]
     if question.element_id is not None:
         element = metrics.normalise(metrics.element_text(question.html, "tid", question.element_id))
         return [metrics.occurs(element, text) for text in texts]
     return None
+
+
+@lru_cache(maxsize=64)
+def _rows(table: str) -> list[str]:
+    """Return the rows of a gold table that have two words or more, as lines of words."""
+    return [form for row in metrics.gold_table(table).rows for form in row if form.count(" ") > 2]
 
 
 def target_block(blocks: Blocks, gold: Sequence[int], question: str) -> int:
