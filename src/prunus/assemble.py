@@ -55,17 +55,26 @@ class Maker:
         """
         if kind in self._made:
             return self._made[kind]
+        if kind == "path_scorer" and split_spec(wanted_by)[1]:  # generative:MODEL names it
+            self.specs[kind] = _path_spec(split_spec(wanted_by)[1])
         spec, endpoint = self._address(kind, self.specs[kind])
         if not spec:
             raise BadInput(f"{wanted_by or kind} needs a {kind}: set {kind} in {FILE}", subject=kind)
         if kind == "llm" and not self.settings.model_calls and getattr(engine_class(kind, spec), "real", True):
             raise BadInput("model calls are switched off (model_calls); scripted: and replay: still work", subject=spec)
         self._made[kind] = None  # an engine that needs its own kind is given none
+        try:
+            self._made[kind] = engine = self._new(kind, spec, endpoint)
+        except BaseException:
+            del self._made[kind]  # whoever asks again is told again
+            raise
+        return engine
+
+    def _new(self, kind: str, spec: str, endpoint: str) -> Any:
         required = needs_of(kind, spec, required=True)
         needed = [other for other in needs_of(kind, spec) if self.specs[other] or other in required]
         given = {other: self.make(other, spec) for other in needed}
-        self._made[kind] = engine = self._kept(kind, make_engine(kind, spec, **given, **self._own(kind, endpoint)))
-        return engine
+        return self._kept(kind, make_engine(kind, spec, **given, **self._own(kind, endpoint)))
 
     def _address(self, kind: str, spec: str) -> tuple[str, str]:
         """Return the spec of an engine and the address that it holds: a language model's names its server."""
@@ -85,6 +94,10 @@ class Maker:
             own["cache_folder"] = str(settings.folder / "models")
         elif kind == "llm":
             own |= {"key": settings.llm_key, "endpoint": endpoint, "options": settings.llm_options}
+        elif kind == "path_scorer":
+            own["options"] = {name: value for name, value in settings.path_options.items() if name != "prompt"}
+        elif kind == "scorer":
+            own["prompt"] = settings.path_options.get("prompt", "paths")
         elif kind == "tokenizer":
             own["folder"] = settings.tiktoken_folder or str(settings.folder / "tiktoken")
         return own
@@ -106,6 +119,11 @@ class Maker:
         counter = None if hasattr(llm, "count") else self.make("tokenizer")
         price = price_of(prices_from(self.settings.prices), self.specs["llm"], llm)
         return Metered(llm, self.meter, counter, price)
+
+
+def _path_spec(model: str) -> str:
+    """Return the back-end of ``generative:MODEL``: a model on this machine, unless a back-end is named before it."""
+    return model if split_spec(model)[0] in engine_names("path_scorer") else f"transformers:{model}"
 
 
 def open_vectors(settings: Settings, embedder: Any = None, spec: str = "") -> CachedEmbedder:

@@ -62,6 +62,7 @@ NEED_A_MODEL = {
     "tokenizer": {"tiktoken"},  # tests/tokens
     "extractor": {"tags"},  # tests/extract
     "generator": {"llm"},  # tests/generate
+    "scorer": {"generative"},  # tests/generative
 }
 """Engines that cannot be made of a name alone: their own tests hold them to the same promises."""
 

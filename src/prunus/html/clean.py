@@ -39,11 +39,14 @@ _KINDS: Final[dict[str, int]] = {
 }
 """How the walk treats a tag at first sight; any other tag is a block."""
 
-_SUSPECTS: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey"
-"""Elements that might be hidden."""
+_SUSPECTS: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a"
+"""Elements that might be hidden, and links in links."""
 
 _MANY: Final = 10_000
 """Children from which an element's are let go one by one."""
+
+_APART: Final = frozenset({"applet", "caption", "marquee", "object", "td", "template", "th"})
+"""Elements in which formatting begins anew (HTML, 13.2.4.3: markers)."""
 
 _NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup"}
 _KEEPING: Final = frozenset(rules.KEPT_ATTRIBUTES)
@@ -119,6 +122,21 @@ def _holds_one_block(children: Any) -> bool:
     return found
 
 
+def _holds_heading(children: Any) -> bool:
+    """Tell whether a heading is among children: straight in another heading it would end that one."""
+    return any(type(child) is Element and child.tag in _NOT_NESTED for child in children)
+
+
+def _ends_a_link(link: Element) -> bool:
+    """Tell whether a link stands in another as no markup can say: written down, it would end that one."""
+    above: Any = link.parent
+    while type(above) is Element and above.tag not in _APART:
+        if above.tag == "a":
+            return True
+        above = above.parent
+    return False
+
+
 def _let_go(children: list[Any]) -> Iterator[Any]:
     """Yield children and hold none of them any longer: the object for a node takes as much as the node itself."""
     children.reverse()
@@ -176,11 +194,14 @@ class _Walk(GrowingTree):
         if seen == _DROP and (self.here < 0 or self.tag[self.here] not in _MEDIA or tag not in _LEAVES):
             return None
         self.mark = -1
-        if node in self.suspects and is_hidden(node):
-            again = shown_again(node)
-            if again:
-                self._line_end()
-            return again or None
+        if node in self.suspects:
+            if is_hidden(node):
+                again = shown_again(node)
+                if again:
+                    self._line_end()
+                return again or None
+            if tag == "a" and _ends_a_link(node):
+                return node.children
         kept = kept_attributes(tag, node) if tag in _KEEPING or node in self.spoken else None
         if seen == _MORE:
             return self._special(node, tag, kept)
@@ -193,7 +214,7 @@ class _Walk(GrowingTree):
         if not children and tag not in _ROWS:
             return None
         if not kept:
-            if seen == _PASS:
+            if seen == _PASS and not (self.tag[self.here] in _NOT_NESTED and _holds_heading(children)):
                 return children
             may_merge = len(children) < 4 and tag in _WRAPPERS and self.tag[self.here] not in _NOT_NESTED
             if may_merge and _holds_one_block(children):
@@ -311,5 +332,7 @@ class _Walk(GrowingTree):
             tags[child] = None
             self.dirty = True
         elif tag in rules.WRAPPERS and not self.attrs[node] and inner not in rules.INLINE:
+            if inner in _NOT_NESTED and tags[self.parent[node]] in _NOT_NESTED:
+                return
             tags[node] = None
             self.dirty = True

@@ -1,4 +1,4 @@
-"""A causal language model and its tokenizer, loaded from a folder: safetensors alone, and no code of the folder is run."""
+"""A causal language model and its tokenizer, loaded from a folder. Safetensors alone; no code of the folder is run."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from ...types import Message
 
 _UNLIMITED: Final = 10_000_000
 """Tokenizers without a limit state a length beyond any model's."""
+
+_FIXED: Final = {"date_string": "26 Jul 2024", "enable_thinking": False}
+"""What some templates ask for: Llama-3's writes today's date otherwise, and the scores would change overnight
+(this date is its own default); Qwen3's would have the model think before the path. Others take no notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,8 @@ class Loaded:
         """Return the tokens of a conversation that the model is to answer, by its own chat template."""
         turns = [{"role": one.role, "content": self.harmless(one.content)} for one in messages]
         if self.tokenizer.chat_template:
-            text = str(self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+            write = self.tokenizer.apply_chat_template
+            text = str(write(turns, tokenize=False, add_generation_prompt=True, **_FIXED))
             return [int(one) for one in self.tokenizer(text, add_special_tokens=False)["input_ids"]]
         text = "\n\n".join(turn["content"] for turn in turns) + "\n"
         ids = [int(one) for one in self.tokenizer(text)["input_ids"]]

@@ -39,7 +39,9 @@ def held_for(model: Any, length: int) -> Iterator[Frequencies]:
 
 def same(one: Frequencies, other: Frequencies) -> bool:
     """Tell whether two sets of frequencies are equal."""
-    return len(one) == len(other) and all(a.shape == b.shape and bool((a == b).all()) for a, b in zip(one, other))  # noqa: B905  # of one length
+    if len(one) != len(other):
+        return False
+    return all(a.shape == b.shape and bool((a == b).all()) for a, b in zip(one, other, strict=True))
 
 
 def _varies(kinds: Any) -> bool:

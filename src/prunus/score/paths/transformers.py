@@ -161,7 +161,8 @@ class Engine:
                 raise
             said = " ".join(str(error).split())[:160]
             raise OutsideFailed(
-                f"{self.model}: no memory for a prompt of {len(ids)} tokens; prune first, or lower prefill_chunk ({said})"
+                f"{self.model}: no memory for a prompt of {len(ids)} tokens; prune first, or lower prefill_chunk "
+                f"({said})"
             ) from error
         except OutsideFailed:
             self._page = None
@@ -240,9 +241,8 @@ def find_way(loaded: Loaded, modes: Sequence[str]) -> _Way:
     """
     import torch
 
-    tree, _ = _trie.grow(
-        [[token % loaded.model.config.get_text_config().vocab_size for token in one] for one in _PATHS]
-    )
+    vocabulary = loaded.model.config.get_text_config().vocab_size
+    tree, _ = _trie.grow([[token % vocabulary for token in one] for one in _PATHS])
     failed = ""
     with torch.inference_mode(), held_for(loaded.model, len(_PROMPT) + tree.deepest):
         try:
