@@ -76,7 +76,7 @@ def test_the_gold_block_most_like_the_question_is_taught() -> None:
 
 
 def test_a_sample_is_the_prompt_of_inference_with_path_and_content() -> None:
-    [sample] = [row for row in pruner.of_page([ask("which day do trams cross", "midnight")], [512], FINE)]
+    [sample] = list(pruner.of_page([ask("which day do trams cross", "midnight")], [512], FINE))
     assert isinstance(sample, pruner.Sample)
     path = sample.paths[sample.target]
     assert f"<{path.rpartition('<')[2]}" in sample.page_part
@@ -86,7 +86,9 @@ def test_a_sample_is_the_prompt_of_inference_with_path_and_content() -> None:
 
 
 @given(st.lists(st.text("abc xyz", min_size=1, max_size=30).filter(str.strip), min_size=2, max_size=12), st.data())
-def test_path_and_content_stand_together_in_the_page_that_the_model_reads(texts: list[str], data: st.DataObject) -> None:
+def test_path_and_content_stand_together_in_the_page_that_the_model_reads(
+    texts: list[str], data: st.DataObject
+) -> None:
     blocks = cut("".join(f"<p>{text}</p>" for text in texts), 1)
     form = form_of(blocks)
     index = data.draw(st.sampled_from(range(len(blocks))))

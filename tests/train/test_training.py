@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 
 from prunus_train import batches, packed
 from prunus_train.errors import DataBroken
 from prunus_train.packed import Ask, Packer
 from prunus_train.presets import PAPER, PRESETS, Hyper, Shape
-from tests.extras import need
 
 TAIL = [7, 8]
 QUIET = Hyper(page_weight=0.0, vary=False)
@@ -105,6 +105,25 @@ def test_the_published_hyper_parameters_are_those_of_the_paper() -> None:
     assert PRESETS["paper"][0].window == 35_000
 
 
+def test_exchanged_words_change_places_and_all_others_stay() -> None:
+    names = batches.renamed(np.array([5, 9, 12]), np.random.default_rng(1))
+    assert sorted(names[[5, 9, 12]].tolist()) == [5, 9, 12]
+    assert np.delete(names, [5, 9, 12]).tolist() == np.delete(np.arange(len(names)), [5, 9, 12]).tolist()
+
+
+def test_a_page_and_its_questions_are_exchanged_alike() -> None:
+    data = two_pages()
+    data.words = np.array([10, 20, 40])
+    plain = batches.batch(data, np.array([0]), QUIET)
+    always = Hyper(page_weight=0.0, vary=False, rename=1.0)
+    found = batches.batch(data, np.array([0]), always, np.random.default_rng(3))
+    changed = dict(zip(plain.tokens[0].tolist(), found.tokens[0].tolist(), strict=True))
+    assert {changed[word] for word in (10, 20, 40)} == {10, 20, 40}
+    assert [changed[int(token)] for token in plain.tokens[0]] == found.tokens[0].tolist()
+    counts = plain.weight[0] > 0
+    assert [changed[int(token)] for token in plain.target[0][counts]] == found.target[0][counts].tolist()
+
+
 # --- with torch ----------------------------------------------------------------------------------
 
 SMALL = Shape(hidden=32, layers=2, heads=2, inner=64, window=64)
@@ -130,6 +149,7 @@ def ready(folder: Path, hyper: Hyper = FAST, **chosen: Any) -> tuple[Any, Any]:
     from prunus_train import model, pruner
 
     torch.manual_seed(0)
+    torch.set_num_threads(1)
     vectors = np.random.default_rng(0).standard_normal((32, 32)).astype(np.float16)
     special = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
     return pruner.Run(SMALL, hyper, folder, **chosen), model.build(SMALL, vectors, special, hyper)
@@ -156,7 +176,7 @@ def test_the_loss_falls_and_is_logged(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_a_question_does_not_see_its_neighbours(tmp_path: Path) -> None:
     """Several questions side by side lose what each loses alone."""
-    run, built = ready(tmp_path)
+    _, built = ready(tmp_path)
     import torch
 
     from prunus_train import model

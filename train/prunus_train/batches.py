@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from prunus_train.packed import Packed
+from prunus_train.packed import Packed, Tokens
 from prunus_train.presets import Hyper
 
 PADDING = -1
@@ -22,6 +22,8 @@ PAGE = 0
 _POOL = 4096
 """Page parts that are sorted by length at a time: batches of like length, in random order."""
 
+
+_MOST_TOKENS = 1 << 16
 
 _ALIGNED = 16
 """Sequences are padded to a multiple of this: fast attention with a mask asks for it."""
@@ -127,11 +129,24 @@ def _lay(found: Batch, row: int, packed: Packed, index: int, hyper: Hyper, chanc
         found.path[row, first : first + len(path)] = True
         found.weight[row, first + len(path) : end - 1] = hyper.content_weight
         at = end
+    if chance is not None and packed.words is not None and chance.random() < hyper.rename:
+        names = renamed(packed.words, chance)
+        found.tokens[row] = names[found.tokens[row]]
+        found.target[row] = names[found.target[row]]
 
 
-def varied(
-    question: NDArray[np.uint16], content: NDArray[np.uint16], packed: Packed, chance: np.random.Generator
-) -> NDArray[np.uint16]:
+def renamed(words: NDArray[np.int64], chance: np.random.Generator) -> NDArray[np.int64]:
+    """Return another token for each: these words change places, all others stay.
+
+    A page whose words were exchanged throughout, in its questions too, cannot be known by heart: to
+    find the block, its words must be found in the page.
+    """
+    names = np.arange(_MOST_TOKENS)
+    names[words] = chance.permutation(words)
+    return names
+
+
+def varied(question: Tokens, content: Tokens, packed: Packed, chance: np.random.Generator) -> Tokens:
     """Return a made question otherwise, so that none comes twice: words dropped, or others of the block in their place.
 
     It is never longer than before, so that batches keep their size.

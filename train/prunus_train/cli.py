@@ -87,6 +87,22 @@ def pack_command(
     pack.make_all(folder, _numbers(seeds), plan, vocabulary, prompt, lambda name, a, b: _progress(a, b))
 
 
+@main.command("pack-samples")
+@click.argument("samples", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--base", required=True, help="Folder of the model that is to be trained.")
+@click.option("--window", default=35_000, show_default=True, help="Tokens of a sample; longer ones are left out.")
+def pack_samples_command(samples: Path, folder: Path, base: str, window: int) -> None:
+    """Write the tokens of SAMPLES, for a model of a published size, into FOLDER.
+
+    Example: prunus train pack-samples samples.jsonl data/ --base /models/Phi-3.5-mini-instruct
+    """
+    from prunus_train.data import pack
+
+    packed, long = pack.from_samples(samples, folder, base, window)
+    click.echo(f"{packed} samples packed, {long} too long", err=True)
+
+
 @main.command("pruner", context_settings={"ignore_unknown_options": True}, add_help_option=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def pruner_command(arguments: tuple[str, ...]) -> None:

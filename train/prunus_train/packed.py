@@ -17,7 +17,7 @@ from safetensors.numpy import load, save
 
 from prunus_train.errors import DataBroken
 
-Tokens = NDArray[np.uint16]
+Tokens = NDArray[np.uint16] | NDArray[np.uint32]
 KINDS = ("synthetic", "page", "passages")
 """What asked: a block of the page, a person about the page, a person about one of some passages."""
 
@@ -47,6 +47,7 @@ class Packed:
     :param first_ask: the questions about page part ``i`` are ``first_ask[i]:first_ask[i + 1]``.
     :param tail: tokens of every prompt behind the question.
     :param tags: which tokens of the vocabulary are the name of a tag; known where the tokenizer is, not stored.
+    :param words: tokens of rarer words, which may stand for each other; not stored either.
     """
 
     pages: Tokens
@@ -59,6 +60,7 @@ class Packed:
     first_ask: NDArray[np.int64]
     tail: Tokens
     tags: NDArray[np.bool_] | None = None
+    words: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.page_start) - 1
@@ -74,7 +76,7 @@ class Packed:
         return np.concatenate([own[:path], self.tail]), own[path:content], own[content:]
 
 
-_STORED = tuple(name for name in Packed.__dataclass_fields__ if name != "tags")
+_STORED = tuple(name for name in Packed.__dataclass_fields__ if name not in ("tags", "words"))
 
 
 @dataclass(slots=True)
@@ -107,7 +109,7 @@ class Packer:
             content_at=np.array([len(ask.question) + len(ask.path) for ask in flat], np.int32),
             kind=np.array([ask.kind for ask in flat], np.uint8),
             first_ask=_starts(self._asks),
-            tail=np.array(self.tail, np.uint16),
+            tail=_smallest(np.array(self.tail, np.uint32)),
         )
 
     def write(self, path: Path) -> None:
@@ -151,7 +153,12 @@ def joined(parts: Sequence[Packed]) -> Packed:
 
 
 def _joined(parts: Sequence[Sequence[int]]) -> Tokens:
-    return np.fromiter((token for part in parts for token in part), np.uint16)
+    return _smallest(np.fromiter((token for part in parts for token in part), np.uint32))
+
+
+def _smallest(tokens: NDArray[np.uint32]) -> Tokens:
+    """Return tokens in two bytes each where their vocabulary allows it."""
+    return tokens.astype(np.uint16) if int(tokens.max(initial=0)) < 1 << 16 else tokens
 
 
 def _starts(parts: Sequence[Sequence[object]]) -> NDArray[np.int64]:

@@ -34,6 +34,7 @@ class Hyper:
     :param page_weight, page_share: what a token of the page counts, and the share of them that is predicted.
     :param number_share: the share of the numbers in the page's tags that is predicted.
     :param vary: ask made questions a little otherwise each time.
+    :param rename: how often the rarer words of a page and its questions are exchanged for others throughout.
     :param freeze_vectors: leave the tokens' vectors as they are given.
     """
 
@@ -54,6 +55,7 @@ class Hyper:
     number_share: float = 0.5
     freeze_vectors: bool = True
     vary: bool = True
+    rename: float = 0.5
     checkpointing: bool = False
 
 
@@ -75,6 +77,7 @@ PAPER = Hyper(
     number_share=0.0,
     freeze_vectors=False,
     vary=False,
+    rename=0.0,
     checkpointing=True,
 )
 """HtmlRAG, Appendix B. One device stands for one sequence-parallel group of eight; DeepSpeed is not needed."""

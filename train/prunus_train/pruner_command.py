@@ -11,6 +11,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from prunus_train import packed
 from prunus_train.errors import DataBroken, Stopped, TrainError
 from prunus_train.presets import PRESETS, Hyper, Shape
 
@@ -82,7 +85,7 @@ def _run(given: argparse.Namespace) -> None:
     from safetensors.numpy import load_file
 
     from prunus_train import model as models
-    from prunus_train import packed, pruner
+    from prunus_train import pruner
 
     if given.device == "cuda" and not torch.cuda.is_available():
         raise DataBroken("there is no CUDA device here; use --device cpu")
@@ -95,7 +98,8 @@ def _run(given: argparse.Namespace) -> None:
     data = packed.joined([packed.read(path) for path in files])
     valid = given.data / "valid.xz"
     validation = packed.read(valid) if valid.exists() else None
-    data.tags = _tags(given.data / "tokenizer.json")
+    if not shape.base:
+        _know_tokens(data, given.data / "tokenizer.json")
     vectors = load_file(str(given.data / "vectors.safetensors"))["vectors"] if not shape.base else None
     special = {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3}
     work = given.work or given.out.with_name(f"{given.out.name}.work")
@@ -103,9 +107,8 @@ def _run(given: argparse.Namespace) -> None:
     about = pruner.Run(shape, hyper, work, given.device, given.bf16, given.seed, given.minutes, given.every, settings)
     built = models.build(shape, vectors, special, hyper)
     count = sum(one.numel() for one in built.parameters())
-    _say(
-        f"{count / 1e6:.1f} M parameters, {len(data)} page parts, {len(data.kind)} questions, {len(data.pages)} tokens"
-    )
+    sizes = f"{len(data)} page parts, {len(data.kind)} questions, {len(data.pages)} tokens"
+    _say(f"{count / 1e6:.1f} M parameters, {sizes}")
     pruner.train(about, built, data, validation, _say)
     given.out.mkdir(parents=True, exist_ok=True)
     pruner.finish(built, given.out)
@@ -114,16 +117,19 @@ def _run(given: argparse.Namespace) -> None:
     _say(f"wrote {given.out}")
 
 
-def _tags(path: Path) -> Any:
-    """Return which tokens are the name of a tag, as ``<div``; None where the tokenizer keeps none such."""
-    import numpy as np
+COMMON = 3500
+"""Tokens that a tokenizer learned first: signs, tags, endings, the commonest words."""
 
+
+def _know_tokens(data: packed.Packed, path: Path) -> None:
+    """Note which tokens are the name of a tag, as ``<div``, and which are rarer words."""
     if not path.exists():
-        return None
+        raise DataBroken(f"{path} is missing; `prunus train pack` writes it")
     vocabulary: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
-    found = np.zeros(max(vocabulary.values()) + 1, np.bool_)
-    found[[place for token, place in vocabulary.items() if token[0] == "<" and len(token) > 1]] = True
-    return found
+    data.tags = np.zeros(max(vocabulary.values()) + 1, np.bool_)
+    data.tags[[place for token, place in vocabulary.items() if token[0] == "<" and len(token) > 1]] = True
+    plain = [place for token, place in vocabulary.items() if place >= COMMON and token.removeprefix("##").isalpha()]
+    data.words = np.array(sorted(plain), np.int64)
 
 
 def _say(line: str) -> None:

@@ -156,7 +156,7 @@ def _kept(documents: prunus.Documents, real: Question | None, chance: random.Ran
         asked = synthetic.question(coarse, index, chance)
     if asked:
         scores = _scorer(chosen.first_stage).score(asked, coarse)
-        order = [int(index) for index in np.argsort(-np.asarray(scores), kind="stable")]
+        order = [int(index) for index in np.argsort(-np.asarray(scores, np.float64), kind="stable")]
     elif chance.random() < 0.5:
         start = chance.randrange(len(order))
         order = order[start:] + order[:start]

@@ -21,6 +21,7 @@ from prunus_evals.records import Question
 from prunus_train.data import contexts
 from prunus_train.data.contexts import USUAL, Part, Passage, Sizes
 from prunus_train.data.form import content, form_of
+from prunus_train.data.pruner import read as read_samples
 from prunus_train.packed import Ask, Packer
 
 TASKS = ("table_qa", "websrc", "nq")
@@ -180,3 +181,38 @@ def make_all(
         path = folder / f"train-{seed:02d}.xz"
         if not path.exists():
             make(path, encoder, plan, seed, progress)
+
+
+def from_samples(samples: Path, folder: Path, base: str, window: int = 35_000) -> tuple[int, int]:
+    """Pack the paper's samples for a model of ``transformers``, with its tokenizer and its chat template.
+
+    :param samples: a file of :mod:`prunus_train.data.pruner`.
+    :param folder: gets ``train-00.xz`` and the tokenizer.
+    :param base: folder of the model.
+    :param window: tokens of a sample; longer ones are left out (HtmlRAG, Appendix B: 35,000).
+    :returns: how many samples are packed, and how many are too long.
+    """
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True, trust_remote_code=False)
+    packer, long = Packer([]), 0
+    for row in read_samples(samples):
+        text = row["page_part"] + row["question_part"]
+        if tokenizer.chat_template:
+            turn = [{"role": "user", "content": text}]
+            text = str(tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True))
+            prompt = tokenizer(text, add_special_tokens=False)["input_ids"]
+        else:
+            prompt = tokenizer(f"{text}\n")["input_ids"]
+        path, content_ids = (
+            tokenizer(part, add_special_tokens=False)["input_ids"]
+            for part in (row["paths"][row["target"]], row["content"])
+        )
+        if len(prompt) + len(path) + len(content_ids) > window:
+            long += 1
+            continue
+        packer.add(prompt[:-1], [Ask(prompt[-1:], path, content_ids, 1)])
+    folder.mkdir(parents=True, exist_ok=True)
+    packer.write(folder / "train-00.xz")
+    tokenizer.save_pretrained(str(folder))
+    return len(packer), long
