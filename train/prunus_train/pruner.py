@@ -69,12 +69,12 @@ def train(run: Run, model: Any, data: Packed, validation: Packed | None, say: Ca
             if interrupts.came:
                 break
             if loop.due:
-                loop.report()
                 checkpoint.save(run.folder, model, optimizer, loop.place_now(), settings)
-        loop.report()
+                loop.report()
         checkpoint.save(run.folder, model, optimizer, loop.place_now(), settings)
-        if interrupts.came:
+        if interrupts.came and loop.progress < 1:
             raise Stopped(f"interrupted at step {loop.place.step}; the same command goes on from {run.folder}")
+        loop.report()
     return loop.place_now()
 
 

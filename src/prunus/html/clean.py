@@ -20,6 +20,9 @@ from .tree import Attrs, Tree, numbers
 
 _LEAVES: Final = frozenset({"br", "hr", "img", "source", "track"})
 _ROWS: Final = frozenset({"tr", "thead", "tbody", "tfoot", "td", "th"})
+_HOLD_ROWS: Final = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
+"""Where rows and cells count though they are empty; in mathematics, say, they are no part of any table."""
+
 _SHOWN: Final = frozenset({"img", "audio", "video", "input", "progress", "meter", "source", "track"})
 _OBSOLETE: Final = {"xmp": "pre", "listing": "pre", "plaintext": "pre"}
 """The only renaming: no valid HTML can carry these, and a browser shows them as <pre>."""
@@ -39,14 +42,17 @@ _KINDS: Final[dict[str, int]] = {
 }
 """How the walk treats a tag at first sight; any other tag is a block."""
 
-_SUSPECTS: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a"
-"""Elements that might be hidden, and links in links."""
+_SUSPECTS: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,form form,li>li,dd>dd,dd>dt,dt>dd,dt>dt,p>p"
+"""Elements that might be hidden; links in links, forms in forms, items in items."""
 
 _MANY: Final = 10_000
 """Children from which an element's are let go one by one."""
 
 _APART: Final = frozenset({"applet", "caption", "marquee", "object", "td", "template", "th"})
 """Elements in which formatting begins anew (HTML, 13.2.4.3: markers)."""
+
+_ENDED_BY: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt"), "p": ("p",)}
+"""Elements that end an open one (HTML, 13.2.6.4.7): only what is moved out of a table ever stands in it."""
 
 _NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup"}
 _KEEPING: Final = frozenset(rules.KEPT_ATTRIBUTES)
@@ -127,11 +133,13 @@ def _holds_heading(children: Any) -> bool:
     return any(type(child) is Element and child.tag in _NOT_NESTED for child in children)
 
 
-def _ends_a_link(link: Element) -> bool:
-    """Tell whether a link stands in another as no markup can say: written down, it would end that one."""
-    above: Any = link.parent
+def _is_nested(element: Element) -> bool:
+    """Tell whether a link, a form, an item or a paragraph stands in another one as no markup can say."""
+    above: Any = element.parent
+    if element.tag in _ENDED_BY:
+        return above.tag in _ENDED_BY[element.tag]
     while type(above) is Element and above.tag not in _APART:
-        if above.tag == "a":
+        if above.tag == element.tag:
             return True
         above = above.parent
     return False
@@ -200,8 +208,13 @@ class _Walk(GrowingTree):
                 if again:
                     self._line_end()
                 return again or None
-            if tag == "a" and _ends_a_link(node):
+            if tag == "a" and _is_nested(node):
                 return node.children
+            if (tag == "form" or tag in _ENDED_BY) and _is_nested(node):
+                if tag != "p":
+                    tag = "div"
+                elif self.tag[self.here] == "p":
+                    self.tag[self.here] = "div"
         kept = kept_attributes(tag, node) if tag in _KEEPING or node in self.spoken else None
         if seen == _MORE:
             return self._special(node, tag, kept)
@@ -211,7 +224,7 @@ class _Walk(GrowingTree):
                 self._line_end()
             if not children:
                 self.vanished = True
-        if not children and tag not in _ROWS:
+        if not children and (tag not in _ROWS or self.tag[self.here] not in _HOLD_ROWS):
             return None
         if not kept:
             if seen == _PASS and not (self.tag[self.here] in _NOT_NESTED and _holds_heading(children)):
@@ -311,7 +324,8 @@ class _Walk(GrowingTree):
         if block and self.last != START:
             self._line_end()
         # <b> </b> and <b><br></b> hold apart the words beside them
-        if not shows and tag not in _ROWS and node and (block or len(self.tag) == node + 1):
+        empty = not shows and (tag not in _ROWS or self.tag[self.parent[node]] not in _HOLD_ROWS)
+        if empty and node and (block or len(self.tag) == node + 1):
             self._cut(node)
             self.vanished = self.vanished or block
         else:
