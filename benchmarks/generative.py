@@ -7,18 +7,22 @@ Algorithm 3; `again` reads the prompt anew for every branching node, as the refe
 for every block. Then a second question on the same page. Weights are random: they cost what trained ones
 cost. The page is made up, and so is its tokenizer, which is trained here. Ways that would read more tokens
 than --most are counted and not run. Seconds are the least of all rounds: of CPU time on the processor, of
-wall time on a GPU. Needs torch, transformers, tokenizers, numpy and turbohtml, and nothing else.
+wall time on a GPU. MB is the peak above what was held before. Needs torch, transformers, tokenizers, numpy and
+turbohtml, and nothing else.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
 import gc
 import random
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from benchmarks.protocol import forget_peak, peak_mb
@@ -108,7 +112,7 @@ def tokenizer() -> Any:
     marks = ["<|pad|>", "<|begin|>", "<|end|>"]
     trainer = trainers.BpeTrainer(vocab_size=1500, special_tokens=marks, initial_alphabet=alphabet, show_progress=False)
     made.train_from_iterator([page(40, 40), "<html1><body><main><section12><div2><ul3><li45>"], trainer)
-    return PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|end|>", model_max_length=131_072)
+    return PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|end|>")
 
 
 def engine(shape: str, device: str, dtype: str) -> Any:
@@ -152,6 +156,12 @@ def task(back_end: Any, tokens: int, blocks: int) -> Task:
     return Task(prompts, [back_end.prompt_ids(one) for one in prompts], tree, leaves, len(numbered.paths), spent)
 
 
+def give_back() -> None:
+    """Give freed memory back to the system, so that what is taken next can be seen."""
+    with contextlib.suppress(OSError, AttributeError):  # other C libraries have no such function
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 class Meter:
     """Seconds and memory of calls on a device."""
 
@@ -169,6 +179,7 @@ class Meter:
             self.torch.cuda.reset_peak_memory_stats()
             held = self.torch.cuda.memory_allocated()
         else:
+            give_back()
             forget_peak()
             held = peak_mb()
         started = self._now()
@@ -214,19 +225,25 @@ def prefill(back_end: Any, work: Task) -> Any:
 
 
 def ways(back_end: Any, work: Task, most: int, brute: bool) -> Mapping[str, Any]:
-    """Return the ways to run, by name; None for those that are only counted."""
+    """Return the ways to run, by name, each bound to its engine; None for those that are only counted."""
     from prunus.score.paths.transformers import Engine
 
     loaded = back_end._model()
     counted = planned(work, len(work.ids[0]))
-    found: dict[str, Any] = {"prefill": lambda: prefill(back_end, work)}
-    found["one pass"] = lambda: back_end.branches(work.prompts[0], work.tree)
+    found: dict[str, Any] = {"prefill": partial(prefill, back_end, work)}
+    found["one pass"] = partial(_anew, back_end, work)
     for name, mode in (("depth-first", "depth"), ("again", "again"), ("brute force", "brute")):
         other = Engine.of(loaded, {"mode": mode})
         other._way()  # found before anything is measured
         runs = name == "depth-first" or (counted[name][1] <= most and (brute or name != "brute force"))
-        found[name] = (lambda engine=other: engine.branches(work.prompts[0], work.tree)) if runs else None
+        found[name] = partial(_anew, other, work) if runs else None
     return found
+
+
+def _anew(back_end: Any, work: Task) -> Any:
+    """Ask the first question on a page that was never read."""
+    back_end.forget()
+    return back_end.branches(work.prompts[0], work.tree)
 
 
 def measure(back_end: Any, work: Task, options: argparse.Namespace, brute: bool) -> list[dict[str, Any]]:
@@ -238,7 +255,7 @@ def measure(back_end: Any, work: Task, options: argparse.Namespace, brute: bool)
         for name, call in calls.items():
             if call is None or (turn and name in counted):  # these are long enough to be measured once
                 continue
-            found = meter.measure(call, back_end.forget)
+            found = meter.measure(call, call.args[0].forget)
             best[name] = min(best.get(name, found), found, key=lambda one: one[0])
         back_end.forget()
         back_end.branches(work.prompts[0], work.tree)

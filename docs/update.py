@@ -40,6 +40,7 @@ PORTS = {
     "generator": "Generator",
     "format": "Format",
     "reranker": "Reranker",
+    "path_scorer": "PathScorer",
     "llm": "LLM",
     "search": "SearchProvider",
     "planner": "Planner",

@@ -427,3 +427,11 @@ def test_several_threads_may_ask_at_once(folder: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         together = list(pool.map(lambda query: scorer.score(query, blocks()), queries))
     assert all(np.abs(one - other).max() < 1e-4 for one, other in zip(alone, together, strict=True))
+
+
+def test_a_page_far_over_the_window_is_told_by_the_error_alone(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    scorer = generative.Engine(Engine(str(folder), {"context_window": 50}))
+    scorer.path_scorer._model().tokenizer.model_max_length = 60
+    with pytest.raises(OverWindow):
+        scorer.score("When?", blocks())
+    assert "longer than" not in capfd.readouterr().err

@@ -45,7 +45,7 @@ _TEXTS: Final = (
 _NOWHERE: Final = Path(os.devnull)
 """A folder without a ``prunus.toml``: each engine is tried with the defaults around it."""
 
-_REMOTE: Final = ("llm", "reranker")
+_REMOTE: Final = ("llm", "reranker", "path_scorer")
 
 _OF_INDEXES: Final = ("clusterer", "summarizer", "store")
 """Tried by building a small index and asking it."""

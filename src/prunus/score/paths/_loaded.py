@@ -57,7 +57,10 @@ class Loaded:
         if not texts:
             return []
         given = [self.harmless(text) for text in texts]
-        return [[int(one) for one in ids] for ids in self.tokenizer(given, add_special_tokens=False)["input_ids"]]
+        return [
+            [int(one) for one in ids]
+            for ids in self.tokenizer(given, add_special_tokens=False, verbose=False)["input_ids"]
+        ]
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
         """Return the tokens of a conversation that the model is to answer, by its own chat template."""
@@ -65,9 +68,9 @@ class Loaded:
         if self.tokenizer.chat_template:
             write = self.tokenizer.apply_chat_template
             text = str(write(turns, tokenize=False, add_generation_prompt=True, **_FIXED))
-            return [int(one) for one in self.tokenizer(text, add_special_tokens=False)["input_ids"]]
+            return [int(one) for one in self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]]
         text = "\n\n".join(turn["content"] for turn in turns) + "\n"
-        ids = [int(one) for one in self.tokenizer(text)["input_ids"]]
+        ids = [int(one) for one in self.tokenizer(text, verbose=False)["input_ids"]]
         return ids[:-1] if ids and ids[-1] == self.stop else ids  # some tokenizers end every text
 
 

@@ -205,6 +205,13 @@ def _additive(model: Any, visible: NDArray[np.bool_]) -> Any:
     return mask[None, None]
 
 
+def crop(cache: Any, length: int) -> None:
+    """Crop a cache to its first tokens."""
+    beyond = cache.get_seq_length() - length
+    if beyond > 0:  # 0 means nothing to some versions, and everything to others
+        cache.crop(-beyond)
+
+
 def depth_first(reader: Reader, tree: TokenTree, prompt: int, cache: Any, crops: bool) -> None:
     """Read the tree branch by branch, keeping what branches share (HtmlRAG, Algorithm 3).
 
@@ -215,7 +222,7 @@ def depth_first(reader: Reader, tree: TokenTree, prompt: int, cache: Any, crops:
     for chain in _chains(tree):
         above, last = int(tree.parent[chain[0]]), chain[-1]
         if crops:
-            cache.crop(-(cache.get_seq_length() - prompt - int(tree.depth[above])))
+            crop(cache, prompt + int(tree.depth[above]))
         else:
             kept = {node: kept[node] for node in _upwards(tree, above) if node in kept}
             cache = copy.deepcopy(kept[above])
