@@ -159,3 +159,8 @@ def test_what_is_left_out_is_listed_with_its_reason(pages: list[list[Question]],
     pruner.make(tmp_path / "samples", ["table_qa"], "dev", [512], FINE)
     [row] = [json.loads(line) for line in (tmp_path / "samples.left_out").read_text().splitlines()]
     assert row == {"id": "q1@512", "reason": "no block holds the answer"}
+
+
+def test_a_file_of_samples_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(DataBroken, match="is no file of samples"):
+        list(pruner.read(tmp_path / "samples.jsonl"))

@@ -88,7 +88,7 @@ def pack_command(
 
 
 @main.command("pack-samples")
-@click.argument("samples", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("samples", type=click.Path(path_type=Path))
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--base", required=True, help="Folder of the model that is to be trained.")
 @click.option("--window", default=35_000, show_default=True, help="Tokens of a sample; longer ones are left out.")

@@ -171,7 +171,12 @@ def resume(path: Path) -> list[dict[str, Any]]:
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a file of samples."""
+    """Yield the rows of a file of samples.
+
+    :raises DataBroken: there is no such file.
+    """
+    if not path.is_file():
+        raise DataBroken(f"{path} is no file of samples; `prunus train labels` writes one")
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
