@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -111,6 +112,35 @@ def ranking_command(half: Half, wanted: str, limit: int | None, threads: int) ->
     names = [name.strip() for name in wanted.split(",")]
     result = ranking.summary(ranking.run(ranking.load(half, limit), names, threads=threads), half)
     click.echo(ranking.table(result))
+    click.echo(report.json_line(result))
+
+
+@main.command("pruner")
+@click.option("--model", required=True, help="Folder of a trained pruner, or `none` for the other scorers alone.")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
+@click.option("--task", default="table_qa,page_qa", show_default=True, help="Tasks, by comma.")
+@click.option("--systems", "wanted", default="bm25,hybrid", show_default=True, help="Other scorers, by comma.")
+@click.option("--budget", type=int, default=1024, show_default=True, help="Tokens that the first stage leaves.")
+@click.option("--first-stage", default="hybrid", show_default=True, help="Scorer of the first stage.")
+@click.option("--words", type=int, default=128, show_default=True, help="Words a block of the second stage.")
+@click.option("--prompt", default="bare", show_default=True, help="The prompt that the model was trained on.")
+@click.option("--limit", type=int, default=None, help="Only so many pages of every task.")
+def pruner_command(model: str, half: Half, task: str, wanted: str, budget: int, **chosen: Any) -> None:
+    """Rank the blocks of pruned pages by a generative pruner, chance, BM25 and other scorers.
+
+    Example: prunus eval pruner --model model/ --half report --budget 1024
+    """
+    from prunus_evals import pruner  # here: it needs the package of training beside this one
+    from prunus_train.data.labels import Recipe
+
+    names = [name.strip() for name in wanted.split(",") if name.strip()]
+    names += [f"generative:{model}"] if model != "none" else []
+    systems = {name: pruner.scoring(name, chosen["prompt"]) for name in names}
+    recipe = Recipe(first_stage=chosen["first_stage"], fine=chosen["words"])
+    judged = pruner.judge(pruner.load(task, half, chosen["limit"]), systems, budget, recipe, _progress)
+    about = {"task": task, "half": half, "budget": budget, "first_stage": recipe.first_stage, "words": recipe.fine}
+    result = pruner.summary(judged, about, names[-1])
+    click.echo(pruner.table(result))
     click.echo(report.json_line(result))
 
 

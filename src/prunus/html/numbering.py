@@ -19,8 +19,9 @@ from .blocks import Block, Blocks
 from .markup import Pieces, Writer
 from .style import LEAN, escape
 
-PROMPTS: Final = ("paths", "htmlrag")
-"""Prompts that ask for a path: one with the page behind a fence, and the published one (HtmlRAG, Figure 4)."""
+PROMPTS: Final = ("paths", "htmlrag", "bare")
+"""Prompts that ask for a path: one with the page behind a fence, the published one (HtmlRAG, Figure 4), and one
+of few words for small models that are trained on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def path_prompt(query: str, html: str, prompt: str = "paths") -> list[Message]:
     """
     if prompt not in PROMPTS:
         raise BadInput(f"no prompt for paths is called {prompt!r}; there are: {', '.join(PROMPTS)}", subject=prompt)
-    if prompt == "htmlrag":
+    if prompt != "paths":
         return render(prompt, html=harmless(html), question=query)
     return render(prompt, html=Quoted(html), question=query)
 

@@ -1,0 +1,195 @@
+"""Which block answers the question: a generative pruner against chance, BM25 and the other scorers.
+
+Each page is pruned by the first stage to a budget and cut into finer blocks, as for the generative
+stage of HtmlRAG (§3.4.2); every scorer then ranks the same blocks. A block is right when it holds the
+gold answer (in the gold table or element, where that is known). Questions of which the first stage kept
+no such block are left out for all and counted: they say nothing of the second stage.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import prunus
+from prunus.errors import OverWindow
+from prunus.html.blocks import Blocks
+from prunus.registry import make_engine
+from prunus_evals import stats, tasks
+from prunus_evals.bm25 import BM25
+from prunus_evals.records import Question
+from prunus_evals.split import Half
+from prunus_train.data.labels import Recipe, gold_blocks, pruned
+
+METRICS = ("hit@1", "hit@3", "mrr")
+BASELINES = ("chance", "bm25")
+Ranks = dict[str, dict[str, list[float]]]
+"""By metric, by page, one number a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question about a pruned page, and the blocks that are right."""
+
+    question: Question
+    blocks: Blocks
+    gold: Sequence[int]
+
+
+@dataclass(slots=True)
+class Judged:
+    """What was measured.
+
+    :param ranks: by system.
+    :param seconds: by system, for all questions.
+    :param left_out: questions by reason.
+    :param blocks: blocks of each case.
+    """
+
+    ranks: dict[str, Ranks] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+    blocks: list[int] = field(default_factory=list)
+
+
+Scoring = Callable[[str, Blocks], NDArray[Any]]
+
+
+def scoring(system: str, prompt: str) -> Scoring:
+    """Return what scores blocks: ``bm25`` (the plain one of the baselines), or a scorer of Prunus by its spec.
+
+    :param system: ``bm25``, ``hybrid``, ``embedding``, ``generative:FOLDER``.
+    :param prompt: of generative scorers: the one that the model was trained on.
+    """
+    if system == "bm25":
+        return lambda query, blocks: BM25(blocks.texts).scores(query)
+    name, _, folder = system.partition(":")
+    if name == "generative":
+        path_scorer = make_engine("path_scorer", f"transformers:{folder}", options={"dtype": "float32"})
+        engine = make_engine("scorer", "generative", path_scorer=path_scorer, prompt=prompt)
+    else:
+        engine = make_engine("scorer", name, embedder=make_engine("embedder", "static"))
+    return lambda query, blocks: np.asarray(engine.score(query, blocks))
+
+
+def cases(questions: Sequence[Question], budget: int, recipe: Recipe, left_out: dict[str, int]) -> list[Case]:
+    """Return the cases of one page."""
+    documents = prunus.read(prunus.Page(content=questions[0].html, media_type="text/html"))
+    found = []
+    for question in questions:
+        blocks = pruned(documents, question.question, budget, recipe)
+        gold = gold_blocks(blocks, question)
+        reason = "" if gold else "pruned away by the first stage"
+        if gold and len(gold) == len(blocks):
+            reason = "nothing to choose"
+        if reason:
+            left_out[reason] = left_out.get(reason, 0) + 1
+        else:
+            found.append(Case(question, blocks, gold))
+    return found
+
+
+def measured(scores: NDArray[Any], gold: Sequence[int]) -> dict[str, float]:
+    """Return the metrics of one ranking; equal scores stand in document order."""
+    order = np.argsort(-np.asarray(scores, np.float64), kind="stable")
+    rank = 1 + min(int(np.flatnonzero(order == index)[0]) for index in gold)
+    return {"hit@1": float(rank == 1), "hit@3": float(rank <= 3), "mrr": 1 / rank}
+
+
+def chance(blocks: int, gold: int) -> dict[str, float]:
+    """Return what a random order is expected to get, exactly."""
+
+    def missed(first: int) -> float:
+        return math.comb(blocks - gold, first) / math.comb(blocks, first) if first <= blocks - gold else 0.0
+
+    mrr = sum((missed(rank - 1) - missed(rank)) / rank for rank in range(1, blocks - gold + 2))
+    return {"hit@1": 1 - missed(1), "hit@3": 1 - missed(min(3, blocks)), "mrr": mrr}
+
+
+def judge(
+    pages: Sequence[Sequence[Question]],
+    systems: Mapping[str, Scoring],
+    budget: int,
+    recipe: Recipe,
+    progress: Callable[[int, int], None] | None = None,
+) -> Judged:
+    """Let every system rank the blocks of every question; ``chance`` is computed, not drawn."""
+    judged = Judged()
+    for done, page in enumerate(pages, 1):
+        for case in cases(page, budget, recipe, judged.left_out):
+            _judge_case(judged, case, systems)
+        if progress is not None:
+            progress(done, len(pages))
+    return judged
+
+
+def _judge_case(judged: Judged, case: Case, systems: Mapping[str, Scoring]) -> None:
+    found = {"chance": chance(len(case.blocks), len(case.gold))}
+    for name, score in systems.items():
+        start = time.perf_counter()
+        try:
+            scores = score(case.question.question, case.blocks)
+        except OverWindow:
+            judged.left_out["over the model's window"] = judged.left_out.get("over the model's window", 0) + 1
+            return
+        judged.seconds[name] = judged.seconds.get(name, 0.0) + time.perf_counter() - start
+        found[name] = measured(scores, case.gold)
+    for name, metrics in found.items():
+        ranks = judged.ranks.setdefault(name, {metric: {} for metric in METRICS})
+        for metric, value in metrics.items():
+            ranks[metric].setdefault(case.question.page, []).append(value)
+    judged.blocks.append(len(case.blocks))
+
+
+def load(wanted: str, half: Half, limit: int | None = None) -> list[list[Question]]:
+    """Return the questions of tasks by page."""
+    return [page for name in tasks.expand(wanted) for page in tasks.load(name, half, limit)]
+
+
+def summary(judged: Judged, about: Mapping[str, object], model: str) -> dict[str, object]:
+    """Return everything that the table shows, ready for JSON.
+
+    :param model: the system that the others are compared with.
+    """
+    systems: dict[str, dict[str, object]] = {}
+    for name, ranks in judged.ranks.items():
+        row: dict[str, object] = {}
+        for metric in METRICS:
+            row[metric] = _numbers(stats.mean(ranks[metric]))
+            if name != model and model in judged.ranks:
+                row[f"{metric} behind"] = _numbers(stats.difference(judged.ranks[model][metric], ranks[metric]))
+        row["seconds"] = round(judged.seconds.get(name, 0.0), 2)
+        systems[name] = row
+    blocks = round(float(np.mean(judged.blocks)), 1) if judged.blocks else 0.0
+    return {**about, "questions": len(judged.blocks), "blocks": blocks, "left_out": judged.left_out, "systems": systems}
+
+
+def _numbers(estimate: stats.Estimate) -> list[float]:
+    return [round(estimate.mean, 4), round(estimate.low, 4), round(estimate.high, 4)]
+
+
+def table(result: Mapping[str, Any]) -> str:
+    """Return a summary as plain text: means with 95 % intervals, and the model's lead over each system."""
+    left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(result["left_out"].items())) or "none"
+    lines = [
+        f"{result['task']}, {result['half']} half, budget {result['budget']}: {result['questions']} questions, "
+        f"{result['blocks']} blocks each; left out: {left_out}",
+        f"{'system':34}" + "".join(f"{metric:>24}" for metric in METRICS),
+    ]
+    for name, row in result["systems"].items():
+        lines.append(f"{name[-34:]:34}" + "".join(f"{_cell(row[metric]):>24}" for metric in METRICS))
+    for name, row in result["systems"].items():
+        if f"{METRICS[0]} behind" in row:
+            leads = "".join(f"{_cell(row[f'{metric} behind']):>24}" for metric in METRICS)
+            lines.append(f"{'lead over ' + name[-24:]:34}" + leads)
+    return "\n".join(lines)
+
+
+def _cell(numbers: Sequence[float]) -> str:
+    return "{:.3f} [{:+.3f} {:+.3f}]".format(*numbers)

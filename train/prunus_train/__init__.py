@@ -1,0 +1,1 @@
+"""Data makers and trainers of Prunus; guests of the core, which never imports them."""

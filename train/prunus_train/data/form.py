@@ -1,0 +1,50 @@
+"""The form of a sample: the numbered page, the prompt and the paths, from the functions that inference calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from prunus.html.blocks import Blocks
+from prunus.html.numbering import content_of, number, path_prompt
+
+_MARK = "QUESTION-STANDS-HERE"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A page as a model reads it.
+
+    :param html: the numbered page.
+    :param page_part: the prompt up to the question; the same for every question on the page.
+    :param paths: the numbered path of each block.
+    :param prompt: which prompt it is.
+    """
+
+    html: str
+    page_part: str
+    paths: Sequence[str]
+    prompt: str
+
+    def question_part(self, question: str) -> str:
+        """Return the prompt from the question on; tokenised apart, so that a page is read once."""
+        whole = _text(question, self.html, self.prompt)
+        if not whole.startswith(self.page_part):
+            raise ValueError("the prompt does not begin with the page")
+        return whole[len(self.page_part) :]
+
+
+def form_of(blocks: Blocks, prompt: str = "paths") -> Form:
+    """Number a page once, for the prompt and for its paths."""
+    numbered = number(blocks)
+    page_part = _text(_MARK, numbered.html, prompt).rpartition(_MARK)[0]
+    return Form(numbered.html, page_part, numbered.paths, prompt)
+
+
+def content(blocks: Blocks, index: int) -> str:
+    """Return what follows the path of a block in a reply."""
+    return content_of(blocks, index)
+
+
+def _text(question: str, html: str, prompt: str) -> str:
+    return "\n".join(message.content for message in path_prompt(question, html, prompt))

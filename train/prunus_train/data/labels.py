@@ -1,0 +1,95 @@
+"""Which block of a pruned page answers a question (HtmlRAG §3.4.2, training data).
+
+A block is a target when its visible text holds the gold answer: normalised, at word boundaries.
+Where the place of the answer is known (the gold table, the element), only blocks of that place
+count, so that a number that happens to stand elsewhere is no label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import prunus
+from prunus.html.blocks import Blocks
+from prunus_evals import metrics
+from prunus_evals.bm25 import BM25
+from prunus_evals.records import Question
+
+COARSE_WORDS = 256
+"""Words a block before the first stage (HtmlRAG §4.4)."""
+
+FINE_WORDS = 128
+"""Words a block before the generative stage (HtmlRAG §4.4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How pages are made ready for the generative stage.
+
+    :param first_stage: the scorer that prunes a page to a budget.
+    :param coarse, fine: words a block before the first and the second stage.
+    :param prompt: one of ``prunus.html.numbering.PROMPTS``; the published one by default.
+    """
+
+    first_stage: str = "hybrid"
+    coarse: int = COARSE_WORDS
+    fine: int = FINE_WORDS
+    prompt: str = "htmlrag"
+
+
+PUBLISHED = Recipe()
+"""As in the paper, but for its first stage, which was an embedding model alone."""
+
+
+def pruned(documents: prunus.Documents, question: str, budget: int, recipe: Recipe) -> Blocks:
+    """Prune a page with the first stage to a budget in tokens, and cut what is left finer."""
+    options = prunus.Options(scorer=recipe.first_stage, max_words=recipe.coarse)
+    context = prunus.prune(documents, question, budget, options=options)
+    return prunus.read(prunus.Page(content=context.html, media_type="text/html")).blocks(recipe.fine)
+
+
+def gold_blocks(blocks: Blocks, question: Question) -> list[int]:
+    """Return the blocks that hold the gold answer, in document order; none where it was pruned away.
+
+    Of several answers, the blocks that hold the most of them are returned.
+    """
+    texts = [metrics.normalise(text) for text in blocks.texts]
+    answers = [metrics.normalise(answer) for answer in question.answers]
+    held = [sum(metrics.occurs(answer, text) for answer in answers) for text in texts]
+    place = in_place(texts, question)
+    if place is not None:
+        held = [count if inside else 0 for count, inside in zip(held, place, strict=True)]
+    most = max(held, default=0)
+    return [index for index, count in enumerate(held) if most and count == most]
+
+
+def in_place(texts: Sequence[str], question: Question) -> list[bool] | None:
+    """Tell of each block's text whether it lies where the answer is known to lie; None where that is not known.
+
+    A block lies in the gold table when it holds one of its rows whole (of two words or more).
+    """
+    if question.gold_table is not None:
+        rows = _rows(question.gold_table)
+        lines = [f" {' '.join(metrics.words(text))} " for text in texts]
+        return [any(row in line for row in rows) for line in lines]
+    if question.element_id is not None:
+        element = metrics.normalise(metrics.element_text(question.html, "tid", question.element_id))
+        return [metrics.occurs(element, text) for text in texts]
+    return None
+
+
+@lru_cache(maxsize=64)
+def _rows(table: str) -> list[str]:
+    """Return the rows of a gold table that have two words or more, as lines of words."""
+    return [form for row in metrics.gold_table(table).rows for form in row if form.count(" ") > 2]
+
+
+def target_block(blocks: Blocks, gold: Sequence[int], question: str) -> int:
+    """Return the one of the gold blocks whose path is taught: the most like the question by BM25, then the first.
+
+    The paper does not say which block is taught where several hold the answer.
+    """
+    scores = BM25(blocks.texts).scores(question)
+    return max(gold, key=lambda index: (scores[index], -index))

@@ -1,0 +1,182 @@
+"""Training samples of the generative pruner (HtmlRAG §3.4.2, "Training a Path-aware Generative Model").
+
+For each question about a page: the page is cleaned, pruned by the first stage to several lengths, cut
+into finer blocks; the block that holds the gold answer is the target. Questions of which no block
+holds the answer any more are left out, as in the paper, and listed beside the samples.
+
+A sample is one line of JSON: the prompt in its two parts (page first, question last), the numbered
+paths of all blocks, the blocks that hold the answer, and the completion: path, then content.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import prunus
+from prunus_evals import tasks
+from prunus_evals.records import Question
+from prunus_evals.split import Half
+from prunus_train.data import labels
+from prunus_train.data.form import content, form_of
+from prunus_train.data.labels import PUBLISHED, Recipe
+from prunus_train.errors import DataBroken
+
+BUDGETS = (2048, 4096, 8192)
+"""Tokens that pages are pruned to; the paper's samples have 2K to 32K."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One question about one pruned page.
+
+    :param id: of the question, with the budget.
+    :param page_part, question_part: the prompt; tokenised apart, so that a page is read once for many questions.
+    :param paths: of all blocks, in document order.
+    :param gold: the blocks that hold the answer.
+    :param target: the one whose path is taught.
+    :param content: its HTML; follows the path in training as an extra signal.
+    """
+
+    id: str
+    task: str
+    page: str
+    budget: int
+    question: str
+    answers: Sequence[str]
+    page_part: str
+    question_part: str
+    paths: Sequence[str]
+    gold: Sequence[int]
+    target: int
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A question that is no sample, and why."""
+
+    id: str
+    reason: str
+
+
+def of_page(
+    questions: Sequence[Question], budgets: Sequence[int], recipe: Recipe = PUBLISHED
+) -> Iterator[Sample | LeftOut]:
+    """Yield the samples of the questions about one page."""
+    documents = prunus.read(prunus.Page(content=questions[0].html, media_type="text/html"))
+    for question in questions:
+        seen: set[str] = set()
+        for budget in budgets:
+            yield _sample(documents, question, budget, recipe, seen)
+
+
+def _sample(
+    documents: prunus.Documents, question: Question, budget: int, recipe: Recipe, seen: set[str]
+) -> Sample | LeftOut:
+    identity = f"{question.id}@{budget}"
+    blocks = labels.pruned(documents, question.question, budget, recipe)
+    gold = labels.gold_blocks(blocks, question)
+    if not gold:
+        return LeftOut(identity, "no block holds the answer")
+    if len(blocks) < 2:
+        return LeftOut(identity, "a single block leaves nothing to choose")
+    form = form_of(blocks, recipe.prompt)
+    if form.page_part in seen:
+        return LeftOut(identity, "the page is no longer than a smaller budget")
+    seen.add(form.page_part)
+    target = labels.target_block(blocks, gold, question.question)
+    return Sample(
+        id=identity,
+        task=question.task,
+        page=question.page,
+        budget=budget,
+        question=question.question,
+        answers=question.answers,
+        page_part=form.page_part,
+        question_part=form.question_part(question.question),
+        paths=form.paths,
+        gold=gold,
+        target=target,
+        content=content(blocks, target),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a run of the maker wrote, lines of earlier runs included."""
+
+    samples: int
+    left_out: int
+
+
+def make(
+    path: Path,
+    wanted: Sequence[str],
+    half: Half = "dev",
+    budgets: Sequence[int] = BUDGETS,
+    recipe: Recipe = PUBLISHED,
+    progress: Callable[[int, int], None] | None = None,
+) -> Made:
+    """Write the samples of tasks as JSONL, and what is left out beside it (``PATH.left_out``).
+
+    Pages come in a fixed order and each is written whole, so that the same call gives the same
+    bytes, and one that was killed goes on where it stopped.
+    """
+    beside = path.with_name(f"{path.name}.left_out")
+    _same_settings(path, {"tasks": list(wanted), "half": half, "budgets": list(budgets), "recipe": asdict(recipe)})
+    done = {row["id"] for part in (path, beside) for row in resume(part)}
+    pages = [page for name in wanted for page in tasks.load(name, half)]
+    counts = [0, 0]
+    with path.open("a", encoding="utf-8") as samples, beside.open("a", encoding="utf-8") as left_out:
+        for number, page in enumerate(pages, 1):
+            open_questions = [one for one in page if any(f"{one.id}@{budget}" not in done for budget in budgets)]
+            for row in of_page(open_questions, budgets, recipe) if open_questions else ():
+                if row.id not in done:
+                    out = samples if isinstance(row, Sample) else left_out
+                    out.write(json.dumps(asdict(row), ensure_ascii=False) + "\n")
+            samples.flush()
+            left_out.flush()
+            if progress is not None:
+                progress(number, len(pages))
+    for place, part in enumerate((path, beside)):
+        counts[place] = sum(1 for _ in read(part))
+    return Made(*counts)
+
+
+def _same_settings(path: Path, settings: dict[str, Any]) -> None:
+    """Keep what the samples were made with beside them, and refuse to add others to them."""
+    beside = path.with_name(f"{path.name}.settings")
+    if not beside.exists():
+        if path.exists():
+            raise DataBroken(f"{path} holds samples of unknown settings; name another file")
+        beside.write_text(json.dumps(settings) + "\n", encoding="utf-8")
+    elif json.loads(beside.read_text(encoding="utf-8")) != settings:
+        raise DataBroken(f"{path} was made with other settings (see {beside.name}); name another file")
+
+
+def resume(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a file that a killed run left behind; a torn last line is cut off."""
+    if not path.exists():
+        return []
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        with path.open("r+b") as file:
+            file.truncate(whole)
+    return list(read(path))
+
+
+def read(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file of samples.
+
+    :raises DataBroken: there is no such file.
+    """
+    if not path.is_file():
+        raise DataBroken(f"{path} is no file of samples; `prunus train labels` writes one")
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)

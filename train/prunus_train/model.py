@@ -1,0 +1,111 @@
+"""A small causal language model from nothing, and how a batch goes through it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prunus_train.batches import Batch
+from prunus_train.errors import DataBroken
+from prunus_train.presets import Hyper, Shape
+
+
+def build(shape: Shape, vectors: NDArray[np.float16] | None, special: dict[str, int], hyper: Hyper) -> Any:
+    """Return a model: the one in ``shape.base``, or a Llama whose tokens start with given vectors.
+
+    Input and output share the vectors. Queries and keys of a head start alike, so that a token looks
+    for its like from the first step on (mimetic initialisation, Trockman and Kolter 2023): without it a
+    small model takes most of its training to learn to look a word up.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+
+    if shape.base:
+        if not Path(shape.base).is_dir():
+            raise DataBroken(f"{shape.base} is no folder with a model")
+        return AutoModelForCausalLM.from_pretrained(
+            shape.base, attn_implementation="sdpa", dtype=torch.float32, local_files_only=True
+        )
+    if vectors is None:
+        raise DataBroken("a model from nothing needs vectors for its tokens")
+    config = LlamaConfig(
+        vocab_size=len(vectors),
+        hidden_size=shape.hidden,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.heads,
+        intermediate_size=shape.inner,
+        max_position_embeddings=shape.window,
+        rope_theta=shape.theta,
+        tie_word_embeddings=True,
+        attn_implementation="sdpa",
+        **special,
+    )
+    config.rope_parameters = {"rope_type": "default", "rope_theta": shape.theta}
+    model = LlamaForCausalLM(config)
+    first = torch.from_numpy(np.asarray(vectors[:, : shape.hidden], np.float32))
+    with torch.no_grad():
+        model.model.embed_tokens.weight.copy_(first / first.norm(dim=1, keepdim=True).clamp(min=1e-6))
+        for layer in model.model.layers:
+            attention = layer.self_attn
+            alike = torch.randn_like(attention.q_proj.weight) / shape.hidden**0.5
+            attention.q_proj.weight.copy_(alike)
+            attention.k_proj.weight.copy_(alike)
+            for last in (attention.o_proj.weight, layer.mlp.down_proj.weight):
+                last.mul_((2 * shape.layers) ** -0.5)
+    model.model.embed_tokens.weight.requires_grad_(not hyper.freeze_vectors)
+    return model
+
+
+def seen(segment: Any) -> Any:
+    """Return which tokens each token sees, bool [rows, 1, tokens, tokens]: the page and its own question, backwards."""
+    import torch
+
+    size = segment.shape[1]
+    causal = torch.ones(size, size, dtype=torch.bool, device=segment.device).tril()
+    own, other = segment[:, :, None], segment[:, None, :]
+    return (((other == 0) | (own == other)) & causal)[:, None]
+
+
+def losses(model: Any, batch: Batch, device: str) -> tuple[Any, Any]:
+    """Return the summed weighted loss of a batch, and what a log shows.
+
+    Only the positions that count go through the output head.
+
+    :returns: loss (summed over weights, not divided), and a tensor of sums: weight, path loss, path tokens, paths
+        that are wholly right, questions.
+    """
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    tokens, segment, position, target, weight, path = (
+        torch.from_numpy(part).to(device, non_blocking=True)
+        for part in (batch.tokens, batch.segment, batch.position, batch.target, batch.weight, batch.path)
+    )
+    hidden = model.model(
+        input_ids=tokens, attention_mask=seen(segment), position_ids=position, use_cache=False
+    ).last_hidden_state
+    counts = weight > 0
+    logits = model.lm_head(hidden[counts]).float()
+    wanted, weights, on_path = target[counts], weight[counts], path[counts]
+    each = cross_entropy(logits, wanted, reduction="none")
+    rows = torch.arange(len(tokens), device=device)[:, None].expand_as(segment)[counts]
+    asks = rows[on_path] * 256 + segment[counts][on_path]
+    with torch.no_grad():
+        wrong = (logits[on_path].argmax(1) != wanted[on_path]).float()
+        _, number = asks.unique(return_inverse=True)
+        total = int(number.max()) + 1 if len(number) else 0
+        missed = torch.zeros(total, device=device).index_add_(0, number, wrong)
+        sums = torch.stack(
+            [
+                weights.sum(),
+                each[on_path].sum(),
+                on_path.sum(),
+                (missed == 0).sum(),
+                torch.tensor(float(total), device=device),
+            ]
+        )
+    return (each * weights).sum(), sums

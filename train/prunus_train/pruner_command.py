@@ -1,0 +1,136 @@
+"""The command that trains a pruner; apart from the loop, so that the loop can be used by itself."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from prunus_train import packed
+from prunus_train.errors import DataBroken, Stopped, TrainError
+from prunus_train.presets import PRESETS, Hyper, Shape
+
+EXAMPLES = """examples:
+  see on a processor that it learns, in minutes:
+    python -m prunus_train.pruner data/ -o model/ --preset nano --minutes 10
+  train a small model on a GPU:
+    python -m prunus_train.pruner data/ -o model/ --preset tiny --device cuda --bf16 --minutes 8
+  fine-tune a published size, with the paper's hyper-parameters:
+    python -m prunus_train.pruner data/ -o model/ --preset paper --base /models/Phi-3.5-mini-instruct --device cuda
+
+DATA is a folder with train-*.xz, valid.xz, tokenizer files and vectors.safetensors, as `prunus train pack`
+writes it. Ctrl-C saves; the same command goes on where it stopped.""".replace(
+    "prunus-train-pruner", "python -m prunus_train.pruner"
+)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser; every hyper-parameter is an option."""
+    found = argparse.ArgumentParser(
+        prog="python -m prunus_train.pruner",
+        description="Train the generative pruner on packed samples (HtmlRAG, section 3.4.2 and Appendix B).",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    found.add_argument("data", type=Path, help="folder of packed samples")
+    found.add_argument("-o", "--out", type=Path, required=True, help="folder for the model")
+    found.add_argument("--work", type=Path, help="folder for checkpoint and log (default: OUT.work)")
+    found.add_argument("--preset", choices=sorted(PRESETS), default="tiny", help="default: %(default)s")
+    found.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default: %(default)s")
+    found.add_argument("--bf16", action="store_true", help="compute in bfloat16, keep weights in float32")
+    found.add_argument("--minutes", type=float, default=0.0, help="stop after so long; 0: after the epochs")
+    found.add_argument("--every", type=float, default=60.0, help="seconds between checkpoints (%(default)s)")
+    found.add_argument("--seed", type=int, default=0)
+    found.add_argument("--threads", type=int, default=1, help="of the processor (%(default)s)")
+    found.add_argument("--shards", default="train-*.xz", help="which files of samples (%(default)s)")
+    for group, kind in (("shape", Shape), ("hyper", Hyper)):
+        options = found.add_argument_group(group, "default: as the preset says")
+        for one in fields(kind):
+            options.add_argument(f"--{one.name.replace('_', '-')}", type=_reader(str(one.type)), help=argparse.SUPPRESS)
+    return found
+
+
+def _reader(kind: str) -> Any:
+    return {"int": int, "float": float, "str": str, "bool": lambda text: text.lower() in ("1", "true", "yes")}[kind]
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """Train and write the model; errors are one line."""
+    given = parser().parse_args(arguments)
+    try:
+        _run(given)
+    except Stopped as stopped:
+        print(stopped, file=sys.stderr)  # noqa: T201
+        raise SystemExit(130) from stopped
+    except TrainError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+        raise SystemExit(2) from error
+
+
+def _chosen(preset: Any, given: argparse.Namespace) -> Any:
+    named = {one.name: getattr(given, one.name) for one in fields(preset)}
+    return replace(preset, **{name: value for name, value in named.items() if value is not None})
+
+
+def _run(given: argparse.Namespace) -> None:
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    import torch
+    from safetensors.numpy import load_file
+
+    from prunus_train import model as models
+    from prunus_train import pruner
+
+    if given.device == "cuda" and not torch.cuda.is_available():
+        raise DataBroken("there is no CUDA device here; use --device cpu")
+    torch.set_num_threads(given.threads)
+    torch.manual_seed(given.seed)
+    shape, hyper = (_chosen(preset, given) for preset in PRESETS[given.preset])
+    files = sorted(given.data.glob(given.shards))
+    if not files:
+        raise DataBroken(f"{given.data} holds no {given.shards}")
+    data = packed.joined([packed.read(path) for path in files])
+    valid = given.data / "valid.xz"
+    validation = packed.read(valid) if valid.exists() else None
+    if not shape.base:
+        _know_tokens(data, given.data / "tokenizer.json")
+    vectors = load_file(str(given.data / "vectors.safetensors"))["vectors"] if not shape.base else None
+    special = {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3}
+    work = given.work or given.out.with_name(f"{given.out.name}.work")
+    settings = {"files": [path.name for path in files], "minutes": given.minutes}
+    about = pruner.Run(shape, hyper, work, given.device, given.bf16, given.seed, given.minutes, given.every, settings)
+    built = models.build(shape, vectors, special, hyper)
+    count = sum(one.numel() for one in built.parameters())
+    sizes = f"{len(data)} page parts, {len(data.kind)} questions, {len(data.pages)} tokens"
+    _say(f"{count / 1e6:.1f} M parameters, {sizes}")
+    pruner.train(about, built, data, validation, _say)
+    given.out.mkdir(parents=True, exist_ok=True)
+    pruner.finish(built, given.out)
+    for path in [*given.data.glob("tokenizer*.json"), work / "log.jsonl"]:
+        shutil.copy(path, given.out / path.name)
+    _say(f"wrote {given.out}")
+
+
+COMMON = 3500
+"""Tokens that a tokenizer learned first: signs, tags, endings, the commonest words."""
+
+
+def _know_tokens(data: packed.Packed, path: Path) -> None:
+    """Note which tokens are the name of a tag, as ``<div``, and which are rarer words."""
+    if not path.exists():
+        raise DataBroken(f"{path} is missing; `prunus train pack` writes it")
+    vocabulary: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
+    data.tags = np.zeros(max(vocabulary.values()) + 1, np.bool_)
+    data.tags[[place for token, place in vocabulary.items() if token[0] == "<" and len(token) > 1]] = True
+    plain = [place for token, place in vocabulary.items() if place >= COMMON and token.removeprefix("##").isalpha()]
+    data.words = np.array(sorted(plain), np.int64)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)  # noqa: T201

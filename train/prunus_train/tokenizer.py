@@ -1,0 +1,84 @@
+"""A small tokenizer for models that are trained from nothing: lower case, no spaces, numbers and tags whole.
+
+Byte-pair encoding over words. A tag's name and its number are tokens of their own (``<div``, ``12``,
+``>``), so that one step of a path is one choice; numbers of up to four digits stand together.
+Case, accents and white space are dropped: the model chooses a block, it never writes text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prunus.ports import Embedder
+
+PIECES = r"</?[a-z][a-z-]*|\d{1,4}|[^\W\d_]+|[^\w\s]|_"
+"""What is kept of a text: tags, numbers, words, single signs."""
+
+UNKNOWN, PAD, BEGIN, END = "[UNK]", "[PAD]", "[BOS]", "[EOS]"
+PREFIX = "##"
+NUMBERS = 1000
+SEEN_OFTEN = 400
+"""Times that each number below NUMBERS is shown to the trainer, so that each becomes a token."""
+
+
+def train(texts: Iterable[str], size: int = 16_000) -> Any:
+    """Return a tokenizer (of ``tokenizers``) trained on texts."""
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN, continuing_subword_prefix=PREFIX))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True, strip_accents=True, handle_chinese_chars=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(PIECES), behavior="removed", invert=True)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=[UNKNOWN, PAD, BEGIN, END],
+        limit_alphabet=600,
+        continuing_subword_prefix=PREFIX,
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(_with_numbers(texts), trainer)
+    return tokenizer
+
+
+def _with_numbers(texts: Iterable[str]) -> Iterator[str]:
+    yield from texts
+    numbers = " ".join(map(str, range(NUMBERS)))
+    yield from (numbers for _ in range(SEEN_OFTEN))
+
+
+def save(tokenizer: Any, folder: Path, window: int) -> None:
+    """Write a tokenizer as ``transformers`` loads it, without special tokens around a text."""
+    from transformers import PreTrainedTokenizerFast
+
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        unk_token=UNKNOWN,
+        pad_token=PAD,
+        bos_token=BEGIN,
+        eos_token=END,
+        model_max_length=window,
+    )
+    fast.save_pretrained(str(folder))
+
+
+def start_vectors(tokenizer: Any, embedder: Embedder, seed: int = 0) -> NDArray[np.float16]:
+    """Return a first vector for each token, of unit norm: what static embeddings say of it, and a part of chance.
+
+    The part of chance tells tokens apart whose static vectors are the same (12 and 21 are the same
+    mean of digits); of numbers and signs it is nearly all.
+    """
+    tokens = [tokenizer.id_to_token(place) for place in range(tokenizer.get_vocab_size())]
+    plain = [token.removeprefix(PREFIX) for token in tokens]
+    known = np.asarray(embedder.embed(plain, "document"), np.float32)
+    known -= known.mean(0)
+    known /= np.maximum(np.linalg.norm(known, axis=1, keepdims=True), 1e-6)
+    chance = np.random.default_rng(seed).standard_normal(known.shape).astype(np.float32)
+    chance /= np.linalg.norm(chance, axis=1, keepdims=True)
+    worded = np.array([token.isalpha() and not token.startswith("<") for token in plain])
+    share = np.where(worded, 0.6, 0.1).astype(np.float32)[:, None]
+    mixed = np.sqrt(share) * known + np.sqrt(1 - share) * chance
+    return np.asarray(mixed / np.linalg.norm(mixed, axis=1, keepdims=True), np.float16)
