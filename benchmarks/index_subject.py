@@ -141,7 +141,9 @@ def op_build(clock: Clock, folder: str, tokens: int, clusterer: str, embedder: s
     _warm(groups)
     forget_peak()
     stages = Stages()
-    summaries = TimedSummaries(make_engine("summarizer", "extractive", embedder=STATIC, tokenizer=COUNTER), stages, COUNTER)
+    summaries = TimedSummaries(
+        make_engine("summarizer", "extractive", embedder=STATIC, tokenizer=COUNTER), stages, COUNTER
+    )
     store: Any = Timed(_store(folder, vectors), stages, "store")
     builder = Builder(
         store,
@@ -175,48 +177,58 @@ def op_build(clock: Clock, folder: str, tokens: int, clusterer: str, embedder: s
     }
 
 
-def _milliseconds(call: Callable[[], Any]) -> float:
-    start = time.perf_counter()
+def _milliseconds(call: Callable[[], Any]) -> tuple[float, float]:
+    """Wall and CPU milliseconds of a call."""
+    start = time.perf_counter(), time.process_time()
     call()
-    return 1000 * (time.perf_counter() - start)
+    return 1000 * (time.perf_counter() - start[0]), 1000 * (time.process_time() - start[1])
+
+
+def _asked(tokens: int, count: int) -> list[str]:
+    """Questions about the real documents of an index, at even distances."""
+    found = corpus(tokens, COUNTER).questions
+    return [found[place * len(found) // count] for place in range(min(count, len(found)))]
 
 
 def op_ask(clock: Clock, folder: str, tokens: int, questions: int) -> dict[str, Any]:
     """Open an index, and ask it: milliseconds a question, its embedding included."""
-    asked = corpus(min(tokens, 1_000_000), COUNTER).questions
-    asked = [asked[place * len(asked) // questions] for place in range(questions)]
+    asked = _asked(tokens, questions)
 
     def opened() -> Store:
         store = Store(folder, STATIC.identity, STATIC.dimension)
         store.view()
         return store
 
-    first = _milliseconds(opened)
-    opening = [_milliseconds(opened) for _ in range(5)]
+    first, _ = _milliseconds(opened)
+    opening = [_milliseconds(opened)[0] for _ in range(5)]
     asking = Retriever(opened(), STATIC, COUNTER)
-    cold = _milliseconds(lambda: asking.hybrid(asked[0]))
+    cold, _ = _milliseconds(lambda: asking.hybrid(asked[0]))
 
-    def median(way: Callable[[str], Any]) -> list[float]:
-        took = sorted(_milliseconds(lambda one=one: way(one)) for one in asked)  # type: ignore[misc]
-        return [statistics.median(took), took[int(0.95 * (len(took) - 1))]]
+    def spread(way: Callable[[str], Any]) -> dict[str, float]:
+        took = [_milliseconds(lambda one=one: way(one)) for one in asked]  # type: ignore[misc]
+        wall = sorted(one for one, _ in took)
+        cpu = statistics.median(one for _, one in took)
+        return {"median_ms": statistics.median(wall), "p95_ms": wall[int(0.95 * (len(wall) - 1))], "cpu_ms": cpu}
 
-    ways = {"hybrid": asking.hybrid, "collapsed": asking.collapsed, "traversal": lambda one: asking.traversal(one, 8)}
-    found = clock.timed(lambda: {name: median(way) for name, way in ways.items()})
-    return {"first_open_ms": first, "open_ms": statistics.median(opening), "first_question_ms": cold, "ask_ms": found}
+    ways: dict[str, Callable[[str], Any]] = {
+        "hybrid": asking.hybrid,
+        "collapsed": asking.collapsed,
+        "traversal": lambda one: asking.traversal(one, 8),
+    }
+    found = clock.timed(lambda: {name: spread(way) for name, way in ways.items()})
+    return {"first_open_ms": first, "open_ms": statistics.median(opening), "first_question_ms": cold, "ways": found}
 
 
 def op_near(clock: Clock, folder: str, tokens: int, questions: int) -> dict[str, Any]:
     """Dense search through the approximate index: recall against exact search, and microseconds of each."""
-    asked = corpus(min(tokens, 1_000_000), COUNTER).questions
-    asked = [asked[place * len(asked) // questions] for place in range(questions)]
     view = Store(folder).view()
-    vectors = STATIC.embed(asked, "query")
+    vectors = STATIC.embed(_asked(tokens, questions), "query")
     start = time.process_time()
     near = Approximate(view)
     build = time.process_time() - start
-    exact = statistics.median(_milliseconds(lambda v=v: view.similarities(v)) for v in vectors)  # type: ignore[misc]
-    quick = statistics.median(_milliseconds(lambda v=v: near.nearest(v, 50)) for v in vectors)  # type: ignore[misc]
-    recall = clock.timed(lambda: {count: near.recall(vectors, count) for count in (10, 50)})
+    exact = statistics.median(_milliseconds(lambda v=v: view.similarities(v))[0] for v in vectors)  # type: ignore[misc]
+    quick = statistics.median(_milliseconds(lambda v=v: near.nearest(v, 50))[0] for v in vectors)  # type: ignore[misc]
+    recall = clock.timed(lambda: {str(count): near.recall(vectors, count) for count in (10, 50)})
     return {"rows": len(view.matrix), "build_s": build, "exact_ms": exact, "approximate_ms": quick, "recall": recall}
 
 
