@@ -131,11 +131,15 @@ def growth(folder: Path, size: int, rounds: int) -> tuple[dict[str, Any], bool]:
     """Grow an index in many updates, and build the same at once."""
     found = _told("grow", folder=str(folder / "growth"), tokens=size, rounds=rounds)
     rows = [
-        [name, "-".join(map(str, one["nodes"])), *(one[key] for key in ("routing", "scored", "coherence", "purity"))]
+        [
+            name,
+            "-".join(map(str, one["nodes"])),
+            *(one[key] for key in ("routing", "beam", "scored", "coherence", "purity")),
+        ]
         for name, one in found["quality"].items()
     ]
     title = f"{found['documents']} documents in {found['updates']} updates with removals, against one build"
-    table(title, ["tree", "nodes", "beam routing", "scored", "coherence", "purity"], rows)
+    table(title, ["tree", "nodes", "routing", "beam", "scored", "coherence", "purity"], rows)
     print()
     grown, fresh = found["quality"]["grown"]["routing"], found["quality"]["fresh"]["routing"]
     return found, verdict(f"routing {grown:.3f} after growth, {fresh:.3f} built at once; at most .05 less",

@@ -260,9 +260,9 @@ def op_grow(clock: Clock, folder: str, tokens: int, rounds: int) -> dict[str, An
     clock.timed(grow)
     fresh.add(Source(name, text=text) for name, text in documents)
     asyncio.run(fresh.build(summaries=False))
-    vectors = STATIC.embed(texts.questions, "query")
-    sides = {"grown": grown.store, "fresh": fresh.store}
-    found = {name: trees.quality(store.view(), store.edges(), vectors) for name, store in sides.items()}
+    vectors = STATIC.embed(texts.questions[:100], "query")
+    built = trees.quality(fresh.store.view(), fresh.store.edges(), vectors)
+    found = {"fresh": built, "grown": trees.quality(grown.store.view(), grown.store.edges(), vectors, built["scored"])}
     return {"documents": len(documents), "updates": 2 * rounds, "quality": found}
 
 

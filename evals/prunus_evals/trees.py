@@ -103,14 +103,27 @@ def purity(tree: Tree) -> float:
     return same / weight if weight else 0.0
 
 
-def quality(view: View, edges: Mapping[int, Sequence[int]], questions: NDArray[np.float32]) -> dict[str, Any]:
-    """Return everything that is told of a tree."""
+def beam_of(tree: Tree, questions: NDArray[np.float32], share: float) -> int:
+    """Return the widest beam, up to 64, that scores at most a share of all nodes; 1 where none does."""
+    fitting = (beam for beam in range(64, 1, -1) if scored(tree, questions, beam) <= share)
+    return next(fitting, 1)
+
+
+def quality(
+    view: View, edges: Mapping[int, Sequence[int]], questions: NDArray[np.float32], share: float = 0.0
+) -> dict[str, Any]:
+    """Return everything that is told of a tree.
+
+    :param share: of the nodes that the beam may score, so that trees of other shapes compare; 0 is a beam of 8.
+    """
     tree = Tree(view, edges)
-    shares = routing(tree, questions)
+    beam = beam_of(tree, questions, share) if share else BEAM
+    shares = routing(tree, questions, beam)
     return {
         "nodes": [int(one) for one in np.unique(view.layer, return_counts=True)[1]],
         "routing": float(np.mean(shares)) if shares else 0.0,
-        "scored": scored(tree, questions),
+        "beam": beam,
+        "scored": scored(tree, questions, beam),
         "coherence": coherence(tree),
         "purity": purity(tree),
     }
