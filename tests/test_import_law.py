@@ -46,7 +46,7 @@ SEES: dict[str, frozenset[str]] = {
 }
 """What each part may import, beside itself."""
 
-GUESTS_SEE = frozenset({"prunus", "types", "events", "ports", "registry", "html", "text", "errors"})
+GUESTS_SEE = frozenset({"prunus", "types", "events", "ports", "registry", "html", "text", "errors", "index"})
 """What evaluations and training may import of the core."""
 
 # --- reading files -------------------------------------------------------------------------------

@@ -38,12 +38,16 @@ class Tree:
         matrix: Any = view.matrix[view.routing] if len(view.routing) else np.zeros((0, 1), np.float32)
         self.means: NDArray[np.float32] = np.asarray(matrix, np.float32)
 
-    def reached(self, vector: NDArray[np.float32], beam: int = BEAM) -> tuple[Ints, int]:
+    def reached(
+        self, vector: NDArray[np.float32], beam: int = BEAM, roots: Sequence[int] | None = None
+    ) -> tuple[Ints, int]:
         """Return the leaves that a search from the roots down comes to, and how many nodes it has scored.
 
         Of each layer the ``beam`` nodes whose leaves' means are nearest go on; leaves are kept as they come.
+
+        :param roots: places where the search begins; all roots without.
         """
-        pool = self.roots
+        pool = list(self.roots if roots is None else roots)
         leaves: set[int] = set()
         scored = 0
         while pool:
