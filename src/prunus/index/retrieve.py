@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadBudget, BadInput
-from ..granularity import is_overview
 from ..ports import Embedder, Ints, TokenCounter, Vectors
 from .approximate import Approximate
+from .broad import is_broad
 from .nodes import Node, NodeStore, View
 
 Scorer = Literal["dense", "bm25", "hybrid"]
@@ -168,7 +168,7 @@ class Retriever:
         view = self.store.view()
         scores = self._scores(view, query, "hybrid")
         usable = np.isfinite(scores) & self._within(view, documents)
-        share = self.weights.summaries if (is_overview(query) if broad is None else broad) else self.weights.narrow
+        share = self.weights.summaries if (is_broad(query) if broad is None else broad) else self.weights.narrow
         said = self._summaries(view, scores, usable & (view.layer > 0), int(share * budget))
         room = budget - sum(self._cost(view, place) for place in said)
         leaves = self._filled(view, _best_first(scores, usable & (view.layer == 0)), room)
