@@ -155,6 +155,8 @@ HOME_OF: dict[str, Callable[[str], bool]] = {
     "onnx": lambda module: module in ("prunus.encoders", "prunus.embed._graph"),
     "onnxruntime": lambda module: module == "prunus.encoders",
     **dict.fromkeys(("sklearn", "umap"), lambda module: module == "prunus.index.cluster.raptor"),
+    "faiss": lambda module: module == "prunus.index.approximate",
+    "psycopg": lambda module: module == "prunus.index.store.postgres",
     "huggingface_hub": lambda module: module == "prunus.model_folder",
     "sentence_transformers": lambda module: module.endswith(".sentence_transformers"),
     "openai": lambda module: module == "prunus.llm.openai",
