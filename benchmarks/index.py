@@ -57,7 +57,9 @@ def build(folder: Path, tokens: int, clusterer: str, embedder: str) -> dict[str,
     place = folder / f"{clusterer}-{embedder}-{tokens}"
     found = _told("build", folder=str(place), tokens=tokens, clusterer=clusterer, embedder=embedder)
     total = sum(found["cpu_s"].values())
-    say(f"{clusterer} over {embedder}, {tokens} tokens: {total:.1f} s")
+    stages = ", ".join(f"{name} {seconds:.2f}" for name, seconds in found["cpu_s"].items())
+    nodes = "-".join(map(str, found["nodes"]))
+    say(f"{clusterer} over {embedder}, {tokens} tokens: {total:.1f} s ({stages}), {nodes}, {found['peak_mb']:.0f} MB")
     return {"clusterer": clusterer, "embedder": embedder, "asked_tokens": tokens, "total_s": total} | found
 
 

@@ -51,6 +51,8 @@ class Task:
 def load(name: str, wanted: Half, limit: int | None = None) -> Task:
     """Return a task with the questions of one half.
 
+    :param limit: questions, taken evenly over the pages; None takes all.
+
     :raises UnknownName: there is no such task.
     """
     if name in ("qmsum", "qmsum_all"):
@@ -60,7 +62,14 @@ def load(name: str, wanted: Half, limit: int | None = None) -> Task:
     else:
         raise UnknownName(f"no index task is called {name}; there are {', '.join(TASKS)}")
     language = name.removeprefix("xquad_") if name.startswith("xquad_") else "en"
-    return Task(name, documents, language, questions[:limit], within=name == "qmsum")
+    return Task(name, documents, language, _evenly(questions, limit), within=name == "qmsum")
+
+
+def _evenly(questions: list[Asked], number: int | None) -> list[Asked]:
+    """Return so many questions at even distances: the same ones on every run."""
+    if number is None or number >= len(questions):
+        return questions
+    return [questions[place * len(questions) // number] for place in range(number)]
 
 
 def _qmsum(wanted: Half) -> tuple[dict[str, str], list[Asked]]:
