@@ -127,8 +127,7 @@ def _store(folder: str, embedder: Any) -> Store:
 
 def _warm(clusterer: Any) -> None:
     """Let compiled code compile before the clock runs."""
-    from prunus.index.cluster._groups import ClusterLimits
-    from prunus.ports import ClusterItems
+    from prunus.ports import ClusterItems, ClusterLimits
 
     draw = np.random.default_rng(0).normal(size=(60, 16)).astype(np.float32)
     clusterer.layer(ClusterItems(draw, np.full(60, 100), ["d"] * 60, np.arange(60)), ClusterLimits())

@@ -40,9 +40,26 @@ SEES: dict[str, frozenset[str]] = {
     "pipeline": (GROUND - CHOOSING) | {"prune.greedy"},
     "assemble": GROUND | {"pipeline", "network", "embed._cached", "formats._sniff"},
     "network": GROUND | {"fetch"},  # settings -> the door, fetchers, cache and snapshots
-    "api": GROUND | {"pipeline", "assemble", "network"},
-    "edge": GROUND | {"pipeline", "assemble", "network", "api", "edge", "prunus"},
-    "prunus": GROUND | {"api", "extract", "prune"},  # the door; rooms that share their name with a function
+    "api": GROUND | {"pipeline", "assemble", "network", "asked", "indexed", "index.terms"},
+    "asked": GROUND | {"pipeline", "indexed", "index"},  # evidence and answers of indexes
+    "gathered": GROUND | {"pipeline", "assemble", "api", "index"},  # documents for an index
+    "indexed": GROUND | {"pipeline", "assemble", "api", "asked", "gathered", "index"},  # settings -> an index
+    "edge": GROUND
+    | {
+        "pipeline",
+        "assemble",
+        "network",
+        "api",
+        "asked",
+        "gathered",
+        "indexed",
+        "index.terms",
+        "index.verify",
+        "edge",
+        "prunus",
+    },
+    "prunus": GROUND
+    | {"api", "indexed", "index.terms", "extract", "prune"},  # the door; rooms that share their name with a function
 }
 """What each part may import, beside itself."""
 

@@ -12,8 +12,8 @@ from types import ModuleType
 
 import prunus
 
-PUBLIC = """CLEAN LEAN Answer BadBudget BadInput BadPage BlockRecord Citation Context Documents MissingExtra
-    NothingFound Options OutsideFailed Page Passage PrunusError Settings Span Style UnknownEngine ask astream clean
+PUBLIC = """CLEAN LEAN Answer BadBudget BadInput BadPage BlockRecord Citation Context Documents Index MissingExtra
+    NothingFound Options OutsideFailed Page Passage PrunusError Retrieval Settings Span Style UnknownEngine ask astream clean
     extract load_settings prune read sentences""".split()
 
 HEAVY = """torch transformers sentence_transformers onnxruntime fastapi starlette uvicorn flask django aiohttp httpx

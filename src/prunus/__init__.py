@@ -22,6 +22,8 @@ from .errors import (
 )
 from .html.documents import Documents
 from .html.style import CLEAN, LEAN, Style
+from .index.terms import Retrieval
+from .indexed import Index
 from .text import sentences
 from .types import Answer, BlockRecord, Citation, Context, Options, Page, Passage, Span
 
@@ -38,6 +40,7 @@ __all__ = [
     "Citation",
     "Context",
     "Documents",
+    "Index",
     "MissingExtra",
     "NothingFound",
     "Options",
@@ -45,6 +48,7 @@ __all__ = [
     "Page",
     "Passage",
     "PrunusError",
+    "Retrieval",
     "Settings",
     "Span",
     "Style",

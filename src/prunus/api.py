@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import pipeline
 from .assemble import assemble, formats
@@ -18,6 +18,10 @@ from .html.render import render_tree
 from .html.style import CLEAN, Style
 from .sources import Fetch, Source, arrived, as_page, each_page, is_address
 from .types import Answer, Context, Format, Options, Page, Passage
+
+if TYPE_CHECKING:
+    from .index.terms import Retrieval
+    from .indexed import Index
 
 T = TypeVar("T")
 _FORMATS = ("html", "markdown", "text")
@@ -130,44 +134,62 @@ async def _extract(engines: pipeline.Engines, query: str, tagged: Any) -> list[i
 
 async def astream(
     question: str,
-    pages: Source | Iterable[Source] | Documents,
+    pages: Source | Iterable[Source] | Documents = (),
     *,
+    index: Index | str | Path | Sequence[Index | str | Path] = (),
+    retrieval: Retrieval | None = None,
     budget: int | None = None,
     options: Options | None = None,
 ) -> AsyncIterator[Event]:
     """Answer a question as a stream of events, ending in ``done``.
 
-    :param budget: tokens of evidence; by default that of the settings (4,096).
+    :param pages: one page or several, or what :func:`read` returned; may be left out where an index is given.
+    :param index: one index or several, opened or by their folders.
+    :param retrieval: how indexes are asked.
+    :param budget: tokens of evidence, of pages and indexes together; by default that of the settings (4,096).
     """
     options, settings = options or Options(), load_settings()
     engines = assemble(settings, options)
-    documents = (
-        pages
-        if isinstance(pages, Documents)
-        else await _in_a_thread(lambda: read(pages, strict=False, keep=True, settings=settings))
-    )
     tokens = settings.budget if budget is None else budget
+    indexes = [index] if not isinstance(index, Sequence) or isinstance(index, str) else list(index)
+    documents = None
+    if isinstance(pages, Documents):
+        documents = pages
+    elif not indexes or not isinstance(pages, tuple | list) or pages:
+        documents = await _in_a_thread(lambda: read(pages, strict=False, keep=True, settings=settings))
+    if indexes:
+        from .asked import answer, evidence_of  # here: most calls ask no index
+        from .indexed import opened
+
+        made = await _in_a_thread(lambda: opened(indexes, settings, options))
+        evidence = await _in_a_thread(lambda: evidence_of(question, made, documents, tokens, retrieval))
+        async for event in answer(question, evidence, tokens, options, engines):
+            yield event
+        return
+    assert documents is not None  # read, or given
     async for event in pipeline.answer(documents, without_surrogates(question), tokens, options, engines):
         yield event
 
 
 def ask(
     question: str,
-    pages: Source | Iterable[Source] | Documents,
+    pages: Source | Iterable[Source] | Documents = (),
     *,
+    index: Index | str | Path | Sequence[Index | str | Path] = (),
+    retrieval: Retrieval | None = None,
     budget: int | None = None,
     options: Options | None = None,
 ) -> Answer:
-    """Answer a question from pages, with citations that are checked against them.
+    """Answer a question from pages and indexes, with citations that are checked against their pages.
 
     Without a model the answer is made of quotes. Works inside notebooks too.
 
-    :param budget: tokens of evidence; by default that of the settings (4,096).
+    :param pages, index, retrieval, budget: as for :func:`astream`.
     :raises NothingFound: nothing in the pages bears on the question.
     """
 
     async def last() -> Answer:
-        async for event in astream(question, pages, budget=budget, options=options):
+        async for event in astream(question, pages, index=index, retrieval=retrieval, budget=budget, options=options):
             if isinstance(event, DoneEvent):
                 return event.answer
         raise RuntimeError("the pipeline ended without an answer")

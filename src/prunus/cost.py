@@ -126,6 +126,11 @@ class Meter:
         with self._lock:
             return max(0, self.limits.tokens - self._used() - self._tokens) if self.limits.tokens else math.inf
 
+    def reset(self) -> None:
+        """Begin to count anew; what was limited stays limited by what is counted from here on."""
+        with self._lock:
+            self._total = Usage()
+
     def add(self, usage: Usage) -> None:
         """Count what something has cost that was not reserved: a search, a page of embeddings."""
         with self._lock:

@@ -20,10 +20,9 @@ from tests.index.library import COUNTER
 from tests.index.test_cluster import raptor, topics
 
 from prunus.index.build import PAPER, Builder
-from prunus.index.cluster._groups import ClusterLimits
 from prunus.index.nodes import Document, Leaf
 from prunus.index.store.file import Engine as Store
-from prunus.ports import ClusterItems
+from prunus.ports import ClusterItems, ClusterLimits
 from prunus.types import Summary
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("default")]
