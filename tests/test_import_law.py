@@ -63,7 +63,7 @@ SEES: dict[str, frozenset[str]] = {
 }
 """What each part may import, beside itself."""
 
-GUESTS_SEE = frozenset({"prunus", "types", "events", "ports", "registry", "html", "text", "errors"})
+GUESTS_SEE = frozenset({"prunus", "types", "events", "ports", "registry", "html", "text", "errors", "index"})
 """What evaluations and training may import of the core."""
 
 # --- reading files -------------------------------------------------------------------------------
@@ -172,6 +172,8 @@ HOME_OF: dict[str, Callable[[str], bool]] = {
     "onnx": lambda module: module in ("prunus.encoders", "prunus.embed._graph"),
     "onnxruntime": lambda module: module == "prunus.encoders",
     **dict.fromkeys(("sklearn", "umap"), lambda module: module == "prunus.index.cluster.raptor"),
+    "faiss": lambda module: module == "prunus.index.approximate",
+    "psycopg": lambda module: module == "prunus.index.store.postgres",
     "huggingface_hub": lambda module: module == "prunus.model_folder",
     "sentence_transformers": lambda module: module.endswith(".sentence_transformers"),
     "openai": lambda module: module == "prunus.llm.openai",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +12,19 @@ from typing import Any
 import click
 
 from prunus.errors import BadInput, MissingExtra
-from prunus_evals import articles, gate, ranking, reference, report, survival, systems, tasks, tokens
+from prunus_evals import (
+    articles,
+    gate,
+    index,
+    index_tasks,
+    ranking,
+    reference,
+    report,
+    survival,
+    systems,
+    tasks,
+    tokens,
+)
 from prunus_evals.errors import EvalError
 from prunus_evals.records import Outcome
 from prunus_evals.split import Half
@@ -142,6 +155,35 @@ def pruner_command(model: str, half: Half, task: str, wanted: str, budget: int, 
     result = pruner.summary(judged, about, names[-1])
     click.echo(pruner.table(result))
     click.echo(report.json_line(result))
+
+
+@main.command("index")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
+@click.option("--task", default="all", show_default=True, help=f"Of {', '.join(index_tasks.TASKS)}, by comma.")
+@click.option("--systems", "wanted", default="all", show_default=True, help="Systems, by comma.")
+@click.option("--budgets", default="300,1000,2000", show_default=True, help="Tokens.")
+@click.option("--embedder", default="static", show_default=True, help="Of leaves, summaries and questions.")
+@click.option("--limit", type=int, default=None, help="Only so many questions of every task.")
+@click.option("--keep", type=click.Path(path_type=Path), default=None, help="Folder where the indexes stay.")
+def index_command(
+    half: Half, task: str, wanted: str, budgets: str, embedder: str, limit: int | None, keep: Path | None
+) -> None:
+    """Recall of gold evidence within budgets, from an index: flat and tree retrieval.
+
+    Example: prunus eval index --task qmsum,xquad_de --systems default,dense,raptor
+    """
+    names = index_tasks.TASKS if task == "all" else [name.strip() for name in task.split(",")]
+    chosen = index.SYSTEMS if wanted == "all" else [name.strip() for name in wanted.split(",")]
+    with tempfile.TemporaryDirectory(prefix="prunus-eval-") as passing:
+        folder = keep or Path(passing)
+        for name in names:
+            loaded = index_tasks.load(name, half, limit)
+            found = index.run(
+                loaded, chosen, _numbers(budgets), embedder, folder, lambda text: click.echo(text, err=True)
+            )
+            result = index.summary(loaded, half, embedder, *found)
+            click.echo(index.table(result))
+            click.echo(report.json_line(result))
 
 
 @main.command("gate")

@@ -188,58 +188,6 @@ def raptor() -> Any:
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("default")
-def test_raptor_follows_the_published_procedure_step_by_step() -> None:
-    engine = raptor()
-    items, _ = topics(60, 6, 0.3)
-    limits = ClusterLimits(tokens=1200)
-    assert [group.tolist() for group in engine.layer(items, limits)] == published(items, limits)
-
-
-def published(items: ClusterItems, limits: ClusterLimits) -> list[list[int]]:
-    """RAPTOR §3 in its own words, recursive and slow."""
-    from sklearn.mixture import GaussianMixture
-    from umap import UMAP
-
-    def mixture(points: np.ndarray) -> list[list[int]]:
-        fitted = [GaussianMixture(k, random_state=0).fit(points) for k in range(1, min(50, len(points)))]
-        best = fitted[int(np.argmin([one.bic(points) for one in fitted]))]
-        likely = best.predict_proba(points)
-        return [[i for i in range(len(points)) if likely[i, k] > 0.1] for k in range(best.n_components)]
-
-    def reduced(vectors: np.ndarray, neighbours: int) -> np.ndarray:
-        return (
-            UMAP(n_neighbors=neighbours, n_components=10, metric="cosine", random_state=0, n_jobs=1)
-            .fit_transform(vectors)
-            .astype(np.float64)
-        )
-
-    def cluster(part: list[int]) -> list[list[int]]:
-        if len(part) <= 11:
-            return [part]
-        found = []
-        for members in mixture(reduced(items.vectors[part], int((len(part) - 1) ** 0.5))):
-            own = [part[i] for i in members]
-            if not own:
-                continue
-            inner = [list(range(len(own)))] if len(own) <= 11 else mixture(reduced(items.vectors[own], 10))
-            found += [[own[i] for i in one] for one in inner if one]
-        return found
-
-    done: list[list[int]] = []
-    todo = [list(range(len(items.tokens)))]
-    while todo:
-        again = []
-        for group in cluster(todo.pop(0)):
-            if len(group) == 1 or items.tokens[group].sum() <= limits.tokens:
-                done.append(group)
-            else:
-                again.append(group)
-        todo = again + todo
-    return done
-
-
-@pytest.mark.full
-@pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 12, 13, 30])
 @pytest.mark.parametrize("alike", [False, True])
 @pytest.mark.parametrize("size", [100, 4000])

@@ -213,6 +213,37 @@ def test_a_damaged_matrix_is_named(tmp_path: Path) -> None:
         Engine(store.folder).view()
 
 
+def test_an_index_on_a_disk_that_can_only_be_read_is_read_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = store_in(tmp_path)
+    store.add(*given_document("a"))
+    before = {path.name: path.read_bytes() for path in store.folder.iterdir()}
+    connect = sqlite3.connect
+
+    def without_writing(path: str, **others: object) -> sqlite3.Connection:
+        """As on such a disk: SQLite cannot make the files that reading along with a writer needs."""
+        if "immutable" not in str(path):
+            raise sqlite3.OperationalError("unable to open database file")
+        return connect(path, **others)  # type: ignore[call-overload, no-any-return]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+        reading = Engine(store.folder)
+        assert [one.id for one in reading.documents()] == ["a"]
+        with pytest.raises(OutsideFailed, match="may only be read"):
+            reading.add(*given_document("b"))
+        patch.setattr(sqlite3, "connect", without_writing)
+        assert Engine(store.folder).document("a").text
+        left = store.folder / "index.sqlite3-wal"
+        left.write_bytes(b"of a writer that was killed")
+        with pytest.raises(OutsideFailed, match="unable to open"):
+            Engine(store.folder)
+        left.unlink()
+    assert len(store.lexical("says")) == 2
+    assert {path.name for path in store.folder.iterdir()} == set(before)
+
+
 # --- writers and readers -------------------------------------------------------------------------
 
 

@@ -6,14 +6,17 @@ Nothing is built anew. Only the nodes above a leaf that came or went lose their 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..ports import ClusterLimits
-from .cluster._linkage import halves
+from .cluster._linkage import chain, halves
 from .nodes import Growth, Parent, View
+
+_WIDE: Final = 16
+"""Nodes of each layer that a new leaf goes down through."""
 
 
 class Growing:
@@ -52,29 +55,33 @@ class Growing:
         return self._change()
 
     def _insert(self, leaf: int) -> None:
-        """Go down from the root to the nearest node of leaves, and put the leaf there."""
+        """Go down from the root, a few nodes wide, to the nearest node of leaves, and put the leaf there."""
         vector = self._vector(leaf)
-        node = self._root()
-        while True:
-            inner = [child for child in self._children[node] if child in self._children]
-            if not inner:
-                break
-            means = np.stack([self._sums[child] for child in inner])
-            means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
-            node = inner[int((means @ vector).argmax())]
+        beam, ends = [self._root()], list[int]()
+        while beam:
+            below = {node: [child for child in self._children[node] if child in self._children] for node in beam}
+            ends += [node for node, inner in below.items() if not inner]
+            beam = self._nearest(vector, [child for inner in below.values() for child in inner])[:_WIDE]
+        (node, *_) = self._nearest(vector, ends)
         self._children[node].append(leaf)
         self._above[leaf] = node
         self._add_up(node, vector)
         self._split(node)
 
+    def _nearest(self, vector: NDArray[np.float32], nodes: list[int]) -> list[int]:
+        """Return nodes by the cosine of their leaves' mean and a vector, best first."""
+        if len(nodes) < 2:
+            return nodes
+        means = np.stack([self._sums[node] for node in nodes])
+        means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+        return [nodes[place] for place in np.argsort(-(means @ vector), kind="stable").tolist()]
+
     def _split(self, node: int) -> None:
         """Halve a node that is over the limits, and then what stands above it where that is over them too."""
-        while not self._fits(node):
-            children = self._children[node]
-            vectors = np.stack([self._direction(child) for child in children])
-            kept, moved = list(halves(vectors, np.arange(len(children)), (len(children) + 1) // 2))[:2]
-            other = self._new(self._layers[node], [children[place] for place in moved.tolist()])
-            self._children[node] = [children[place] for place in kept.tolist()]
+        while not self._fits(self._children[node]):
+            kept, moved = self._parted(self._children[node])
+            other = self._new(self._layers[node], moved)
+            self._children[node] = kept
             self._sums[node] = self._summed(node)
             self._dirty.add(node)
             above = self._above.get(node)
@@ -85,6 +92,24 @@ class Growing:
             self._above[other] = above
             self._dirty.add(above)
             node = above
+
+    def _parted(self, children: list[int]) -> tuple[list[int], list[int]]:
+        """Part children in two by Ward's linkage, or in halves where that leaves a part too small or too full."""
+        count = len(children)
+        vectors = np.stack([self._direction(child) for child in children])
+        group = list(range(count))
+        for one, other in chain(vectors, np.ones(count, np.float32))[:-1]:
+            stays, gone = group[one], group[other]
+            group = [stays if mine == gone else mine for mine in group]
+        first = [child for child, mine in zip(children, group, strict=True) if mine == group[0]]
+        last = [child for child, mine in zip(children, group, strict=True) if mine != group[0]]
+        if min(len(first), len(last)) >= max(2, count // 5) and self._fits(first) and self._fits(last):
+            return first, last
+        first, last = ([children[at] for at in part.tolist()] for part in self._halves(vectors))
+        return first, last
+
+    def _halves(self, vectors: NDArray[np.float32]) -> list[NDArray[np.int64]]:
+        return list(halves(vectors, np.arange(len(vectors)), (len(vectors) + 1) // 2))[:2]
 
     def _shrink(self) -> None:
         """Take out nodes that removals have left with one child: a leaf looks for a place again, a node moves up."""
@@ -152,13 +177,13 @@ class Growing:
     def _take_off(self, node: int, vector: NDArray[np.float32]) -> None:
         self._add_up(node, np.asarray(-vector, np.float32))
 
-    def _fits(self, node: int) -> bool:
-        children = self._children[node]
+    def _fits(self, children: list[int]) -> bool:
         tokens = sum(
             self._planned if child in self._children else int(self._view.tokens[self._place[child]])
             for child in children
         )
-        return self._limits.fits(len(children), tokens)
+        full = len(children) > 1 + 3 * self._limits.fan_out // 2  # so that parts come near to the size aimed at
+        return not full and self._limits.fits(len(children), tokens)
 
     def _summed(self, node: int) -> NDArray[np.float32]:
         parts = [

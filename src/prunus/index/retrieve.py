@@ -7,16 +7,17 @@ tokens are those of exactly the text that comes out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadBudget, BadInput
-from ..granularity import is_overview
-from ..ports import Embedder, TokenCounter
+from ..ports import Embedder, Ints, TokenCounter, Vectors
+from .approximate import Approximate
+from .broad import is_broad
 from .nodes import Node, NodeStore, View
 
 Scorer = Literal["dense", "bm25", "hybrid"]
@@ -63,20 +64,30 @@ class Retriever:
 
     :param embedder: the one whose vectors the index keeps; questions are embedded as queries.
     :param tokenizer: counts the budget.
+    :param near: makes an approximate index of a view, such as :class:`prunus.index.approximate.Approximate`;
+        it serves the dense scores of ``collapsed`` and ``hybrid``, and is made anew when the index has changed.
+        None searches exactly.
     """
 
     def __init__(
-        self, store: NodeStore, embedder: Embedder, tokenizer: TokenCounter, weights: Weights | None = None
+        self,
+        store: NodeStore,
+        embedder: Embedder,
+        tokenizer: TokenCounter,
+        weights: Weights | None = None,
+        *,
+        near: Callable[[View], Approximate] | None = None,
     ) -> None:
         self.store, self.embedder, self.tokenizer = store, embedder, tokenizer
         self.weights = weights or Weights()
         self._edges: tuple[int, dict[int, list[int]]] = (-1, {})
+        self._near, self._made = near, cast("Approximate | None", None)
         self._only: tuple[str, ...] = ()
 
     def limited(self, documents: Sequence[str]) -> Retriever:
         """Return a retriever that sees these documents alone, whichever way it is asked."""
-        found = Retriever(self.store, self.embedder, self.tokenizer, self.weights)
-        found._only, found._edges = tuple(documents), self._edges
+        found = Retriever(self.store, self.embedder, self.tokenizer, self.weights, near=self._near)
+        found._only, found._edges, found._made = tuple(documents), self._edges, self._made
         return found
 
     # --- as published ------------------------------------------------------------------------
@@ -108,7 +119,7 @@ class Retriever:
             usable &= np.isin(view.layer, layers)
         chosen: list[int] = []
         total = 0
-        for place in _best_first(scores, usable):
+        for place in _best_first(scores, usable).tolist():
             if total + int(view.tokens[place]) > budget:
                 break
             chosen.append(place)
@@ -169,7 +180,7 @@ class Retriever:
         view = self.store.view()
         scores = self._scores(view, query, "hybrid")
         usable = np.isfinite(scores) & self._within(view, documents)
-        share = self.weights.summaries if (is_overview(query) if broad is None else broad) else self.weights.narrow
+        share = self.weights.summaries if (is_broad(query) if broad is None else broad) else self.weights.narrow
         said = self._summaries(view, scores, usable & (view.layer > 0), int(share * budget))
         room = budget - sum(self._cost(view, place) for place in said)
         leaves = self._filled(view, _best_first(scores, usable & (view.layer == 0)), room)
@@ -227,7 +238,7 @@ class Retriever:
         missing = view.row < 0
         dense = lexical = np.zeros(count)
         if scorer != "bm25" and count:
-            dense = view.similarities(self.embedder.embed([query], "query")[0])
+            dense = self._similarities(view, self.embedder.embed([query], "query")[0])
         if scorer != "dense" and count:
             lexical = self._lexical(view, query)
         if scorer == "hybrid":
@@ -241,9 +252,26 @@ class Retriever:
             scores = dense + lexical
         return np.where(missing, -np.inf, scores)
 
+    def _similarities(self, view: View, vector: Vectors) -> NDArray[np.float64]:
+        """Return the cosine of every node and a vector, by the approximate index where there is one."""
+        if self._near is None:
+            return view.similarities(vector)
+        made = self._made  # another thread may put a newer one in its place
+        if made is None or made.version != view.version:
+            made = self._made = self._near(view)
+        return made.similarities(vector)
+
     def _lexical(self, view: View, query: str) -> NDArray[np.float64]:
-        found = {**self.store.lexical(query), **self.store.lexical(query, "summaries")}
-        return np.asarray([found.get(id, 0.0) for id in view.ids.tolist()], np.float64)
+        scores = np.zeros(len(view.ids))
+        order = np.argsort(view.ids)
+        for layer in ("leaves", "summaries"):
+            found = self.store.lexical(query, layer)
+            nodes = np.fromiter(found, np.int64, len(found))
+            values = np.fromiter(found.values(), np.float64, len(found))
+            at = np.minimum(np.searchsorted(view.ids, nodes, sorter=order), len(order) - 1)
+            there = view.ids[order[at]] == nodes  # one may have come since the view was read
+            scores[order[at][there]] = values[there]
+        return scores
 
     def _within(self, view: View, documents: Sequence[str]) -> NDArray[np.bool_]:
         """Tell which nodes are of the wanted documents alone.
@@ -277,24 +305,24 @@ class Retriever:
     def _cost(self, view: View, place: int) -> int:
         return int(view.tokens[place]) + 2  # the empty line between two
 
-    def _filled(self, view: View, places: Iterable[int], room: int) -> list[int]:
+    def _filled(self, view: View, places: Ints, room: int) -> list[int]:
         """Take nodes best first; one that does not fit is passed over."""
-        chosen = []
-        least = int(view.tokens[: view.leaves].min()) if view.leaves else 0
-        for place in places:
-            cost = self._cost(view, place)
-            if cost <= room:
-                chosen.append(place)
-                room -= cost
-            elif room < least:
-                break
+        chosen: list[int] = []
+        costs = view.tokens[places] + 2
+        while len(places):
+            total = np.cumsum(costs)
+            fit = int(np.searchsorted(total, room, side="right"))
+            chosen += places[:fit].tolist()
+            room -= int(total[fit - 1]) if fit else 0
+            smaller = np.flatnonzero(costs[fit + 1 :] <= room) + fit + 1  # what stands at ``fit`` is passed over
+            places, costs = places[smaller], costs[smaller]
         return chosen
 
     def _summaries(self, view: View, scores: NDArray[np.float64], usable: NDArray[np.bool_], room: int) -> list[int]:
         """Choose summaries, none of which stands above another."""
         chosen: list[int] = []
         covered: list[set[int]] = []
-        for place in _best_first(scores, usable) if room > 0 else ():
+        for place in _best_first(scores, usable).tolist() if room > 0 else ():
             cost = self._cost(view, place)
             if cost > room:
                 continue
@@ -338,9 +366,9 @@ class Retriever:
         return int(self.tokenizer.count([text])[0]) if text else 0
 
 
-def _best_first(scores: NDArray[np.float64], usable: NDArray[np.bool_]) -> list[int]:
+def _best_first(scores: NDArray[np.float64], usable: NDArray[np.bool_]) -> Ints:
     places = np.flatnonzero(usable)
-    return [int(place) for place in places[np.argsort(-scores[places], kind="stable")]]
+    return np.asarray(places[np.argsort(-scores[places], kind="stable")], np.int64)
 
 
 def _standard(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -36,6 +37,8 @@ CREATE VIRTUAL TABLE summary_terms USING fts5 (text, above, tokenize = 'unicode6
 class Database:
     """One SQLite file, opened anew for each call: threads and processes never share a connection.
 
+    Where the folder may only be read (a read-only disk, another user's folder), so is the index.
+
     :param folder: of the index.
     :param wait: seconds to wait for another process that writes.
     """
@@ -63,17 +66,49 @@ class Database:
         :raises OutsideFailed: another process holds it for too long, or the disk is full.
         """
         try:
+            if not self._writable():
+                with closing(self._only_read()) as file:
+                    self._check(file)
+                    yield file
+                return
             with closing(sqlite3.connect(self.path, timeout=self._wait, isolation_level=None)) as file:
                 self._check(file)
                 file.execute("PRAGMA journal_mode = WAL")
                 file.execute("PRAGMA synchronous = FULL")  # what is acknowledged outlives a cut of power
                 yield file
         except sqlite3.OperationalError as error:
-            busy = "locked" in str(error) or "busy" in str(error)
-            said = f"another process has been writing for over {self._wait:g} seconds" if busy else str(error)
+            said = str(error)
+            if "locked" in said or "busy" in said:
+                said = f"another process has been writing for over {self._wait:g} seconds"
+            elif "readonly" in said:
+                said = "it may only be read here"
             raise OutsideFailed(f"{self.path.parent}: the index failed ({said})", subject=str(self.path)) from error
         except sqlite3.DatabaseError as error:
             raise BadInput(f"{self.path}: not an index of Prunus ({error})", subject=str(self.path)) from error
+
+    def _writable(self) -> bool:
+        return os.access(self.path.parent, os.W_OK) and (not self.path.exists() or os.access(self.path, os.W_OK))
+
+    def _only_read(self) -> sqlite3.Connection:
+        """Open the file without writing beside it.
+
+        SQLite reads along with a writer through files of that writer. Where there are none and none can be
+        made, nobody writes, and the file is read as one that does not change.
+        """
+        address = f"{self.path.absolute().as_uri()}?mode=ro"
+        try:
+            file = sqlite3.connect(address, timeout=self._wait, isolation_level=None, uri=True)
+            try:
+                file.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            except BaseException:
+                file.close()
+                raise
+        except sqlite3.OperationalError:
+            left = self.path.with_name(f"{self.path.name}-wal")
+            if left.exists() and left.stat().st_size:  # of one who was killed: it has to be taken in first
+                raise
+            return sqlite3.connect(f"{address}&immutable=1", timeout=self._wait, isolation_level=None, uri=True)
+        return file
 
     def _check(self, file: sqlite3.Connection) -> None:
         (mark,) = file.execute("PRAGMA application_id").fetchone()

@@ -1,0 +1,213 @@
+"""Tables of an index in PostgreSQL, and their rows; the caller brings the connection and the transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ...ports import Vectors
+from ..nodes import Document, Growth, Leaf, Node, View
+from . import _fulltext
+from ._fulltext import clean
+
+LAYOUT: Final = 1
+
+SCHEMA: Final = """
+CREATE TABLE about (layout int NOT NULL, embedder text NOT NULL, dimension int NOT NULL, version bigint NOT NULL);
+CREATE TABLE documents (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text NOT NULL UNIQUE, title text NOT NULL,
+    url text NOT NULL, digest text NOT NULL, language text NOT NULL, metadata text NOT NULL, text text NOT NULL,
+    source bytea NOT NULL);
+CREATE SEQUENCE node_numbers;
+CREATE TABLE nodes (
+    id bigint PRIMARY KEY DEFAULT nextval('node_numbers'), layer int NOT NULL, document bigint REFERENCES documents,
+    place int NOT NULL, first int NOT NULL, last int NOT NULL, text text NOT NULL, tokens int NOT NULL,
+    above text NOT NULL, own vector({dimension}), routing vector({dimension}), terms tsvector NOT NULL,
+    words int NOT NULL);
+CREATE INDEX nodes_by_document ON nodes (document, layer, place);
+CREATE INDEX nodes_by_term ON nodes USING gin (terms);
+CREATE TABLE edges (
+    parent bigint NOT NULL REFERENCES nodes ON DELETE CASCADE, child bigint NOT NULL REFERENCES nodes ON DELETE CASCADE,
+    PRIMARY KEY (parent, child));
+CREATE INDEX edges_by_child ON edges (child);
+"""
+
+_NODE: Final = (
+    "INSERT INTO nodes (id, layer, document, place, first, last, text, tokens, above, own, routing, terms, words) "
+    "VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s,%s::vector,%s::vector,%s::tsvector,%s)"
+)
+
+
+def vector_text(vector: Vectors) -> str:
+    """Return a vector as pgvector reads it; each number comes back as the same float32."""
+    return "[" + ",".join(map(repr, np.asarray(vector, np.float32).tolist())) + "]"
+
+
+def numbers(cursor: Any, count: int) -> list[int]:
+    """Take numbers for new nodes, never used before or again."""
+    cursor.execute("SELECT nextval('node_numbers') FROM generate_series(1, %s)", (count,))
+    return sorted(one for (one,) in cursor.fetchall())
+
+
+def put_document(cursor: Any, document: Document) -> int:
+    """Write a document's record; return its number."""
+    metadata = json.dumps({**document.metadata}, ensure_ascii=False)
+    said = (document.id, document.title, document.url, document.digest, document.language, metadata, document.text)
+    cursor.execute(
+        "INSERT INTO documents (id, title, url, digest, language, metadata, text, source) "
+        "VALUES (%s,%s,%s,%s,%s,%s,%s,%s) RETURNING number",
+        (*(clean(one) for one in said), document.source),
+    )
+    return int(cursor.fetchone()[0])
+
+
+def put_leaves(cursor: Any, number: int, leaves: Sequence[Leaf], vectors: Vectors, language: str) -> None:
+    """Write a document's leaves with their vectors."""
+    rows = []
+    for place, (id, leaf) in enumerate(zip(numbers(cursor, len(leaves)), leaves, strict=True)):
+        above = json.dumps([clean(line) for line in leaf.above], ensure_ascii=False)
+        terms, words = _fulltext.vector_of(leaf.text, " ".join(leaf.above), language)
+        known = (id, 0, number, place, leaf.start, leaf.end, clean(leaf.text), leaf.tokens, above)
+        rows.append((*known, vector_text(vectors[place]), None, terms, words))
+    cursor.executemany(_NODE, rows)
+
+
+def put_parents(cursor: Any, parents: Sequence[tuple[Any, ...]]) -> None:
+    """Write parents: (number, layer, document's number, text, tokens, own, routing)."""
+    rows = []
+    for id, layer, document, text, tokens, own, routing in parents:
+        terms, words = _fulltext.vector_of(text, "", "")
+        known = (id, layer, document, -1, 0, 0, clean(text), tokens, "[]")
+        rows.append((*known, None if own is None else vector_text(own), vector_text(routing), terms, words))
+    cursor.executemany(_NODE, rows)
+
+
+def put_edges(cursor: Any, pairs: Sequence[tuple[int, int]]) -> None:
+    """Write who stands below whom."""
+    cursor.executemany("INSERT INTO edges VALUES (%s, %s) ON CONFLICT DO NOTHING", list(pairs))
+
+
+def documents_by_id(cursor: Any) -> dict[str, int]:
+    """Return the number of every document."""
+    cursor.execute("SELECT id, number FROM documents")
+    return dict(cursor.fetchall())
+
+
+def unsay(cursor: Any, ids: Sequence[int]) -> None:
+    """Take away summaries that are no longer true: their text, words and vector."""
+    cursor.execute(
+        "UPDATE nodes SET text = '', tokens = 0, own = NULL, terms = '', words = 0 WHERE id = ANY(%s) AND layer > 0",
+        (list(ids),),
+    )
+
+
+def drop_document(cursor: Any, id: str) -> bool:
+    """Delete a document, its leaves, parents that have no child left; others above them lose their summary."""
+    cursor.execute("SELECT number FROM documents WHERE id = %s", (clean(id),))
+    row = cursor.fetchone()
+    if row is None:
+        return False
+    cursor.execute(
+        "WITH RECURSIVE up(id) AS (SELECT e.parent FROM edges e JOIN nodes n ON n.id = e.child "
+        "WHERE n.document = %s AND n.layer = 0 UNION SELECT e.parent FROM edges e JOIN up ON up.id = e.child) "
+        "SELECT id FROM up",
+        row,
+    )
+    above = [one for (one,) in cursor.fetchall()]
+    cursor.execute("DELETE FROM nodes WHERE document = %s AND layer = 0", row)
+    while above:
+        cursor.execute(
+            "DELETE FROM nodes n WHERE n.id = ANY(%s) AND NOT EXISTS (SELECT 1 FROM edges WHERE parent = n.id) "
+            "RETURNING n.id",
+            (above,),
+        )
+        gone = {one for (one,) in cursor.fetchall()}
+        above = [one for one in above if one not in gone]
+        if not gone:
+            break
+    unsay(cursor, above)
+    cursor.execute("UPDATE nodes SET document = NULL WHERE document = %s", row)
+    cursor.execute("DELETE FROM documents WHERE number = %s", row)
+    return True
+
+
+def put_growth(cursor: Any, growth: Growth) -> None:
+    """Change a part of the tree."""
+    known = documents_by_id(cursor)
+    real = {-1 - place: id for place, id in enumerate(numbers(cursor, len(growth.parents)))}
+    count = len(growth.parents)
+    put_parents(
+        cursor,
+        [
+            (real[-1 - place], one.layer, known.get(one.document), "", 0, None, growth.routing[place])
+            for place, one in enumerate(growth.parents)
+        ],
+    )
+    cursor.execute("DELETE FROM nodes WHERE id = ANY(%s) AND layer > 0", (list(growth.gone),))
+    cursor.execute("DELETE FROM edges WHERE parent = ANY(%s)", ([node for node in growth.children if node >= 0],))
+    pairs = [
+        (real.get(node, node), real.get(child, child)) for node, below in growth.children.items() for child in below
+    ]
+    put_edges(cursor, pairs)
+    unsay(cursor, growth.dirty)
+    cursor.executemany(
+        "UPDATE nodes SET routing = %s::vector, document = %s WHERE id = %s",
+        [
+            (vector_text(growth.routing[count + place]), known.get(document), node)
+            for place, (node, document) in enumerate(zip(growth.dirty, growth.documents, strict=True))
+        ],
+    )
+
+
+def nodes(cursor: Any, ids: Sequence[int]) -> list[Node]:
+    """Return nodes in the order in which they were asked for; those that are not there are left out."""
+    wanted = [int(one) for one in ids]
+    children: dict[int, list[int]] = {}
+    cursor.execute("SELECT parent, child FROM edges WHERE parent = ANY(%s) ORDER BY parent, child", (wanted,))
+    for parent, child in cursor.fetchall():
+        children.setdefault(parent, []).append(child)
+    cursor.execute(
+        "SELECT n.id, n.layer, coalesce(d.id, ''), n.place, n.first, n.last, n.text, n.tokens, n.above "
+        "FROM nodes n LEFT JOIN documents d ON d.number = n.document WHERE n.id = ANY(%s)",
+        (wanted,),
+    )
+    make: Any = Node  # the columns stand in the order of its fields
+    found = {
+        row[0]: make(*row[:8], tuple(json.loads(row[8])), tuple(children.get(row[0], ()))) for row in cursor.fetchall()
+    }
+    return [found[one] for one in wanted if one in found]
+
+
+def view(cursor: Any, version: int, dimension: int) -> View:
+    """Read all nodes as arrays; the cursor must return binary data."""
+    cursor.execute("SELECT number, id, language FROM documents ORDER BY number")
+    names = cursor.fetchall()
+    place = {number: index for index, (number, _, _) in enumerate(names)}
+    cursor.execute(
+        "SELECT id, layer, document, place, tokens, vector_send(own), vector_send(routing) FROM nodes "
+        "ORDER BY layer > 0, CASE layer WHEN 0 THEN document END, CASE layer WHEN 0 THEN place ELSE id END"
+    )
+    columns: list[tuple[int, ...]] = []
+    parts: list[Vectors] = []
+    while some := cursor.fetchmany(2000):
+        for id, layer, document, at, tokens, own, routing in some:
+            row = len(parts) if own is not None else -1
+            if own is not None:
+                parts.append(_read(own))
+            if routing is not None:
+                parts.append(_read(routing))
+            mean = len(parts) - 1 if routing is not None else row
+            columns.append((id, layer, place.get(document, -1), at, tokens, row, mean))
+    matrix = np.stack(parts) if parts else np.zeros((0, dimension), np.float32)
+    table: Any = np.asarray(columns, np.int64).reshape(len(columns), 7).T
+    make: Any = View  # the columns stand in the order of its fields
+    made: View = make(*table, matrix, [id for _, id, _ in names], sorted({one for *_, one in names}), version)
+    return made
+
+
+def _read(data: bytes) -> Vectors:
+    """Read what pgvector sends: two small numbers, then float32, the highest byte first."""
+    return np.frombuffer(data, ">f4", offset=4).astype(np.float32)

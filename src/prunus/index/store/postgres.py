@@ -1,0 +1,389 @@
+"""``postgres``: PostgreSQL with pgvector and its full-text search, for many writers and more than one machine.
+
+One schema of the database holds one index. Whoever writes takes a lock for one short transaction, so
+that writers wait for each other and never clash; readers see one state and wait for nobody. The
+address (DSN) may hold a password: no message shows any of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from ...errors import BadInput, MissingExtra, OutsideFailed
+from ...ports import Vectors
+from ..nodes import Document, Growth, Leaf, Node, Parent, View
+from . import _fulltext
+from . import _postgres_rows as _rows
+
+_SCHEMA_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}")
+_KEPT: Final = 4
+"""Connections that stay open between calls."""
+
+_PATIENCE: Final = 10
+"""Times ``wait`` that one statement may take."""
+
+_SAID: Final = {
+    "28P01": "the password is refused",
+    "28000": "this user is refused",
+    "3D000": "there is no such database",
+    "3F000": "there is no such schema",
+    "0A000": "pgvector is not installed on the server",
+    "58P01": "pgvector is not installed on the server",
+    "42501": "this user may not do that",
+    "53100": "the server's disk is full",
+    "53300": "the server takes no more connections",
+    "55P03": "another process has been writing for too long",
+    "57014": "it took too long",
+}
+"""What went wrong by SQLSTATE; the server's own words may hold parts of the address."""
+
+
+class Engine:
+    """An index in a PostgreSQL database.
+
+    :param dsn: address as libpq reads it (``postgresql://user:password@host/database``); never shown.
+    :param embedder: identity of the embedder whose vectors are kept; '' takes an index of any.
+    :param dimension: of its vectors; 0 takes any.
+    :param create: make an index where there is none; needs embedder and dimension.
+    :param wait: seconds to wait for a connection and for another writer; one statement may take ten times that.
+    :param schema: of the database that holds the index.
+    :raises MissingExtra: psycopg is not installed.
+    :raises BadInput: no index there, or one of another layout, embedder or dimension.
+    :raises OutsideFailed: the server cannot be reached, or has no pgvector.
+    """
+
+    name = "postgres"
+
+    def __init__(
+        self,
+        dsn: str,
+        embedder: str = "",
+        dimension: int = 0,
+        *,
+        create: bool = False,
+        wait: float = 30.0,
+        schema: str = "prunus",
+    ) -> None:
+        try:
+            import psycopg
+        except ImportError as error:
+            raise MissingExtra(
+                f"the store postgres needs psycopg ({error}); run: pip install 'prunus[postgres]'", subject="postgres"
+            ) from error
+        if not _SCHEMA_NAME.fullmatch(schema):
+            raise BadInput("a schema is named by up to 40 of the signs a-z, 0-9 and _", subject="schema")
+        self.place = f"postgres:{schema}"
+        self._psycopg: Any = psycopg
+        self._dsn, self._wait, self._schema = dsn, wait, schema
+        self._idle: list[Any] = []
+        self._lock = threading.Lock()
+        self._view: View | None = None
+        self._sizes: dict[tuple[int, bool], tuple[int, float]] = {}
+        try:
+            self.embedder, self.dimension = self._opened(embedder, dimension, create)
+        except BaseException:
+            self.close()
+            raise
+
+    def _opened(self, embedder: str, dimension: int, create: bool) -> tuple[str, int]:
+        """Return embedder and dimension of the index, made where it may be."""
+        said = self._about()
+        if create and not said:
+            self._create(embedder, dimension)
+            said = self._about()
+        if not said:
+            raise BadInput(f"{self.place}: there is no index; make one with prunus index add", subject=self.place)
+        layout, known, size = said
+        if layout != _rows.LAYOUT:
+            raise BadInput(
+                f"{self.place}: an index of layout {layout}, and this version reads {_rows.LAYOUT}; build it anew",
+                subject=self.place,
+            )
+        if (embedder and embedder != known) or (dimension and dimension != size):
+            raise BadInput(
+                f"{self.place}: its vectors are of {known} ({size} dimensions), not of {embedder or known} "
+                f"({dimension or size}); name that embedder, or build it anew",
+                subject=self.place,
+            )
+        return known, size
+
+    def close(self) -> None:
+        """Close the connections that are kept open; the next call opens another."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for one in idle:
+            one.close()
+
+    # --- documents ---------------------------------------------------------------------------
+
+    def add(self, document: Document, leaves: Sequence[Leaf], vectors: Vectors) -> None:
+        """Add a document, or replace the one of that id; on return it is durable."""
+        self.add_many([(document, leaves, vectors)])
+
+    def add_many(self, given: Sequence[tuple[Document, Sequence[Leaf], Vectors]]) -> None:
+        """Add or replace documents, all of them or none."""
+        for document, leaves, vectors in given:
+            self._check_vectors(document.id, len(leaves), vectors)
+        with self._changing() as (cursor, _):
+            for document, leaves, vectors in given:
+                _rows.drop_document(cursor, document.id)
+                number = _rows.put_document(cursor, document)
+                _rows.put_leaves(cursor, number, leaves, vectors, document.language)
+
+    def delete(self, document: str) -> bool:
+        """Remove a document, its leaves, and every summary that was made of them; False where it is not there."""
+        return self.delete_many([document]) == 1
+
+    def delete_many(self, documents: Sequence[str]) -> int:
+        """Remove documents, all of them at once; return how many were there."""
+        with self._changing() as (cursor, _):
+            return sum(_rows.drop_document(cursor, document) for document in documents)
+
+    def documents(self) -> list[Document]:
+        """Return the records of all documents in the order in which they came, without their texts."""
+        with self._reading() as cursor:
+            cursor.execute("SELECT id, title, url, digest, language, metadata FROM documents ORDER BY number")
+            return [
+                Document(id, "", title, url, digest, language, json.loads(metadata))
+                for id, title, url, digest, language, metadata in cursor.fetchall()
+            ]
+
+    def document(self, id: str) -> Document:
+        """Return a document whole.
+
+        :raises BadInput: it is not in the index.
+        """
+        with self._reading() as cursor:
+            asked = "SELECT text, title, url, digest, language, metadata, source FROM documents WHERE id = %s"
+            row = cursor.execute(asked, (_fulltext.clean(id),)).fetchone()
+        if row is None:
+            raise BadInput(f"{self.place}: there is no document {id!r}", subject=id)
+        text, title, url, digest, language, metadata, source = row
+        return Document(id, text, title, url, digest, language, json.loads(metadata), bytes(source))
+
+    # --- the tree ----------------------------------------------------------------------------
+
+    def replace_tree(self, parents: Sequence[Parent], routing: Vectors, own: Vectors | None = None) -> list[int]:
+        """Put a new tree above the leaves in place of the one that is there; return the parents' numbers."""
+        self._check_vectors("tree", len(parents), routing)
+        said = iter(np.zeros((0, self.dimension), np.float32) if own is None else own)
+        self._check_vectors("tree", sum(bool(one.text) for one in parents), own if own is not None else routing[:0])
+        with self._changing() as (cursor, _):
+            cursor.execute("DELETE FROM nodes WHERE layer > 0")
+            cursor.execute("SELECT id FROM nodes")
+            known = {one for (one,) in cursor.fetchall()}
+            documents = _rows.documents_by_id(cursor)
+            ids = _rows.numbers(cursor, len(parents))
+            rows, pairs = [], []
+            for id, one, mean in zip(ids, parents, routing, strict=True):
+                children = [child if child >= 0 else ids[-1 - child] for child in one.children]
+                if not children or not known.issuperset(children):
+                    raise BadInput("the index has changed while its tree was built; build it again", subject=self.place)
+                known.add(id)
+                vector = next(said) if one.text else None
+                rows.append((id, one.layer, documents.get(one.document), one.text, one.tokens, vector, mean))
+                pairs += [(id, child) for child in children]
+            _rows.put_parents(cursor, rows)
+            _rows.put_edges(cursor, pairs)
+        return ids
+
+    def grow(self, growth: Growth) -> bool:
+        """Change a part of the tree; False, and nothing is changed, where the index is no longer as it was."""
+        self._check_vectors("growth", len(growth.parents) + len(growth.dirty), growth.routing)
+        with self._changing() as (cursor, version):
+            if version == growth.version:
+                _rows.put_growth(cursor, growth)
+            return version == growth.version
+
+    def put_summaries(self, said: Sequence[tuple[int, str, int]], vectors: Vectors) -> None:
+        """Write summaries: (node, text, tokens) and their embeddings; nodes that are gone are passed over."""
+        self._check_vectors("summaries", len(said), vectors)
+        rows = []
+        for (node, text, tokens), vector in zip(said, vectors, strict=True):
+            terms, words = _fulltext.vector_of(text, "", "")
+            rows.append((_fulltext.clean(text), tokens, _rows.vector_text(vector), terms, words, node))
+        with self._changing() as (cursor, _):
+            cursor.executemany(
+                "UPDATE nodes SET text = %s, tokens = %s, own = %s::vector, terms = %s::tsvector, words = %s "
+                "WHERE id = %s AND layer > 0",
+                rows,
+            )
+
+    def unsummarised(self) -> list[tuple[int, int]]:
+        """Return (layer, node) of every node that has no summary, lowest layers first."""
+        with self._reading() as cursor:
+            asked = "SELECT layer, id FROM nodes WHERE layer > 0 AND text = '' ORDER BY layer, id"
+            return list(cursor.execute(asked).fetchall())
+
+    def edges(self) -> dict[int, list[int]]:
+        """Return the children of every parent."""
+        found: dict[int, list[int]] = {}
+        with self._reading() as cursor:
+            for parent, child in cursor.execute("SELECT parent, child FROM edges ORDER BY parent, child").fetchall():
+                found.setdefault(parent, []).append(child)
+        return found
+
+    # --- asking ------------------------------------------------------------------------------
+
+    def get(self, ids: Sequence[int]) -> list[Node]:
+        """Return nodes by number, in the order of the numbers; those that are not there are left out."""
+        with self._reading() as cursor:
+            return _rows.nodes(cursor, ids)
+
+    def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
+        """Return BM25 of every node that holds a term of the query; higher is better.
+
+        :param layer: ``leaves`` or ``summaries``; each has statistics of its own.
+        """
+        leaves = layer == "leaves"
+        kind = "layer = 0" if leaves else "layer > 0 AND text <> ''"
+        with self._reading() as cursor:
+            languages = [""]
+            if leaves:
+                found = cursor.execute("SELECT DISTINCT language FROM documents ORDER BY language").fetchall()
+                languages = [one for (one,) in found]
+            terms = _fulltext.terms_of(query, languages)
+            if not terms:
+                return {}
+            (version,) = cursor.execute("SELECT version FROM about").fetchone()
+            if (version, leaves) not in self._sizes:
+                asked = f"SELECT count(*), coalesce(avg(words), 0)::float8 FROM nodes WHERE {kind}"  # noqa: S608 - ours
+                size = cursor.execute(asked).fetchone()
+                self._sizes = {**dict(list(self._sizes.items())[-3:]), (version, leaves): size}
+            count, average = self._sizes[version, leaves]
+            cursor.execute(
+                "SELECT n.id, n.words, u.lexeme, (cardinality(array_positions(u.weights, 'A')) "  # noqa: S608 - ours
+                "+ 0.5 * cardinality(array_positions(u.weights, 'D')))::float8 FROM nodes n, unnest(n.terms) u "
+                f"WHERE {kind} AND n.terms @@ %s::tsquery AND u.lexeme = ANY(%s)",
+                (_fulltext.any_of(terms), terms),
+            )
+            return _fulltext.bm25(cursor.fetchall(), count, average)
+
+    def search(self, vector: Vectors | None, terms: str, count: int) -> list[tuple[int, float]]:
+        """Return the best nodes by cosine plus BM25 divided by the best BM25; either may be missing."""
+        words = {**self.lexical(terms), **self.lexical(terms, "summaries")} if terms else {}
+        best = max(words.values(), default=0.0) or 1.0
+        scores = {id: score / best for id, score in words.items()}
+        if vector is not None:
+            asked = _rows.vector_text(vector)
+            with self._reading() as cursor:  # the best are among the nearest and those that hold a term
+                near = "SELECT id, -(own <#> %s::vector) FROM nodes WHERE own IS NOT NULL "
+                cursor.execute(f"{near} ORDER BY own <#> %s::vector, id LIMIT %s", (asked, asked, count))
+                found = dict(cursor.fetchall())
+                cursor.execute(f"{near} AND id = ANY(%s)", (asked, list(words)))
+                found |= dict(cursor.fetchall())
+            scores = {id: score + scores.get(id, 0.0) for id, score in found.items()}
+        return sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:count]
+
+    def view(self) -> View:
+        """Return all nodes as arrays, read once for each state of the index."""
+        with self._reading(binary=True) as cursor:
+            (version,) = cursor.execute("SELECT version FROM about").fetchone()
+            known = self._view  # another thread may put a newer one in its place
+            if known is None or known.version != version:
+                known = self._view = _rows.view(cursor, version, self.dimension)
+            return known
+
+    def info(self) -> dict[str, Any]:
+        """Return what the index holds: documents, nodes by layer, tokens by layer, embedder, bytes."""
+        with self._reading() as cursor:
+            asked = "SELECT layer, count(*), sum(tokens)::bigint FROM nodes GROUP BY layer ORDER BY layer"
+            layers = cursor.execute(asked).fetchall()
+            (documents,) = cursor.execute("SELECT count(*) FROM documents").fetchone()
+            (size,) = cursor.execute(
+                "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace s "
+                "ON s.oid = c.relnamespace WHERE s.nspname = %s AND c.relkind = 'r'",
+                (self._schema,),
+            ).fetchone()
+        return {
+            "folder": self.place,
+            "embedder": self.embedder,
+            "dimension": self.dimension,
+            "documents": documents,
+            "nodes": {layer: count for layer, count, _ in layers},
+            "tokens": {layer: tokens for layer, _, tokens in layers},
+            "unsummarised": len(self.unsummarised()),
+            "bytes": size,
+        }
+
+    def compact(self) -> None:
+        """Do nothing: the server's own vacuum takes away what is dead."""
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _about(self) -> tuple[int, str, int] | None:
+        with self._reading() as cursor:
+            (there,) = cursor.execute("SELECT to_regclass(%s)", (f"{self._schema}.about",)).fetchone()
+            found = cursor.execute("SELECT layout, embedder, dimension FROM about").fetchone() if there else None
+            return (int(found[0]), str(found[1]), int(found[2])) if found else None
+
+    def _create(self, embedder: str, dimension: int) -> None:
+        """Make the tables; two processes that try at once make them once."""
+        if not embedder or dimension < 1:
+            raise BadInput(f"{self.place}: a new index needs an embedder and its dimension", subject=self.place)
+        with self._connected() as connection, connection.transaction(), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"prunus {self._schema}",))
+            cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {self._schema}")
+            if cursor.execute("SELECT to_regclass(%s)", (f"{self._schema}.about",)).fetchone()[0]:
+                return
+            for statement in _rows.SCHEMA.strip().split(";\n"):
+                cursor.execute(statement.replace("{dimension}", str(int(dimension))))
+            cursor.execute("INSERT INTO about VALUES (%s, %s, %s, 0)", (_rows.LAYOUT, embedder, dimension))
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        """Lend a connection; one that failed is not used again, and no message shows the address."""
+        connection = None
+        try:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None or connection.closed:
+                connection = self._psycopg.connect(self._dsn, connect_timeout=max(2, int(self._wait)), autocommit=True)
+                limit = str(int(1000 * self._wait))
+                settings = {"search_path": f"{self._schema}, public", "lock_timeout": limit}
+                settings["statement_timeout"] = str(_PATIENCE * int(limit))
+                for name, value in settings.items():
+                    connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+            yield connection
+            with self._lock:
+                keep = len(self._idle) < _KEPT and not connection.closed
+                if keep:
+                    self._idle.append(connection)
+            connection = None if keep else connection
+        except self._psycopg.Error as error:
+            state = str(getattr(error, "sqlstate", None) or "")
+            said = _SAID.get(state, f"SQLSTATE {state}" if state else "no connection; is the address right?")
+            raise OutsideFailed(f"{self.place}: the database failed ({said})", subject=self.place) from None
+        finally:
+            if connection is not None:
+                connection.close()
+
+    @contextmanager
+    def _reading(self, binary: bool = False) -> Iterator[Any]:
+        """See one state of the index, whatever others write meanwhile."""
+        with self._connected() as connection, connection.transaction(), connection.cursor(binary=binary) as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield cursor
+
+    @contextmanager
+    def _changing(self) -> Iterator[tuple[Any, int]]:
+        """Hold the right to write; what the body does is one change, or none."""
+        with self._connected() as connection, connection.transaction(), connection.cursor() as cursor:
+            (version,) = cursor.execute("SELECT version FROM about FOR UPDATE").fetchone()
+            yield cursor, version
+            cursor.execute("UPDATE about SET version = version + 1")
+
+    def _check_vectors(self, subject: str, count: int, vectors: Vectors) -> None:
+        if vectors.shape != (count, self.dimension) and (count or len(vectors)):
+            raise BadInput(
+                f"{subject}: vectors of shape {vectors.shape} for {count} nodes of {self.dimension} dimensions",
+                subject=subject,
+            )
