@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from . import pipeline
-from .assemble import assemble, formats
+from .assemble import Maker, assemble, formats
 from .config import Settings, load_settings
 from .errors import BadInput, Failures, PrunusError
 from .events import DoneEvent, Event
@@ -17,7 +18,7 @@ from .html.parse import without_surrogates
 from .html.render import render_tree
 from .html.style import CLEAN, Style
 from .sources import Fetch, Source, as_page, each_page, is_address
-from .types import Answer, Context, Format, Options, Page, Passage
+from .types import Answer, Context, Format, Options, Page, Passage, Results, SearchRequest
 
 T = TypeVar("T")
 _FORMATS = ("html", "markdown", "text")
@@ -98,7 +99,7 @@ def prune(
     _check_format(format)
     options = options or Options()
     settings = load_settings()
-    engines = assemble(settings, options)
+    engines = assemble(settings, options, answers=False)
     documents = pages if isinstance(pages, Documents) else read(pages, settings=settings)
     tokens = settings.budget if budget is None else budget
     return pipeline.prune(documents, without_surrogates(query), tokens, format, options, engines)
@@ -175,6 +176,23 @@ def ask(
         raise RuntimeError("the pipeline ended without an answer")
 
     return run(last)
+
+
+def search(query: str | SearchRequest, provider: str = "") -> Results:
+    """Search, and return hits with warnings, cost and what is left of the provider's rate.
+
+    :param query: the keywords, or a whole request with its filters.
+    :param provider: specs separated by commas, as ``searxng:http://localhost:8888,wikipedia``; by default those of
+        the settings. Several are asked at once and fused; no page comes twice.
+    :raises BadInput: no provider is named, it needs a key, or the request cannot be asked.
+    :raises OutsideFailed: no provider answered.
+
+    >>> search("stilling well", "local:examples/site").hits[0].title  # doctest: +SKIP
+    """
+    request = SearchRequest(query) if isinstance(query, str) else query
+    request = replace(request, query=without_surrogates(request.query))
+    found = Maker(load_settings(), Options(search=provider)).search()
+    return run(lambda: found.search(request))
 
 
 async def _in_a_thread(work: Callable[[], T]) -> T:

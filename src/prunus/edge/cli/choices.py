@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from ...types import Options
+from ...types import Options, WebOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,6 +56,33 @@ def shape(function: F) -> F:
     """Add how HTML is written."""
     function = click.option("--pretty", is_flag=True, help="Full HTML, indented.")(function)
     return click.option("--full", is_flag=True, help="Full HTML: every end tag, quote and wrapper.")(function)
+
+
+def filters(function: F) -> F:
+    """Add how the web is searched."""
+    ranges = "day, week, month, year, or two days as 2024-01-01..2024-06-30."
+    for option in (
+        click.option("--no-safe-search", is_flag=True, help="Switch the providers' safe search off."),
+        click.option("--topic", default="", metavar="NAME", help="news and others, where a provider has them."),
+        click.option("--exclude-domain", multiple=True, metavar="DOMAIN", help="None of this site; may be repeated."),
+        click.option("--include-domain", multiple=True, metavar="DOMAIN", help="Of this site only; may be repeated."),
+        click.option("--time-range", default="", metavar="RANGE", help=ranges),
+        click.option("--country", default="", metavar="CODE", help="As DE."),
+        click.option("--language", default="", metavar="CODE", help="As de."),
+        click.option("--count", type=click.IntRange(1, 100), metavar="N", help="Hits of each query; 10 by default."),
+    ):
+        function = option(function)
+    return function
+
+
+def web_from(given: Mapping[str, Any]) -> WebOptions:
+    """Return how a command line searches the web; what it leaves out keeps its default."""
+    same = {field.name for field in fields(WebOptions)}
+    values = {name: value for name, value in given.items() if name in same and value is not None}
+    values["include_domains"] = given.get("include_domain", ())
+    values["exclude_domains"] = given.get("exclude_domain", ())
+    values["safe_search"] = not given.get("no_safe_search", False)
+    return WebOptions(**values)
 
 
 def options_from(given: Mapping[str, Any]) -> Options:
