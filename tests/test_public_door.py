@@ -12,7 +12,7 @@ from types import ModuleType
 
 import prunus
 
-PUBLIC = """CLEAN LEAN Answer BadBudget BadInput BadPage BlockRecord Citation Context Documents Hit
+PUBLIC = """CLEAN LEAN Answer BadBudget BadInput BadPage BlockRecord Chat Citation Context Documents Hit
     Limits Message MissingExtra NothingFound Options OutsideFailed Page Passage PrunusError Results SearchRequest
     Settings Span Style UnknownEngine WebOptions ask astream clean extract load_settings prune read search
     sentences""".split()

@@ -8,7 +8,7 @@
 
 # rooms whose names are also functions are imported first, so that the functions win for good
 from . import extract as _extract_room, prune as _prune_room, search as _search_room  # noqa: F401  isort: skip
-from .api import ask, astream, clean, extract, prune, read, search
+from .api import Chat, ask, astream, clean, extract, prune, read, search
 from .config import Settings, load_settings
 from .errors import (
     BadBudget,
@@ -50,6 +50,7 @@ __all__ = [
     "BadInput",
     "BadPage",
     "BlockRecord",
+    "Chat",
     "Citation",
     "Context",
     "Documents",

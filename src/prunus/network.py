@@ -191,8 +191,10 @@ class Web:
             return
         async with self._plain, aclosing(self._plain.fetch_many(urls)) as pages:
             async for place, page in pages:
-                failed = isinstance(page, PrunusError)
-                yield urls[place], self._failed(page) if failed else await _or_error(self._finished(page))
+                if isinstance(page, PrunusError):
+                    yield urls[place], self._failed(page)
+                else:
+                    yield urls[place], await _or_error(self._finished(page))
 
     def _kept(self, page: Page) -> Page:
         """Keep a page that was read, so that what is cited from it can be checked later."""

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .cite import cite
-from .errors import BadBudget, BadInput, BadPage, Failures, NothingFound, OutsideFailed, PrunusError
-from .events import CitationEvent, DoneEvent, Event, ExtractedEvent, KeptEvent, PageEvent, TokenEvent, UsageEvent
+from .errors import BadBudget, BadInput, BadPage, Failures, OutsideFailed, PrunusError
+from .events import Event
 from .granularity import max_words_for
 from .html.blocks import Blocks, split
 from .html.clean import clean_tree
@@ -31,16 +30,13 @@ from .html.tree import Tree
 from .ports import LLM, Embedder, Extractor, Generator, Scorer, Tagged, TokenCounter
 from .prune.greedy import Selection, select
 from .types import (
-    Answer,
     BlockRecord,
     Context,
     DocumentInfo,
     Format,
     Options,
     Page,
-    Passage,
     Span,
-    Usage,
 )
 
 if TYPE_CHECKING:
@@ -290,14 +286,13 @@ def _marked(blocks: Blocks, kept: Sequence[int], document: int, scores: Sequence
 # --- answering -----------------------------------------------------------------------------------
 
 
-def answer(
-    documents: Documents, query: str, budget: int, options: Options, engines: Engines
-) -> AsyncIterator[Event]:
+def answer(documents: Documents, query: str, budget: int, options: Options, engines: Engines) -> AsyncIterator[Event]:
     """Answer a question from documents, as a stream of events that ends in ``done``.
 
     :raises NothingFound: nothing in the documents bears on the question.
     """
-    from .answering import Asked, answer_from  # here: it builds on this file
+    from .answering import answer_from  # here: it builds on this file
+    from .running import Asked
 
     return answer_from(documents, Asked(query, budget, options), engines)
 

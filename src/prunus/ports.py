@@ -189,8 +189,12 @@ class Source:
 class Writer(Generator, Protocol):
     """A generator that writes as it goes, from numbered sources."""
 
-    def stream(self, query: str, sources: Sequence[Source]) -> AsyncIterator[Event]:
-        """Yield token events and one usage event."""
+    def stream(self, query: str, sources: Sequence[Source], turns: Sequence[Message] = ()) -> AsyncIterator[Event]:
+        """Yield token events and one usage event; ``turns`` say what was asked and answered before."""
+        ...
+
+    def unsourced(self, query: str, turns: Sequence[Message] = ()) -> AsyncIterator[Event]:
+        """Yield an answer that rests on no source, and cites nothing."""
         ...
 
 

@@ -5,13 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .types import Trace, Usage
+from .types import Usage
 
 if TYPE_CHECKING:
     from .cost import Meter
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One record of one stage of a run."""
+
+    stage: str
+    seconds: float
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
 
 Listener: TypeAlias = Callable[[Trace], None]
 """Is told of each stage when it ends."""

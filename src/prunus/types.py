@@ -235,15 +235,6 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
-    """One record of one stage of a run."""
-
-    stage: str
-    seconds: float
-    detail: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Hit:
     """One search result; ``text`` is the full text that some providers send, apart from the snippet."""
 
@@ -332,8 +323,7 @@ class WebOptions:
     """How an answer is searched for. '' leaves a choice to the plan.
 
     :param count: hits asked for with each query.
-    :param read: pages that are read to be ranked, at most.
-    :param pages: best pages that the answer is made from.
+    :param read, pages: pages that are read to be ranked, and best pages that the answer is made from, at most.
     :param ranking: ``hybrid`` scores snippets and contents by BM25 and embeddings, ``paper`` by the embedder alone
         (Internet-SAG §3.2), ``reranker`` by the reranker.
     :param language, country: codes, as ``de`` and ``DE``.
@@ -375,6 +365,7 @@ class Options:
     :param generator: engine that composes the answer: ``quotes``, ``llm``.
     :param mode: ``default``, or a system to compare it with: ``naive`` gives the model the text of all pages,
         ``vector`` the chunks that are likest to the question, ``clean`` cleaned pages up to the model's window.
+    :param trace: is told of each stage of an answer when it ends, with a ``prunus.tracing.Trace``.
     :param max_words: granularity of the blocks; 0 follows page, budget and question.
     :param units: ``blocks``, or ``leaves`` of the DOM (the ablation of HtmlRAG §4.6.2).
     :param breadcrumbs: keep the headings above each kept block, paid from the budget.
@@ -405,3 +396,4 @@ class Options:
     pretty: bool = False
     limits: Limits = field(default_factory=Limits)
     web: WebOptions = field(default_factory=WebOptions)
+    trace: Callable[[Any], None] | None = field(default=None, repr=False, compare=False)

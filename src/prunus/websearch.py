@@ -245,13 +245,13 @@ async def _read(search: Search, found: Found, read: dict[str, Tree]) -> AsyncGen
     with search.stages.stage("read", asked=len(waiting)) as detail:
         async with aclosing(search.web.pages(list(waiting))) as pages:
             while waiting:
-                try:
-                    async with asyncio.timeout_at(end):
-                        url, page = await anext(pages)
-                        tree = await _tree(page, search.web.to_html)
-                except (TimeoutError, StopAsyncIteration):
+                arrived = await _arrived(pages, end)
+                if arrived is None:
                     break
-                except PrunusError as error:  # of the page that came last
+                url, page = arrived
+                try:
+                    tree = await _tree(page, search.web.to_html)
+                except PrunusError as error:
                     del waiting[url]
                     found.failures.note(error, url)
                     yield PageEvent(url, failure=str(error))
@@ -268,6 +268,19 @@ async def _read(search: Search, found: Found, read: dict[str, Tree]) -> AsyncGen
             yield PageEvent(url, failure=str(late))
         detail["read"] = list(read)
         detail["failed"] = dict(found.failures)
+
+
+async def _arrived(
+    pages: AsyncGenerator[tuple[str, Page | PrunusError], None], end: float | None
+) -> tuple[str, Page | PrunusError] | None:
+    """Return the page that comes next; None where none does in time."""
+    try:
+        async with asyncio.timeout_at(end) as watch:
+            return await anext(pages, None)
+    except TimeoutError:
+        if not watch.expired():
+            raise
+        return None
 
 
 async def _tree(page: Page | PrunusError, to_html: Reader) -> Tree:

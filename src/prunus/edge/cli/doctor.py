@@ -66,8 +66,9 @@ class Finding:
 def command(ping: bool, **given: Any) -> None:
     """Show the settings in force, and what works.
 
-    Every engine is tried on a small page; language models, rerankers, searches and planners are made, and called
-    only with --ping, as is all that asks a language model. The exit code is 0 if what is in force works, 3 where a service that was called does not.
+    Every engine is tried on a small page. Language models, rerankers, searches and planners are made, and called only
+    with --ping, as is all that asks a language model. The exit code is 0 if what is in force works, 3 where a service
+    that was called does not.
 
     \b
     Examples:
@@ -186,7 +187,9 @@ def _trouble(settings: Settings) -> str:
             engines = engines_of(maker)
             if settings.search:
                 web_of(maker, engines)
-            chosen = {kind: without for kind, (_, without) in BY_MODEL.items() if "llm" in needs_of(kind, _of(maker, kind))}
+            chosen: dict[str, Any] = {
+                kind: without for kind, (_, without) in BY_MODEL.items() if "llm" in needs_of(kind, maker.specs[kind])
+            }
             settings = replace(settings, **chosen)
         _try(settings)
     except PrunusError as error:
@@ -194,11 +197,6 @@ def _trouble(settings: Settings) -> str:
     except Exception as error:  # a stranger's engine
         return one_line(f"{type(error).__name__}: {error}")
     return ""
-
-
-def _of(maker: Maker, kind: str) -> str:
-    spec: str = maker.specs[kind]
-    return spec
 
 
 def _try(settings: Settings) -> None:
