@@ -189,13 +189,18 @@ async def _searched(search: Search, found: Found) -> AsyncIterator[Event]:
         detail["hits"] = [hit.url for hit in found.hits]
     for query, answer in zip(queries, answers, strict=True):
         if isinstance(answer, Results):
-            yield SearchEvent(query.text, answer.hits, answer.warnings)
+            yield SearchEvent(query.text, answer.hits, _worth_saying(answer.warnings, search.options))
         else:
             yield SearchEvent(query.text, (), failure=str(answer))
     if errors and not lists:
         raise errors[0]
     if not found.hits:
         raise NothingFound("the search found nothing for this question", subject=found.about[:200])
+
+
+def _worth_saying(warnings: Sequence[str], options: WebOptions) -> tuple[str, ...]:
+    """Return what a provider warns of, less that it has no filter for a language that only the plan named."""
+    return tuple(one for one in warnings if options.language or not one.endswith("has no filter language"))
 
 
 def request_of(query: SearchQuery, options: WebOptions) -> SearchRequest:

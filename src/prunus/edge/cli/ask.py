@@ -34,7 +34,7 @@ from .choices import (
     web_from,
 )
 from .given import pages_given, read_given, with_links
-from .output import one_line, say, settle
+from .output import DoneInPart, one_line, say
 
 __all__ = ["command", "written"]
 
@@ -110,7 +110,10 @@ class _Asking:
         found, shown = self._ask(question, None)
         if not self._given["quiet"]:
             say(_summary(found, shown.pages, time.perf_counter() - started))
-        settle(found.failures, max(1, shown.pages))
+        for line in found.failures.values():
+            say(f"prunus: {one_line(line)}")
+        if found.failures:
+            raise DoneInPart(f"{len(found.failures)} of the steps to this answer failed; they are listed above")
 
     def converse(self, question: str) -> None:
         """Ask this question and those of standard input; one that fails ends nothing."""
