@@ -113,11 +113,18 @@ class Maker:
         if kind == "llm" and not self.settings.model_calls and getattr(engine_class(kind, spec), "real", True):
             raise BadInput("model calls are switched off (model_calls); scripted: and replay: still work", subject=spec)
         self._made[kind] = None  # an engine that needs its own kind is given none
+        try:
+            self._made[kind] = engine = self._new(kind, spec, endpoint)
+        except BaseException:
+            del self._made[kind]  # whoever asks again is told again
+            raise
+        return engine
+
+    def _new(self, kind: str, spec: str, endpoint: str) -> Any:
         required = needs_of(kind, spec, required=True)
         needed = [other for other in needs_of(kind, spec) if self.specs[other] or other in required]
         given = {other: self.make(other, spec) for other in needed}
-        self._made[kind] = engine = self._kept(kind, make_engine(kind, spec, **given, **self._own(kind, endpoint)))
-        return engine
+        return self._kept(kind, make_engine(kind, spec, **given, **self._own(kind, endpoint)))
 
     def search_specs(self) -> list[str]:
         """Return the specs of the providers that are named.

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 from tests.answering.world import Model, World, ask, let_in, plan, tags_of, world
+from tests.extras import need
 
 import prunus
 from prunus.chat import Turns
 from prunus.errors import BadBudget, BadInput, NothingFound
 from prunus.systems import CHUNK, OVERLAP, chunks_of, cut_to
 from prunus.tokens.llama2 import Engine as Llama2
-from prunus.tracing import Trace
+from prunus.tracing import Trace, as_record, spans
 from prunus.types import Limits, Message, Options, WebOptions
 
 QUESTION = "When did the Orrel bridge open?"
@@ -248,7 +249,7 @@ def test_a_trace_of_every_stage(web: World) -> None:
     assert [one.stage for one in seen] == ["plan", "search", "read", "rank", "prune", "extract", "answer", "cite"]
     assert seen[0].detail["plan"].queries[0].text == "Orrel bridge opened"
     assert seen[6].detail["prompt_tokens"] > 0
-    assert json.dumps(prunus.tracing.as_record(seen[3], 0.0))
+    assert json.dumps(as_record(seen[3], 0.0))
 
 
 def test_the_same_question_twice_is_the_same_answer(web: World) -> None:
@@ -278,3 +279,16 @@ def test_several_providers_and_several_queries_are_one_list(web: World, monkeypa
         outcome = ask(QUESTION, two)
     assert len(outcome.of("search")) == 2 and len(other.searches) == 2
     assert len({event.url.split("?")[0] for event in outcome.of("page")}) == len(outcome.of("page")) == 3
+
+
+@pytest.mark.full
+def test_stages_become_spans(web: World) -> None:
+    sdk = need("opentelemetry.sdk.trace")
+    memory = need("opentelemetry.sdk.trace.export.in_memory_span_exporter").InMemorySpanExporter()
+    provider = sdk.TracerProvider()
+    provider.add_span_processor(need("opentelemetry.sdk.trace.export").SimpleSpanProcessor(memory))
+    ask(QUESTION, Model(good), Options(trace=spans(provider.get_tracer("test"))))
+    found = memory.get_finished_spans()
+    assert [span.name for span in found][:3] == ["prunus.plan", "prunus.search", "prunus.read"]
+    assert found[0].end_time >= found[0].start_time
+    assert json.loads(found[1].attributes["prunus.queries"])[0]["text"] == "Orrel bridge opened"
