@@ -35,13 +35,14 @@ CHOOSING = frozenset({"config", "registry", "sources"})
 
 ROOMS = frozenset("formats fetch search plan embed score prune rank extract llm tokens generate index".split())
 
-FLOW = frozenset("pipeline running evidence answering websearch webanswer systems support tracing chat".split())
+FLOW = frozenset("pipeline running evidence answering websearch webanswer systems support tracing chat pictures".split())
 """The stages of an answer, one file each; they see ports only."""
 
 SEES: dict[str, frozenset[str]] = {
     **{room: (GROUND - CHOOSING) | {room} for room in ROOMS},
     **{part: (GROUND - CHOOSING) | FLOW for part in FLOW},
     "pipeline": (GROUND - CHOOSING) | {"prune.greedy", "answering", "running"},
+    "pictures": GROUND - frozenset({"config", "registry"}),
     "websearch": (GROUND - CHOOSING) | FLOW | {"search._merge", "rank._mixed"},
     "assemble": GROUND | FLOW | {"network", "embed._cached", "formats._sniff", "search._merge"},
     "network": GROUND | {"fetch"},  # settings -> the door, fetchers, cache and snapshots
