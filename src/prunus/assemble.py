@@ -86,12 +86,19 @@ class Maker:
         self.specs = {
             kind: getattr(options, kind, "") or str(getattr(settings, kind)) for kind in ROOMS if kind != "format"
         }
+        model = bool(self.specs["llm"]) and (bool(options.llm) or self._may_call())
         for kind, (with_model, without) in BY_MODEL.items():
-            self.specs[kind] = self.specs[kind] or (with_model if self.specs["llm"] else without)
+            self.specs[kind] = self.specs[kind] or (with_model if model else without)
         self.options = options
         self.meter: Meter | None = None  # tokens, money and seconds of the models, once one is made
         self._limits = options.limits
         self._made: dict[str, Any] = {}
+
+    def _may_call(self) -> bool:
+        """Tell whether the model of the settings may be called; where it may not, all goes without one."""
+        spec = self._address("llm", self.specs["llm"])[0]
+        known = split_spec(spec)[0] in engine_names("llm")
+        return self.settings.model_calls or not (known and getattr(engine_class("llm", spec), "real", True))
 
     @property
     def names(self) -> dict[str, str]:

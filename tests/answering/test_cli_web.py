@@ -13,6 +13,7 @@ from tests.edge.conftest import cli  # noqa: F401
 
 from prunus.assemble import Maker
 from prunus.config import load_settings
+from prunus.edge.cli.doctor import _shown
 from prunus.types import Options
 
 QUESTION = "When did the Orrel bridge open?"
@@ -62,8 +63,10 @@ def test_a_key_of_several_is_the_named_provider_s(cli: Cli, folder: Path) -> Non
     assert maker.provider("mojeek")._key == "poppy"
     assert maker.provider("brave", alone=True)._key == "sesame"
     assert maker.provider("brave", alone=False)._key == ""
-    shown = cli("doctor").stdout + repr(load_settings())
-    assert "sesame" not in shown and "poppy" not in shown
+    settings = load_settings()
+    shown = repr(settings) + repr(maker.provider("mojeek"))
+    shown += str([_shown(name, getattr(settings, name)) for name in ("search_key", "search_keys")])
+    assert "sesame" not in shown and "poppy" not in shown and "set" in shown
     (folder / "prunus.toml").write_text("[search_keys]\nmojeek = 7\n", "utf-8")
     assert "it is not text" in only_line(cli("search", "x", "--search", "mojeek"))
 
