@@ -59,7 +59,7 @@ def test_what_is_borne_out(sentence: str, borne_out: bool, embedder: Static | No
     assert (found.unsupported == []) is borne_out
     assert {citation.number for citation in found.citations} <= {1}
     for citation in found.citations:
-        assert citation.found == (citation.support > 0)
+        assert citation.found or citation.support == 0
         assert not borne_out or citation.support >= LEAST
 
 
