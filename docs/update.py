@@ -18,8 +18,12 @@ import click
 from click.testing import CliRunner
 
 from prunus.config import Settings
+from prunus.edge.cli.index import command as index
 from prunus.edge.cli.main import COMMANDS, app
 from prunus.html.rules import GLOBAL_ATTRIBUTES, KEPT_ATTRIBUTES
+from prunus.index.cluster.raptor import Published
+from prunus.index.terms import Retrieval
+from prunus.ports import ClusterLimits
 from prunus.registry import ROOMS, engine_class, engine_names
 from prunus.score.hybrid import Weights
 from prunus.types import Options
@@ -41,7 +45,7 @@ PORTS = {
     "planner": "Planner",
     "clusterer": "Clusterer",
     "summarizer": "Summarizer",
-    "store": "Store",
+    "store": "NodeStore",
 }
 """The port of each kind of engine."""
 
@@ -51,7 +55,7 @@ _FIELD = re.compile(r":param ([\w, ]+): (.*?)(?=\n:|\n\n|\Z)", re.DOTALL)
 
 def help_of(command: str) -> str:
     """Return the help text of a command as a fenced block; '' is the program itself."""
-    arguments = [command, "--help"] if command else ["--help"]
+    arguments = [*command.split(), "--help"]
     found = CliRunner().invoke(app, arguments, prog_name="prunus", terminal_width=WIDTH, max_content_width=WIDTH)
     text = "\n".join(line.rstrip() for line in found.stdout.rstrip().splitlines())
     return f"```text\n{text}\n```\n"
@@ -97,8 +101,12 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 SECTIONS: dict[str, Callable[[], str]] = {
     "help prunus": lambda: help_of(""),
     **{f"help prunus {name}": lambda name=name: help_of(name) for name in COMMANDS},
+    **{f"help prunus index {name}": lambda name=name: help_of(f"index {name}") for name in index.commands},
     "settings": lambda: fields_of(Settings),
     "options": lambda: fields_of(Options),
+    "retrieval": lambda: fields_of(Retrieval),
+    "raptor": lambda: fields_of(Published),
+    "limits": lambda: fields_of(ClusterLimits),
     "weights": lambda: fields_of(Weights),
     "engines": engines,
     "attributes": attributes,

@@ -46,9 +46,15 @@ SEES: dict[str, frozenset[str]] = {
     "websearch": (GROUND - CHOOSING) | FLOW | {"search._merge", "rank._mixed"},
     "assemble": GROUND | FLOW | {"network", "embed._cached", "formats._sniff", "search._merge"},
     "network": GROUND | {"fetch"},  # settings -> the door, fetchers, cache and snapshots
-    "api": GROUND | FLOW | {"assemble", "network"},
-    "edge": GROUND | FLOW | {"assemble", "network", "api", "edge", "prunus"},
-    "prunus": GROUND | {"api", "extract", "prune", "search"},  # the door; rooms that share their name with a function
+    "api": GROUND | FLOW | {"assemble", "network", "asked", "indexed", "index.terms"},
+    "asked": GROUND | {"pipeline", "indexed", "index"},  # evidence and answers of indexes
+    "gathered": GROUND | {"pipeline", "assemble", "api", "index"},  # documents for an index
+    "indexed": GROUND | {"pipeline", "assemble", "api", "asked", "gathered", "index"},  # settings -> an index
+    "edge": GROUND
+    | FLOW
+    | {"assemble", "network", "api", "asked", "gathered", "indexed", "index.terms", "index.verify", "edge", "prunus"},
+    # the door; rooms that share their name with a function
+    "prunus": GROUND | {"api", "indexed", "index.terms", "extract", "prune", "search"},
 }
 """What each part may import, beside itself."""
 

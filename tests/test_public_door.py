@@ -12,10 +12,10 @@ from types import ModuleType
 
 import prunus
 
-PUBLIC = """CLEAN LEAN Answer BadBudget BadInput BadPage BlockRecord Chat Citation Context Documents Hit
-    Limits Message MissingExtra NothingFound Options OutsideFailed Page Passage PrunusError Results SearchRequest
-    Settings Span Style UnknownEngine WebOptions ask astream clean extract load_settings prune read search
-    sentences""".split()
+PUBLIC = """CLEAN LEAN Answer BadBudget BadInput BadPage BlockRecord Chat Citation Context Documents Hit Index
+    Limits Message MissingExtra NothingFound Options OutsideFailed Page Passage PrunusError Results Retrieval
+    SearchRequest Settings Span Style UnknownEngine WebOptions ask astream clean extract load_settings prune read
+    search sentences""".split()
 
 HEAVY = """torch transformers sentence_transformers onnxruntime fastapi starlette uvicorn flask django aiohttp httpx
     requests bs4 lxml selectolax sklearn scipy pandas huggingface_hub wordllama tokenizers safetensors rich click

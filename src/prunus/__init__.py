@@ -22,6 +22,8 @@ from .errors import (
 )
 from .html.documents import Documents
 from .html.style import CLEAN, LEAN, Style
+from .index.terms import Retrieval
+from .indexed import Index
 from .text import sentences
 from .types import (
     Answer,
@@ -55,6 +57,7 @@ __all__ = [
     "Context",
     "Documents",
     "Hit",
+    "Index",
     "Limits",
     "Message",
     "MissingExtra",
@@ -65,6 +68,7 @@ __all__ = [
     "Passage",
     "PrunusError",
     "Results",
+    "Retrieval",
     "SearchRequest",
     "Settings",
     "Span",

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, 
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast
 
 from . import pipeline
 from .assemble import Maker, assemble, engines_of, formats, web_of
@@ -21,6 +21,10 @@ from .html.render import render_tree
 from .html.style import CLEAN, Style
 from .sources import Fetch, Source, arrived, as_page, each_page, is_address
 from .types import Answer, Context, Format, Options, Page, Passage, Results, SearchRequest
+
+if TYPE_CHECKING:
+    from .index.terms import Retrieval
+    from .indexed import Index
 
 T = TypeVar("T")
 _FORMATS = ("html", "markdown", "text")
@@ -131,22 +135,30 @@ async def _extract(engines: pipeline.Engines, query: str, tagged: Any) -> list[i
     return await engines.extractor.extract(query, tagged)
 
 
+class Choices(TypedDict, total=False):
+    """What :func:`ask` and its kin may be told besides the question and the pages."""
+
+    search: str
+    index: Index | str | Path | Sequence[Index | str | Path]
+    retrieval: Retrieval | None
+    budget: int | None
+    options: Options | None
+
+
 async def astream(
-    question: str,
-    pages: Source | Iterable[Source] | Documents | None = None,
-    *,
-    search: str = "",
-    budget: int | None = None,
-    options: Options | None = None,
+    question: str, pages: Source | Iterable[Source] | Documents | None = None, **choices: Unpack[Choices]
 ) -> AsyncIterator[Event]:
     """Answer a question as a stream of events, ending in ``done``.
 
-    :param pages: what to answer from; without any, the web is searched.
+    :param pages: one page or several, or what :func:`read` returned; without pages and indexes the web is searched.
     :param search: providers separated by commas, as ``searxng:http://localhost:8888,wikipedia``; by default those of
         the settings. With ``pages``, both are used.
+    :param index: one index or several, opened or by their folders; with pages, or alone.
+    :param retrieval: how indexes are asked.
     :param budget: tokens of evidence; by default as the model's window allows, or that of the settings (4,096).
+    :param options: engines and run choices.
     """
-    async with aclosing(_stream(question, pages, search, budget, options)) as events:
+    async with aclosing(_stream(question, pages, choices)) as events:
         async for event in events:
             yield event
 
@@ -154,9 +166,7 @@ async def astream(
 async def _stream(
     question: str,
     pages: Source | Iterable[Source] | Documents | None,
-    search: str,
-    budget: int | None,
-    options: Options | None,
+    choices: Choices,
     chat: Turns | None = None,
 ) -> AsyncGenerator[Event, None]:
     """See :func:`astream`."""
@@ -164,22 +174,51 @@ async def _stream(
     from .running import Asked
     from .webanswer import answer_from_web
 
-    settings, options = load_settings(), options or Options()
-    options = replace(options, search=search) if search else options
+    for name in set(choices) - set(Choices.__annotations__):
+        raise TypeError(f"there is no choice {name!r}; there are: {', '.join(Choices.__annotations__)}")
+    settings, options = load_settings(), choices.get("options") or Options()
+    options = replace(options, search=choices["search"]) if choices.get("search") else options
     maker = Maker(settings, options)
     engines = engines_of(maker)
-    web = web_of(maker, engines) if pages is None or options.search else None
+    index = choices.get("index", ())
+    indexes = [index] if not isinstance(index, Sequence) or isinstance(index, str) else list(index)
+    none = pages is None or (isinstance(pages, tuple | list) and not pages)
+    if indexes and options.search:
+        raise BadInput("an index and a search are not asked together yet; ask one after the other", subject="index")
+    web = web_of(maker, engines) if options.search or (none and not indexes) else None
     documents: Documents | None = pages if isinstance(pages, Documents) else None
-    if pages is not None and documents is None:
+    if not none and documents is None:
         documents = await _read_quietly(cast(Any, pages), settings)
+    budget = choices.get("budget")
     if budget is None and settings.budget != Settings().budget:
         budget = settings.budget
     asked = Asked(without_surrogates(question), budget, options, chat=chat)
-    if web is not None:
+    if indexes:
+        events: AsyncIterator[Event] = _from_indexes(question, documents, indexes, choices, (settings, options, engines))
+    elif web is not None:
         events = answer_from_web(asked, engines, web, documents)
     else:
         events = answer_from(cast(Documents, documents), asked, engines)
     async for event in events:
+        yield event
+
+
+async def _from_indexes(
+    question: str,
+    documents: Documents | None,
+    indexes: Sequence[Index | str | Path],
+    choices: Choices,
+    made: tuple[Settings, Options, pipeline.Engines],
+) -> AsyncGenerator[Event, None]:
+    from .asked import answer, evidence_of  # here: most calls ask no index
+    from .indexed import opened
+
+    settings, options, engines = made
+    budget = choices.get("budget")
+    tokens = settings.budget if budget is None else budget
+    those = await _in_a_thread(lambda: opened(indexes, settings, options))
+    evidence = await _in_a_thread(lambda: evidence_of(question, those, documents, tokens, choices.get("retrieval")))
+    async for event in answer(question, evidence, tokens, options, engines):
         yield event
 
 
@@ -188,22 +227,17 @@ async def _read_quietly(pages: Source | Iterable[Source], settings: Settings) ->
 
 
 def ask(
-    question: str,
-    pages: Source | Iterable[Source] | Documents | None = None,
-    *,
-    search: str = "",
-    budget: int | None = None,
-    options: Options | None = None,
+    question: str, pages: Source | Iterable[Source] | Documents | None = None, **choices: Unpack[Choices]
 ) -> Answer:
-    """Answer a question from pages or from the web, with citations that are checked against the pages.
+    """Answer a question from pages, indexes or the web, with citations that are checked against the pages.
 
     Without a model the answer is made of quotes. Works inside notebooks too.
 
-    :param pages, search, budget, options: see :func:`astream`.
+    :param pages, search, index, retrieval, budget, options: see :func:`astream`.
     :raises NothingFound: nothing bears on the question.
     :raises OutsideFailed: no search provider answered, or no page could be read.
     """
-    return run(lambda: _last(_stream(question, pages, search, budget, options)))
+    return run(lambda: _last(_stream(question, pages, choices)))
 
 
 async def _last(events: AsyncGenerator[Event, None]) -> Answer:
@@ -222,28 +256,16 @@ class Chat(Turns):
     """
 
     def ask(
-        self,
-        question: str,
-        pages: Source | Iterable[Source] | Documents | None = None,
-        *,
-        search: str = "",
-        budget: int | None = None,
-        options: Options | None = None,
+        self, question: str, pages: Source | Iterable[Source] | Documents | None = None, **choices: Unpack[Choices]
     ) -> Answer:
         """Answer the next question; see :func:`ask`."""
-        return run(lambda: _last(_stream(question, pages, search, budget, options, self)))
+        return run(lambda: _last(_stream(question, pages, choices, self)))
 
     async def astream(
-        self,
-        question: str,
-        pages: Source | Iterable[Source] | Documents | None = None,
-        *,
-        search: str = "",
-        budget: int | None = None,
-        options: Options | None = None,
+        self, question: str, pages: Source | Iterable[Source] | Documents | None = None, **choices: Unpack[Choices]
     ) -> AsyncIterator[Event]:
         """Answer the next question as a stream of events; see :func:`astream`."""
-        async with aclosing(_stream(question, pages, search, budget, options, self)) as events:
+        async with aclosing(_stream(question, pages, choices, self)) as events:
             async for event in events:
                 yield event
 

@@ -16,7 +16,7 @@ from .registry import ROOMS, engine_class, engine_names, make_engine, needs_of, 
 from .types import Options, Page
 
 if TYPE_CHECKING:
-    from .cost import Meter, Metered
+    from .cost import Meter, Metered, Price
     from .embed._cached import CachedEmbedder
     from .websearch import Web
 
@@ -91,6 +91,7 @@ class Maker:
             self.specs[kind] = self.specs[kind] or (with_model if model else without)
         self.options = options
         self.meter: Meter | None = None  # tokens, money and seconds of the models, once one is made
+        self.price: Price | None = None  # of the language model, once it is made and where it is known
         self._limits = options.limits
         self._made: dict[str, Any] = {}
 
@@ -213,8 +214,8 @@ class Maker:
 
         self.meter = self.meter or Meter(self._limits)
         counter = None if hasattr(llm, "count") else self.make("tokenizer")
-        price = price_of(prices_from(self.settings.prices), self.specs["llm"], llm)
-        return Metered(llm, self.meter, counter, price)
+        self.price = price_of(prices_from(self.settings.prices), self.specs["llm"], llm)
+        return Metered(llm, self.meter, counter, self.price)
 
 
 def open_vectors(settings: Settings, embedder: Any = None, spec: str = "") -> CachedEmbedder:

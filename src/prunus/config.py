@@ -46,6 +46,9 @@ class Settings:
     :param search_seconds: for one request.
     :param search_prices: USD for one request by provider, as ``{"brave": 0.005}``.
     :param clusterer, summarizer, store: how an index is built and kept.
+    :param chunk_tokens: tokens of the chunks of a new index, about.
+    :param summary_tokens: tokens of its summaries at most.
+    :param tree: ``collection``: one tree over a new index, or ``document``: one over each document.
     :param llm_endpoint: where the model of ``openai:MODEL`` is served; '' is the service of that name.
     :param llm_key, embedder_key, reranker_key: what is sent to that service; never shown.
     :param tiktoken_folder: where the vocabularies of ``tiktoken:NAME`` lie; '' is a folder of ``home``.
@@ -94,6 +97,9 @@ class Settings:
     clusterer: str = "ward"
     summarizer: str = "extractive"
     store: str = "file"
+    chunk_tokens: int = 100
+    summary_tokens: int = 100
+    tree: str = "collection"
     llm_endpoint: str = ""
     llm_key: str = field(default="", repr=False)
     embedder_key: str = field(default="", repr=False)
@@ -137,7 +143,11 @@ class Settings:
 SECRETS: Final = frozenset({"llm_key", "embedder_key", "reranker_key", "search_key", "search_keys", "proxy"})
 """Settings whose values are never shown."""
 
-_CHOICES: Final = {"browser": ("auto", "always", "never"), "search_way": ("merge", "first")}
+_CHOICES: Final = {
+    "browser": ("auto", "always", "never"),
+    "search_way": ("merge", "first"),
+    "tree": ("collection", "document"),
+}
 
 
 def load_settings(

@@ -135,6 +135,11 @@ class Meter:
         with self._lock:
             return max(0.0, self.limits.usd - self._total.usd - self._usd) if self.limits.usd else math.inf
 
+    def reset(self) -> None:
+        """Begin to count anew; what was limited stays limited by what is counted from here on."""
+        with self._lock:
+            self._total = Usage()
+
     def add(self, usage: Usage) -> None:
         """Count what something has cost that was not reserved: a search, a page of embeddings."""
         with self._lock:

@@ -1,7 +1,8 @@
 """The ports: what every kind of engine promises. One engine is one file in its room.
 
 Engines that turn texts into numbers are plain, thread-safe and batch-first. Engines that wait for
-the outside are ``async``. An engine that needs another is given it; it never looks one up.
+the outside are ``async``. An engine that needs another is given it; it never looks one up. The port of
+stores, ``NodeStore``, stands in :mod:`prunus.index.nodes`, beside what is kept in one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import BadInput
 from .events import Event
 from .html.blocks import Blocks
 from .types import Message, Page, Passage, Plan, Results, SearchRequest, Span, Summary
@@ -74,13 +76,42 @@ class ClusterItems:
     order: Ints
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterLimits:
+    """What a group may hold. A pair is never parted for its size, so that every tree ends.
+
+    :param tokens: of a group's texts together: what the summariser reads at most. RAPTOR's code: 3,500.
+    :param items: children of a parent at most.
+    :param fan_out: children of a parent that are aimed at.
+    :param seed: of whatever is drawn; the same seed gives the same groups.
+    :raises BadInput: no tokens, fewer than two items, or a fan-out below 2.
+    """
+
+    tokens: int = 3500
+    items: int = 24
+    fan_out: int = 7
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.tokens < 1 or self.items < 2 or self.fan_out < 2 or self.seed < 0:
+            raise BadInput(
+                f"groups of {self.fan_out} to {self.items} items and {self.tokens} tokens, seed {self.seed}: give at "
+                "least 2, 2, 1 and 0",
+                subject="limits",
+            )
+
+    def fits(self, items: int, tokens: int) -> bool:
+        """Tell whether a group of so many items and tokens may be."""
+        return items <= 2 or (items <= self.items and tokens <= self.tokens)
+
+
 class Clusterer(Protocol):
     """Groups the items of a layer; overlap is allowed."""
 
     needs_summaries: bool
     """False: every layer can be fixed before any summary is written."""
 
-    def layer(self, items: ClusterItems, limits: Any) -> list[Ints]:
+    def layer(self, items: ClusterItems, limits: ClusterLimits) -> list[Ints]:
         """Return the groups as arrays of item numbers."""
         ...
 
@@ -216,26 +247,6 @@ class Format(Protocol):
 
     def to_html(self, page: Page) -> str | bytes:
         """Return the document as HTML; raises BadPage."""
-        ...
-
-
-class Store(Protocol):
-    """Keeps an index: transactional, versioned."""
-
-    def add(self, document: str, nodes: Sequence[Any]) -> None:
-        """Add a document's nodes; acknowledged means durable."""
-        ...
-
-    def delete(self, document: str) -> None:
-        """Remove a document."""
-        ...
-
-    def get(self, ids: Sequence[int]) -> list[Any]:
-        """Return nodes by id."""
-        ...
-
-    def search(self, vector: Vectors | None, terms: str, count: int) -> list[tuple[int, float]]:
-        """Return (node, score) by dense and lexical search."""
         ...
 
 

@@ -304,3 +304,8 @@ def test_xpaths_of_generated_pages_find_their_words(made: Made) -> None:
         if tree.tag[node] == "" and text.strip():
             (found,) = page.xpath(tree.xpath(node))
             assert set(re.findall(r"w\d+", text)) <= set(re.findall(r"w\d+", found.text))
+
+
+def test_white_space_between_rows_of_preformatted_text_is_a_run() -> None:
+    blocks = cut([clean_tree("<pre>a b<table><td>c d e f</tr>\n</table>")], 1)
+    assert len({blocks.path(index) for index in range(len(blocks))}) == len(blocks)

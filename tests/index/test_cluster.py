@@ -13,9 +13,8 @@ from tests.extras import need
 
 from prunus.errors import BadInput, UnknownEngine
 from prunus.index.cluster import contiguous, random, ward
-from prunus.index.cluster._groups import ClusterLimits
 from prunus.index.cluster._linkage import chain
-from prunus.ports import Clusterer, ClusterItems
+from prunus.ports import Clusterer, ClusterItems, ClusterLimits
 
 MAKERS: dict[str, Callable[[], Clusterer]] = {
     "ward": ward.Engine,

@@ -12,9 +12,9 @@ from tests.index.library import COUNTER, EMBEDDER, SUBJECTS, builder, built, sou
 from tests.index.test_build import leaves_below
 
 from prunus.index.build import Builder, Settings, Source
-from prunus.index.cluster._groups import ClusterLimits
 from prunus.index.retrieve import Retriever
 from prunus.index.store.file import Engine as Store
+from prunus.ports import ClusterLimits
 
 
 def check(store: Store, limits: ClusterLimits, planned: int) -> None:

@@ -20,6 +20,8 @@ class Engine:
     """Composes the best passages, each with its citation marker."""
 
     name = "quotes"
+    verbatim = True
+    """It must be given words of pages alone, never those of a summary."""
 
     async def generate(self, query: str, passages: Sequence[Passage]) -> str:
         """Return the passages in order, one a paragraph, marked [1], [2], …; behind a row what heads its columns."""

@@ -276,6 +276,11 @@ def mask_of(blocks: Blocks, kept: Sequence[int], document: int) -> tuple[bytearr
             mask[above] = 2
             above = tree.parent[above]
         last = block.hi - 1
+        above = tree.parent[last]
+        while above >= block.lo:  # a run of an index may end inside an element that it begins
+            if tree.end[above] > block.hi:
+                mask[above] = 2
+            above = tree.parent[above]
         if block.first or block.last >= 0:
             size = len(tree.text[last])
             end = block.last if block.last >= 0 else size

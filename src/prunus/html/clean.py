@@ -42,7 +42,7 @@ _KINDS: Final[dict[str, int]] = {
 }
 """How the walk treats a tag at first sight; any other tag is a block."""
 
-_SUSPECTS: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,form form,li>li,dd>dd,dd>dt,dt>dd,dt>dt"
+_SUSPECTS: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,form form,li>li,dd>dd,dd>dt,dt>dd,dt>dt,p>p"
 """Elements that might be hidden; links in links, forms in forms, items in items."""
 
 _MANY: Final = 10_000
@@ -51,7 +51,8 @@ _MANY: Final = 10_000
 _APART: Final = frozenset({"applet", "caption", "marquee", "object", "td", "template", "th"})
 """Elements in which formatting begins anew (HTML, 13.2.4.3: markers)."""
 
-_ITEMS: Final = frozenset({"li", "dd", "dt"})
+_ENDED_BY: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt"), "p": ("p",)}
+"""Elements that end an open one (HTML, 13.2.6.4.7): only what is moved out of a table ever stands in it."""
 
 _NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup"}
 _KEEPING: Final = frozenset(rules.KEPT_ATTRIBUTES)
@@ -133,10 +134,10 @@ def _holds_heading(children: Any) -> bool:
 
 
 def _is_nested(element: Element) -> bool:
-    """Tell whether a link, a form or an item stands in another one as no markup can say."""
+    """Tell whether a link, a form, an item or a paragraph stands in another one as no markup can say."""
     above: Any = element.parent
-    if element.tag in _ITEMS:
-        return above.tag in _ITEMS
+    if element.tag in _ENDED_BY:
+        return above.tag in _ENDED_BY[element.tag]
     while type(above) is Element and above.tag not in _APART:
         if above.tag == element.tag:
             return True
@@ -209,8 +210,11 @@ class _Walk(GrowingTree):
                 return again or None
             if tag == "a" and _is_nested(node):
                 return node.children
-            if (tag == "form" or tag in _ITEMS) and _is_nested(node):
-                tag = "div"
+            if (tag == "form" or tag in _ENDED_BY) and _is_nested(node):
+                if tag != "p":
+                    tag = "div"
+                elif self.tag[self.here] == "p":
+                    self.tag[self.here] = "div"
         kept = kept_attributes(tag, node) if tag in _KEEPING or node in self.spoken else None
         if seen == _MORE:
             return self._special(node, tag, kept)

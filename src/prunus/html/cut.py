@@ -99,7 +99,8 @@ class _Cutter:
     def _add(self, node: int, lo: int, hi: int, requires: tuple[int, ...], subtree: int = -1) -> None:
         """Add a subtree or a run."""
         words = self.tree.words
-        self.pieces.append(Piece(subtree if subtree >= 0 else node, lo, hi, words[hi] - words[lo], requires=requires))
+        whole = subtree >= 0 and self.tree.tag[subtree] != ""  # a text node alone is a run
+        self.pieces.append(Piece(subtree if whole else node, lo, hi, words[hi] - words[lo], requires=requires))
 
     def _is_whole(self, node: int) -> bool:
         """Decide whether a subtree becomes one block."""

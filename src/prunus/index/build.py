@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from ..errors import BadInput, OutsideFailed
 from ..html.tree import Tree
-from ..ports import Clusterer, ClusterItems, Embedder, Ints, Summarizer, TokenCounter, Vectors
+from ..ports import Clusterer, ClusterItems, ClusterLimits, Embedder, Ints, Summarizer, TokenCounter, Vectors
 from ..text import guess_language
 from .chunk import SIZE, Chunk, chunk_text, chunk_tree
-from .cluster._groups import ClusterLimits
 from .grow import Growing
 from .nodes import Document, Leaf, NodeStore, Parent, View
 
@@ -41,6 +40,7 @@ class Source:
     """A document that is to be added: a cleaned page, or plain text.
 
     :param id: by which it is replaced or removed later.
+    :param source: the page as :func:`prunus.index.evidence.packed` keeps it; b'' where leaves need be text alone.
     """
 
     id: str
@@ -51,6 +51,7 @@ class Source:
     digest: str = ""
     language: str = ""
     metadata: dict[str, str] = field(default_factory=dict)
+    source: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ class Builder:
             chunks = chunk_text(text, self.tokenizer, *size)
         language = source.language or (tree.lang if tree else "") or guess_language(text)
         title, url = source.title or (tree.title if tree else ""), source.url or (tree.url if tree else "")
-        return Document(source.id, text, title, url, source.digest, language, source.metadata), chunks
+        return Document(source.id, text, title, url, source.digest, language, source.metadata, source.source), chunks
 
     def _embedded(self, leaves: Sequence[Leaf]) -> Vectors:
         """Embed leaves; what stands above many of them is embedded once."""

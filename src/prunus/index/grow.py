@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .cluster._groups import ClusterLimits
+from ..ports import ClusterLimits
 from .cluster._linkage import halves
 from .nodes import Growth, Parent, View
 
@@ -204,3 +204,11 @@ class Growing:
             np.stack(means) if means else np.zeros((0, dimension), np.float32),
             self._view.version,
         )
+
+
+def without_summaries(view: View) -> Growth:
+    """Return the change that takes away every summary and leaves the tree as it is."""
+    said = np.flatnonzero((view.layer > 0) & (view.row >= 0))
+    documents = [view.names[number] if number >= 0 else "" for number in view.document[said].tolist()]
+    means = np.array(view.matrix[view.routing[said]], np.float32)
+    return Growth([], {}, [], view.ids[said].tolist(), documents, means, view.version)

@@ -21,7 +21,7 @@ class Document:
     :param digest: of the source, to see whether it has changed.
     :param language: ISO 639-1, for the stemmer.
     :param metadata: whatever belongs to it, as text.
-    :param source: the cleaned page, for output that keeps tables; b'' where there is none.
+    :param source: the page, packed, for output that keeps tables; b'' where there is none.
     """
 
     id: str
@@ -173,6 +173,14 @@ class NodeStore(Protocol):
         """Remove documents and what was made of them; return how many were there."""
         ...
 
+    def documents(self) -> list[Document]:
+        """Return the records of all documents in the order in which they came, without their texts."""
+        ...
+
+    def document(self, id: str) -> Document:
+        """Return a document whole; raises BadInput where it is not in the index."""
+        ...
+
     def replace_tree(self, parents: Sequence[Parent], routing: Vectors, own: Vectors | None = None) -> list[int]:
         """Put a new tree above the leaves."""
         ...
@@ -203,4 +211,20 @@ class NodeStore(Protocol):
 
     def view(self) -> View:
         """Return all nodes as arrays."""
+        ...
+
+    def info(self) -> dict[str, Any]:
+        """Return what the index holds: documents, nodes and tokens by layer, unsummarised, embedder, bytes."""
+        ...
+
+    def compact(self) -> None:
+        """Let go of what nodes that are gone have left behind."""
+        ...
+
+    def notes(self, prefix: str = "") -> dict[str, str]:
+        """Return the notes whose names begin so: how the index was built, what was found out about summaries."""
+        ...
+
+    def put_notes(self, notes: Mapping[str, str]) -> None:
+        """Keep notes, all of them or none; an empty text takes one away."""
         ...

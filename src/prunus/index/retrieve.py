@@ -71,6 +71,13 @@ class Retriever:
         self.store, self.embedder, self.tokenizer = store, embedder, tokenizer
         self.weights = weights or Weights()
         self._edges: tuple[int, dict[int, list[int]]] = (-1, {})
+        self._only: tuple[str, ...] = ()
+
+    def limited(self, documents: Sequence[str]) -> Retriever:
+        """Return a retriever that sees these documents alone, whichever way it is asked."""
+        found = Retriever(self.store, self.embedder, self.tokenizer, self.weights)
+        found._only, found._edges = tuple(documents), self._edges
+        return found
 
     # --- as published ------------------------------------------------------------------------
 
@@ -132,6 +139,11 @@ class Retriever:
         if start >= 0:
             first = view.ids[view.layer == start].tolist()
         known = {id: place for place, id in enumerate(view.ids.tolist())}
+        inside = self._within(view, ())
+        if self._only:  # the way down leads through nodes above other documents, too; they do not come out
+            open_ids = self._above(view, inside)
+            known = {id: place for id, place in known.items() if id in open_ids}
+            first = [id for id in first if id in known]
         pool, chosen, layer = [known[id] for id in first], list[int](), 0
         while pool and (not depth or layer < depth):
             best = sorted(set(pool), key=lambda place: (-scores[place], place))[:top]
@@ -139,7 +151,7 @@ class Retriever:
             children = (child for place in best for child in edges.get(int(view.ids[place]), ()))
             pool = [known[child] for child in children if child in known]
             layer += 1
-        chosen = [place for place in chosen if view.row[place] >= 0]
+        chosen = [place for place in chosen if view.row[place] >= 0 and inside[place]]
         return self._written(query, view, chosen, scores, budget, by_document=False)
 
     # --- the default -------------------------------------------------------------------------
@@ -238,6 +250,7 @@ class Retriever:
 
         :raises BadInput: one is not in the index.
         """
+        documents = documents or self._only
         if not documents:
             return np.ones(len(view.ids), bool)
         known = {name: number for number, name in enumerate(view.names)}
@@ -245,6 +258,21 @@ class Retriever:
             if name not in known:
                 raise BadInput(f"{self.store.place}: there is no document {name!r}", subject=name)
         return np.isin(view.document, [known[name] for name in documents])
+
+    def _above(self, view: View, inside: NDArray[np.bool_]) -> set[int]:
+        """Return the numbers of some nodes, and of all nodes above them."""
+        parents: dict[int, list[int]] = {}
+        for parent, children in self.edges().items():
+            for child in children:
+                parents.setdefault(child, []).append(parent)
+        found: set[int] = set()
+        todo = view.ids[inside].tolist()
+        while todo:
+            one = todo.pop()
+            if one not in found:
+                found.add(one)
+                todo += parents.get(one, ())
+        return found
 
     def _cost(self, view: View, place: int) -> int:
         return int(view.tokens[place]) + 2  # the empty line between two

@@ -34,6 +34,7 @@ from .choices import (
     web_from,
 )
 from .given import pages_given, read_given, with_links
+from .indexes import from_indexes, short_retrieval_options
 from .output import DoneInPart, one_line, say
 
 __all__ = ["command", "written"]
@@ -42,7 +43,9 @@ __all__ = ["command", "written"]
 @click.command("ask")
 @click.argument("question", metavar="QUESTION", callback=as_unicode)
 @click.argument("pages", nargs=-1, type=PAGE, metavar="[PAGE...]")
-@click.option("--budget", type=int, metavar="N", help="Tokens of evidence at most.")
+@click.option("--index", multiple=True, metavar="INDEX", help="Answer from this index, too; repeatable.")
+@short_retrieval_options
+@click.option("--budget", type=int, metavar="N", help="Tokens of evidence at most, of pages and indexes together.")
 @answering
 @filters
 @engines
@@ -71,8 +74,10 @@ def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
       prunus ask "How long is the Pell 2 guaranteed?" --search local:examples/site --max-seconds 20 --json
     """
     settings, formats = load_settings(), Formats()
-    if not pages and not given["search"] and not settings.search:
-        raise BadInput("no page was given; name a file, a folder, - for standard input, or a search with --search")
+    if not pages and not given["index"] and not given["search"] and not settings.search:
+        raise BadInput("no page was given; name a file, a folder, - for standard input, an --index or a --search")
+    if given["index"] and (given["search"] or given["chat"]):
+        raise BadInput("an --index is not asked together with --search or --chat yet; ask one after the other")
     with traced(given["trace"]) as listen:
         options = replace(options_from(given), limits=limits_from(given), web=web_from(given), trace=listen)
         documents: Documents | None = None
@@ -144,6 +149,10 @@ class _Asking:
     def _events(self, question: str, chat: Turns | None) -> AsyncIterator[Event]:
         maker = Maker(self._settings, self._options)
         made = engines_of(maker)
+        if self._given["index"]:
+            tokens = self._settings.budget if self._budget is None else self._budget
+            _, stream = from_indexes(question, self._documents, self._given, self._settings, tokens)
+            return stream(self._options, made)
         asked = Asked(question, self._budget, self._options, chat=chat)
         if self._documents is None or self._options.search:
             return answer_from_web(asked, made, web_of(maker, made), self._documents)

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import click
@@ -19,6 +20,8 @@ from ...assemble import BY_MODEL, Formats, Maker, assemble, engines_of, web_of
 from ...config import FILE, SECRETS, Settings, load_settings, setting_origins
 from ...errors import BadInput, OutsideFailed, PrunusError
 from ...events import DoneEvent
+from ...index.terms import Retrieval
+from ...indexed import Index
 from ...pipeline import answer, read_pages
 from ...registry import ROOMS, engine_names, make_engine, needs_of, shadowed, split_spec
 from ...types import Options, Page
@@ -36,11 +39,17 @@ CAVEAT: Final = (
     "whatever the wheel's own licence says: read both before you ship them. The tokenizer is Llama 2's as well."
 )
 _PAGE: Final = "<h1>Bridge</h1><p>The bridge opened in 1932.</p><p>Trams run daily.</p>"
+_TEXTS: Final = (
+    "The bridge opened in 1932.", "Trams run daily.", "The baker sells rye bread.", "Bees dance before their queen.",
+)  # fmt: skip
 _NOWHERE: Final = Path(os.devnull)
 """A folder without a ``prunus.toml``: each engine is tried with the defaults around it."""
 
 _REMOTE: Final = ("llm", "reranker", "search", "planner")
 """Kinds that are only made: a call may cost something, and goes out."""
+
+_OF_INDEXES: Final = ("clusterer", "summarizer", "store")
+"""Tried by building a small index and asking it."""
 
 _QUESTION: Final = "When did the bridge open?"
 
@@ -151,6 +160,8 @@ def _findings(kind: str, settings: Settings) -> list[Finding]:
         try:
             if kind == "format":
                 reason = " ".join(make_engine("format", name).suffixes)
+            elif kind in _OF_INDEXES:
+                _try_index(load_settings({kind: spec}, environment={}, folder=_NOWHERE), kind)
             elif kind in _REMOTE:
                 state, reason = _made(kind, spec)
             else:
@@ -210,6 +221,24 @@ def _try(settings: Settings) -> None:
                 raise BadInput("the answer is empty")
 
     run(whole)
+
+
+def _try_index(settings: Settings, kind: str) -> None:
+    """Build an index of a few documents in a folder that is removed again, and find one of them.
+
+    :raises BadInput: what was put in is not found, or the engine needs something that is not named.
+    """
+    with TemporaryDirectory() as folder:
+        index = Index.open(Path(folder) / "index", settings=replace(settings, chunk_tokens=8, home=folder))
+        index.add({f"page {number}": f"<p>{text}</p>" for number, text in enumerate(_TEXTS)})
+        found = index.retrieved(_QUESTION, 64, Retrieval("flat"))
+        missing = index.store.unsummarised()
+    if not found.nodes or "1932" not in found.text:
+        raise BadInput(f"{getattr(settings, kind)}: what was put into an index is not found in it")
+    if index.pays:
+        raise BadInput("a language model: prunus index summarize asks it")
+    if missing:
+        raise BadInput(f"{getattr(settings, kind)}: an index is left without summaries")
 
 
 def _writable(folder: Path) -> bool:

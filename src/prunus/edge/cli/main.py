@@ -19,6 +19,7 @@ COMMANDS: Final = {
     "prune": "Keep the evidence for a question that fits a token budget.",
     "ask": "Answer a question from pages, with quotes that are checked.",
     "search": "Search the web, or a folder, and list what is found.",
+    "index": "Keep documents under a tree of summaries, and ask them many times.",
     "batch": "Do many jobs, and go on where a run was stopped.",
     "fetch": "Fetch pages as they are, inside the limits.",
     "cache": "Show or clear what is kept on disk between runs.",

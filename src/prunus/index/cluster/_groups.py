@@ -1,43 +1,12 @@
-"""What every clusterer needs: the limits of a group, and groups made to keep them."""
+"""What every clusterer needs: groups made to keep the limits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import BadInput
-from ...ports import ClusterItems, Ints
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterLimits:
-    """What a group may hold. A pair is never parted for its size, so that every tree ends.
-
-    :param tokens: of a group's texts together: what the summariser reads at most. RAPTOR's code: 3,500.
-    :param items: children of a parent at most.
-    :param fan_out: children of a parent that are aimed at.
-    :param seed: of whatever is drawn; the same seed gives the same groups.
-    :raises BadInput: no tokens, fewer than two items, or a fan-out below 2.
-    """
-
-    tokens: int = 3500
-    items: int = 24
-    fan_out: int = 7
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.tokens < 1 or self.items < 2 or self.fan_out < 2 or self.seed < 0:
-            raise BadInput(
-                f"groups of {self.fan_out} to {self.items} items and {self.tokens} tokens, seed {self.seed}: give at "
-                "least 2, 2, 1 and 0",
-                subject="limits",
-            )
-
-    def fits(self, items: int, tokens: int) -> bool:
-        """Tell whether a group of so many items and tokens may be."""
-        return items <= 2 or (items <= self.items and tokens <= self.tokens)
+from ...ports import ClusterItems, ClusterLimits, Ints
 
 
 def whole_layer(items: ClusterItems, limits: ClusterLimits) -> list[Ints] | None:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import UnknownEngine
-from ...ports import ClusterItems, Ints
-from ._groups import ClusterLimits, whole_layer, windows
+from ...ports import ClusterItems, ClusterLimits, Ints
+from ._groups import whole_layer, windows
 
 _STEPS: Final = 12
 """Steps of the search for the price of a border that gives the wanted number of segments."""

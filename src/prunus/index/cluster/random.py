@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ports import ClusterItems, Ints
-from ._groups import ClusterLimits, finish, whole_layer, windows
+from ...ports import ClusterItems, ClusterLimits, Ints
+from ._groups import finish, whole_layer, windows
 
 
 class Engine:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import MissingExtra
-from ...ports import ClusterItems, Ints, Vectors
-from ._groups import ClusterLimits, windows
+from ...ports import ClusterItems, ClusterLimits, Ints, Vectors
+from ._groups import windows
 
 _DEEPEST: Final = 20
 """Times that a cluster is clustered again because it is over the limit."""
@@ -58,8 +58,10 @@ class Engine:
 
     def __init__(self, published: Published | None = None) -> None:
         try:
-            from sklearn.mixture import GaussianMixture
-            from umap import UMAP
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of packages that umap would use if they were there
+                from sklearn.mixture import GaussianMixture
+                from umap import UMAP
         except ImportError as error:
             raise MissingExtra(
                 f"the clusterer raptor needs umap-learn and scikit-learn ({error}); run: pip install 'prunus[raptor]'",

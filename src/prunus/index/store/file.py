@@ -24,6 +24,7 @@ from ...ports import Vectors
 from ..nodes import Document, Growth, Leaf, Node, Parent, View
 from . import _rows
 from ._database import FILE, Database, reading, writing
+from ._notes import Notes
 from ._vectors import VectorFiles, sync_folder
 
 _DEAD_ROWS: Final = 1024
@@ -32,7 +33,7 @@ _COPIED: Final = 4096
 """Rows that are copied at a time."""
 
 
-class Engine:
+class Engine(Notes):
     """An index in a folder.
 
     :param folder: of the index; made where it is missing and ``create`` is given.

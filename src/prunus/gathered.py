@@ -1,0 +1,96 @@
+"""Documents for an index: named, read one by one and cleaned; what cannot be read is noted, and the rest goes on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing, nullcontext
+from pathlib import Path
+from typing import Any
+
+from . import pipeline
+from .assemble import formats
+from .config import Settings
+from .errors import BadInput, PrunusError
+from .index.terms import Report
+from .sources import Source, as_page, is_address, is_folder, pages_of
+from .types import Page
+
+
+def absolute(path: Path) -> str:
+    """Return the id of a file."""
+    return os.path.abspath(str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+
+
+def named(documents: Source | Iterable[Source] | Mapping[str, Source], settings: Settings) -> dict[str, Source]:
+    """Return the documents by id, folders as their files; nothing is read yet.
+
+    :raises BadInput: nothing was given, or a folder holds no page.
+    """
+    if isinstance(documents, Mapping):
+        return dict(documents)
+    given = [documents] if isinstance(documents, str | bytes | Path | Page) else list(documents)
+    found: dict[str, Source] = {}
+    for one in given:
+        if isinstance(one, Path) and is_folder(one):
+            inside = pages_of(one, formats().suffixes, settings.max_files)
+            found |= {absolute(path): path for path in inside}
+        elif isinstance(one, Path):
+            found[absolute(one)] = one
+        elif isinstance(one, str) and is_address(one):
+            found[one.strip()] = one.strip()
+        else:
+            page = as_page(one)
+            found[page.url or pipeline.snapshot_of(page.content)] = page
+    if not found:
+        raise BadInput("no document was given", subject="documents")
+    return found
+
+
+def each_document(
+    given: Mapping[str, Source],
+    known: Mapping[str, str],
+    settings: Settings,
+    report: Report,
+    done: Callable[[str, str], None],
+) -> Iterator[Any]:
+    """Yield what is new or has changed; what cannot be read is noted, and the rest goes on."""
+    from .index.build import Source as Document
+    from .index.evidence import packed
+
+    to_html = formats().to_html
+    for id, page in _pages(given, settings):
+        try:
+            if isinstance(page, PrunusError):
+                raise page
+            digest = page.snapshot or pipeline.snapshot_of(page.content)
+            if known.get(id) == digest:
+                report.unchanged.append(id)
+                done(id, "unchanged")
+                continue
+            tree = pipeline.read_page(page, to_html)
+            source = packed(*tree._markup)
+        except PrunusError as error:
+            report.failures.note(error, id)
+            done(id, "failed")
+            continue
+        about = {"published": tree.published} if tree.published else {}
+        yield Document(id, tree, title=tree.title, url=tree.url, digest=digest, metadata=about, source=source)
+
+
+def _pages(named: Mapping[str, Source], settings: Settings) -> Iterator[tuple[str, Page | PrunusError]]:
+    """Read documents one by one; addresses are fetched meanwhile."""
+    from .api import fetch_with
+
+    addresses = [one for one in named.values() if isinstance(one, str) and is_address(one)]
+    fetched = fetch_with(settings)(addresses) if addresses else iter(())
+    with closing(fetched) if isinstance(fetched, Generator) else nullcontext():
+        for id, source in named.items():
+            if isinstance(source, str) and is_address(source):
+                yield id, next(fetched)
+                continue
+            try:
+                page: Page | PrunusError = as_page(source, settings.max_file_mb)
+            except PrunusError as error:
+                page = error
+            yield id, page

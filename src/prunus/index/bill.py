@@ -1,0 +1,87 @@
+"""What summaries will cost, and what an index holds: told before money is spent, and after."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..cost import Price
+from ..prompts.render import Quoted, render
+from .build import Builder
+from .nodes import NodeStore
+from .terms import Bill
+
+_CHILDREN: Final = 5.5
+"""Children of a parent in the published trees, about."""
+_READ: Final = 1.3
+"""Tokens that the published trees read, by token of the leaves: 1.13 and some more."""
+
+
+def bill_of(builder: Builder, price: Price | None, pays: bool) -> Bill:
+    """Return what the missing summaries will cost at most.
+
+    :param price: of the model; None where it is not known.
+    :param pays: whether a model writes them at all.
+    """
+    view, store = builder.store.view(), builder.store
+    exact = not builder.clusterer.needs_summaries
+    if exact:
+        missing = [node for _, node in store.unsummarised()]
+        edges = store.edges()
+        known = dict(zip(view.ids.tolist(), view.tokens.tolist(), strict=True))
+        planned: dict[int, int] = dict.fromkeys(missing, builder.settings.summary_tokens)
+        children = [child for node in missing for child in edges.get(node, ())]
+        calls, texts = len(missing), len(children)
+        prompt = sum(planned.get(child) or known[child] for child in children)
+    elif len(view.ids) == view.leaves or store.unsummarised():
+        calls = round(view.leaves / (_CHILDREN - 1))
+        texts, prompt = round(calls * _CHILDREN), round(_READ * int(view.tokens[: view.leaves].sum()))
+    else:
+        calls = texts = prompt = 0
+    if not pays:
+        return Bill(calls, 0, 0, 0.0, exact)
+    frame, fence = _frame(builder)
+    prompt += calls * frame + texts * fence
+    completion = calls * builder.settings.summary_tokens
+    return Bill(calls, prompt, completion, price.usd(prompt, completion) if price else None, exact)
+
+
+def _frame(builder: Builder) -> tuple[int, int]:
+    """Return the tokens of the prompt's own words, and of the fence around each text."""
+
+    def size(texts: int) -> int:
+        messages = render("summarize", words=100, texts=[Quoted("")] * texts)
+        return int(builder.tokenizer.count([one.content for one in messages]).sum()) + 8
+
+    one = size(2) - size(1)
+    return size(1), one
+
+
+def described(store: NodeStore) -> dict[str, Any]:
+    """Return what an index holds, layer by layer: nodes, tokens, children of a node, compression of its text."""
+    info = dict(store.info())
+    view, edges = store.view(), store.edges()
+    place = {id: index for index, id in enumerate(view.ids.tolist())}
+    layers = []
+    for layer in sorted({*view.layer.tolist()}):
+        here = np.flatnonzero(view.layer == layer)
+        own = [id for id in view.ids[here].tolist() if id in edges]
+        children = [len(edges[id]) for id in own]
+        said = [id for id in own if view.tokens[place[id]] > 0]
+        read = sum(int(view.tokens[place[child]]) for id in said for child in edges[id])
+        written = sum(int(view.tokens[place[id]]) for id in said)
+        layers.append(
+            {
+                "layer": int(layer),
+                "nodes": len(here),
+                "tokens": int(view.tokens[here].sum()),
+                "children": round(sum(children) / len(children), 2) if children else 0.0,
+                "compression": round(written / read, 4) if read else 0.0,
+                "unsummarised": int(np.count_nonzero(view.row[here] < 0)) if layer else 0,
+            }
+        )
+    for name in ("nodes", "tokens"):
+        info.pop(name, None)
+    leaves = sum(int(one["tokens"]) for one in layers if not one["layer"])
+    return {**info, "layers": layers, "leaf_tokens": leaves}

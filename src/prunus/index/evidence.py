@@ -1,0 +1,335 @@
+"""Evidence from an index: retrieved leaves as blocks of the pages that they came from, summaries beside them.
+
+A leaf is a slice of its page's canonical text. The page is kept with the index, so that the slice comes back
+as a part of the page: of a table rows under their header, of a list items. What a summary says is led back
+to the leaves below it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cite import cite
+from ..html.blocks import Block, Blocks, Units, cut
+from ..html.clean import clean_tree
+from ..html.cut import header_rows
+from ..html.documents import Documents
+from ..html.grid import table_rows
+from ..html.tree import Tree
+from ..text import count_words, normalise, sentence_spans
+from ..types import Citation, Span
+from .nodes import Document, Node, NodeStore
+from .retrieve import Retrieved, Retriever
+from .verify import is_doubted
+
+_LARGEST: Final = 1 << 28
+"""Bytes that a packed page may come to."""
+
+_KEPT: Final = 32
+"""Pages of an index that are kept ready between questions."""
+
+_SUPPORTS: Final = 3
+"""Leaves that a summary's sentence is led back to at most."""
+
+
+def packed(markup: str | bytes, charset: str = "") -> bytes:
+    """Return a page as an index keeps it."""
+    data = markup.encode("utf-8", "surrogatepass") if isinstance(markup, str) else markup
+    head = "text" if isinstance(markup, str) else f"bytes {charset}"
+    return zlib.compress(head.encode("ascii", "replace") + b"\n" + data, 6)
+
+
+def _unpacked(source: bytes) -> tuple[str | bytes, str]:
+    """Return a kept page and its charset; nothing where it is damaged or too large."""
+    try:
+        head, _, data = zlib.decompressobj().decompress(source, _LARGEST).partition(b"\n")
+    except zlib.error:
+        return "", ""
+    kind, _, charset = head.decode("ascii", "replace").partition(" ")
+    return (data.decode("utf-8", "surrogatepass"), "") if kind == "text" else (data, charset)
+
+
+def tree_of(document: Document) -> Tree:
+    """Return a document's page, cleaned; where it is not kept, or cleaned otherwise by now, its text alone."""
+    tree = None
+    markup, charset = _unpacked(document.source) if document.source else ("", "")
+    if markup:
+        tree = clean_tree(markup, charset=charset, name=document.id)
+    if tree is None or tree.canonical != document.text:
+        tree = Tree(["html", "pre", ""], [-1, 0, 1], [3, 3, 3], ["", "", document.text], [None, None, None])
+        tree._xpaths = ["", "", ""]
+        tree.lang = document.language
+    tree.document, tree.snapshot = document.id, document.digest
+    tree.url, tree.title = document.url or document.id, document.title
+    tree.published = document.metadata.get("published", "")
+    return tree
+
+
+class Pages:
+    """The pages of one index, cleaned when they are asked for; threads may share it."""
+
+    def __init__(self, store: NodeStore) -> None:
+        self._store = store
+        self._kept: dict[tuple[str, int], Tree] = {}
+
+    def tree(self, id: str) -> Tree:
+        """Return a document's page.
+
+        :raises BadInput: it is not in the index.
+        """
+        key = (id, self._store.view().version)
+        tree = self._kept.get(key)
+        if tree is None:
+            tree = tree_of(self._store.document(id))
+            while len(self._kept) >= _KEPT:
+                self._kept.pop(next(iter(self._kept)), None)
+            self._kept[key] = tree
+        return tree
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one index has found for a question.
+
+    :param retriever: that found it: it knows the leaves below a summary.
+    :param pages: of the index.
+    :param capped: whether summaries were let in by a share of their own, beside which leaves are not weighed.
+    """
+
+    retrieved: Retrieved
+    retriever: Retriever
+    pages: Pages
+    capped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A block with its score; ``node`` is what it is of the index, None for the header of a table."""
+
+    block: Block
+    score: float
+    node: Node | None
+
+
+class Evidence(Documents):
+    """Pages that were given, and what indexes have found: asked one question within one budget.
+
+    :param pages: cut into blocks like any others.
+    :param found: each leaf is a block; the pages of leaves hold no other.
+    :param failures: what could not be read, by name.
+    """
+
+    __slots__ = ("_found", "_pages", "_parts", "_summaries", "doubted")
+
+    def __init__(self, pages: Sequence[Tree], found: Sequence[Found], failures: dict[str, str] | None = None) -> None:
+        super().__init__(pages, failures)
+        self._pages = len(self.trees)
+        self._found = list(found)
+        self._parts: list[_Part] = []
+        self._summaries: dict[str, tuple[Found, list[Node]]] = {}
+        self.doubted: list[str] = []
+        """Sentences of summaries that were cited though a check of the index had found them unsupported."""
+        known = {tree.snapshot for tree in pages if tree.snapshot}
+        for one in found:
+            self._add(one, known)
+
+    @property
+    def alone(self) -> bool:
+        """Whether all of it is what one index has found."""
+        return not self._pages and len(self._found) == 1
+
+    @property
+    def words(self) -> int:
+        """Visible words of the given pages and of what was found."""
+        return sum(tree.words[-1] for tree in self.trees[: self._pages]) + sum(p.block.words for p in self._parts)
+
+    def blocks(self, max_words: int, units: Units = "blocks") -> Blocks:
+        """Return the given pages cut at a granularity, and the leaves as they are."""
+        key = (max_words, units)
+        made = self._cuts.get(key)
+        if made is None:
+            own = cut(self.trees[: self._pages], max_words, units).blocks if self._pages else []
+            first = len(own)
+            moved = [
+                replace(part.block, requires=tuple(first + other for other in part.block.requires))
+                for part in self._parts
+            ]
+            made = self._cuts[key] = Blocks(self.trees, [*own, *moved], max_words)
+        return made
+
+    def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
+        """Return the index's own scores: what makes this a scorer, where nothing else is asked."""
+        least = min((part.score for part in self._parts), default=0.0) - 1.0
+        scores = np.full(len(blocks), least)
+        for place, block in enumerate(blocks.blocks):
+            for part in self._parts:
+                other = part.block
+                inside = part.node and other.lo <= block.lo and block.hi <= other.hi
+                if inside and other.document == block.document:
+                    scores[place] = max(scores[place], part.score)
+        return scores
+
+    # --- what summaries say ------------------------------------------------------------------
+
+    def is_summary(self, document: str) -> bool:
+        """Tell whether a document of a span holds summaries."""
+        return document in self._summaries
+
+    def cite(self, number: int, span: Span) -> list[Citation]:
+        """Lead a summary's words back to leaves: citations of pages, the nearest first, checked word for word."""
+        tree = next(one for one in self.trees if one.document == span.document)
+        found, nodes = self._summaries[span.document]
+        node = nodes[tree.parent[tree.node_at(span.start)] // 2]
+        sentence = tree.canonical[span.start : span.end]
+        if is_doubted(found.retriever.store, node, sentence) and sentence not in self.doubted:
+            self.doubted.append(sentence)
+        return supports(found, node, sentence, number)
+
+    def _add(self, found: Found, known: set[str]) -> None:
+        """Take in what one index has found; a page that was given itself is not told twice."""
+        scored = list(zip(found.retrieved.nodes, found.retrieved.scores, strict=True))
+        top = max(found.retrieved.scores, default=0.0) + 1.0 - min(found.retrieved.scores, default=0.0)
+        if found.capped:  # they have their share already: none of them gives way to a leaf
+            scored = [(node, score + top * bool(node.layer)) for node, score in scored]
+        said = [(node, score) for node, score in scored if node.layer and node.text.strip()]
+        if said:
+            self._add_summaries(found, said)
+        by_document: dict[str, list[tuple[Node, float]]] = {}
+        for node, score in scored:
+            if not node.layer and node.end > node.start:
+                by_document.setdefault(node.document, []).append((node, score))
+        for id, leaves in by_document.items():
+            tree = found.pages.tree(id)
+            if tree.snapshot and tree.snapshot in known:
+                continue
+            if any(other.document == tree.document for other in self.trees):  # of another index
+                tree = _renamed(tree, f"{id}#{len(self.trees)}")
+            self._add_leaves(tree, leaves)
+
+    def _add_summaries(self, found: Found, said: Sequence[tuple[Node, float]]) -> None:
+        size, number = 2 * len(said) + 1, len(self.trees)
+        parents = [-1, *(one for place in range(len(said)) for one in (0, 2 * place + 1))]
+        ends = [size, *(2 * place + 3 for place in range(len(said)) for _ in (0, 1))]
+        texts = ["", *(one for node, _ in said for one in ("", node.text))]
+        tree = Tree(["html", *["p", ""] * len(said)], parents, ends, texts, [None] * size)
+        tree.document = f"summaries#{number}"
+        tree.title = f"Summaries of {PurePath(found.retriever.store.place).name}"
+        tree._xpaths = [""] * size
+        self.trees.append(tree)
+        self._summaries[tree.document] = (found, [node for node, _ in said])
+        for place, (node, score) in enumerate(said):
+            lo = 2 * place + 1
+            self._parts.append(_Part(Block(number, lo, lo, lo + 2, count_words(node.text)), score, node))
+
+    def _add_leaves(self, tree: Tree, leaves: Sequence[tuple[Node, float]]) -> None:
+        """Take in leaves of one page in the order of its text, each with the header of its table."""
+        number, first = len(self.trees), len(self._parts)
+        self.trees.append(tree)
+        made = [(block_of(tree, number, node.start, node.end), node, score) for node, score in leaves]
+        heads: dict[int, list[int]] = {}
+        for block, _, _ in made:
+            table = _table_above(tree, block.lo)
+            if table >= 0 and table not in heads:
+                heads[table] = sorted(header_rows(tree, table, table_rows(tree, table)))
+        least = min((score for _, _, score in made), default=0.0) - 1.0
+        rows = sorted({row for own in heads.values() for row in own})
+        parts = [_Part(Block(number, row, row, tree.end[row], tree.word_count(row)), least, None) for row in rows]
+        parts += [_Part(block, score, node) for block, node, score in made]
+        parts.sort(key=lambda part: (part.block.lo, part.block.first, part.block.hi))
+        place_of = {part.block.lo: first + place for place, part in enumerate(parts) if part.node is None}
+        for part in parts:
+            table = _table_above(tree, part.block.lo) if part.node else -1
+            missing = [row for row in heads.get(table, ()) if not part.block.lo <= row < part.block.hi]
+            needed = tuple(place_of[row] for row in missing)
+            self._parts.append(replace(part, block=replace(part.block, requires=needed)) if needed else part)
+
+
+def _renamed(tree: Tree, document: str) -> Tree:
+    """Return a page under another name."""
+    twin = Tree(tree.tag, tree.parent, tree.end, tree.text, tree.attrs)
+    twin.document, twin.snapshot, twin.url, twin.title = document, tree.snapshot, tree.url, tree.title
+    twin.lang, twin.published, twin._markup, twin._xpaths = tree.lang, tree.published, tree._markup, tree._xpaths
+    return twin
+
+
+def _table_above(tree: Tree, node: int) -> int:
+    """Return the table that a node stands in, -1 where it stands in none."""
+    node = tree.parent[node]
+    while node >= 0 and tree.tag[node] != "table":
+        node = tree.parent[node]
+    return node
+
+
+def block_of(tree: Tree, document: int, start: int, end: int) -> Block:
+    """Return a slice of the canonical text as a block: whole elements where it holds all that they show."""
+    starts, words = tree.starts, tree.words
+    lo, last = tree.node_at(start), tree.node_at(end - 1)
+    first = max(0, start - starts[lo])
+    rest = end - starts[last]
+    stop = rest if rest < len(tree.text[last]) else -1
+    node, hi = last, last + 1
+    while stop < 0 and (above := tree.parent[node]) > 0 and words[tree.end[above]] == words[last + 1]:
+        if above < lo and (first or words[above] != words[lo]):
+            break
+        node, hi = above, tree.end[above]
+    inside = hi if stop < 0 else last
+    while not first and (above := tree.parent[lo]) > 0 and words[above] == words[lo] and tree.end[above] <= inside:
+        lo = above
+    holder = lo
+    if not tree.tag[lo] or tree.end[lo] != hi or stop >= 0:
+        holder = tree.parent[lo] if tree.parent[lo] >= 0 else lo
+        while holder > 0 and tree.end[holder] < hi:
+            holder = tree.parent[holder]
+    whole = words[hi] - words[lo] if not first and stop < 0 else count_words(tree.canonical[start:end])
+    return Block(document, holder, lo, hi, whole, first, stop)
+
+
+def supports(found: Found, node: Node, sentence: str, number: int) -> list[Citation]:
+    """Return citations of the leaves below a summary that bear out what it says, the nearest first.
+
+    A leaf that says it word for word is enough; otherwise the nearest sentence of each of the nearest leaves
+    is cited, and ``support`` is its cosine.
+    """
+    wanted = normalise(sentence)
+    retriever = found.retriever
+    leaves = retriever.store.get(retriever.leaves_of(node.id))
+    for leaf in leaves:
+        if wanted and wanted in normalise(leaf.text):
+            made = cite(number, sentence, found.pages.tree(leaf.document), _place(leaf, wanted))
+            if made.found:
+                return [made]
+    cited: list[Citation] = []
+    asked = retriever.embedder.embed([sentence], "query")[0]
+    for leaf in retriever.support(node.id, sentence, _SUPPORTS):
+        spans = [span for span in _spans(leaf) if leaf.text[span[0] : span[1]].strip()]
+        near = retriever.embedder.embed([leaf.text[a:b] for a, b in spans], "document") @ asked
+        best = int(np.argmax(near))
+        span = Span(leaf.document, leaf.start + spans[best][0], leaf.start + spans[best][1])
+        tree = found.pages.tree(leaf.document)
+        made = cite(number, tree.canonical[span.start : span.end], tree, span)
+        cited.append(replace(made, support=float(np.clip(near[best], 0.0, 1.0)) if made.found else 0.0))
+    return sorted(cited, key=lambda one: -one.support)
+
+
+def _spans(leaf: Node) -> list[tuple[int, int]]:
+    """Return the sentences of a leaf without the white space around them."""
+    found = []
+    for start, end in sentence_spans(leaf.text):
+        part = leaf.text[start:end]
+        found.append((start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())))
+    return found
+
+
+def _place(leaf: Node, wanted: str) -> Span | None:
+    """Return where a leaf's sentence stands that reads so; None where it is no whole sentence."""
+    for start, end in _spans(leaf):
+        if normalise(leaf.text[start:end]) == wanted:
+            return Span(leaf.document, leaf.start + start, leaf.start + end)
+    return None

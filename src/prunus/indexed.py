@@ -1,0 +1,395 @@
+"""Indexes at the public door: settings → a tree over documents, grown, asked, and answered from.
+
+What an index was built with is noted in it and holds for good: later calls cut, cluster and embed as the
+first one did, whatever the settings say by then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import pipeline
+from .assemble import Maker, assemble, formats
+from .config import Settings, load_settings
+from .errors import BadInput, OutsideFailed
+from .gathered import absolute, each_document, named
+from .html.parse import without_surrogates
+from .index.nodes import NodeStore
+from .index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval
+from .registry import make_engine
+from .sources import Source, is_folder, pages_of
+from .types import Answer, Context, Format, Options
+
+if TYPE_CHECKING:
+    from .index.build import Builder
+    from .index.evidence import Pages
+    from .index.retrieve import Retrieved, Retriever
+
+
+class Index:
+    """A tree of summaries over documents, in one folder; see :meth:`open`."""
+
+    def __init__(self, store: NodeStore, settings: Settings, options: Options) -> None:
+        self.store = store
+        self.place = store.place
+        said = json.loads(store.notes(BUILT).get(BUILT, "{}"))
+        self.built = Built(**{one.name: said[one.name] for one in fields(Built) if one.name in said})
+        self.options = options
+        preset = PRESETS.get(self.built.preset, {})
+        if preset and not options.embedder:
+            self.options = replace(options, embedder=preset["embedder"])
+        self.settings = replace(settings, clusterer=self.built.clusterer)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        create: bool = True,
+        preset: str = "",
+        settings: Settings | None = None,
+        options: Options | None = None,
+    ) -> Index:
+        """Open an index, or make an empty one.
+
+        :param path: its folder.
+        :param create: make it where there is none.
+        :param preset: ``raptor`` builds a new index as the paper does; '' by the settings.
+        :param options: engines of this call: embedder, tokenizer, llm; limits of what summaries may cost.
+        :raises BadInput: there is no index and none may be made; it is of another version, or of another preset.
+        """
+        settings, options = settings or load_settings(), options or Options()
+        if preset and preset not in PRESETS:
+            raise BadInput(f"no preset is called {preset!r}; there are: {', '.join(PRESETS)}", subject=preset)
+        wanted = {**PRESETS.get(preset, {})}
+        spec = wanted.pop("embedder", "")
+        if spec and not options.embedder:
+            options = replace(options, embedder=spec)
+        try:
+            store = make_engine("store", settings.store, folder=path)
+        except BadInput:
+            if not create or not _is_new(Path(path)):
+                raise
+            given = {one.name: wanted.get(one.name, getattr(settings, one.name, "")) for one in fields(Built)}
+            built = Built(**{**given, "preset": preset})
+            embedder = Maker(settings, options).make("embedder")
+            identity, dimension = _identity(embedder)
+            made = {"folder": path, "embedder": identity, "dimension": dimension, "create": True}
+            store = make_engine("store", settings.store, **made)
+            store.put_notes({BUILT: json.dumps(asdict(built))})
+        found = cls(store, settings, options)
+        if preset and found.built.preset != preset:
+            raise BadInput(f"{path}: this index was not built with the preset {preset}", subject=str(path))
+        return found
+
+    # --- engines, made when they are first needed ---------------------------------------------
+
+    @cached_property
+    def _maker(self) -> Maker:
+        return Maker(self.settings, self.options)
+
+    @cached_property
+    def _embedder(self) -> Any:
+        embedder = self._maker.make("embedder")
+        identity, dimension = _identity(embedder)
+        if identity != self.store.embedder or dimension not in (0, self.store.dimension):
+            raise BadInput(
+                f"{self.place}: its vectors are of {self.store.embedder} ({self.store.dimension} dimensions), not of "
+                f"{identity}; name that embedder, or build the index anew",
+                subject=self.place,
+            )
+        return embedder
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """What retrieves nodes."""
+        from .index.retrieve import Retriever
+
+        return Retriever(self.store, self._embedder, self._maker.make("tokenizer"))
+
+    @cached_property
+    def pages(self) -> Pages:
+        """The pages of the documents."""
+        from .index.evidence import Pages
+
+        return Pages(self.store)
+
+    @cached_property
+    def builder(self) -> Builder:
+        """What builds the tree."""
+        from .index.build import PAPER, Builder
+        from .index.build import Settings as BuildSettings
+
+        built = self.built
+        scope: dict[str, Any] = {
+            "chunk_tokens": built.chunk_tokens,
+            "summary_tokens": built.summary_tokens,
+            "scope": built.tree,
+        }
+        settings: BuildSettings = replace(PAPER if built.preset == "raptor" else BuildSettings(), **scope)
+        make = self._maker.make
+        return Builder(self.store, self._embedder, make("tokenizer"), make("clusterer"), self._summarizer(), settings)
+
+    def _summarizer(self) -> Any:
+        """Return the summariser; what a model has said is kept under ``home``, so that it is paid for once."""
+        if not self.pays:
+            return self._maker.make("summarizer")
+
+        from .index.summarize._later import Later
+
+        def made() -> Any:
+            from .index.summarize.llm import Engine
+
+            counter, kept = self._maker.make("tokenizer"), self.settings.folder / "summaries.sqlite3"
+            return Engine(self._maker.make("llm", "summarizer llm"), counter, kept)
+
+        return Later(made)
+
+    @property
+    def pays(self) -> bool:
+        """Whether summaries are made by a language model."""
+        return self.settings.summarizer.partition(":")[0] == "llm"
+
+    # --- documents ---------------------------------------------------------------------------
+
+    def add(
+        self,
+        documents: Source | Iterable[Source] | Mapping[str, Source],
+        *,
+        done: Callable[[str, str], None] = lambda id, fate: None,
+        strict: bool = True,
+    ) -> Report:
+        """Add documents, or replace those of the same id that have changed; then the tree takes them in.
+
+        The id of a file is its absolute path, of an address the address, of a Page its url; of a mapping the
+        key; of anything else the sha256 of its content. Summaries that cost nothing are written at once.
+
+        :param documents: files, folders, addresses, HTML, bytes, Pages.
+        :param done: called with the id and ``added`` (it is on the disk), ``unchanged`` or ``failed``.
+        :param strict: raise where a document cannot be read, after the others are in; else only report it.
+        :raises BadInput: nothing was given, or with ``strict`` a document cannot be read.
+        """
+        given = named(documents, self.settings)
+        report = Report()
+        self._take_in(given, report, done)
+        self.update()
+        if strict and report.failures:
+            raise report.failures.first or BadInput("a document cannot be read")
+        return report
+
+    def sync(self, folder: str | Path, done: Callable[[str, str], None] = lambda id, fate: None) -> Report:
+        """Make the index hold a folder's files as they are: add what is new or changed, remove what is gone.
+
+        Documents from elsewhere stay. A file that cannot be read any more keeps its place, and is reported.
+        """
+        path = Path(folder)
+        if not is_folder(path):
+            raise BadInput(f"{folder}: no such folder", subject=str(folder))
+        files = {absolute(one): one for one in pages_of(path, formats().suffixes, self.settings.max_files)}
+        inside = absolute(path).rstrip(os.sep) + os.sep
+        report = Report()
+        report.removed = [one.id for one in self.store.documents() if one.id.startswith(inside) and one.id not in files]
+        self._take_in(files, report, done)
+        self.store.delete_many(report.removed)
+        self.update()
+        return report
+
+    def remove(self, ids: str | Sequence[str]) -> list[str]:
+        """Remove documents and every summary made of them; return their ids.
+
+        :param ids: as they were given, or relative to the working folder.
+        :raises BadInput: one is not in the index; then none is removed.
+        """
+        known = self.ids([ids] if isinstance(ids, str) else ids)
+        self.store.delete_many(known)
+        self.update()
+        return known
+
+    def ids(self, given: Sequence[str]) -> list[str]:
+        """Return the ids that are meant: exact ones, or paths relative to the working folder.
+
+        :raises BadInput: one is not in the index.
+        """
+        known = {one.id for one in self.store.documents()}
+        found = []
+        for one in given:
+            id = one if one in known else absolute(Path(one))
+            if id not in known:
+                raise BadInput(f"{self.place}: there is no document {one!r}; see prunus index info", subject=one)
+            found.append(id)
+        return list(dict.fromkeys(found))
+
+    def _take_in(self, named: Mapping[str, Source], report: Report, done: Callable[[str, str], None]) -> None:
+        def on_the_disk(id: str) -> None:
+            report.added.append(id)
+            done(id, "added")
+
+        known = {one.id: one.digest for one in self.store.documents()}
+        report.chunks = self.builder.add(each_document(named, known, self.settings, report, done), on_the_disk)
+
+    # --- the tree ----------------------------------------------------------------------------
+
+    def update(self) -> None:
+        """Take what was added and removed into the tree; summaries that cost nothing are written.
+
+        A clusterer that needs summaries waits for :meth:`summarize` where those are paid for.
+        """
+        from .api import run
+
+        if not (self.pays and self.builder.clusterer.needs_summaries):
+            run(lambda: self.builder.update(summaries=not self.pays))
+
+    def bill(self) -> Bill:
+        """Return what :meth:`summarize` will cost at most, before anything is spent."""
+        from .index.bill import bill_of
+
+        if self.pays:
+            self._maker.make("llm", "summarizer llm")
+        return bill_of(self.builder, self._maker.price, self.pays)
+
+    def forget_summaries(self) -> None:
+        """Take all summaries away, to write them anew; the tree stays as it is.
+
+        :raises OutsideFailed: another process changes the index meanwhile.
+        """
+        from .index.grow import without_summaries
+
+        if not self.store.grow(without_summaries(self.store.view())):
+            raise OutsideFailed(f"{self.place}: the index is changing; try again", subject=self.place)
+
+    def summarize(self) -> int:
+        """Write the summaries that are missing; return how many nodes were without one.
+
+        What was written is kept, batch by batch, whatever happens: the next call goes on there.
+
+        :raises OverLimit: a limit of the options is reached.
+        :raises OutsideFailed: the model failed.
+        """
+        from .api import run
+
+        before = len(self.store.unsummarised())
+        try:
+            run(self._summarized)
+        finally:
+            self._note_cost()
+        return before
+
+    async def _summarized(self) -> None:
+        if self.builder.clusterer.needs_summaries:
+            view = self.store.view()
+            if len(view.ids) == view.leaves or self.store.unsummarised():
+                await self.builder.update()
+        else:
+            await self.builder.update(summaries=False)
+            await self.builder.summarize()
+
+    def _note_cost(self) -> None:
+        """Add what this call has cost to what the index has cost before."""
+        meter = self._maker.meter
+        if meter is None or not (meter.total.prompt_tokens or meter.total.completion_tokens):
+            return
+        said = json.loads(self.store.notes(COST).get(COST, "{}"))
+        total = {one: said.get(one, 0) + getattr(meter.total, one) for one in COSTS}
+        self.store.put_notes({COST: json.dumps({**total, "summarizer": self.settings.llm or self.options.llm})})
+        meter.reset()
+
+    def info(self) -> dict[str, Any]:
+        """Return what the index holds: documents, layers with their nodes, children, tokens and compression, cost."""
+        from .index.bill import described
+
+        cost = json.loads(self.store.notes(COST).get(COST, "{}"))
+        return {**described(self.store), "built": asdict(self.built), "cost": cost}
+
+    # --- asking ------------------------------------------------------------------------------
+
+    def retrieved(self, query: str, budget: int = 2000, retrieval: Retrieval | None = None) -> Retrieved:
+        """Return the nodes that a question retrieves within a budget of tokens of their texts.
+
+        :raises BadInput: an empty question, or a document that is not in the index.
+        """
+        how = retrieval or Retrieval()
+        way = self.way(how)
+        one = self.retriever.limited(self.ids(how.documents)) if how.documents else self.retriever
+        query = without_surrogates(query)
+        if way == "traversal":
+            return one.traversal(query, how.top, how.depth, budget=budget, start=how.start_layer)
+        if way == "hybrid":
+            return one.hybrid(query, budget)
+        return one.collapsed(query, budget, tree=way == "collapsed", scorer=how.scorer, layers=how.layers)
+
+    @property
+    def budget(self) -> int:
+        """Tokens of evidence where none are given: those of the settings, or the preset's."""
+        return int(PRESETS.get(self.built.preset, {}).get("budget", self.settings.budget))
+
+    def way(self, retrieval: Retrieval | None) -> str:
+        """Return the way in which it is asked."""
+        named = retrieval.way if retrieval else ""
+        return named or ("collapsed" if self.built.preset == "raptor" else "hybrid")
+
+    def retrieve(
+        self,
+        query: str,
+        budget: int | None = None,
+        format: Format = "html",
+        retrieval: Retrieval | None = None,
+        options: Options | None = None,
+    ) -> Context:
+        """Return the evidence for a question: the pages' own parts, tables as tables, within a token budget.
+
+        :param budget: tokens of the output, never exceeded; by default :attr:`budget`.
+        :raises NothingFound: the index is empty.
+        """
+        from .asked import evidence_of
+
+        options = options or self.options
+        engines = assemble(self.settings, options)
+        tokens = self.budget if budget is None else budget
+        evidence = evidence_of(query, [self], None, tokens, retrieval)
+        engines = replace(engines, scorer=evidence)
+        return pipeline.prune(evidence, without_surrogates(query), tokens, format, options, engines)
+
+    def ask(self, question: str, budget: int | None = None, retrieval: Retrieval | None = None) -> Answer:
+        """Answer a question from the index, with citations that are checked against its pages.
+
+        :raises NothingFound: nothing in the index bears on the question.
+        """
+        from .api import ask
+
+        tokens = self.budget if budget is None else budget
+        return ask(question, index=self, retrieval=retrieval, budget=tokens, options=self.options)
+
+
+def opened(
+    indexes: Iterable[Index | str | Path], settings: Settings | None = None, options: Options | None = None
+) -> list[Index]:
+    """Return indexes, opened where only their folders were given.
+
+    :raises BadInput: there is no index.
+    """
+    return [
+        one if isinstance(one, Index) else Index.open(one, create=False, settings=settings, options=options)
+        for one in indexes
+    ]
+
+
+def _is_new(path: Path) -> bool:
+    """Tell whether an index may be made here: nothing is there, or an empty folder."""
+    try:
+        return not path.exists() or (path.is_dir() and not any(path.iterdir()))
+    except OSError:
+        return False
+
+
+def _identity(embedder: Any) -> tuple[str, int]:
+    """Return what an index is known by: the embedder's identity and dimension."""
+    inner = getattr(embedder, "inner", embedder)  # a cache in front of it changes no vector
+    dimension = int(getattr(embedder, "dimension", 0) or embedder.embed(["dimension"], "document").shape[1])
+    name = str(getattr(inner, "identity", "") or getattr(inner, "name", type(inner).__name__))
+    return name, dimension
