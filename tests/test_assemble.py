@@ -74,3 +74,26 @@ def test_an_address_names_the_engine_that_speaks_to_it() -> None:
 def test_a_key_is_in_no_settings_that_are_shown() -> None:
     settings = load_settings({"llm_key": "sk-secret", "proxy": "http://u:p@host:1"}, environment={})
     assert "sk-secret" not in repr(settings) and "u:p" not in repr(settings)
+
+
+def test_with_a_model_its_engines_take_over_unless_others_are_named() -> None:
+    specs = {kind: maker().specs[kind] for kind in ("planner", "extractor", "generator")}
+    assert specs == {"planner": "rules", "extractor": "sentences", "generator": "quotes"}
+    made = maker(llm="scripted:Yes.", extractor="sentences")
+    specs = {kind: made.specs[kind] for kind in ("planner", "extractor", "generator")}
+    assert specs == {"planner": "llm", "extractor": "sentences", "generator": "llm"}
+    assert maker(Options(generator="quotes"), llm="scripted:Yes.").specs["generator"] == "quotes"
+
+
+def test_a_model_that_may_not_be_called_takes_nothing_over() -> None:
+    """Unless it is asked for by name: then that it is switched off is said."""
+    assert maker(llm="openai:any", model_calls=False).specs["generator"] == "quotes"
+    assert maker(llm="scripted:Yes.", model_calls=False).specs["generator"] == "llm"
+    with pytest.raises(BadInput, match="switched off"):
+        assemble(load_settings({"model_calls": False}, environment={}), Options(llm="openai:any"))
+
+
+def test_pruning_makes_no_model() -> None:
+    settings = load_settings({"llm": "openai:any"}, environment={})
+    engines = assemble(settings, answers=False)
+    assert engines.llm is None and engines.names["generator"] == "quotes"

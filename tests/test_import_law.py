@@ -20,6 +20,7 @@ SRC = Path(prunus.__file__).parent
 REPOSITORY = Path(__file__).parents[1]
 
 LADDER: tuple[frozenset[str], ...] = (
+    frozenset({"options"}),
     frozenset({"errors", "types"}),
     frozenset({"events", "segment"}),
     frozenset({"text", "embedded", "prompts", "model_folder", "encoders"}),
@@ -35,31 +36,28 @@ CHOOSING = frozenset({"config", "registry", "sources"})
 
 ROOMS = frozenset("formats fetch search plan embed score prune rank extract llm tokens generate index".split())
 
+FLOW = frozenset(
+    "pipeline running evidence answering websearch webanswer systems support tracing chat pictures".split()
+)
+"""The stages of an answer, one file each; they see ports only."""
+
 SEES: dict[str, frozenset[str]] = {
     **{room: (GROUND - CHOOSING) | {room} for room in ROOMS},
-    "pipeline": (GROUND - CHOOSING) | {"prune.greedy", "prune.stages"},
-    "assemble": GROUND | {"pipeline", "network", "embed._cached", "formats._sniff"},
+    **dict.fromkeys(FLOW, GROUND - CHOOSING | FLOW),
+    "pipeline": (GROUND - CHOOSING) | {"prune.greedy", "prune.stages", "answering", "running"},
+    "pictures": GROUND - frozenset({"config", "registry"}),
+    "websearch": (GROUND - CHOOSING) | FLOW | {"search._merge", "rank._mixed"},
+    "assemble": GROUND | FLOW | {"network", "embed._cached", "formats._sniff", "search._merge"},
     "network": GROUND | {"fetch"},  # settings -> the door, fetchers, cache and snapshots
-    "api": GROUND | {"pipeline", "assemble", "network", "asked", "indexed", "index.terms"},
+    "api": GROUND | FLOW | {"assemble", "network", "asked", "indexed", "index.terms"},
     "asked": GROUND | {"pipeline", "indexed", "index"},  # evidence and answers of indexes
     "gathered": GROUND | {"pipeline", "assemble", "api", "index"},  # documents for an index
     "indexed": GROUND | {"pipeline", "assemble", "api", "asked", "gathered", "index"},  # settings -> an index
     "edge": GROUND
-    | {
-        "pipeline",
-        "assemble",
-        "network",
-        "api",
-        "asked",
-        "gathered",
-        "indexed",
-        "index.terms",
-        "index.verify",
-        "edge",
-        "prunus",
-    },
-    "prunus": GROUND
-    | {"api", "indexed", "index.terms", "extract", "prune"},  # the door; rooms that share their name with a function
+    | FLOW
+    | {"assemble", "network", "api", "asked", "gathered", "indexed", "index.terms", "index.verify", "edge", "prunus"},
+    # the door; rooms that share their name with a function
+    "prunus": GROUND | {"api", "indexed", "index.terms", "extract", "prune", "search"},
 }
 """What each part may import, beside itself."""
 

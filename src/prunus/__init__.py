@@ -7,8 +7,8 @@
 """
 
 # rooms whose names are also functions are imported first, so that the functions win for good
-from . import extract as _extract_room, prune as _prune_room  # noqa: F401  isort: skip
-from .api import ask, astream, clean, extract, prune, read
+from . import extract as _extract_room, prune as _prune_room, search as _search_room  # noqa: F401  isort: skip
+from .api import Chat, ask, astream, clean, extract, prune, read, search
 from .config import Settings, load_settings
 from .errors import (
     BadBudget,
@@ -25,7 +25,22 @@ from .html.style import CLEAN, LEAN, Style
 from .index.terms import Retrieval
 from .indexed import Index
 from .text import sentences
-from .types import Answer, BlockRecord, Citation, Context, Options, Page, Passage, Span
+from .types import (
+    Answer,
+    BlockRecord,
+    Citation,
+    Context,
+    Hit,
+    Limits,
+    Message,
+    Options,
+    Page,
+    Passage,
+    Results,
+    SearchRequest,
+    Span,
+    WebOptions,
+)
 
 __version__ = "0.1.0"
 
@@ -37,10 +52,14 @@ __all__ = [
     "BadInput",
     "BadPage",
     "BlockRecord",
+    "Chat",
     "Citation",
     "Context",
     "Documents",
+    "Hit",
     "Index",
+    "Limits",
+    "Message",
     "MissingExtra",
     "NothingFound",
     "Options",
@@ -48,11 +67,14 @@ __all__ = [
     "Page",
     "Passage",
     "PrunusError",
+    "Results",
     "Retrieval",
+    "SearchRequest",
     "Settings",
     "Span",
     "Style",
     "UnknownEngine",
+    "WebOptions",
     "ask",
     "astream",
     "clean",
@@ -60,5 +82,6 @@ __all__ = [
     "load_settings",
     "prune",
     "read",
+    "search",
     "sentences",
 ]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast
 
 from . import pipeline
-from .assemble import assemble, formats
+from .assemble import Maker, assemble, engines_of, formats, web_of
+from .chat import Turns
 from .config import Settings, load_settings
 from .errors import BadInput, Failures, PrunusError
 from .events import DoneEvent, Event
@@ -17,7 +20,7 @@ from .html.parse import without_surrogates
 from .html.render import render_tree
 from .html.style import CLEAN, Style
 from .sources import Fetch, Source, arrived, as_page, each_page, is_address
-from .types import Answer, Context, Format, Options, Page, Passage
+from .types import Answer, Context, Format, Options, Page, Passage, Results, SearchRequest
 
 if TYPE_CHECKING:
     from .index.terms import Retrieval
@@ -100,7 +103,7 @@ def prune(
     _check_format(format)
     options = options or Options()
     settings = load_settings()
-    engines = assemble(settings, options)
+    engines = assemble(settings, options, answers=False)
     documents = pages if isinstance(pages, Documents) else read(pages, settings=settings)
     tokens = settings.budget if budget is None else budget
     return pipeline.prune(documents, without_surrogates(query), tokens, format, options, engines)
@@ -132,69 +135,158 @@ async def _extract(engines: pipeline.Engines, query: str, tagged: Any) -> list[i
     return await engines.extractor.extract(query, tagged)
 
 
+class Choices(TypedDict, total=False):
+    """What :func:`ask` and its kin may be told besides the question and the pages."""
+
+    search: str
+    index: Index | str | Path | Sequence[Index | str | Path]
+    retrieval: Retrieval | None
+    budget: int | None
+    options: Options | None
+
+
 async def astream(
-    question: str,
-    pages: Source | Iterable[Source] | Documents = (),
-    *,
-    index: Index | str | Path | Sequence[Index | str | Path] = (),
-    retrieval: Retrieval | None = None,
-    budget: int | None = None,
-    options: Options | None = None,
+    question: str, pages: Source | Iterable[Source] | Documents | None = None, **choices: Unpack[Choices]
 ) -> AsyncIterator[Event]:
     """Answer a question as a stream of events, ending in ``done``.
 
-    :param pages: one page or several, or what :func:`read` returned; may be left out where an index is given.
-    :param index: one index or several, opened or by their folders.
+    :param pages: one page or several, or what :func:`read` returned; without pages and indexes the web is searched.
+    :param search: providers separated by commas, as ``searxng:http://localhost:8888,wikipedia``; by default those of
+        the settings. With ``pages``, both are used.
+    :param index: one index or several, opened or by their folders; with pages, or alone.
     :param retrieval: how indexes are asked.
-    :param budget: tokens of evidence, of pages and indexes together; by default that of the settings (4,096).
+    :param budget: tokens of evidence; by default as the model's window allows, or that of the settings (4,096).
+    :param options: engines and run choices.
     """
-    options, settings = options or Options(), load_settings()
-    engines = assemble(settings, options)
-    tokens = settings.budget if budget is None else budget
-    indexes = [index] if not isinstance(index, Sequence) or isinstance(index, str) else list(index)
-    documents = None
-    if isinstance(pages, Documents):
-        documents = pages
-    elif not indexes or not isinstance(pages, tuple | list) or pages:
-        documents = await _in_a_thread(lambda: read(pages, strict=False, keep=True, settings=settings))
-    if indexes:
-        from .asked import answer, evidence_of  # here: most calls ask no index
-        from .indexed import opened
-
-        made = await _in_a_thread(lambda: opened(indexes, settings, options))
-        evidence = await _in_a_thread(lambda: evidence_of(question, made, documents, tokens, retrieval))
-        async for event in answer(question, evidence, tokens, options, engines):
+    async with aclosing(_stream(question, pages, choices)) as events:
+        async for event in events:
             yield event
-        return
-    assert documents is not None  # read, or given
-    async for event in pipeline.answer(documents, without_surrogates(question), tokens, options, engines):
+
+
+async def _stream(
+    question: str,
+    pages: Source | Iterable[Source] | Documents | None,
+    choices: Choices,
+    chat: Turns | None = None,
+) -> AsyncGenerator[Event, None]:
+    """See :func:`astream`."""
+    from .answering import answer_from  # here: cleaning and pruning do without them
+    from .running import Asked
+    from .webanswer import answer_from_web
+
+    for name in set(choices) - set(Choices.__annotations__):
+        raise TypeError(f"there is no choice {name!r}; there are: {', '.join(Choices.__annotations__)}")
+    settings, options = load_settings(), choices.get("options") or Options()
+    options = replace(options, search=choices["search"]) if choices.get("search") else options
+    maker = Maker(settings, options)
+    engines = engines_of(maker)
+    index = choices.get("index", ())
+    indexes = [index] if not isinstance(index, Sequence) or isinstance(index, str) else list(index)
+    none = pages is None or (isinstance(pages, tuple | list) and not pages)
+    if indexes and options.search:
+        raise BadInput("an index and a search are not asked together yet; ask one after the other", subject="index")
+    web = web_of(maker, engines) if options.search or (none and not indexes) else None
+    documents: Documents | None = pages if isinstance(pages, Documents) else None
+    if not none and documents is None:
+        documents = await _read_quietly(cast(Any, pages), settings)
+    budget = choices.get("budget")
+    if budget is None and settings.budget != Settings().budget:
+        budget = settings.budget
+    asked = Asked(without_surrogates(question), budget, options, chat=chat)
+    if indexes:
+        events: AsyncIterator[Event] = _from_indexes(
+            question, documents, indexes, choices, (settings, options, engines)
+        )
+    elif web is not None:
+        events = answer_from_web(asked, engines, web, documents)
+    else:
+        events = answer_from(cast(Documents, documents), asked, engines)
+    async for event in events:
         yield event
 
 
-def ask(
+async def _from_indexes(
     question: str,
-    pages: Source | Iterable[Source] | Documents = (),
-    *,
-    index: Index | str | Path | Sequence[Index | str | Path] = (),
-    retrieval: Retrieval | None = None,
-    budget: int | None = None,
-    options: Options | None = None,
+    documents: Documents | None,
+    indexes: Sequence[Index | str | Path],
+    choices: Choices,
+    made: tuple[Settings, Options, pipeline.Engines],
+) -> AsyncGenerator[Event, None]:
+    from .asked import answer, evidence_of  # here: most calls ask no index
+    from .indexed import opened
+
+    settings, options, engines = made
+    budget = choices.get("budget")
+    tokens = settings.budget if budget is None else budget
+    those = await _in_a_thread(lambda: opened(indexes, settings, options))
+    evidence = await _in_a_thread(lambda: evidence_of(question, those, documents, tokens, choices.get("retrieval")))
+    async for event in answer(question, evidence, tokens, options, engines):
+        yield event
+
+
+async def _read_quietly(pages: Source | Iterable[Source], settings: Settings) -> Documents:
+    return await _in_a_thread(lambda: read(pages, strict=False, keep=True, settings=settings))
+
+
+def ask(
+    question: str, pages: Source | Iterable[Source] | Documents | None = None, **choices: Unpack[Choices]
 ) -> Answer:
-    """Answer a question from pages and indexes, with citations that are checked against their pages.
+    """Answer a question from pages, indexes or the web, with citations that are checked against the pages.
 
     Without a model the answer is made of quotes. Works inside notebooks too.
 
-    :param pages, index, retrieval, budget: as for :func:`astream`.
-    :raises NothingFound: nothing in the pages bears on the question.
+    :param pages, search, index, retrieval, budget, options: see :func:`astream`.
+    :raises NothingFound: nothing bears on the question.
+    :raises OutsideFailed: no search provider answered, or no page could be read.
     """
+    return run(lambda: _last(_stream(question, pages, choices)))
 
-    async def last() -> Answer:
-        async for event in astream(question, pages, index=index, retrieval=retrieval, budget=budget, options=options):
+
+async def _last(events: AsyncGenerator[Event, None]) -> Answer:
+    async with aclosing(events):
+        async for event in events:
             if isinstance(event, DoneEvent):
                 return event.answer
-        raise RuntimeError("the pipeline ended without an answer")
+    raise RuntimeError("the pipeline ended without an answer")
 
-    return run(last)
+
+class Chat(Turns):
+    """A conversation: each question may lean on those before, and what was cited before stays citable.
+
+    >>> chat = Chat()
+    >>> chat.ask("How deep is the stilling well?", search="local:examples/site").text  # doctest: +SKIP
+    """
+
+    def ask(
+        self, question: str, pages: Source | Iterable[Source] | Documents | None = None, **choices: Unpack[Choices]
+    ) -> Answer:
+        """Answer the next question; see :func:`ask`."""
+        return run(lambda: _last(_stream(question, pages, choices, self)))
+
+    async def astream(
+        self, question: str, pages: Source | Iterable[Source] | Documents | None = None, **choices: Unpack[Choices]
+    ) -> AsyncIterator[Event]:
+        """Answer the next question as a stream of events; see :func:`astream`."""
+        async with aclosing(_stream(question, pages, choices, self)) as events:
+            async for event in events:
+                yield event
+
+
+def search(query: str | SearchRequest, provider: str = "") -> Results:
+    """Search, and return hits with warnings, cost and what is left of the provider's rate.
+
+    :param query: the keywords, or a whole request with its filters.
+    :param provider: specs separated by commas, as ``searxng:http://localhost:8888,wikipedia``; by default those of
+        the settings. Several are asked at once and fused; no page comes twice.
+    :raises BadInput: no provider is named, it needs a key, or the request cannot be asked.
+    :raises OutsideFailed: no provider answered.
+
+    >>> search("stilling well", "local:examples/site").hits[0].title  # doctest: +SKIP
+    """
+    request = SearchRequest(query) if isinstance(query, str) else query
+    request = replace(request, query=without_surrogates(request.query))
+    found = Maker(load_settings(), Options(search=provider)).search()
+    return run(lambda: found.search(request))
 
 
 async def _in_a_thread(work: Callable[[], T]) -> T:

@@ -2,37 +2,55 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from .config import FILE, Settings
 from .errors import BadInput, BadPage
 from .html.parse import check_size
-from .pipeline import Engines
+from .pipeline import Engines, Spare
 from .ports import Format as FormatPort
+from .ports import SearchProvider
 from .registry import ROOMS, engine_class, engine_names, make_engine, needs_of, split_spec
 from .types import Options, Page
 
 if TYPE_CHECKING:
     from .cost import Meter, Metered, Price
     from .embed._cached import CachedEmbedder
+    from .websearch import Web
 
 
-def assemble(settings: Settings, options: Options | None = None) -> Engines:
+BY_MODEL: Final = {"planner": ("llm", "rules"), "extractor": ("tags", "sentences"), "generator": ("llm", "quotes")}
+"""Engines where nobody names one: with a language model, and without."""
+
+
+def assemble(settings: Settings, options: Options | None = None, *, answers: bool = True) -> Engines:
     """Make the engines of a call: options win over settings.
 
+    :param answers: False where nothing is answered: then no language model is made.
     :raises UnknownEngine: a spec names none.
     :raises BadInput: an engine needs another that no setting names, or model calls are switched off.
     :raises MissingExtra: an engine needs a package that is not installed.
     """
-    options = options or Options()
-    coarse, fine, first = stages_of(settings, options)
-    maker = Maker(settings, replace(options, scorer=coarse))
+    maker = Maker(settings, options or Options())
+    if not answers:
+        maker.specs |= {kind: without for kind, (_, without) in BY_MODEL.items()}
+    return engines_of(maker)
+
+
+def engines_of(maker: Maker) -> Engines:
+    """Make the engines of an answer, and those that take over where the model's fail."""
+    maker.specs["scorer"], fine, first = stages_of(maker.settings, maker.options)
     counter, scorer, extractor, generator = map(maker.make, ("tokenizer", "scorer", "extractor", "generator"))
     second = maker.make_fine(fine) if fine else None
-    return Engines(counter, scorer, extractor, generator, maker.names, second, first)
+    names = maker.names
+    llm = maker.make("llm") if "llm" in names else None
+    embedder = maker.make("embedder")
+    spare = None
+    if llm is not None:
+        spare = Spare(make_engine("extractor", "sentences", embedder=embedder), make_engine("generator", "quotes"))
+    return Engines(counter, scorer, extractor, generator, names, second, first, llm, embedder, spare, maker.meter)
 
 
 def stages_of(settings: Settings, options: Options) -> tuple[str, str, str]:
@@ -64,6 +82,33 @@ def stages_of(settings: Settings, options: Options) -> tuple[str, str, str]:
     return scorer, "", first
 
 
+def web_of(maker: Maker, engines: Engines) -> Web:
+    """Make what an answer from the web needs besides.
+
+    :raises BadInput: no search is named, or one cannot be made.
+    """
+    from .network import Reading  # here: reading files needs none
+    from .websearch import Web
+
+    options, settings = maker.options.web, maker.settings
+    specs = maker.search_specs()
+    folders = [split_spec(spec)[1] for spec in specs if split_spec(spec)[0] == "local"]
+    reading = Reading(settings, [Path(folder).expanduser() for folder in folders if folder])
+    rank_with = maker.make("reranker", "ranking by a reranker") if options.ranking == "reranker" else engines.embedder
+    names = {**engines.names, "planner": maker.specs["planner"], "search": ",".join(specs)}
+    prices = [settings.search_prices.get(split_spec(spec)[0], 0.0) for spec in specs]
+    return Web(
+        provider=maker.search(),
+        planner=maker.make("planner"),
+        spare_planner=make_engine("planner", "rules"),
+        pages=reading.pages,
+        to_html=formats().to_html,
+        rank_with=rank_with,
+        price=float(sum(prices)),
+        names=names,
+    )
+
+
 class Maker:
     """Makes engines by kind, each once, with the engines and the settings that its constructor asks for."""
 
@@ -72,10 +117,20 @@ class Maker:
         self.specs = {
             kind: getattr(options, kind, "") or str(getattr(settings, kind)) for kind in ROOMS if kind != "format"
         }
+        model = bool(self.specs["llm"]) and (bool(options.llm) or self._may_call())
+        for kind, (with_model, without) in BY_MODEL.items():
+            self.specs[kind] = self.specs[kind] or (with_model if model else without)
+        self.options = options
         self.meter: Meter | None = None  # tokens, money and seconds of the models, once one is made
         self.price: Price | None = None  # of the language model, once it is made and where it is known
         self._limits = options.limits
         self._made: dict[str, Any] = {}
+
+    def _may_call(self) -> bool:
+        """Tell whether the model of the settings may be called; where it may not, all goes without one."""
+        spec = self._address("llm", self.specs["llm"])[0]
+        known = split_spec(spec)[0] in engine_names("llm")
+        return self.settings.model_calls or not (known and getattr(engine_class("llm", spec), "real", True))
 
     @property
     def names(self) -> dict[str, str]:
@@ -89,6 +144,8 @@ class Maker:
         """
         if kind in self._made:
             return self._made[kind]
+        if kind == "search":
+            return self.search()
         if kind == "path_scorer" and split_spec(wanted_by)[1]:  # generative:MODEL names it
             self.specs[kind] = _path_spec(split_spec(wanted_by)[1])
         spec, endpoint = self._address(kind, self.specs[kind])
@@ -118,6 +175,50 @@ class Maker:
         needed = [other for other in needs_of(kind, spec) if self.specs[other] or other in required]
         given = {other: self.make(other, spec) for other in needed}
         return self._kept(kind, make_engine(kind, spec, **given, **self._own(kind, endpoint)))
+
+    def search_specs(self) -> list[str]:
+        """Return the specs of the providers that are named.
+
+        :raises BadInput: none is.
+        """
+        specs = [spec.strip() for spec in self.specs["search"].split(",") if spec.strip()]
+        if not specs:
+            there = ", ".join(engine_names("search"))
+            raise BadInput(f"no search is named: give --search, or set search in {FILE}; there are: {there}")
+        return specs
+
+    def search(self) -> SearchProvider:
+        """Return the search providers that are named, as one.
+
+        :raises BadInput: none is named, or one cannot be made.
+        """
+        from .search._merge import Merged  # here: most calls search nothing
+
+        settings, specs = self.settings, self.search_specs()
+        providers = [self.provider(spec, alone=len(specs) == 1) for spec in specs]
+        way: Any = settings.search_way
+        return Merged(providers, way, settings.search_seconds * 2)
+
+    def provider(self, spec: str, alone: bool = True) -> SearchProvider:
+        """Return one search provider.
+
+        :param alone: whether ``search_key`` and ``search_endpoint`` are meant for it.
+        """
+        from .network import LazyDoor
+
+        settings, name = self.settings, split_spec(spec)[0]
+        key = settings.search_keys.get(name, settings.search_key if alone else "")
+        price = settings.search_prices.get(name, 0.0)
+        if not isinstance(key, str):
+            raise BadInput(f"setting search_keys: {name}: it is not text", subject="search_keys")
+        if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price < 1e6:
+            raise BadInput(f"setting search_prices: {name}: {price!r} is no price in US dollars", subject=name)
+        own: dict[str, Any] = {"door": LazyDoor(settings), "key": key, "price": float(price)}
+        own |= {"seconds": settings.search_seconds, "endpoint": settings.search_endpoint if alone else ""}
+        if name == "local":
+            own |= {"reader": formats().to_html, "suffixes": tuple(formats().suffixes)}
+        provider: SearchProvider = make_engine("search", spec, **own)
+        return provider
 
     def _address(self, kind: str, spec: str) -> tuple[str, str]:
         """Return the spec of an engine and the address that it holds: a language model's names its server."""
@@ -158,8 +259,7 @@ class Maker:
         """Count every call of a language model, and hold it to the limits of the whole call."""
         from .cost import Meter, Metered, price_of, prices_from  # here: most calls ask no model
 
-        if self.meter is None:
-            self.meter = Meter(self._limits)
+        self.meter = self.meter or Meter(self._limits)
         counter = None if hasattr(llm, "count") else self.make("tokenizer")
         self.price = price_of(prices_from(self.settings.prices), self.specs["llm"], llm)
         return Metered(llm, self.meter, counter, self.price)

@@ -23,6 +23,9 @@ from .types import Limits, Message, Usage
 _MESSAGE_TOKENS: Final = 4
 """Tokens that a chat template spends on each message, about."""
 
+PICTURE_TOKENS: Final = 1_100
+"""Tokens that a picture is taken to cost before the server says what it did: about what a large one costs."""
+
 _MILLION: Final = 1_000_000
 
 
@@ -126,6 +129,12 @@ class Meter:
         with self._lock:
             return max(0, self.limits.tokens - self._used() - self._tokens) if self.limits.tokens else math.inf
 
+    @property
+    def usd_left(self) -> float:
+        """US dollars that are neither spent nor reserved; infinite without a limit."""
+        with self._lock:
+            return max(0.0, self.limits.usd - self._total.usd - self._usd) if self.limits.usd else math.inf
+
     def reset(self) -> None:
         """Begin to count anew; what was limited stays limited by what is counted from here on."""
         with self._lock:
@@ -192,13 +201,32 @@ class Metered:
         self._price = price
         self.name = str(getattr(llm, "name", "model"))
         self.model = str(getattr(llm, "model", self.name))
+        self.sees_pictures = bool(getattr(llm, "sees_pictures", False))
         self.real = bool(getattr(llm, "real", True))
         self.context_window = int(getattr(llm, "context_window", 0))
         self.count = self._counter.count
 
     def room(self, messages: Sequence[Message]) -> float:
         """Return the largest ``max_tokens`` that a call with these messages may ask for; infinite without a limit."""
-        return max(0, self._meter.tokens_left - self._prompt(messages))
+        prompt = self._prompt(messages)
+        left = self._meter.tokens_left - prompt
+        price, money = self._price or FREE, self._meter.usd_left - (self._price or FREE).usd(prompt, 0)
+        if price.completion and money != math.inf:
+            left = min(left, money / price.completion * _MILLION - 1)
+        return max(0, math.inf if left == math.inf else int(left))
+
+    def affordable(self) -> float:
+        """Return about how many tokens may still be used, four in five of them read; infinite without a limit."""
+        price = self._price or FREE
+        mean = 0.8 * price.prompt + 0.2 * price.completion
+        bought = self._meter.usd_left / mean * _MILLION if mean else math.inf
+        return min(self._meter.tokens_left, bought)
+
+    async def ask_window(self) -> int:
+        """Return the model's context window, asking its server where that is the only one to know; 0 if nobody does."""
+        if not self.context_window and hasattr(self._llm, "ask_window"):
+            self.context_window = int(await self._llm.ask_window())
+        return self.context_window
 
     async def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
         """Yield what the model yields; its usage holds money, and tokens also where the server reports none.
@@ -252,7 +280,8 @@ class Metered:
 
     def _prompt(self, messages: Sequence[Message]) -> int:
         counts = self._counter.count([message.content for message in messages])
-        return int(counts.sum()) + _MESSAGE_TOKENS * len(messages)
+        pictures = sum(len(message.pictures) for message in messages)
+        return int(counts.sum()) + _MESSAGE_TOKENS * len(messages) + PICTURE_TOKENS * pictures
 
     def _usage(self, reported: Usage | None, prompt: int, text: str, seconds: float) -> Usage:
         """Return the usage of a call, with what the server left out."""

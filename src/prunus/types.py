@@ -1,4 +1,4 @@
-"""The data that flows between the stages: frozen, slotted, typed. Imports nothing of ours.
+"""The data that flows between the stages: frozen, slotted, typed. Imports only the options of calls.
 
 The Tree and its Blocks, which carry behaviour, live in :mod:`prunus.html`.
 """
@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from .options import Limits as Limits
+from .options import Options as Options
+from .options import WebOptions as WebOptions
 
 Format = Literal["html", "markdown", "text"]
 """What a document can be written as."""
@@ -227,6 +231,8 @@ class Answer:
 
     :param unsupported: sentences that no page bears out.
     :param engines: which engines made it, by port.
+    :param failures: what went wrong on the way, by page, query or engine.
+    :param spent: what each stage cost.
     :param warnings: what the caller should know of how the evidence was found.
     """
 
@@ -236,6 +242,7 @@ class Answer:
     engines: Mapping[str, str] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     failures: Mapping[str, str] = field(default_factory=dict)
+    spent: Mapping[str, Usage] = field(default_factory=dict)
     warnings: Sequence[str] = ()
 
     def __str__(self) -> str:
@@ -324,56 +331,4 @@ class Message:
 
     role: Literal["system", "user", "assistant"]
     content: str
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a whole answer may cost; 0 is no limit."""
-
-    tokens: int = 0
-    usd: float = 0.0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Choices of one call. '' and 0 leave the choice to settings, or to Prunus.
-
-    :param scorer: engine that scores blocks: ``hybrid``, ``bm25``, ``embedding``.
-    :param fine: engine that scores what the first of two stages left: ``generative:MODEL``, ``crossencoder``, …
-    :param stages: 2 for two stages, 1 for one; 0 for two where a fine scorer is named and the pages are over the
-        intermediate budget.
-    :param coarse_budget: tokens that the first of two stages leaves.
-    :param coarse_words: granularity of the first of two stages; ``max_words`` is that of the last.
-    :param embedder: engine that embeds texts: ``static``, ``minilm``, ``onnx:FOLDER``, an address.
-    :param reranker: engine that scores pairs, for the scorer ``crossencoder``.
-    :param llm: the language model.
-    :param tokenizer: engine that counts tokens: ``llama2``, ``approx``, ``hf:PATH``.
-    :param max_words: granularity of the blocks; 0 follows page, budget and question.
-    :param units: ``blocks``, or ``leaves`` of the DOM (the ablation of HtmlRAG §4.6.2).
-    :param breadcrumbs: keep the headings above each kept block, paid from the budget.
-    :param links: write the targets of links into pruned output.
-    :param images: write the addresses of pictures into pruned output.
-    :param emphasis: write bold, italics and their kin into pruned output.
-    :param full: full HTML instead of compact.
-    :param pretty: full HTML, indented.
-    """
-
-    scorer: str = ""
-    fine: str = ""
-    stages: int = 0
-    coarse_budget: int = 0
-    coarse_words: int = 0
-    embedder: str = ""
-    reranker: str = ""
-    llm: str = ""
-    tokenizer: str = ""
-    max_words: int = 0
-    units: Literal["blocks", "leaves"] = "blocks"
-    breadcrumbs: bool = False
-    links: bool = False
-    images: bool = False
-    emphasis: bool = False
-    full: bool = False
-    pretty: bool = False
-    limits: Limits = field(default_factory=Limits)
+    pictures: Sequence[str] = ()  # as data: addresses

@@ -1,0 +1,105 @@
+"""The choices of one call: frozen, slotted, typed; every face offers them. Imports nothing of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a whole answer may cost; 0 is no limit."""
+
+    tokens: int = 0
+    usd: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WebOptions:
+    """How an answer is searched for. '' leaves a choice to the plan.
+
+    :param count: hits asked for with each query.
+    :param read, pages: pages that are read to be ranked, and best pages that the answer is made from, at most.
+    :param ranking: by ``hybrid`` (BM25 and embeddings), ``paper`` (the embedder, Internet-SAG §3.2), ``reranker``.
+    :param language, country: codes, as ``de`` and ``DE``.
+    :param time_range: ``day``, ``week``, ``month``, ``year``, or ``2024-01-01..2024-06-30``.
+    :param topic: ``news`` and others, where a provider has them.
+    :param always: search whatever the plan says.
+    :param unread: where no page bears on the question, let the model answer without any, and say so.
+    :param pictures: pictures of the evidence that are sent along to a model that sees them, at most.
+    """
+
+    count: int = 10
+    read: int = 20
+    pages: int = 5
+    ranking: Literal["hybrid", "paper", "reranker"] = "hybrid"
+    language: str = ""
+    country: str = ""
+    time_range: str = ""
+    include_domains: Sequence[str] = ()
+    exclude_domains: Sequence[str] = ()
+    safe_search: bool = True
+    topic: str = ""
+    always: bool = False
+    unread: bool = False
+    pictures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Choices of one call. '' and 0 leave the choice to settings, or to Prunus.
+
+    :param scorer: engine that scores blocks: ``hybrid``, ``bm25``, ``embedding``.
+    :param fine: engine that scores what the first of two stages left: ``generative:MODEL``, ``crossencoder``, …
+    :param stages: 2 for two stages, 1 for one; 0 for two where a fine scorer is named and the pages are over the
+        intermediate budget.
+    :param coarse_budget: tokens that the first of two stages leaves.
+    :param coarse_words: granularity of the first of two stages; ``max_words`` is that of the last.
+    :param embedder: engine that embeds texts: ``static``, ``minilm``, ``onnx:FOLDER``, an address.
+    :param reranker: engine that scores pairs, for the scorer ``crossencoder``.
+    :param llm: the language model.
+    :param tokenizer: engine that counts tokens: ``llama2``, ``approx``, ``hf:PATH``.
+    :param search: providers of web search, separated by commas.
+    :param planner: engine that decides whether to search, and for what: ``rules``, ``llm``.
+    :param extractor: engine that chooses sentences: ``sentences``, ``tags``.
+    :param generator: engine that composes the answer: ``quotes``, ``llm``.
+    :param mode: ``default``, or a system to compare it with: ``naive`` gives the model the text of all pages,
+        ``vector`` the chunks that are likest to the question, ``clean`` cleaned pages up to the model's window.
+    :param trace: is told of each stage of an answer when it ends, with a ``prunus.types.Trace``.
+    :param max_words: granularity of the blocks; 0 follows page, budget and question.
+    :param units: ``blocks``, or ``leaves`` of the DOM (the ablation of HtmlRAG §4.6.2).
+    :param breadcrumbs: keep the headings above each kept block, paid from the budget.
+    :param links: write the targets of links into pruned output.
+    :param images: write the addresses of pictures into pruned output.
+    :param emphasis: write bold, italics and their kin into pruned output.
+    :param full: full HTML instead of compact.
+    :param pretty: full HTML, indented.
+    """
+
+    scorer: str = ""
+    fine: str = ""
+    stages: int = 0
+    coarse_budget: int = 0
+    coarse_words: int = 0
+    embedder: str = ""
+    reranker: str = ""
+    llm: str = ""
+    tokenizer: str = ""
+    search: str = ""
+    planner: str = ""
+    extractor: str = ""
+    generator: str = ""
+    mode: Literal["default", "naive", "vector", "clean"] = "default"
+    max_words: int = 0
+    units: Literal["blocks", "leaves"] = "blocks"
+    breadcrumbs: bool = False
+    links: bool = False
+    images: bool = False
+    emphasis: bool = False
+    full: bool = False
+    pretty: bool = False
+    limits: Limits = field(default_factory=Limits)
+    web: WebOptions = field(default_factory=WebOptions)
+    trace: Callable[[Any], None] | None = field(default=None, repr=False, compare=False)

@@ -1,0 +1,82 @@
+"""Which sentence of an answer is borne out by which words of a page."""
+
+from __future__ import annotations
+
+import pytest
+
+import prunus
+from prunus.embed.static import Engine as Static
+from prunus.support import LEAST, Claim, Reference, check, claims
+from prunus.types import Passage, Span
+
+PAGE = (
+    "<title>Bridge</title><p>The Orrel bridge opened in 1932.</p><p>It cost 1,200 crowns to build.</p>"
+    "<p>Its architect called it \u201cthe best of my poor children\u201d in a letter.</p>"
+)
+
+
+def reference(number: int = 1, html: str = PAGE) -> Reference:
+    tree = prunus.read(html).trees[0]
+    span = Span(tree.document, 0, len(tree.canonical))
+    return Reference(number, tree, (Passage(tree.canonical, (span,)),))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It opened in 1932 [1]. Trams ran [2][3].", [Claim("It opened in 1932.", (1,)), Claim("Trams ran.", (2, 3))]),
+        ("It opened in 1932. [1] Trams ran. [2]", [Claim("It opened in 1932.", (1,)), Claim("Trams ran.", (2,))]),
+        ("# A heading\n\n- **One** item [1]\n2. Two\n", [Claim("One item", (1,)), Claim("Two")]),
+        ("| a | b |\n|---|---|\n| 1932 | open [1] |", [Claim("a b"), Claim("1932 open", (1,))]),
+        ("```\ncode = [1]\n```\nProse.", [Claim("Prose.")]),
+        ("[1]", []),
+        ("", []),
+    ],
+)
+def test_an_answer_is_cut_into_claims(text: str, found: list[Claim]) -> None:
+    assert claims(text) == found
+
+
+@pytest.mark.parametrize(
+    ("sentence", "borne_out"),
+    [
+        ("The Orrel bridge opened in 1932 [1].", True),
+        ("In 1932 the bridge was opened [1].", True),
+        ("The Orrel bridge opened in 1941 [1].", False),  # another number
+        ("It cost 1200 crowns [1].", True),  # thousands written another way
+        ("It cost 1,300 crowns [1].", False),
+        ("Penguins breed on the southern ice shelf [1].", False),
+        ('The architect called it "the best of my poor children" [1].', True),  # quotes of another kind
+        ('The architect called it "the worst of my rich uncles" [1].', False),
+        ("The Orrel bridge opened in 1932 [9].", True),  # no such source: nothing is cited, yet it stands there
+        ("Penguins breed on the southern ice shelf.", False),
+        ("Here is what the sources say:", True),  # states nothing
+    ],
+)
+@pytest.mark.parametrize("embedder", [None, Static()], ids=["words", "meaning"])
+def test_what_is_borne_out(sentence: str, borne_out: bool, embedder: Static | None) -> None:
+    found = check(sentence, [reference()], embedder)
+    assert (found.unsupported == []) is borne_out
+    assert {citation.number for citation in found.citations} <= {1}
+    for citation in found.citations:
+        assert citation.found or citation.support == 0
+        assert not borne_out or citation.support >= LEAST
+
+
+def test_every_citation_is_a_slice_of_its_page() -> None:
+    one, two = (
+        reference(1),
+        reference(2, "<title>Ferry</title><p>A ferry crossed until 1932, when the bridge opened.</p>"),
+    )
+    found = check("The bridge opened in 1932 [1][2]. The ferry crossed until then [2].", [one, two], Static())
+    assert [citation.number for citation in found.citations] == [1, 2]  # the same words are cited once
+    for citation in found.citations:
+        tree = {1: one.tree, 2: two.tree}[citation.number]
+        assert citation.quote == tree.canonical[citation.span.start : citation.span.end]
+        assert citation.xpath.startswith("/html/body")
+
+
+def test_a_reference_without_words_supports_nothing() -> None:
+    tree = reference().tree
+    found = check("The bridge opened in 1932 [1].", [Reference(1, tree, ())])
+    assert found.citations == [] and len(found.unsupported) == 1
