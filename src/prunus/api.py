@@ -194,7 +194,9 @@ async def _stream(
         budget = settings.budget
     asked = Asked(without_surrogates(question), budget, options, chat=chat)
     if indexes:
-        events: AsyncIterator[Event] = _from_indexes(question, documents, indexes, choices, (settings, options, engines))
+        events: AsyncIterator[Event] = _from_indexes(
+            question, documents, indexes, choices, (settings, options, engines)
+        )
     elif web is not None:
         events = answer_from_web(asked, engines, web, documents)
     else:
