@@ -40,7 +40,7 @@ FLOW = frozenset("pipeline running evidence answering websearch webanswer system
 
 SEES: dict[str, frozenset[str]] = {
     **{room: (GROUND - CHOOSING) | {room} for room in ROOMS},
-    **{part: (GROUND - CHOOSING) | FLOW for part in FLOW},
+    **dict.fromkeys(FLOW, (GROUND - CHOOSING) | FLOW),
     "pipeline": (GROUND - CHOOSING) | {"prune.greedy", "answering", "running"},
     "pictures": GROUND - frozenset({"config", "registry"}),
     "websearch": (GROUND - CHOOSING) | FLOW | {"search._merge", "rank._mixed"},
