@@ -20,7 +20,7 @@ SRC = Path(prunus.__file__).parent
 REPOSITORY = Path(__file__).parents[1]
 
 LADDER: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "types"}),
+    frozenset({"abbreviations", "errors", "types"}),
     frozenset({"events", "segment"}),
     frozenset({"text", "embedded", "prompts", "model_folder", "encoders"}),
     frozenset({"lexical"}),

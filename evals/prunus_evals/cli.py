@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from prunus.errors import BadInput, MissingExtra
-from prunus_evals import articles, gate, ranking, reference, report, survival, systems, tasks, tokens
+from prunus_evals import articles, gate, ranking, reference, report, segmentation, survival, systems, tasks, tokens
 from prunus_evals.errors import EvalError
 from prunus_evals.records import Outcome
 from prunus_evals.split import Half
@@ -112,6 +112,18 @@ def ranking_command(half: Half, wanted: str, limit: int | None, threads: int) ->
     result = ranking.summary(ranking.run(ranking.load(half, limit), names, threads=threads), half)
     click.echo(ranking.table(result))
     click.echo(report.json_line(result))
+
+
+@main.command("segmentation")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
+def segmentation_command(half: Half) -> None:
+    """Count the published cases whose sentences are exactly right, by language.
+
+    Example: prunus eval segmentation --half report
+    """
+    scores = segmentation.score(segmentation.load(half))
+    click.echo(segmentation.table(scores))
+    click.echo(report.json_line(segmentation.summary(scores, half)))
 
 
 @main.command("gate")
