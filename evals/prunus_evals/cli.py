@@ -10,7 +10,19 @@ from pathlib import Path
 import click
 
 from prunus.errors import BadInput, MissingExtra
-from prunus_evals import articles, gate, ranking, reference, report, segmentation, survival, systems, tasks, tokens
+from prunus_evals import (
+    articles,
+    extraction,
+    gate,
+    ranking,
+    reference,
+    report,
+    segmentation,
+    survival,
+    systems,
+    tasks,
+    tokens,
+)
 from prunus_evals.errors import EvalError
 from prunus_evals.records import Outcome
 from prunus_evals.split import Half
@@ -124,6 +136,21 @@ def segmentation_command(half: Half) -> None:
     scores = segmentation.score(segmentation.load(half))
     click.echo(segmentation.table(scores))
     click.echo(report.json_line(segmentation.summary(scores, half)))
+
+
+@main.command("extraction")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
+@click.option("--systems", "wanted", default=extraction.DEFAULT, show_default=True, help="Systems, by comma.")
+@click.option("--limit", type=int, default=None, help="Only so many questions.")
+def extraction_command(half: Half, wanted: str, limit: int | None) -> None:
+    """Precision, recall and F1 of the sentences that bear a question out, without a model.
+
+    Example: prunus eval extraction --systems prunus,bm25:2,everything
+    """
+    names = [name.strip() for name in wanted.split(",")]
+    result = extraction.summary(extraction.run(extraction.load(half, limit), names), half)
+    click.echo(extraction.table(result))
+    click.echo(report.json_line(result))
 
 
 @main.command("gate")

@@ -20,8 +20,9 @@ NAMES: Final = frozenset(
 
 NUMBERED: Final = frozenset(
     """ca no nos p pp art arts vol vols ch sec par para pt fig figs eq nr n° num núm n.º pág págs pag cap bd abs ziff
-    kap tab abb rs u.s.c cal lib ed tel fol vers st stk pkt arp q lit pos ref chap chapt ex app hr hrs min mins sq ext lot
-    rm ste refs apt bldg ft oz lb lbs qtr exh ser ver rev cra párrf lun mar mié jue vie sáb кв д оф корп pls""".split()
+    kap tab abb rs u.s.c cal lib ed tel fol vers st stk pkt arp q lit pos ref chap chapt ex app hr hrs min mins sq
+    ext lot rm ste refs apt bldg ft oz lb lbs qtr exh ser ver rev cra párrf lun mar mié jue vie sáb кв д оф корп
+    pls""".split()
 )
 """Not the last word before a number; elsewhere a word as any other."""
 
