@@ -35,14 +35,19 @@ CHOOSING = frozenset({"config", "registry", "sources"})
 
 ROOMS = frozenset("formats fetch search plan embed score prune rank extract llm tokens generate index".split())
 
+FLOW = frozenset("pipeline running evidence answering websearch webanswer systems support tracing chat".split())
+"""The stages of an answer, one file each; they see ports only."""
+
 SEES: dict[str, frozenset[str]] = {
     **{room: (GROUND - CHOOSING) | {room} for room in ROOMS},
-    "pipeline": (GROUND - CHOOSING) | {"prune.greedy"},
-    "assemble": GROUND | {"pipeline", "network", "embed._cached", "formats._sniff"},
+    **{part: (GROUND - CHOOSING) | FLOW for part in FLOW},
+    "pipeline": (GROUND - CHOOSING) | {"prune.greedy", "answering", "running"},
+    "websearch": (GROUND - CHOOSING) | FLOW | {"search._merge", "rank._mixed"},
+    "assemble": GROUND | FLOW | {"network", "embed._cached", "formats._sniff", "search._merge"},
     "network": GROUND | {"fetch"},  # settings -> the door, fetchers, cache and snapshots
-    "api": GROUND | {"pipeline", "assemble", "network"},
-    "edge": GROUND | {"pipeline", "assemble", "network", "api", "edge", "prunus"},
-    "prunus": GROUND | {"api", "extract", "prune"},  # the door; rooms that share their name with a function
+    "api": GROUND | FLOW | {"assemble", "network"},
+    "edge": GROUND | FLOW | {"assemble", "network", "api", "edge", "prunus"},
+    "prunus": GROUND | {"api", "extract", "prune", "search"},  # the door; rooms that share their name with a function
 }
 """What each part may import, beside itself."""
 

@@ -7,8 +7,8 @@
 """
 
 # rooms whose names are also functions are imported first, so that the functions win for good
-from . import extract as _extract_room, prune as _prune_room  # noqa: F401  isort: skip
-from .api import ask, astream, clean, extract, prune, read
+from . import extract as _extract_room, prune as _prune_room, search as _search_room  # noqa: F401  isort: skip
+from .api import Chat, ask, astream, clean, extract, prune, read, search
 from .config import Settings, load_settings
 from .errors import (
     BadBudget,
@@ -23,7 +23,22 @@ from .errors import (
 from .html.documents import Documents
 from .html.style import CLEAN, LEAN, Style
 from .text import sentences
-from .types import Answer, BlockRecord, Citation, Context, Options, Page, Passage, Span
+from .types import (
+    Answer,
+    BlockRecord,
+    Citation,
+    Context,
+    Hit,
+    Limits,
+    Message,
+    Options,
+    Page,
+    Passage,
+    Results,
+    SearchRequest,
+    Span,
+    WebOptions,
+)
 
 __version__ = "0.1.0"
 
@@ -35,9 +50,13 @@ __all__ = [
     "BadInput",
     "BadPage",
     "BlockRecord",
+    "Chat",
     "Citation",
     "Context",
     "Documents",
+    "Hit",
+    "Limits",
+    "Message",
     "MissingExtra",
     "NothingFound",
     "Options",
@@ -45,10 +64,13 @@ __all__ = [
     "Page",
     "Passage",
     "PrunusError",
+    "Results",
+    "SearchRequest",
     "Settings",
     "Span",
     "Style",
     "UnknownEngine",
+    "WebOptions",
     "ask",
     "astream",
     "clean",
@@ -56,5 +78,6 @@ __all__ = [
     "load_settings",
     "prune",
     "read",
+    "search",
     "sentences",
 ]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from . import pipeline
-from .assemble import assemble, formats
+from .assemble import Maker, assemble, engines_of, formats, web_of
+from .chat import Turns
 from .config import Settings, load_settings
 from .errors import BadInput, Failures, PrunusError
 from .events import DoneEvent, Event
@@ -17,7 +20,7 @@ from .html.parse import without_surrogates
 from .html.render import render_tree
 from .html.style import CLEAN, Style
 from .sources import Fetch, Source, as_page, each_page, is_address
-from .types import Answer, Context, Format, Options, Page, Passage
+from .types import Answer, Context, Format, Options, Page, Passage, Results, SearchRequest
 
 T = TypeVar("T")
 _FORMATS = ("html", "markdown", "text")
@@ -98,7 +101,7 @@ def prune(
     _check_format(format)
     options = options or Options()
     settings = load_settings()
-    engines = assemble(settings, options)
+    engines = assemble(settings, options, answers=False)
     documents = pages if isinstance(pages, Documents) else read(pages, settings=settings)
     tokens = settings.budget if budget is None else budget
     return pipeline.prune(documents, without_surrogates(query), tokens, format, options, engines)
@@ -132,49 +135,136 @@ async def _extract(engines: pipeline.Engines, query: str, tagged: Any) -> list[i
 
 async def astream(
     question: str,
-    pages: Source | Iterable[Source] | Documents,
+    pages: Source | Iterable[Source] | Documents | None = None,
     *,
+    search: str = "",
     budget: int | None = None,
     options: Options | None = None,
 ) -> AsyncIterator[Event]:
     """Answer a question as a stream of events, ending in ``done``.
 
-    :param budget: tokens of evidence; by default that of the settings (4,096).
+    :param pages: what to answer from; without any, the web is searched.
+    :param search: providers separated by commas, as ``searxng:http://localhost:8888,wikipedia``; by default those of
+        the settings. With ``pages``, both are used.
+    :param budget: tokens of evidence; by default as the model's window allows, or that of the settings (4,096).
     """
-    options, settings = options or Options(), load_settings()
-    engines = assemble(settings, options)
-    documents = (
-        pages
-        if isinstance(pages, Documents)
-        else await _in_a_thread(lambda: read(pages, strict=False, keep=True, settings=settings))
-    )
-    tokens = settings.budget if budget is None else budget
-    async for event in pipeline.answer(documents, without_surrogates(question), tokens, options, engines):
+    async with aclosing(_stream(question, pages, search, budget, options)) as events:
+        async for event in events:
+            yield event
+
+
+async def _stream(
+    question: str,
+    pages: Source | Iterable[Source] | Documents | None,
+    search: str,
+    budget: int | None,
+    options: Options | None,
+    chat: Turns | None = None,
+) -> AsyncGenerator[Event, None]:
+    """See :func:`astream`."""
+    from .answering import answer_from  # here: cleaning and pruning do without them
+    from .running import Asked
+    from .webanswer import answer_from_web
+
+    settings, options = load_settings(), options or Options()
+    options = replace(options, search=search) if search else options
+    maker = Maker(settings, options)
+    engines = engines_of(maker)
+    web = web_of(maker, engines) if pages is None or options.search else None
+    documents: Documents | None = pages if isinstance(pages, Documents) else None
+    if pages is not None and documents is None:
+        documents = await _read_quietly(cast(Any, pages), settings)
+    if budget is None and settings.budget != Settings().budget:
+        budget = settings.budget
+    asked = Asked(without_surrogates(question), budget, options, chat=chat)
+    if web is not None:
+        events = answer_from_web(asked, engines, web, documents)
+    else:
+        events = answer_from(cast(Documents, documents), asked, engines)
+    async for event in events:
         yield event
+
+
+async def _read_quietly(pages: Source | Iterable[Source], settings: Settings) -> Documents:
+    return await _in_a_thread(lambda: read(pages, strict=False, keep=True, settings=settings))
 
 
 def ask(
     question: str,
-    pages: Source | Iterable[Source] | Documents,
+    pages: Source | Iterable[Source] | Documents | None = None,
     *,
+    search: str = "",
     budget: int | None = None,
     options: Options | None = None,
 ) -> Answer:
-    """Answer a question from pages, with citations that are checked against them.
+    """Answer a question from pages or from the web, with citations that are checked against the pages.
 
     Without a model the answer is made of quotes. Works inside notebooks too.
 
-    :param budget: tokens of evidence; by default that of the settings (4,096).
-    :raises NothingFound: nothing in the pages bears on the question.
+    :param pages, search, budget, options: see :func:`astream`.
+    :raises NothingFound: nothing bears on the question.
+    :raises OutsideFailed: no search provider answered, or no page could be read.
     """
+    return run(lambda: _last(_stream(question, pages, search, budget, options)))
 
-    async def last() -> Answer:
-        async for event in astream(question, pages, budget=budget, options=options):
+
+async def _last(events: AsyncGenerator[Event, None]) -> Answer:
+    async with aclosing(events):
+        async for event in events:
             if isinstance(event, DoneEvent):
                 return event.answer
-        raise RuntimeError("the pipeline ended without an answer")
+    raise RuntimeError("the pipeline ended without an answer")
 
-    return run(last)
+
+class Chat(Turns):
+    """A conversation: each question may lean on those before, and what was cited before stays citable.
+
+    >>> chat = Chat()
+    >>> chat.ask("How deep is the stilling well?", search="local:examples/site").text  # doctest: +SKIP
+    """
+
+    def ask(
+        self,
+        question: str,
+        pages: Source | Iterable[Source] | Documents | None = None,
+        *,
+        search: str = "",
+        budget: int | None = None,
+        options: Options | None = None,
+    ) -> Answer:
+        """Answer the next question; see :func:`ask`."""
+        return run(lambda: _last(_stream(question, pages, search, budget, options, self)))
+
+    async def astream(
+        self,
+        question: str,
+        pages: Source | Iterable[Source] | Documents | None = None,
+        *,
+        search: str = "",
+        budget: int | None = None,
+        options: Options | None = None,
+    ) -> AsyncIterator[Event]:
+        """Answer the next question as a stream of events; see :func:`astream`."""
+        async with aclosing(_stream(question, pages, search, budget, options, self)) as events:
+            async for event in events:
+                yield event
+
+
+def search(query: str | SearchRequest, provider: str = "") -> Results:
+    """Search, and return hits with warnings, cost and what is left of the provider's rate.
+
+    :param query: the keywords, or a whole request with its filters.
+    :param provider: specs separated by commas, as ``searxng:http://localhost:8888,wikipedia``; by default those of
+        the settings. Several are asked at once and fused; no page comes twice.
+    :raises BadInput: no provider is named, it needs a key, or the request cannot be asked.
+    :raises OutsideFailed: no provider answered.
+
+    >>> search("stilling well", "local:examples/site").hits[0].title  # doctest: +SKIP
+    """
+    request = SearchRequest(query) if isinstance(query, str) else query
+    request = replace(request, query=without_surrogates(request.query))
+    found = Maker(load_settings(), Options(search=provider)).search()
+    return run(lambda: found.search(request))
 
 
 async def _in_a_thread(work: Callable[[], T]) -> T:

@@ -4,31 +4,78 @@ from __future__ import annotations
 
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from .config import FILE, Settings
 from .errors import BadInput, BadPage
 from .html.parse import check_size
-from .pipeline import Engines
+from .pipeline import Engines, Spare
 from .ports import Format as FormatPort
+from .ports import SearchProvider
 from .registry import ROOMS, engine_class, engine_names, make_engine, needs_of, split_spec
 from .types import Options, Page
 
 if TYPE_CHECKING:
     from .cost import Meter, Metered
     from .embed._cached import CachedEmbedder
+    from .websearch import Web
 
 
-def assemble(settings: Settings, options: Options | None = None) -> Engines:
+BY_MODEL: Final = {"planner": ("llm", "rules"), "extractor": ("tags", "sentences"), "generator": ("llm", "quotes")}
+"""Engines where nobody names one: with a language model, and without."""
+
+
+def assemble(settings: Settings, options: Options | None = None, *, answers: bool = True) -> Engines:
     """Make the engines of a call: options win over settings.
 
+    :param answers: False where nothing is answered: then no language model is made.
     :raises UnknownEngine: a spec names none.
     :raises BadInput: an engine needs another that no setting names, or model calls are switched off.
     :raises MissingExtra: an engine needs a package that is not installed.
     """
     maker = Maker(settings, options or Options())
+    if not answers:
+        maker.specs |= {kind: without for kind, (_, without) in BY_MODEL.items()}
+    return engines_of(maker)
+
+
+def engines_of(maker: Maker) -> Engines:
+    """Make the engines of an answer, and those that take over where the model's fail."""
     counter, scorer, extractor, generator = map(maker.make, ("tokenizer", "scorer", "extractor", "generator"))
-    return Engines(counter, scorer, extractor, generator, maker.names)
+    names = maker.names
+    llm = maker.make("llm") if "llm" in names else None
+    embedder = maker.make("embedder")
+    spare = None
+    if llm is not None:
+        spare = Spare(make_engine("extractor", "sentences", embedder=embedder), make_engine("generator", "quotes"))
+    return Engines(counter, scorer, extractor, generator, names, llm, embedder, spare, maker.meter)
+
+
+def web_of(maker: Maker, engines: Engines) -> Web:
+    """Make what an answer from the web needs besides.
+
+    :raises BadInput: no search is named, or one cannot be made.
+    """
+    from .network import Reading  # here: reading files needs none
+    from .websearch import Web
+
+    options, settings = maker.options.web, maker.settings
+    specs = maker.search_specs()
+    folders = [split_spec(spec)[1] for spec in specs if split_spec(spec)[0] == "local"]
+    reading = Reading(settings, [Path(folder).expanduser() for folder in folders if folder])
+    rank_with = maker.make("reranker", "ranking by a reranker") if options.ranking == "reranker" else engines.embedder
+    names = {**engines.names, "planner": maker.specs["planner"], "search": ",".join(specs)}
+    prices = [settings.search_prices.get(split_spec(spec)[0], 0.0) for spec in specs]
+    return Web(
+        provider=maker.search(),
+        planner=maker.make("planner"),
+        spare_planner=make_engine("planner", "rules"),
+        pages=reading.pages,
+        to_html=formats().to_html,
+        rank_with=rank_with,
+        price=float(sum(prices)),
+        names=names,
+    )
 
 
 class Maker:
@@ -39,6 +86,9 @@ class Maker:
         self.specs = {
             kind: getattr(options, kind, "") or str(getattr(settings, kind)) for kind in ROOMS if kind != "format"
         }
+        for kind, (with_model, without) in BY_MODEL.items():
+            self.specs[kind] = self.specs[kind] or (with_model if self.specs["llm"] else without)
+        self.options = options
         self.meter: Meter | None = None  # tokens, money and seconds of the models, once one is made
         self._limits = options.limits
         self._made: dict[str, Any] = {}
@@ -55,6 +105,8 @@ class Maker:
         """
         if kind in self._made:
             return self._made[kind]
+        if kind == "search":
+            return self.search()
         spec, endpoint = self._address(kind, self.specs[kind])
         if not spec:
             raise BadInput(f"{wanted_by or kind} needs a {kind}: set {kind} in {FILE}", subject=kind)
@@ -66,6 +118,50 @@ class Maker:
         given = {other: self.make(other, spec) for other in needed}
         self._made[kind] = engine = self._kept(kind, make_engine(kind, spec, **given, **self._own(kind, endpoint)))
         return engine
+
+    def search_specs(self) -> list[str]:
+        """Return the specs of the providers that are named.
+
+        :raises BadInput: none is.
+        """
+        specs = [spec.strip() for spec in self.specs["search"].split(",") if spec.strip()]
+        if not specs:
+            there = ", ".join(engine_names("search"))
+            raise BadInput(f"no search is named: give --search, or set search in {FILE}; there are: {there}")
+        return specs
+
+    def search(self) -> SearchProvider:
+        """Return the search providers that are named, as one.
+
+        :raises BadInput: none is named, or one cannot be made.
+        """
+        from .search._merge import Merged  # here: most calls search nothing
+
+        settings, specs = self.settings, self.search_specs()
+        providers = [self.provider(spec, alone=len(specs) == 1) for spec in specs]
+        way: Any = settings.search_way
+        return Merged(providers, way, settings.search_seconds * 2)
+
+    def provider(self, spec: str, alone: bool = True) -> SearchProvider:
+        """Return one search provider.
+
+        :param alone: whether ``search_key`` and ``search_endpoint`` are meant for it.
+        """
+        from .network import LazyDoor
+
+        settings, name = self.settings, split_spec(spec)[0]
+        key = settings.search_keys.get(name, settings.search_key if alone else "")
+        price = settings.search_prices.get(name, 0.0)
+        if not isinstance(key, str):
+            raise BadInput(f"setting search_keys: {name}: it is not text", subject="search_keys")
+        if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price < 1e6:
+            raise BadInput(f"setting search_prices: {name}: {price!r} is no price in US dollars", subject=name)
+        own: dict[str, Any] = {"door": LazyDoor(settings), "key": key, "price": float(price)}
+        own |= {"seconds": settings.search_seconds, "endpoint": settings.search_endpoint if alone else ""}
+        if name == "local":
+            own |= {"reader": formats().to_html, "suffixes": tuple(formats().suffixes)}
+        provider: SearchProvider = make_engine("search", spec, **own)
+        return provider
 
     def _address(self, kind: str, spec: str) -> tuple[str, str]:
         """Return the spec of an engine and the address that it holds: a language model's names its server."""
@@ -101,8 +197,7 @@ class Maker:
         """Count every call of a language model, and hold it to the limits of the whole call."""
         from .cost import Meter, Metered, price_of, prices_from  # here: most calls ask no model
 
-        if self.meter is None:
-            self.meter = Meter(self._limits)
+        self.meter = self.meter or Meter(self._limits)
         counter = None if hasattr(llm, "count") else self.make("tokenizer")
         price = price_of(prices_from(self.settings.prices), self.specs["llm"], llm)
         return Metered(llm, self.meter, counter, price)

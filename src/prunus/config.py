@@ -32,11 +32,19 @@ class Settings:
     :param reranker: scores pairs of question and text; '' for none.
     :param llm: the language model, as ``openai:gpt-4o-mini`` or ``http://localhost:8000/v1#model``; '' for none.
     :param tokenizer: counts tokens.
-    :param extractor: chooses sentences.
-    :param generator: composes the answer.
+    :param extractor: chooses sentences; '' is ``tags`` where there is a language model, else ``sentences``.
+    :param generator: composes the answer; '' is ``llm`` where there is a language model, else ``quotes``.
     :param search: providers of web search, separated by commas, as ``searxng:http://localhost:8888,wikipedia``; '' for
         none.
-    :param planner: decides whether to search, and for what; ``llm`` asks the language model.
+    :param planner: decides whether to search, and for what; '' is ``llm`` where there is a language model, else
+        ``rules``.
+    :param search_way: of several providers: ``merge`` asks all, ``first`` the next only where one fails or finds
+        nothing.
+    :param search_key: what is sent to the provider, where one is named; never shown.
+    :param search_keys: the same by provider, as ``{"brave": "KEY"}``; never shown.
+    :param search_endpoint: where the provider is, in place of its own address, where one is named.
+    :param search_seconds: for one request.
+    :param search_prices: USD for one request by provider, as ``{"brave": 0.005}``.
     :param clusterer, summarizer, store: how an index is built and kept.
     :param llm_endpoint: where the model of ``openai:MODEL`` is served; '' is the service of that name.
     :param llm_key, embedder_key, reranker_key: what is sent to that service; never shown.
@@ -73,10 +81,16 @@ class Settings:
     reranker: str = ""
     llm: str = ""
     tokenizer: str = "llama2"
-    extractor: str = "sentences"
-    generator: str = "quotes"
+    extractor: str = ""
+    generator: str = ""
     search: str = ""
-    planner: str = "rules"
+    planner: str = ""
+    search_way: str = "merge"
+    search_key: str = field(default="", repr=False)
+    search_keys: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    search_endpoint: str = ""
+    search_seconds: float = 15.0
+    search_prices: Mapping[str, Any] = field(default_factory=dict)
     clusterer: str = "ward"
     summarizer: str = "extractive"
     store: str = "file"
@@ -120,10 +134,10 @@ class Settings:
         return Path(self.home).expanduser()
 
 
-SECRETS: Final = frozenset({"llm_key", "embedder_key", "reranker_key", "proxy"})
+SECRETS: Final = frozenset({"llm_key", "embedder_key", "reranker_key", "search_key", "search_keys", "proxy"})
 """Settings whose values are never shown."""
 
-_CHOICES: Final = {"browser": ("auto", "always", "never")}
+_CHOICES: Final = {"browser": ("auto", "always", "never"), "search_way": ("merge", "first")}
 
 
 def load_settings(

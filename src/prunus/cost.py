@@ -126,6 +126,12 @@ class Meter:
         with self._lock:
             return max(0, self.limits.tokens - self._used() - self._tokens) if self.limits.tokens else math.inf
 
+    @property
+    def usd_left(self) -> float:
+        """US dollars that are neither spent nor reserved; infinite without a limit."""
+        with self._lock:
+            return max(0.0, self.limits.usd - self._total.usd - self._usd) if self.limits.usd else math.inf
+
     def add(self, usage: Usage) -> None:
         """Count what something has cost that was not reserved: a search, a page of embeddings."""
         with self._lock:
@@ -193,7 +199,25 @@ class Metered:
 
     def room(self, messages: Sequence[Message]) -> float:
         """Return the largest ``max_tokens`` that a call with these messages may ask for; infinite without a limit."""
-        return max(0, self._meter.tokens_left - self._prompt(messages))
+        prompt = self._prompt(messages)
+        left = self._meter.tokens_left - prompt
+        price, money = self._price or FREE, self._meter.usd_left - (self._price or FREE).usd(prompt, 0)
+        if price.completion and money != math.inf:
+            left = min(left, money / price.completion * _MILLION - 1)
+        return max(0, math.inf if left == math.inf else int(left))
+
+    def affordable(self) -> float:
+        """Return about how many tokens may still be used, four in five of them read; infinite without a limit."""
+        price = self._price or FREE
+        mean = 0.8 * price.prompt + 0.2 * price.completion
+        bought = self._meter.usd_left / mean * _MILLION if mean else math.inf
+        return min(self._meter.tokens_left, bought)
+
+    async def ask_window(self) -> int:
+        """Return the model's context window, asking its server where that is the only one to know; 0 if nobody does."""
+        if not self.context_window and hasattr(self._llm, "ask_window"):
+            self.context_window = int(await self._llm.ask_window())
+        return self.context_window
 
     async def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
         """Yield what the model yields; its usage holds money, and tokens also where the server reports none.

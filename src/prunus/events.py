@@ -19,10 +19,12 @@ class PlanEvent:
 
 @dataclass(frozen=True, slots=True)
 class SearchEvent:
-    """A search has answered."""
+    """A search has answered, or failed."""
 
     query: str
     hits: Sequence[Hit]
+    warnings: Sequence[str] = ()
+    failure: str = ""
     event: Literal["search"] = "search"
 
 

@@ -6,10 +6,11 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .config import Settings
-from .errors import BadPage, MissingExtra, OutsideFailed, PrunusError
+from .errors import BadInput, BadPage, MissingExtra, OutsideFailed, PrunusError
 from .html.clean import clean_tree
 from .sources import is_address
 from .types import Page
@@ -100,6 +101,44 @@ def _fetch_rules(settings: Settings) -> Any:
     )
 
 
+class Reading:
+    """Reads what a search found: addresses from the web, and files of the folders that it searched.
+
+    :param folders: files are read from nowhere else, whatever a hit says.
+    """
+
+    def __init__(self, settings: Settings, folders: Sequence[Path] = ()) -> None:
+        self._settings = settings
+        self._folders = [folder.resolve() for folder in folders]
+        self._web: Web | None = None
+
+    async def pages(self, urls: Sequence[str]) -> AsyncGenerator[tuple[str, Page | PrunusError], None]:
+        """Yield (address, page or error) as they come, each failing alone."""
+        import asyncio
+
+        from .sources import read_file
+
+        addresses = []
+        for url in urls:
+            if is_address(url):
+                addresses.append(url)
+                continue
+            path = Path(url)
+            try:
+                if not any(path.resolve().is_relative_to(folder) for folder in self._folders):
+                    raise BadInput(f"{url[:200]}: a hit that lies in no folder that was searched", subject=url[:200])
+                page = await asyncio.to_thread(read_file, path, self._settings.max_file_mb)
+                for kept in keep_each(self._settings, [page]):
+                    yield url, kept
+            except PrunusError as error:
+                yield url, error
+        if addresses:
+            self._web = self._web or Web(self._settings)
+            async with aclosing(self._web.as_they_come(addresses)) as pages:
+                async for found in pages:
+                    yield found
+
+
 class Web:
     """Reads pages from the web: cached, robots.txt obeyed, walls told from content, shells rendered.
 
@@ -143,6 +182,19 @@ class Web:
         async with self._plain, aclosing(self._plain.fetch_many(urls, ordered=True)) as pages:
             async for _, page in pages:
                 yield self._failed(page) if isinstance(page, PrunusError) else await _or_error(self._finished(page))
+
+    async def as_they_come(self, urls: Sequence[str]) -> AsyncGenerator[tuple[str, Page | PrunusError], None]:
+        """Yield (address, page or error), the quickest first: a slow page holds up no other."""
+        if self.settings.browser == "always":
+            for url in urls:
+                yield url, await _or_error(self.fetch(url))
+            return
+        async with self._plain, aclosing(self._plain.fetch_many(urls)) as pages:
+            async for place, page in pages:
+                if isinstance(page, PrunusError):
+                    yield urls[place], self._failed(page)
+                else:
+                    yield urls[place], await _or_error(self._finished(page))
 
     def _kept(self, page: Page) -> Page:
         """Keep a page that was read, so that what is cited from it can be checked later."""

@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .cite import cite
-from .errors import BadBudget, BadInput, BadPage, Failures, NothingFound, OutsideFailed, PrunusError
-from .events import CitationEvent, DoneEvent, Event, ExtractedEvent, KeptEvent, PageEvent, TokenEvent, UsageEvent
+from .errors import BadBudget, BadInput, BadPage, Failures, OutsideFailed, PrunusError
+from .events import Event
 from .granularity import max_words_for
 from .html.blocks import Blocks, split
 from .html.clean import clean_tree
@@ -27,34 +27,51 @@ from .html.render import Rendering, render_blocks, render_tree
 from .html.segments import segments_of
 from .html.style import LEAN, Style
 from .html.tree import Tree
-from .ports import Extractor, Generator, Scorer, Tagged, TokenCounter
+from .ports import LLM, Embedder, Extractor, Generator, Scorer, Tagged, TokenCounter
 from .prune.greedy import Selection, select
 from .types import (
-    Answer,
     BlockRecord,
     Context,
     DocumentInfo,
     Format,
     Options,
     Page,
-    Passage,
     Span,
-    Usage,
 )
+
+if TYPE_CHECKING:
+    from .cost import Meter
 
 Reader = Callable[[Page], "str | bytes"]
 """Turns a page of any format into HTML."""
 
 
 @dataclass(frozen=True, slots=True)
+class Spare:
+    """What needs no model, and takes over where the model's engines fail or would go over a limit."""
+
+    extractor: Extractor
+    generator: Generator
+
+
+@dataclass(frozen=True, slots=True)
 class Engines:
-    """The engines of one call, and their names."""
+    """The engines of one call, and their names.
+
+    :param llm: the language model, where one is configured; every call is counted.
+    :param spare: what takes over where the model's engines fail.
+    :param meter: what the whole call has cost so far, and may cost.
+    """
 
     counter: TokenCounter
     scorer: Scorer
     extractor: Extractor
     generator: Generator
     names: Mapping[str, str] = field(default_factory=dict)
+    llm: LLM | None = None
+    embedder: Embedder | None = None
+    spare: Spare | None = None
+    meter: Meter | None = None
 
 
 def read_page(page: Page, to_html: Reader) -> Tree:
@@ -269,46 +286,15 @@ def _marked(blocks: Blocks, kept: Sequence[int], document: int, scores: Sequence
 # --- answering -----------------------------------------------------------------------------------
 
 
-async def answer(
-    documents: Documents, query: str, budget: int, options: Options, engines: Engines
-) -> AsyncIterator[Event]:
+def answer(documents: Documents, query: str, budget: int, options: Options, engines: Engines) -> AsyncIterator[Event]:
     """Answer a question from documents, as a stream of events that ends in ``done``.
 
     :raises NothingFound: nothing in the documents bears on the question.
     """
-    clock = _Clock()
-    for tree in documents.trees:
-        yield PageEvent(tree.url, tree.title)
-    for name, reason in documents.failures.items():
-        yield PageEvent(name, failure=reason)
-    context = prune(documents, query, budget, "html", options, engines)
-    clock.lap("prune")
-    yield KeptEvent(context.tokens, len(context.kept), len(context.blocks))
-    trees = {tree.document: tree for tree in documents.trees}
-    tagged = segments(context.kept, trees)
-    chosen = await engines.extractor.extract(query, tagged)
-    clock.lap("extract")
-    if not chosen:
-        raise NothingFound("no page that was given bears on the question", subject=query)
-    by_tag = {one.tag: one for one in tagged}
-    passages = [
-        Passage(one.text, (one.span,), one.score, one.label) for one in (by_tag[tag] for tag in chosen if tag in by_tag)
-    ]
-    yield ExtractedEvent(passages)
-    text = await engines.generator.generate(query, passages)
-    yield TokenEvent(text)
-    clock.lap("answer")
-    citations = []
-    for number, passage in enumerate(passages, 1):
-        span = passage.spans[0]
-        citation = cite(number, passage.text, trees[span.document], span)
-        citations.append(citation)
-        yield CitationEvent(citation)
-    clock.lap("cite")
-    usage = Usage(seconds={**context.seconds, **{k: v for k, v in clock.laps.items() if k != "prune"}})
-    yield UsageEvent(usage)
-    unsupported = [citation.quote for citation in citations if not citation.found]
-    yield DoneEvent(Answer(text, citations, unsupported, engines.names, usage, documents.failures))
+    from .answering import answer_from  # here: it builds on this file
+    from .running import Asked
+
+    return answer_from(documents, Asked(query, budget, options), engines)
 
 
 def segments(kept: Sequence[BlockRecord], trees: Mapping[str, Tree]) -> list[Tagged]:

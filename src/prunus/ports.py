@@ -156,7 +156,10 @@ class Extractor(Protocol):
     """Chooses the segments that bear on a question."""
 
     async def extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
-        """Return the chosen tags, or None when nothing bears on it."""
+        """Return the chosen tags, or None when nothing bears on it.
+
+        An engine that says ``per_page = True`` is asked about each page alone, several pages at once.
+        """
         ...
 
 
@@ -165,6 +168,33 @@ class Generator(Protocol):
 
     async def generate(self, query: str, passages: Sequence[Passage]) -> str:
         """Return the answer's text with citation markers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A page as the model that answers is shown it.
+
+    :param text: the extracted HTML, Markdown or text.
+    :param number: as the answer cites it, from 1; 0 is its place in the list.
+    """
+
+    text: str
+    title: str = ""
+    url: str = ""
+    published: str = ""
+    number: int = 0
+
+
+class Writer(Generator, Protocol):
+    """A generator that writes as it goes, from numbered sources."""
+
+    def stream(self, query: str, sources: Sequence[Source], turns: Sequence[Message] = ()) -> AsyncIterator[Event]:
+        """Yield token events and one usage event; ``turns`` say what was asked and answered before."""
+        ...
+
+    def unsourced(self, query: str, turns: Sequence[Message] = ()) -> AsyncIterator[Event]:
+        """Yield an answer that rests on no source, and cites nothing."""
         ...
 
 

@@ -218,6 +218,8 @@ class Answer:
 
     :param unsupported: sentences that no page bears out.
     :param engines: which engines made it, by port.
+    :param failures: what went wrong on the way, by page, query or engine.
+    :param spent: what each stage cost.
     """
 
     text: str
@@ -226,18 +228,10 @@ class Answer:
     engines: Mapping[str, str] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     failures: Mapping[str, str] = field(default_factory=dict)
+    spent: Mapping[str, Usage] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.text
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """One record of one stage of a run."""
-
-    stage: str
-    seconds: float
-    detail: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +319,38 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class WebOptions:
+    """How an answer is searched for. '' leaves a choice to the plan.
+
+    :param count: hits asked for with each query.
+    :param read, pages: pages that are read to be ranked, and best pages that the answer is made from, at most.
+    :param ranking: ``hybrid`` scores snippets and contents by BM25 and embeddings, ``paper`` by the embedder alone
+        (Internet-SAG §3.2), ``reranker`` by the reranker.
+    :param language, country: codes, as ``de`` and ``DE``.
+    :param time_range: ``day``, ``week``, ``month``, ``year``, or ``2024-01-01..2024-06-30``.
+    :param topic: ``news`` and others, where a provider has them.
+    :param always: search whatever the plan says.
+    :param unread: where no page bears on the question, let the model answer without any, and say so.
+    :param pictures: pictures of the evidence that are sent along to a model that sees them, at most.
+    """
+
+    count: int = 10
+    read: int = 20
+    pages: int = 5
+    ranking: Literal["hybrid", "paper", "reranker"] = "hybrid"
+    language: str = ""
+    country: str = ""
+    time_range: str = ""
+    include_domains: Sequence[str] = ()
+    exclude_domains: Sequence[str] = ()
+    safe_search: bool = True
+    topic: str = ""
+    always: bool = False
+    unread: bool = False
+    pictures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """Choices of one call. '' and 0 leave the choice to settings, or to Prunus.
 
@@ -333,6 +359,13 @@ class Options:
     :param reranker: engine that scores pairs, for the scorer ``crossencoder``.
     :param llm: the language model.
     :param tokenizer: engine that counts tokens: ``llama2``, ``approx``, ``hf:PATH``.
+    :param search: providers of web search, separated by commas.
+    :param planner: engine that decides whether to search, and for what: ``rules``, ``llm``.
+    :param extractor: engine that chooses sentences: ``sentences``, ``tags``.
+    :param generator: engine that composes the answer: ``quotes``, ``llm``.
+    :param mode: ``default``, or a system to compare it with: ``naive`` gives the model the text of all pages,
+        ``vector`` the chunks that are likest to the question, ``clean`` cleaned pages up to the model's window.
+    :param trace: is told of each stage of an answer when it ends, with a ``prunus.tracing.Trace``.
     :param max_words: granularity of the blocks; 0 follows page, budget and question.
     :param units: ``blocks``, or ``leaves`` of the DOM (the ablation of HtmlRAG §4.6.2).
     :param breadcrumbs: keep the headings above each kept block, paid from the budget.
@@ -348,6 +381,11 @@ class Options:
     reranker: str = ""
     llm: str = ""
     tokenizer: str = ""
+    search: str = ""
+    planner: str = ""
+    extractor: str = ""
+    generator: str = ""
+    mode: Literal["default", "naive", "vector", "clean"] = "default"
     max_words: int = 0
     units: Literal["blocks", "leaves"] = "blocks"
     breadcrumbs: bool = False
@@ -357,3 +395,5 @@ class Options:
     full: bool = False
     pretty: bool = False
     limits: Limits = field(default_factory=Limits)
+    web: WebOptions = field(default_factory=WebOptions)
+    trace: Callable[[Any], None] | None = field(default=None, repr=False, compare=False)

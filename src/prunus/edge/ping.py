@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from ..errors import OutsideFailed, PrunusError
 from ..prompts.render import render
 from ..replies import text_of
-from ..types import SearchRequest, Usage
+from ..types import Message, SearchRequest, Usage
 
 SECONDS: Final = 30.0
 """How long one engine may take."""
@@ -60,7 +61,7 @@ async def _one(kind: str, spec: str, make: Maker, seconds: float) -> Pinged:
     try:
         async with asyncio.timeout(seconds):
             engine = await _in_thread(make)
-            said = await _TRIES[kind](engine)
+            said = await _TRIES[kind.partition(":")[0]](engine)
         return Pinged(kind, spec, True, said, time.monotonic() - started)
     except TimeoutError:
         reason = f"no answer within {seconds:g} seconds"
@@ -126,6 +127,11 @@ async def _search(engine: Any) -> str:
     return f"{len(found.hits)} hits" + (f"; {'; '.join(found.warnings)}" if found.warnings else "")
 
 
+async def _planner(engine: Any) -> str:
+    plan = await engine.plan([Message("user", "When does the ferry leave today?")], datetime.now(UTC))
+    return f"{len(plan.queries)} queries; {plan.reason}"
+
+
 async def _tokenizer(engine: Any) -> str:
     found = await _in_thread(lambda: engine.count(["When does the ferry leave?"]))
     return f"{int(found[0])} tokens for five words"
@@ -136,5 +142,6 @@ _TRIES: Final[Mapping[str, Callable[[Any], Awaitable[str]]]] = {
     "reranker": _reranker,
     "llm": _llm,
     "search": _search,
+    "planner": _planner,
     "tokenizer": _tokenizer,
 }

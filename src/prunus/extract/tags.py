@@ -91,6 +91,7 @@ class Engine:
     """
 
     name = "tags"
+    per_page = True
 
     def __init__(
         self,

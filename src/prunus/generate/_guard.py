@@ -6,6 +6,7 @@ A page may have told the model to write them; a picture's address alone can carr
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 _IMAGE: Final = re.compile(r"!\[([^\]\n]{0,300})\](?:\([^)\n]{0,2000}\)|\[[^\]\n]{0,300}\])")
@@ -31,11 +32,11 @@ _HELD: Final = 2_400
 class Guard:
     """Passes a stream on, less what is taken out; a piece is held back until it is clear what it is.
 
-    :param sources: how many there are; citations of other numbers are taken out.
+    :param sources: their numbers; citations of other numbers are taken out.
     """
 
-    def __init__(self, sources: int) -> None:
-        self._sources = sources
+    def __init__(self, sources: int | Collection[int]) -> None:
+        self._sources = range(1, sources + 1) if isinstance(sources, int) else frozenset(sources)
         self._held = ""
         self.refused = 0
         """How many pictures, links, addresses, tags and citations were taken out."""
@@ -70,7 +71,7 @@ class Guard:
     def _mark(self, match: re.Match[str]) -> str:
         """Write a citation as [1][2], without numbers that no source has."""
         numbers = [int(number) for number in re.split(r"\s?[,;]\s?", match[1])]
-        there = [number for number in dict.fromkeys(numbers) if 1 <= number <= self._sources]
+        there = [number for number in dict.fromkeys(numbers) if number in self._sources]
         self.refused += len({*numbers}) - len(there)
         lead = match[0][: match[0].index("[")] if there else ""
         return lead + "".join(f"[{number}]" for number in there)

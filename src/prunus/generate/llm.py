@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from ..errors import BadInput, NothingFound, OutsideFailed
 from ..events import Event, TokenEvent, UsageEvent
-from ..ports import LLM
+from ..ports import LLM, Source
 from ..prompts.render import Quoted, render
-from ..types import Passage
+from ..types import Message, Passage
 from ._guard import Guard
 
 _LONGEST_QUESTION: Final = 8_000
 _LONGEST_REPLY: Final = 200_000
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A numbered source; its number is its place, from 1.
-
-    :param text: the extracted HTML, Markdown or text.
-    """
-
-    text: str
-    title: str = ""
-    url: str = ""
-    published: str = ""
+_TURNS: Final = 6
+_LONGEST_TURN: Final = 2_000
 
 
 class Engine:
@@ -46,9 +34,12 @@ class Engine:
         self._llm = llm
         self._max_tokens = max_tokens
 
-    async def stream(self, query: str, sources: Sequence[Source]) -> AsyncIterator[Event]:
+    async def stream(
+        self, query: str, sources: Sequence[Source], turns: Sequence[Message] = ()
+    ) -> AsyncIterator[Event]:
         """Yield token events as the answer is written, and one usage event.
 
+        :param turns: what was said before, so that the question is understood; no source.
         :raises NothingFound: there is no source; the model is not asked.
         :raises OutsideFailed: the model failed, or writes without end.
         """
@@ -56,13 +47,31 @@ class Engine:
             raise BadInput("answer: the question is empty", subject="query")
         if not sources:
             raise NothingFound("no source bears on the question; nothing is invented", subject=query[:80])
+        numbered = [(source.number or place, source) for place, source in enumerate(sources, 1)]
         messages = render(
             "answer",
-            sources=[_quoted(number, source) for number, source in enumerate(sources, 1)],
+            sources=[_quoted(number, source) for number, source in numbered],
+            turns=_earlier(turns),
             question=Quoted(query[:_LONGEST_QUESTION], "the question"),
         )
-        guard, size = Guard(len(sources)), 0
-        stream = self._llm.stream(messages, max_tokens=self._max_tokens, temperature=0.0)
+        async for event in self._guarded(messages, {number for number, _ in numbered}):
+            yield event
+
+    async def unsourced(self, query: str, turns: Sequence[Message] = ()) -> AsyncIterator[Event]:
+        """Yield an answer from what the model knows; it can cite nothing.
+
+        :raises OutsideFailed: the model failed, or writes without end.
+        """
+        question = Quoted(query[:_LONGEST_QUESTION], "the question")
+        async for event in self._guarded(render("direct", turns=_earlier(turns), question=question), ()):
+            yield event
+
+    async def _guarded(self, messages: Sequence[Message], numbers: Collection[int]) -> AsyncIterator[Event]:
+        """Ask the model, and pass on what it writes, less what the guard takes out."""
+        guard, size = Guard(numbers), 0
+        room = getattr(self._llm, "room", None)
+        longest = self._max_tokens if room is None else max(1, min(self._max_tokens, room(messages)))
+        stream = self._llm.stream(messages, max_tokens=int(longest), temperature=0.0)
         async with aclosing(cast(Any, stream)) as events:
             async for event in events:
                 if isinstance(event, TokenEvent):
@@ -96,3 +105,11 @@ def _quoted(number: int, source: Source) -> Quoted:
     """Return a source behind its fence, with what it is on the line above it."""
     about = [f"[{number}]", source.title[:80], source.published[:20], source.url[:80]]
     return Quoted(source.text, " | ".join(one for one in about if one))
+
+
+def _earlier(turns: Sequence[Message]) -> list[Quoted]:
+    """Return the last turns of a conversation, behind their fences."""
+    said = [turn for turn in turns if turn.role != "system"][-_TURNS:]
+    return [
+        Quoted(turn.content[:_LONGEST_TURN], "was asked" if turn.role == "user" else "was answered") for turn in said
+    ]

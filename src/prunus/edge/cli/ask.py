@@ -3,96 +3,166 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import click
 
+from ...answering import answer_from
 from ...api import run
-from ...assemble import Formats, assemble
-from ...config import load_settings
-from ...errors import BadInput, NothingFound
-from ...events import DoneEvent, ErrorEvent
+from ...assemble import Formats, Maker, engines_of, web_of
+from ...chat import Turns
+from ...config import Settings, load_settings
+from ...errors import BadInput, NothingFound, PrunusError
+from ...events import Event
 from ...html.documents import Documents
-from ...pipeline import Engines, answer
+from ...running import Asked
 from ...types import Answer, Options
-from .choices import PAGE, as_unicode, common, engines, granularity, options_from
+from ...webanswer import answer_from_web
+from .answers import Following, Shown, questions, traced, written
+from .choices import (
+    PAGE,
+    answering,
+    as_unicode,
+    common,
+    engines,
+    filters,
+    granularity,
+    limits_from,
+    options_from,
+    web_from,
+)
 from .given import pages_given, read_given, with_links
-from .output import emit, emit_json, one_line, say, settle
+from .output import DoneInPart, one_line, say
+
+__all__ = ["command", "written"]
 
 
 @click.command("ask")
 @click.argument("question", metavar="QUESTION", callback=as_unicode)
 @click.argument("pages", nargs=-1, type=PAGE, metavar="[PAGE...]")
 @click.option("--budget", type=int, metavar="N", help="Tokens of evidence at most.")
+@answering
+@filters
 @engines
 @granularity
 @click.option("--events", is_flag=True, help="Write each event as one JSON line, as it happens.")
 @click.option(
     "--follow", type=click.IntRange(0, 100), default=0, metavar="N", help="Read the N most promising links, too."
 )
+@click.option("--chat", is_flag=True, help="Go on with the questions of standard input, a line each.")
+@click.option("--trace", type=click.Path(readable=False), metavar="FILE", help="Write each stage as one JSON line.")
 @common
 def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
-    """Answer a question from pages, with quotes that are checked against them.
+    """Answer a question from pages or from the web, with quotes that are checked against the pages.
 
-    PAGE is a file, a folder (for all pages in it), an address, or - for standard input. Without a model the
-    answer is made of the pages' own words. Where nothing bears on the question, the exit code is 4.
+    PAGE is a file, a folder (for all pages in it), an address, or - for standard input. Without a page the web is
+    searched, with the providers of --search or of the settings; with both, both are used. Without a model the
+    answer is made of the pages' own words. Where nothing bears on the question, the exit code is 4; where
+    something failed on the way, it is said, and the exit code is 5.
 
     \b
     Examples:
       prunus ask "How long is the Pell 2 guaranteed?" examples/site
       prunus ask "How far down does the stilling well go?" examples/site/gallery.html --json
       prunus ask "How long does the current pause at Dunnock Quay?" - --events < examples/site/faq.html
+      prunus ask "How deep is the stilling well?" --search local:examples/site
+      prunus ask "How long is the Pell 2 guaranteed?" --search local:examples/site --max-seconds 20 --json
     """
-    if not pages:
-        raise BadInput("no page was given; name a file, a folder, or - for standard input")
     settings, formats = load_settings(), Formats()
-    options = options_from(given)
-    made = assemble(settings, options)
-    started = time.perf_counter()
-    documents = read_given(pages_given(pages, settings, formats), settings, formats, given["quiet"], keep=True)
-    if given["follow"]:
-        documents = with_links(documents, question, given["follow"], settings, formats)
-    budget = settings.budget if given["budget"] is None else given["budget"]
-    try:
-        found = run(lambda: _answer(documents, question, budget, options, made, given["events"]))
-    except NothingFound as error:
-        if given["events"]:
-            emit_json(asdict(ErrorEvent(str(error), error.subject)))
-        for line in documents.failures.values():
+    if not pages and not given["search"] and not settings.search:
+        raise BadInput("no page was given; name a file, a folder, - for standard input, or a search with --search")
+    with traced(given["trace"]) as listen:
+        options = replace(options_from(given), limits=limits_from(given), web=web_from(given), trace=listen)
+        documents: Documents | None = None
+        if pages:
+            documents = read_given(pages_given(pages, settings, formats), settings, formats, given["quiet"], keep=True)
+        if documents is not None and given["follow"]:
+            documents = with_links(documents, question, given["follow"], settings, formats)
+        budget = given["budget"]
+        if budget is None and settings.budget != Settings().budget:
+            budget = settings.budget
+        asking = _Asking(settings, options, budget, documents, given)
+        if given["chat"]:
+            asking.converse(question)
+        else:
+            asking.once(question)
+
+
+class _Asking:
+    """Asks one question, or one after the other."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        options: Options,
+        budget: int | None,
+        documents: Documents | None,
+        given: dict[str, Any],
+    ) -> None:
+        self._settings, self._options, self._budget = settings, options, budget
+        self._documents, self._given = documents, given
+
+    def once(self, question: str) -> None:
+        """Ask, and end with the right code."""
+        started = time.perf_counter()
+        found, shown = self._ask(question, None)
+        if not self._given["quiet"]:
+            say(_summary(found, shown.pages, time.perf_counter() - started))
+        for line in found.failures.values():
             say(f"prunus: {one_line(line)}")
-        raise
-    if given["as_json"] and not given["events"]:
-        emit_json({"question": question, **asdict(found)})
-    elif not given["events"]:
-        emit(written(found))
-    if not given["quiet"]:
-        pages_read = f"{len(documents)} page{'' if len(documents) == 1 else 's'}"
-        say(f"{pages_read} read, {len(found.citations)} quotes; {time.perf_counter() - started:.2f} s")
-    settle(documents.failures, len(documents))
+        if found.failures:
+            raise DoneInPart(f"{len(found.failures)} of the steps to this answer failed; they are listed above")
+
+    def converse(self, question: str) -> None:
+        """Ask this question and those of standard input; one that fails ends nothing."""
+        chat = Turns()
+        worst: PrunusError | None = None
+        for each in questions(question):
+            try:
+                found, _ = self._ask(each, chat)
+            except PrunusError as error:
+                say(f"prunus: {one_line(str(error))}")
+                worst = error
+                continue
+            for line in found.failures.values():
+                say(f"prunus: {one_line(line)}")
+        if worst is not None and not chat.turns:
+            raise worst
+
+    def _ask(self, question: str, chat: Turns | None) -> tuple[Answer, Shown]:
+        shown = Shown(question, self._given["as_json"], self._given["events"])
+        try:
+            found = run(lambda: _followed(shown, self._events(question, chat)))
+        except NothingFound:
+            for line in shown.failures:
+                say(f"prunus: {one_line(line)}")
+            raise
+        return found, shown
+
+    def _events(self, question: str, chat: Turns | None) -> AsyncIterator[Event]:
+        maker = Maker(self._settings, self._options)
+        made = engines_of(maker)
+        asked = Asked(question, self._budget, self._options, chat=chat)
+        if self._documents is None or self._options.search:
+            return answer_from_web(asked, made, web_of(maker, made), self._documents)
+        return answer_from(self._documents, asked, made)
 
 
-async def _answer(
-    documents: Documents, question: str, budget: int, options: Options, made: Engines, show: bool
-) -> Answer:
-    """Run the pipeline to its answer, showing its events where that is wanted."""
-    found: Answer | None = None
-    async for event in answer(documents, question, budget, options, made):
-        if show:
-            emit_json(asdict(event))
-        if isinstance(event, DoneEvent):
-            found = event.answer
-    assert found is not None  # the pipeline ends in done, or raises
-    return found
+async def _followed(shown: Following, events: AsyncIterator[Event]) -> Answer:
+    return await shown.follow(events)
 
 
-def written(found: Answer) -> str:
-    """Return an answer as text: what it says, then each source with its place and the check of its quote."""
-    lines = [found.text, ""]
-    for citation in found.citations:
-        title = citation.title or "(no title)"
-        check = "found" if citation.found else "NOT FOUND"
-        lines.append(f"[{citation.number}] {one_line(title)}")
-        lines.append(f"    {citation.url or 'page'}  {citation.xpath}".rstrip())
-        lines.append(f"    quote: {check}")
-    return "\n".join(lines)
+def _summary(found: Answer, pages: int, seconds: float) -> str:
+    """Say in one line what was read and what it cost."""
+    usage = found.usage
+    parts = [f"{pages} page{'' if pages == 1 else 's'} read, {len(found.citations)} quotes"]
+    if found.unsupported:
+        parts.append(f"{len(found.unsupported)} sentences not borne out")
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    if tokens:
+        parts.append(f"{tokens:,} tokens")
+    if usage.usd:
+        parts.append(f"{usage.usd:.4f} USD")
+    return f"{'; '.join(parts)}; {seconds:.2f} s"

@@ -8,11 +8,13 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from ...types import Options
+from ...systems import MODES
+from ...types import Limits, Options, WebOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORMATS: Final = click.Choice(["html", "markdown", "text"])
+_MODE: Final = "How evidence is made; all but default are systems to compare with, and need a model."
 PAGE: Final = click.Path()
 """A file, a folder or ``-``; what is wrong with it is said when it is read."""
 
@@ -56,6 +58,64 @@ def shape(function: F) -> F:
     """Add how HTML is written."""
     function = click.option("--pretty", is_flag=True, help="Full HTML, indented.")(function)
     return click.option("--full", is_flag=True, help="Full HTML: every end tag, quote and wrapper.")(function)
+
+
+def filters(function: F) -> F:
+    """Add how the web is searched."""
+    ranges = "day, week, month, year, or two days as 2024-01-01..2024-06-30."
+    for option in (
+        click.option("--no-safe-search", is_flag=True, help="Switch the providers' safe search off."),
+        click.option("--topic", default="", metavar="NAME", help="news and others, where a provider has them."),
+        click.option("--exclude-domain", multiple=True, metavar="DOMAIN", help="None of this site; may be repeated."),
+        click.option("--include-domain", multiple=True, metavar="DOMAIN", help="Of this site only; may be repeated."),
+        click.option("--time-range", default="", metavar="RANGE", help=ranges),
+        click.option("--country", default="", metavar="CODE", help="As DE."),
+        click.option("--language", default="", metavar="CODE", help="As de."),
+        click.option("--count", type=click.IntRange(1, 100), metavar="N", help="Hits of each query; 10 by default."),
+    ):
+        function = option(function)
+    return function
+
+
+def answering(function: F) -> F:
+    """Add who answers, how, and what it may cost."""
+    ranking = click.Choice(["hybrid", "paper", "reranker"])
+    for option in (
+        click.option("--max-seconds", type=click.FloatRange(min=0), metavar="S", help="Time of the whole answer."),
+        click.option("--max-usd", type=click.FloatRange(min=0), metavar="USD", help="Money, by the prices configured."),
+        click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Model tokens of the whole answer."),
+        click.option("--unread", is_flag=True, help="Where no page bears on it, let the model answer without one."),
+        click.option("--always", is_flag=True, help="Search whatever the plan says."),
+        click.option("--ranking", type=ranking, default="hybrid", show_default=True, help="How pages are ranked."),
+        click.option(
+            "--read", type=click.IntRange(1, 100), metavar="N", help="Pages read to be ranked; 20 by default."
+        ),
+        click.option("--best", type=click.IntRange(1, 50), metavar="N", help="Best pages that are used; 5 by default."),
+        click.option("--mode", type=click.Choice(list(MODES)), default="default", show_default=True, help=_MODE),
+        click.option("--planner", default="", metavar="SPEC", help="What plans the search."),
+        click.option("--extractor", default="", metavar="SPEC", help="What chooses sentences."),
+        click.option("--generator", default="", metavar="SPEC", help="What composes the answer."),
+        click.option("--llm", default="", metavar="SPEC", help="The language model, as http://host/v1#model."),
+        click.option("--search", default="", metavar="SPECS", help="Providers of web search, separated by commas."),
+    ):
+        function = option(function)
+    return function
+
+
+def limits_from(given: Mapping[str, Any]) -> Limits:
+    """Return what a command line lets the whole answer cost."""
+    return Limits(given["max_tokens"] or 0, given["max_usd"] or 0.0, given["max_seconds"] or 0.0)
+
+
+def web_from(given: Mapping[str, Any]) -> WebOptions:
+    """Return how a command line searches the web; what it leaves out keeps its default."""
+    same = {field.name for field in fields(WebOptions)}
+    values = {name: value for name, value in given.items() if name in same and value is not None}
+    values["pages"] = given.get("best") or WebOptions().pages
+    values["include_domains"] = given.get("include_domain", ())
+    values["exclude_domains"] = given.get("exclude_domain", ())
+    values["safe_search"] = not given.get("no_safe_search", False)
+    return WebOptions(**values)
 
 
 def options_from(given: Mapping[str, Any]) -> Options:

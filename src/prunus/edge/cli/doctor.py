@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
@@ -15,12 +15,12 @@ import click
 
 from ... import __version__
 from ...api import run
-from ...assemble import Formats, Maker, assemble
+from ...assemble import BY_MODEL, Formats, Maker, assemble, engines_of, web_of
 from ...config import FILE, SECRETS, Settings, load_settings, setting_origins
 from ...errors import BadInput, OutsideFailed, PrunusError
 from ...events import DoneEvent
 from ...pipeline import answer, read_pages
-from ...registry import ROOMS, engine_names, make_engine, shadowed
+from ...registry import ROOMS, engine_names, make_engine, needs_of, shadowed, split_spec
 from ...types import Options, Page
 from ..ping import ping as ping_engines
 from .choices import common
@@ -39,7 +39,8 @@ _PAGE: Final = "<h1>Bridge</h1><p>The bridge opened in 1932.</p><p>Trams run dai
 _NOWHERE: Final = Path(os.devnull)
 """A folder without a ``prunus.toml``: each engine is tried with the defaults around it."""
 
-_REMOTE: Final = ("llm", "reranker")
+_REMOTE: Final = ("llm", "reranker", "search", "planner")
+"""Kinds that are only made: a call may cost something, and goes out."""
 
 _QUESTION: Final = "When did the bridge open?"
 
@@ -65,8 +66,9 @@ class Finding:
 def command(ping: bool, **given: Any) -> None:
     """Show the settings in force, and what works.
 
-    Every engine is tried on a small page; language models and rerankers are made, and called only with --ping. The
-    exit code is 0 if what is in force works, 3 where a service that was called does not.
+    Every engine is tried on a small page. Language models, rerankers, searches and planners are made, and called only
+    with --ping, as is all that asks a language model. The exit code is 0 if what is in force works, 3 where a service
+    that was called does not.
 
     \b
     Examples:
@@ -92,8 +94,13 @@ def pinged() -> list[dict[str, Any]]:
     """Call each engine that the settings name; return what came of it as plain data."""
     settings = load_settings()
     maker = Maker(settings, Options())
-    kinds = [kind for kind in ("embedder", "reranker", "llm", "tokenizer") if maker.specs[kind]]
+    kinds = [kind for kind in ("embedder", "reranker", "llm", "tokenizer", "planner") if maker.specs[kind]]
     makers = {kind: (maker.specs[kind], partial(maker.make, kind)) for kind in kinds}
+    if maker.specs["search"]:
+        specs = maker.search_specs()
+        for spec in specs:  # each alone: one that fails must not hide behind another
+            making = partial(maker.provider, spec, len(specs) == 1)
+            makers["search" if len(specs) == 1 else f"search:{spec}"] = (spec, making)
     return [asdict(one) for one in run(lambda: ping_engines(makers))]
 
 
@@ -134,32 +141,56 @@ def _shown(name: str, value: Any) -> Any:
 
 def _findings(kind: str, settings: Settings) -> list[Finding]:
     """Try every engine of a kind, with the defaults around it."""
-    in_force = getattr(settings, kind, "")
+    named = Maker(settings, Options()).specs.get(kind, "")
+    several = [one.strip() for one in named.split(",")] if kind == "search" else [named]
+    in_force = {split_spec(one)[0]: one for one in several if one}
     found = []
     for name in engine_names(kind):
         state, reason = "works", ""
-        spec = in_force if in_force.partition(":")[0] == name else name
+        spec = in_force.get(name, name)
         try:
             if kind == "format":
                 reason = " ".join(make_engine("format", name).suffixes)
-            elif kind in _REMOTE:  # only made: a call may cost something, and --ping makes it
-                Maker(load_settings({kind: spec}), Options()).make(kind)
-                state = "made"
+            elif kind in _REMOTE:
+                state, reason = _made(kind, spec)
             else:
                 _try(load_settings({kind: spec}, environment={}, folder=_NOWHERE))
         except PrunusError as error:
             state, reason = "needs", one_line(str(error))
         except Exception as error:  # whatever a stranger's engine does, the others are still looked at
             state, reason = "fails", one_line(f"{type(error).__name__}: {error}")
-        found.append(Finding(kind, name, state, reason, spec == in_force))
+        found.append(Finding(kind, name, state, reason, name in in_force))
     for name, package in shadowed(kind):
         found.append(Finding(kind, name, "ignored", f"of {package}: the engine that comes with Prunus has this name"))
     return found
 
 
+def _made(kind: str, spec: str) -> tuple[str, str]:
+    """Make an engine that is not called.
+
+    :returns: ``made``, or ``needs`` with what a provider of search lacks.
+    """
+    maker = Maker(load_settings({kind: spec}), Options())
+    engine = maker.provider(spec, alone=True) if kind == "search" else maker.make(kind)
+    if getattr(engine, "wants_key", False) and not getattr(engine, "_key", ""):
+        return "needs", f"search {spec} needs a key: set search_key, or search_keys"
+    if kind == "search" and getattr(engine, "address", "set") == "":
+        return "needs", f"search {spec} needs an address: {spec}:https://host"
+    return "made", ""
+
+
 def _trouble(settings: Settings) -> str:
     """Return why the engines in force do not work; '' where they do."""
     try:
+        if settings.llm or settings.search:  # made, and not called
+            maker = Maker(settings, Options())
+            engines = engines_of(maker)
+            if settings.search:
+                web_of(maker, engines)
+            chosen: dict[str, Any] = {
+                kind: without for kind, (_, without) in BY_MODEL.items() if "llm" in needs_of(kind, maker.specs[kind])
+            }
+            settings = replace(settings, **chosen)
         _try(settings)
     except PrunusError as error:
         return one_line(str(error))

@@ -46,6 +46,18 @@ def emit(text: str) -> None:
         raise OutsideFailed(f"standard output: cannot be written ({error.strerror})", subject="stdout") from error
 
 
+def emit_piece(text: str) -> None:
+    """Write a piece of a result to stdout, at once, without ending the line."""
+    try:
+        click.echo(printable(text) if sys.stdout.isatty() else text, nl=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        forget_stdout()
+        raise OutsideFailed(f"standard output: cannot be written ({error.strerror})", subject="stdout") from error
+
+
 def emit_json(value: Any) -> None:
     """Write a result to stdout as one line of JSON."""
     try:

@@ -65,7 +65,7 @@ def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
     """
     settings, formats = load_settings(), Formats()
     options = options_from(given)
-    made = assemble(settings, options)
+    made = assemble(settings, options, answers=False)
     started = time.perf_counter()
     documents = read_given(pages_given(pages, settings, formats), settings, formats, given["quiet"])
     if given["follow"]:

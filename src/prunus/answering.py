@@ -1,0 +1,224 @@
+"""From evidence to an answer: text, citations, what it cost (Internet-SAG §2.1, steps 6 and 7).
+
+Where the model fails, takes too long, or would go over a limit, what needs no model takes over, and the answer
+says so. Only where no page bears on the question is there no answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import Any, Final, cast
+
+from .cite import cite
+from .errors import BadBudget, Failures, NothingFound, OutsideFailed
+from .events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, TokenEvent, UsageEvent
+from .evidence import gather_evidence, passage_of, per_page
+from .html.documents import Documents
+from .pipeline import Engines
+from .ports import Source, Writer
+from .running import LEAST_ROOM, OVERHEAD, Asked, Run, start, tokens_for_evidence
+from .support import check, claims
+from .systems import cut_to
+from .types import Answer, Citation, Passage
+
+_ANSWER_SHARE: Final = 0.9
+"""Of the seconds that are left."""
+
+_REPEATED: Final = re.compile(r"(.{6,200}?)\1{7,}\Z", re.S)
+_TAIL: Final = 1_800
+
+UNREAD: Final = "No page that was read bears on this question. From memory, without any source:\n\n"
+
+
+async def answer_from(documents: Documents, asked: Asked, engines: Engines) -> AsyncIterator[Event]:
+    """Answer from pages that were given, as a stream of events that ends in ``done``.
+
+    :raises NothingFound: nothing in the pages bears on the question.
+    """
+    failures = documents.failures if isinstance(documents.failures, Failures) else Failures(documents.failures)
+    run = start(asked, engines, failures)
+    for tree in documents.trees:
+        yield PageEvent(tree.url, tree.title)
+    for name, reason in documents.failures.items():
+        yield PageEvent(name, failure=reason)
+    async for event in answer_in_groups(run, [documents]):
+        yield event
+
+
+async def answer_in_groups(run: Run, groups: Sequence[Documents]) -> AsyncIterator[Event]:
+    """Answer from the first group of pages in which anything bears on the question.
+
+    :raises NothingFound: nothing does, and no answer without a page was asked for.
+    """
+    for documents in groups:
+        async for event in gather_evidence(run, documents):
+            yield event
+        if run.references:
+            break
+    else:
+        if not (run.asked.options.web.unread and run.writer is not None):
+            raise NothingFound("no page that was given bears on the question", subject=run.asked.question[:200])
+        async for event in answer_unread(run, UNREAD):
+            yield event
+        return
+    async for event in _answered(run):
+        yield event
+
+
+async def answer_again(run: Run) -> AsyncIterator[Event]:
+    """Answer from the sources of earlier turns alone."""
+    yield ExtractedEvent([passage for one in run.references for passage in one.passages])
+    async for event in _answered(run):
+        yield event
+
+
+# --- the answer ----------------------------------------------------------------------------------
+
+
+async def _answered(run: Run) -> AsyncIterator[Event]:
+    """Write the answer, locate what bears it out, and say what it cost."""
+    citations: list[Citation] = []
+    unsupported: list[str] = []
+    written = False
+    if run.writer is not None:
+        async with aclosing(cast(Any, _written(run))) as events:
+            async for event in events:
+                yield event
+        written = bool(run.text.strip())
+    if written:
+        with run.stages.stage("cite") as detail:
+            checked = await asyncio.to_thread(check, run.text, run.references, run.engines.embedder)
+            citations, unsupported = checked.citations, checked.unsupported
+            detail |= {"citations": len(citations), "unsupported": len(unsupported)}
+        if not citations:
+            run.failures["citations"] = "the model's answer cites no page that was read"
+    else:
+        with run.stages.stage("answer"):
+            passages, trees = _quotable(run), {one.tree.document: one.tree for one in run.references}
+            generator = run.engines.spare.generator if run.engines.spare and run.writer else run.engines.generator
+            run.text = await generator.generate(run.asked.question, passages)
+        yield TokenEvent(run.text)
+        with run.stages.stage("cite"):
+            for number, passage in enumerate(passages, 1):
+                span = passage.spans[0]
+                citations.append(cite(number, passage.text, trees[span.document], span))
+            unsupported = [citation.quote for citation in citations if not citation.found]
+    for citation in citations:
+        yield CitationEvent(citation)
+    async for event in finish(run, citations, unsupported):
+        yield event
+
+
+def _quotable(run: Run) -> list[Passage]:
+    """Return the passages that are quoted where no model writes: few, the best of each page first."""
+    if run.chosen and not per_page(run):
+        return [passage_of(one) for one in run.chosen]
+    best = sorted(run.chosen, key=lambda one: -one.score)[:5] if run.chosen else []
+    return [passage_of(one) for one in best] or [one.passages[0] for one in run.references[:5]]
+
+
+async def finish(run: Run, citations: Sequence[Citation], unsupported: Sequence[str]) -> AsyncIterator[Event]:
+    """End a run: what it cost, and the whole answer."""
+    usage = run.stages.usage
+    yield UsageEvent(usage)
+    answer = Answer(run.text, list(citations), list(unsupported), run.names, usage, run.failures, run.stages.spent)
+    if run.asked.chat is not None:
+        run.asked.chat.take(run.asked.question, answer, run.references)
+    yield DoneEvent(answer)
+
+
+async def _written(run: Run) -> AsyncIterator[Event]:
+    """Stream the model's answer into ``run.text``; where it fails before a word, that is noted and nothing is left."""
+    writer, asked = cast(Writer, run.writer), run.asked
+    turns = asked.chat.turns if asked.chat is not None else ()
+    if run.afford() < LEAST_ROOM:
+        run.failures["generator"] = "too few tokens are left for an answer by the model; the pages are quoted"
+        run.names["generator"] = "quotes"
+        return
+    with run.stages.stage("answer", sources=[one.tree.url for one in run.references]) as detail:
+        sources = await asyncio.to_thread(_sources, run)
+        async with aclosing(cast(Any, _streamed(run, writer.stream(asked.question, sources, turns)))) as events:
+            async for event in events:
+                yield event
+        detail["text"] = run.text
+
+
+async def answer_unread(run: Run, lead: str = "") -> AsyncIterator[Event]:
+    """Answer from what the model knows, without any page.
+
+    :param lead: what is said before.
+    :raises OutsideFailed: the model fails, and nothing else can answer.
+    """
+    writer, asked = cast(Writer, run.writer), run.asked
+    turns = asked.chat.turns if asked.chat is not None else ()
+    if lead:
+        yield TokenEvent(lead)
+    with run.stages.stage("answer", sources=[]):
+        async with aclosing(cast(Any, _streamed(run, writer.unsourced(asked.question, turns)))) as events:
+            async for event in events:
+                yield event
+    if not run.text.strip():
+        raise run.failures.first or OutsideFailed("the model wrote no answer", subject="llm")
+    unsupported = [claim.text for claim in claims(run.text)] if lead else []
+    run.text = lead + run.text
+    async for event in finish(run, (), unsupported):
+        yield event
+
+
+async def _streamed(run: Run, stream: AsyncIterator[Event]) -> AsyncIterator[Event]:
+    """Pass a model's answer on until it ends, fails, is late, or goes round in a circle."""
+    size, limit = 0, run.seconds(_ANSWER_SHARE)
+    end = None if limit is None else asyncio.get_running_loop().time() + limit
+    try:
+        async with aclosing(cast(Any, stream)) as events:
+            while (event := await _next(events, end)) is not None:
+                if isinstance(event, TokenEvent):
+                    run.text += event.text
+                    yield event
+                    if len(run.text) - size > 200:
+                        size = len(run.text)
+                        if _REPEATED.search(run.text[-_TAIL:]):
+                            raise OutsideFailed("the model repeats itself; it was stopped", subject="llm")
+    except (OutsideFailed, BadBudget) as error:
+        run.failures.note(error, "generator")
+    if run.text.strip():
+        return
+    run.text = ""
+    if "generator" not in run.failures:
+        run.failures.note(OutsideFailed("the model wrote no answer", subject="llm"), "generator")
+    run.names["generator"] = "quotes"
+
+
+async def _next(events: AsyncIterator[Event], end: float | None) -> Event | None:
+    """Return the next event; None at the end.
+
+    :raises OutsideFailed: it is not there in time.
+    """
+    try:
+        async with asyncio.timeout_at(end) as watch:
+            return await anext(events, None)
+    except TimeoutError:
+        if not watch.expired():
+            raise
+        raise OutsideFailed("the model did not finish in the time that was left", subject="llm") from None
+
+
+def _sources(run: Run) -> list[Source]:
+    """Return the numbered sources, cut so that they and an answer fit the limits and the window."""
+    llm, counter = run.engines.llm, run.engines.counter
+    window = int(getattr(llm, "context_window", 0))
+    room = min(tokens_for_evidence(run.afford()), int((window - OVERHEAD) * 0.85) if window else 10**9)
+    found: list[Source] = []
+    for one in run.references:
+        size = int(counter.count([one.text])[0])
+        text = one.text if size <= room else cut_to(one.text, max(0, room), counter)
+        room -= min(size, room)
+        if text.strip():
+            found.append(Source(text, one.tree.title, one.tree.url, one.tree.published, one.number))
+        elif "limit" not in run.failures:
+            run.failures["limit"] = "not all sources could be shown to the model inside the limits"
+    run.references = [one for one in run.references if any(one.number == source.number for source in found)]
+    return found

@@ -1,0 +1,72 @@
+"""``prunus search``."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from ...api import search
+from ...errors import NothingFound
+from ...types import Results, SearchRequest
+from .choices import as_unicode, common, filters, web_from
+from .output import emit, emit_json, one_line, say
+
+
+@click.command("search")
+@click.argument("query", metavar="QUERY", callback=as_unicode)
+@click.option("--search", "provider", default="", metavar="SPECS", help="Providers, separated by commas.")
+@filters
+@click.option("--page", type=click.IntRange(1, 100), default=1, show_default=True, metavar="N", help="Page of results.")
+@common
+def command(query: str, provider: str, **given: Any) -> None:
+    """Search with one provider or several, and list what they found.
+
+    Several providers are asked at once and their lists fused; no page comes twice. A filter that a provider does
+    not have is a warning. Keys come from the settings alone. Where nothing is found, the exit code is 4.
+
+    \b
+    Examples:
+      prunus search "stilling well" --search local:examples/site
+      prunus search "tide gauge benchmark" --search local:examples/site --count 3 --json
+    """
+    started = time.perf_counter()
+    web = web_from(given)
+    request = SearchRequest(
+        query=query,
+        count=given["count"] or 10,
+        page=given["page"],
+        language=web.language,
+        country=web.country,
+        time_range=web.time_range,
+        include_domains=web.include_domains,
+        exclude_domains=web.exclude_domains,
+        safe_search=web.safe_search,
+        topic=web.topic,
+    )
+    found = search(request, provider)
+    if given["as_json"]:
+        emit_json({"query": query, **asdict(found)})
+    elif found.hits:
+        emit(listed(found))
+    for warning in found.warnings:
+        say(f"prunus: {one_line(warning)}")
+    if not given["quiet"]:
+        cost = f", {found.usd:.4f} USD" if found.usd else ""
+        say(f"{len(found.hits)} hits{cost}; {time.perf_counter() - started:.2f} s")
+    if not found.hits:
+        raise NothingFound("the search found nothing", subject=query[:200])
+
+
+def listed(found: Results) -> str:
+    """Return hits as text: title, address, what the provider shows of the page."""
+    lines: list[str] = []
+    for place, hit in enumerate(found.hits, 1):
+        about = " · ".join(one for one in (hit.published, hit.engine) if one)
+        lines.append(f"{place:2}. {one_line(hit.title) or '(no title)'}")
+        lines.append(f"    {one_line(hit.url)}{'  (' + one_line(about) + ')' if about else ''}")
+        if hit.snippet:
+            lines.append(f"    {one_line(hit.snippet)}")
+    return "\n".join(lines)

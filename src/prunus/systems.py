@@ -1,0 +1,169 @@
+"""Systems to compare with (Internet-SAG §5.1): the same plan, pages and prompt, another way to the evidence.
+
+``naive`` gives the model the text of every page, one after the other; ``clean`` the cleaned pages, unpruned, as
+compact HTML; ``vector`` the chunks that are likest to the question, each with its neighbours. All three stop at
+the model's window, and cut the last page that they reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from .errors import BadInput
+from .html.render import render_tree
+from .html.style import LEAN
+from .html.tree import Tree
+from .ports import Embedder, TokenCounter
+from .types import Passage, Span
+
+MODES: Final = ("default", "naive", "vector", "clean")
+
+CHUNK: Final = 512
+OVERLAP: Final = 128
+TOP: Final = 12
+NEIGHBOURS: Final = 1
+"""Internet-SAG §5.1: tokens of a chunk, tokens that it shares with the next, chunks retrieved, chunks beside each."""
+
+_STRIDE: Final = 64
+"""Code points of the pieces that are counted to find where so many tokens end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What of one page the model is given.
+
+    :param text: as it is shown.
+    """
+
+    tree: Tree
+    passages: tuple[Passage, ...]
+    text: str
+
+
+def gather(
+    mode: str, trees: Sequence[Tree], question: str, budget: int, engines: tuple[TokenCounter, Embedder]
+) -> list[Material]:
+    """Return what a system shows the model of each page, in the order of the pages.
+
+    :param budget: tokens of all of it.
+    :raises BadInput: no such system.
+    """
+    counter, embedder = engines
+    if mode == "vector":
+        return _vector(trees, question, budget, counter, embedder)
+    if mode not in ("naive", "clean"):
+        raise BadInput(f"no mode is called {mode!r}; there are: {', '.join(MODES)}", subject="mode")
+    found: list[Material] = []
+    left = budget
+    for tree in trees:
+        whole = tree.canonical if mode == "naive" else render_tree(tree, "html", LEAN)
+        size = int(counter.count([whole])[0])
+        text = whole if size <= left else cut_to(whole, left, counter)
+        share = len(tree.canonical) if text == whole else int(len(tree.canonical) * len(text) / max(1, len(whole)))
+        if text.strip():
+            span = Span(tree.document, 0, share)
+            found.append(Material(tree, (Passage(tree.canonical[:share], (span,)),), text))
+        left -= size
+        if left <= 0:
+            break
+    return found
+
+
+def cut_to(text: str, budget: int, counter: TokenCounter) -> str:
+    """Return the beginning of a text that has at most so many tokens."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if int(counter.count([text[:middle]])[0]) <= budget:
+            low = middle
+        else:
+            high = middle - 1
+    return text[:low]
+
+
+def chunks_of(text: str, counter: TokenCounter, size: int = CHUNK, overlap: int = OVERLAP) -> list[tuple[int, int]]:
+    """Cut a text into slices of about ``size`` tokens, each sharing about ``overlap`` with the next.
+
+    Slices begin and end between words where there are any.
+    """
+    pieces = _pieces(text)
+    counts = counter.count([text[start:end] for start, end in pieces]).tolist() if pieces else []
+    found: list[tuple[int, int]] = []
+    first = 0
+    while first < len(pieces):
+        last, tokens = first, 0
+        while last < len(pieces) and (last == first or tokens + counts[last] <= size):
+            tokens += counts[last]
+            last += 1
+        found.append((pieces[first][0], pieces[last - 1][1]))
+        if last == len(pieces):
+            break
+        back, shared = last, 0
+        while back > first + 1 and shared + counts[back - 1] <= overlap:
+            back -= 1
+            shared += counts[back]
+        first = back
+    return found
+
+
+def _pieces(text: str) -> list[tuple[int, int]]:
+    """Cut a text into short slices, after white space where there is any."""
+    found = []
+    start = 0
+    while start < len(text):
+        end = min(len(text), start + _STRIDE)
+        if end < len(text):
+            space = max(text.rfind(" ", start, end), text.rfind("\n", start, end))
+            end = space + 1 if space > start else end
+        found.append((start, end))
+        start = end
+    return found
+
+
+def _vector(
+    trees: Sequence[Tree], question: str, budget: int, counter: TokenCounter, embedder: Embedder
+) -> list[Material]:
+    """Retrieve the likest chunks of all pages by an exact search, and take those beside them along."""
+    places = [
+        (page, at, slice_)
+        for page, tree in enumerate(trees)
+        for at, slice_ in enumerate(chunks_of(tree.canonical, counter))
+    ]
+    if not places:
+        return []
+    texts = [trees[page].canonical[start:end] for page, _, (start, end) in places]
+    likeness = embedder.embed(texts, "document") @ embedder.embed([question], "query")[0]
+    best = np.argsort(-likeness, kind="stable")[:TOP].tolist()
+    spans: dict[int, dict[int, tuple[int, int]]] = {}
+    left = budget
+    by_place = {(page, at): slice_ for page, at, slice_ in places}
+    for number in best:
+        page, at, _ = places[number]
+        for beside in (at, *(at + step * side for step in range(1, NEIGHBOURS + 1) for side in (-1, 1))):
+            taken = spans.setdefault(page, {})
+            if beside in taken or (page, beside) not in by_place:
+                continue
+            start, end = by_place[page, beside]
+            size = int(counter.count([trees[page].canonical[start:end]])[0])
+            if size <= left:
+                taken[beside] = (start, end)
+                left -= size
+    return [
+        _material(trees[page], [spans[page][at] for at in sorted(spans[page])]) for page in sorted(spans) if spans[page]
+    ]
+
+
+def _material(tree: Tree, slices: Sequence[tuple[int, int]]) -> Material:
+    """Join slices that overlap, so that no word is shown twice."""
+    joined: list[tuple[int, int]] = []
+    for start, end in slices:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    passages = tuple(Passage(tree.canonical[start:end], (Span(tree.document, start, end),)) for start, end in joined)
+    return Material(tree, passages, "\n\n".join(passage.text for passage in passages))

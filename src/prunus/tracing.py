@@ -1,0 +1,88 @@
+"""What each stage of an answer took: wall time, tokens, money and what it did, told to whoever listens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, is_dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .types import Usage
+
+if TYPE_CHECKING:
+    from .cost import Meter
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One record of one stage of a run."""
+
+    stage: str
+    seconds: float
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+Listener: TypeAlias = Callable[[Trace], None]
+"""Is told of each stage when it ends."""
+
+
+class Stages:
+    """Times the stages of one answer, and says what each cost.
+
+    :param meter: counts tokens and money; what a stage adds to it is the stage's.
+    :param listen: is told of each stage.
+    """
+
+    def __init__(self, meter: Meter, listen: Listener | None = None) -> None:
+        self.meter = meter
+        self.spent: dict[str, Usage] = {}
+        self._listen = listen
+
+    @contextmanager
+    def stage(self, name: str, **detail: Any) -> Iterator[dict[str, Any]]:
+        """Time what is done inside; what is put into the mapping goes into the trace."""
+        begun, before = time.perf_counter(), self.meter.total
+        try:
+            yield detail
+        except Exception as error:
+            detail["error"] = f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            after, seconds = self.meter.total, time.perf_counter() - begun
+            known = self.spent.get(name, Usage())
+            used = (after.prompt_tokens - before.prompt_tokens, after.completion_tokens - before.completion_tokens)
+            usd, whole = after.usd - before.usd, seconds + known.seconds.get(name, 0.0)
+            prompt, completion = known.prompt_tokens + used[0], known.completion_tokens + used[1]
+            self.spent[name] = Usage(prompt, completion, known.usd + usd, {name: whole})
+            if self._listen is not None:
+                cost = {"prompt_tokens": used[0], "completion_tokens": used[1], "usd": usd}
+                self._listen(Trace(name, seconds, {**detail, **cost}))
+
+    @property
+    def usage(self) -> Usage:
+        """All that was used so far, with the seconds of each stage."""
+        total = self.meter.total
+        seconds = {name: usage.seconds[name] for name, usage in self.spent.items()}
+        return Usage(total.prompt_tokens, total.completion_tokens, total.usd, seconds)
+
+
+def as_record(trace: Trace, at: float) -> dict[str, Any]:
+    """Return a trace as plain data.
+
+    :param at: when the stage ended, in seconds since 1970.
+    """
+    return {"stage": trace.stage, "ended": at, "seconds": trace.seconds, **_plain(trace.detail)}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, str | bool | int | float) or value is None:
+        return value
+    return str(value)

@@ -1,0 +1,90 @@
+"""An answer from the web: the search for pages, then the answer from them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from .answering import answer_again, answer_in_groups, answer_unread
+from .cost import Meter
+from .errors import BadBudget, NothingFound, OutsideFailed
+from .events import Event, PageEvent, PlanEvent
+from .html.documents import Documents
+from .pipeline import Engines
+from .running import Asked, Run, start
+from .tracing import Stages
+from .types import Message
+from .websearch import Found, Search, Web, find_pages, plan_search
+
+
+async def answer_from_web(
+    asked: Asked, engines: Engines, web: Web, given: Documents | None = None
+) -> AsyncIterator[Event]:
+    """Answer a question from the web, as a stream of events that ends in ``done``.
+
+    :param given: pages that are read anyhow, before those that are found.
+    :raises NothingFound: no page bears on the question; or it needs no search, and there is no model to answer it.
+    :raises OutsideFailed: no provider answered, or no page could be read.
+    """
+    found = Found()
+    stages = Stages(engines.meter or Meter(asked.options.limits), asked.options.trace)
+    run = start(asked, engines, found.failures, stages)
+    run.names.update(web.names)
+    turns = asked.chat.turns if asked.chat is not None else []
+    search = Search([*turns, Message("user", asked.question)], web, asked.options.web, stages)
+    found.plan, failed = await plan_search(search)
+    if failed:
+        found.failures["planner"] = failed
+        run.names["planner"] = "rules"
+    yield PlanEvent(found.plan)
+    if given is not None:
+        for tree in given.trees:
+            yield PageEvent(tree.url, tree.title)
+        for name, reason in given.failures.items():
+            found.failures[name] = reason
+            yield PageEvent(name, failure=reason)
+    kept = list(given.trees) if given is not None else []
+    if not found.plan.needs_search and not kept:
+        async for event in _without_search(run, found):
+            yield event
+        return
+    if found.plan.needs_search:
+        async for event in _found(search, found, bool(kept)):
+            yield event
+    if turns:  # a follow-up leans on what was said; the queries stand alone
+        run.asked = Asked(asked.question, asked.budget, asked.options, found.about, asked.chat)
+    best = asked.options.web.pages
+    groups = [[*kept, *found.trees[:best]], found.trees[best : 2 * best]]
+    async for event in answer_in_groups(run, [Documents(group, found.failures) for group in groups if group]):
+        yield event
+
+
+async def _found(search: Search, found: Found, anyhow: bool) -> AsyncIterator[Event]:
+    """Find pages; where there are others, that none can be found is a failure among others."""
+    try:
+        async for event in find_pages(search, found):
+            yield event
+    except (OutsideFailed, NothingFound, BadBudget) as error:
+        if not anyhow:
+            raise
+        found.failures.note(error, "search")
+
+
+async def _without_search(run: Run, found: Found) -> AsyncIterator[Event]:
+    """Answer what needs no search, with the model alone.
+
+    :raises NothingFound: there is no model.
+    """
+    reason = found.plan.reason if found.plan else ""
+    if run.asked.chat is not None and run.asked.chat.references and run.writer is not None:
+        run.references = list(run.asked.chat.references)  # what was cited before may hold the answer
+        async for event in answer_again(run):
+            yield event
+        return
+    if run.writer is None:
+        raise NothingFound(
+            f"this needs no search ({reason}), and without a model nothing else can answer it; name one with --llm, or "
+            "search all the same with --always",
+            subject=run.asked.question[:200],
+        )
+    async for event in answer_unread(run):
+        yield event
