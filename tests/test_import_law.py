@@ -35,7 +35,10 @@ CHOOSING = frozenset({"config", "registry", "sources"})
 
 ROOMS = frozenset("formats fetch search plan embed score prune rank extract llm tokens generate index".split())
 
-FLOW = frozenset("pipeline running evidence answering websearch webanswer systems support tracing chat".split())
+FLOW = frozenset(
+    """pipeline running evidence answering websearch webanswer systems support tracing chat recording replaying
+    runfile""".split()
+)
 """The stages of an answer, one file each; they see ports only."""
 
 SEES: dict[str, frozenset[str]] = {
