@@ -121,14 +121,15 @@ class Maker:
         spec, endpoint = self._address(kind, self.specs[kind])
         if not spec:
             raise BadInput(f"{wanted_by or kind} needs a {kind}: set {kind} in {FILE}", subject=kind)
-        if kind == "llm" and not self.settings.model_calls and getattr(engine_class(kind, spec), "real", True):
-            raise BadInput("model calls are switched off (model_calls); scripted: and replay: still work", subject=spec)
         self._made[kind] = None  # an engine that needs its own kind is given none
         required = needs_of(kind, spec, required=True)
         needed = [other for other in needs_of(kind, spec) if self.specs[other] or other in required]
         given = {other: self.make(other, spec) for other in needed}
 
         def made() -> Any:
+            if kind == "llm" and not self.settings.model_calls and getattr(engine_class(kind, spec), "real", True):
+                off = "model calls are switched off (model_calls); scripted: and replay: still work"
+                raise BadInput(off, subject=spec)
             return make_engine(kind, spec, **given, **self._own(kind, endpoint))
 
         self._made[kind] = engine = self._kept(kind, self._taped(kind, made))

@@ -6,7 +6,7 @@ asks alike, and asks the rest live.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict
 from datetime import datetime
@@ -26,12 +26,11 @@ T = TypeVar("T")
 class Player:
     """Answers from a record; what is not in it is asked live, or refused.
 
-    :param live: whether anything may be asked that is not in the record.
+    :param live: what may be asked that is not in the record: ``llm``, ``search``, ``embedder``, ``reranker``, ``page``.
     """
 
-    def __init__(self, run: RunFile, live: bool = False) -> None:
+    def __init__(self, run: RunFile, live: Collection[str] = ()) -> None:
         self.run, self.live = run, live
-        self.asked_live = 0
         self._known: dict[tuple[str, str], list[dict[str, Any]]] = {}
         try:
             for entry in run.entries:
@@ -46,23 +45,21 @@ class Player:
             return None
         return found.pop(0) if len(found) > 1 else found[0]
 
-    def missing(self, what: str) -> None:
-        """Note that something is asked live.
+    def missing(self, kind: str, what: str) -> None:
+        """Check that something that is not in the record may be asked live.
 
-        :raises BadInput: that is not allowed.
+        :raises BadInput: it may not.
         """
-        if not self.live:
-            raise BadInput(
-                f"the recorded run holds no {what}; it was recorded by another version, or with other settings",
-                subject=what,
-            )
-        self.asked_live += 1
+        if kind in self.live:
+            return
+        way = f"name the {kind} that may be asked: --change {kind}=SPEC" if self.live else "it is asked otherwise now"
+        raise BadInput(f"the recorded run holds no {what}; {way}", subject=what)
 
     def model(self, spec: str, make: Callable[[], Any]) -> Any:
         """See :class:`Tape`."""
         known = self.find("model", spec)
         if known is None:
-            self.missing(f"model {spec}")
+            self.missing("llm", f"model {spec}")
             return make()
         return _PlayedModel(self, spec, known, make)
 
@@ -94,7 +91,7 @@ class Player:
                     del wanted[url]
                     yield url, self._page(cast(dict[str, Any], self.find("page", url)))
             if wanted:
-                self.missing(f"page {next(iter(wanted))}")
+                self.missing("page", f"page {next(iter(wanted))}")
                 async with aclosing(pages(list(wanted))) as found:
                     async for url, page in found:
                         yield url, page
@@ -125,7 +122,7 @@ class _PlayedModel:
             self.ask_window = self._ask_window
 
     def _live(self, what: str) -> Any:
-        self._player.missing(what)
+        self._player.missing("llm", what)
         self._llm = self._llm if self._llm is not None else self._make()
         return self._llm
 
@@ -170,7 +167,7 @@ class _PlayedSearch:
         """Return what was answered, or ask."""
         known = self._player.find("search", digest(self._spec, asdict(request)))
         if known is None:
-            self._player.missing(f"answer to the query {request.query[:80]!r}")
+            self._player.missing("search", f"answer to the query {request.query[:80]!r}")
             self._provider = self._provider if self._provider is not None else self._make()
             return cast(Results, await self._provider.search(request))
         if "error" in known:
@@ -201,7 +198,7 @@ class _PlayedNumbers:
     def _asked(self, method: str, *request: Any) -> Any:
         known = self._player.find("numbers", digest(self._spec, method, request))
         if known is None:
-            self._player.missing(f"reply of the {self._kind}")
+            self._player.missing(self._kind, f"reply of the {self._kind}")
             self._engine = self._engine if self._engine is not None else self._make()
             return getattr(self._engine, method)(*request)
         kind, blobs = "<f4" if method == "embed" else "<f8", self._player.run.blobs

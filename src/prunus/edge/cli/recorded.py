@@ -21,8 +21,12 @@ from ...runfile import RunFile, pack
 from ...types import Answer, Limits, Options, Page, Usage, WebOptions
 from .output import write_bytes
 
-MACHINE: Final = SECRETS | {"home", "tiktoken_folder", "ca_file", "chromium", "threads", "cache_mb", "snapshots_mb"}
-"""Settings that are the machine's, or nobody's to know; they are never recorded."""
+MACHINE: Final = SECRETS | frozenset(
+    """home tiktoken_folder ca_file chromium threads cache_mb snapshots_mb embed_cache_mb model_calls llm_endpoint
+    llm_options search_endpoint allow_hosts ports robots user_agent max_file_mb""".split()
+)
+"""Settings that say what this machine may do and whom it trusts, or are nobody's to know: never recorded, and never
+taken from a file."""
 
 _SECRET: Final = re.compile(r"key|token|secret|passw|auth|cookie", re.IGNORECASE)
 
@@ -149,9 +153,25 @@ class Played:
         self.settings = load_settings(values | self._changed())
         forgotten = {kind for name in changes for kind in _FORGETS.get(name, ())}
         left = [entry for entry in run.entries if entry.get("kind") not in forgotten]
-        self._player = Player(RunFile(head, left, run.blobs), live=bool(changes))
+        self._player = Player(RunFile(head, left, run.blobs), self._live())
         self.tape: Tape = self._player
         self.differs = ""
+
+    def _live(self) -> frozenset[str]:
+        """Return what may be asked live: pages, and engines that the user named, now or in settings of their own.
+
+        A file may name the address of a model or a search that is not the user's, who would send it a key.
+        """
+        if not self._changes:
+            return frozenset()
+        own = load_settings()
+        named = {
+            kind
+            for kind in ("llm", "search", "embedder", "reranker")
+            if kind in self._changes
+            or (getattr(self.options, kind) or getattr(self.settings, kind)) == getattr(own, kind)
+        }
+        return frozenset(named | {"page"})
 
     def _changed(self) -> dict[str, str]:
         """Put the changes where they belong, and return those of settings."""
