@@ -49,6 +49,8 @@ def test_examples_run(cli: Cli, folder: Path, line: str, monkeypatch: pytest.Mon
     monkeypatch.setenv("PRUNUS_PROXY", "http://127.0.0.1:9")  # no test goes out; nobody answers there
     job = {"id": 1, "command": "clean", "page": "examples/site/faq.html"}
     (folder / "jobs.jsonl").write_text(json.dumps(job) + "\n", "utf-8")
+    if line.startswith("prunus replay"):
+        cli("ask", "How long is the Pell 2 guaranteed?", "examples/site/faq.html", "--record", "build/run.prunus")
     line, _, into = line.partition(" > ")
     line, _, source = line.partition(" < ")
     arguments = shlex.split(line)[1:]
