@@ -8,7 +8,7 @@ DEV := $(VENV)/.dev
 EVALS := $(VENV)/.evals
 ALL := $(VENV)/.all
 comma := ,
-EXTRAS := browser,evals,onnx,openai,raptor,sentence-transformers,tiktoken,transformers,zstd
+EXTRAS := browser,evals,onnx,openai,otel,raptor,sentence-transformers,tiktoken,transformers,zstd
 
 .PHONY: help setup demo test test-all check gate bench fuzz lock dist clean
 

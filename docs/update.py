@@ -37,6 +37,11 @@ PORTS = {
     "format": "Format",
     "reranker": "Reranker",
     "llm": "LLM",
+    "search": "SearchProvider",
+    "planner": "Planner",
+    "clusterer": "Clusterer",
+    "summarizer": "Summarizer",
+    "store": "Store",
 }
 """The port of each kind of engine."""
 

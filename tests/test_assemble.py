@@ -40,6 +40,14 @@ def test_what_an_engine_cannot_do_without_is_named() -> None:
         maker(embedder="wishes").make("embedder")
 
 
+def test_an_engine_that_fails_fails_again() -> None:
+    made = maker(embedder="wishes")
+    for _ in range(2):
+        with pytest.raises(UnknownEngine, match="no embedder is called 'wishes'"):
+            made.make("embedder")
+    assert "embedder" not in made.names
+
+
 def test_a_model_is_counted_and_held_to_the_limits_of_the_call() -> None:
     made = maker(Options(limits=Limits(tokens=2000)), llm="scripted:At noon.", prices={"scripted": {"prompt": 1.0}})
     llm = made.make("llm")

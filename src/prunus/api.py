@@ -19,7 +19,7 @@ from .html.documents import Documents
 from .html.parse import without_surrogates
 from .html.render import render_tree
 from .html.style import CLEAN, Style
-from .sources import Fetch, Source, as_page, each_page, is_address
+from .sources import Fetch, Source, arrived, as_page, each_page, is_address
 from .types import Answer, Context, Format, Options, Page, Passage, Results, SearchRequest
 
 T = TypeVar("T")
@@ -45,9 +45,7 @@ def _one_page(page: Source) -> Page:
     """Read one page; of the settings only what it needs is looked at."""
     if isinstance(page, str) and is_address(page):
         [found] = fetch_with(load_settings())([page.strip()])
-        if isinstance(found, PrunusError):
-            raise found
-        return found
+        return arrived(found)
     return as_page(page, load_settings().max_file_mb if isinstance(page, Path) else 0)
 
 

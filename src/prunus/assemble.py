@@ -122,6 +122,14 @@ class Maker:
         if not spec:
             raise BadInput(f"{wanted_by or kind} needs a {kind}: set {kind} in {FILE}", subject=kind)
         self._made[kind] = None  # an engine that needs its own kind is given none
+        try:
+            self._made[kind] = engine = self._new(kind, spec, endpoint)
+        except BaseException:
+            del self._made[kind]  # whoever asks again is told again
+            raise
+        return engine
+
+    def _new(self, kind: str, spec: str, endpoint: str) -> Any:
         required = needs_of(kind, spec, required=True)
         needed = [other for other in needs_of(kind, spec) if self.specs[other] or other in required]
         given = {other: self.make(other, spec) for other in needed}
@@ -132,8 +140,7 @@ class Maker:
                 raise BadInput(off, subject=spec)
             return make_engine(kind, spec, **given, **self._own(kind, endpoint))
 
-        self._made[kind] = engine = self._kept(kind, self._taped(kind, made))
-        return engine
+        return self._kept(kind, self._taped(kind, made))
 
     def _taped(self, kind: str, make: Callable[[], Any]) -> Any:
         """Make an engine; one that speaks to the outside goes by the tape, where there is one."""

@@ -72,12 +72,15 @@ class LazyDoor:
         return self._made().async_client(endpoint, seconds=seconds)
 
 
-def open_cache(settings: Settings) -> Cache:
-    """Return the cache of fetched pages."""
+def open_cache(settings: Settings, door: Egress | None = None) -> Cache:
+    """Return the cache of fetched pages.
+
+    :param door: the way to the network, where there is one already.
+    """
     from .fetch.cache import Cache
     from .fetch.http import HttpFetcher
 
-    asked = HttpFetcher(make_door(settings), _fetch_rules(settings)).request_headers
+    asked = HttpFetcher(door or make_door(settings), _fetch_rules(settings)).request_headers
     return Cache(settings.folder / "cache", max_bytes=settings.cache_mb * _MIB, request_headers=asked)
 
 
@@ -152,7 +155,7 @@ class Web:
         self.settings = settings
         door = make_door(settings)
         self._robots = Robots(door) if settings.robots else None
-        cache = open_cache(settings) if settings.cache_mb else None
+        cache = open_cache(settings, door) if settings.cache_mb else None
         self._door = door
         self._plain: HttpFetcher = HttpFetcher(door, _fetch_rules(settings), cache=cache, robots=self._robots)
         self._browser: BrowserFetcher | None = None

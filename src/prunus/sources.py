@@ -64,7 +64,7 @@ def each_page(
                 for one in inside:
                     with _noted(failures):
                         if fetch and isinstance(one, str) and is_address(one):
-                            yield _arrived(next(fetched))
+                            yield arrived(next(fetched))
                         else:
                             yield as_page(one, max_file_mb)
 
@@ -74,7 +74,8 @@ def is_address(text: str) -> bool:
     return bool(_URL.match(text))
 
 
-def _arrived(page: Page | PrunusError) -> Page:
+def arrived(page: Page | PrunusError) -> Page:
+    """Return a page that was fetched among others; raise what came in its place."""
     if isinstance(page, PrunusError):
         raise page
     return page

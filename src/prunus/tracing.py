@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .errors import MissingExtra
 from .types import Usage
 
 if TYPE_CHECKING:
@@ -73,6 +75,29 @@ def as_record(trace: Trace, at: float) -> dict[str, Any]:
     :param at: when the stage ended, in seconds since 1970.
     """
     return {"stage": trace.stage, "ended": at, "seconds": trace.seconds, **_plain(trace.detail)}
+
+
+def spans(tracer: Any = None) -> Listener:
+    """Return a listener that passes each stage on as an OpenTelemetry span; where spans go is for the program to say.
+
+    :param tracer: by default that of the program's tracer provider, under the name ``prunus``.
+    :raises MissingExtra: the package is not installed.
+    """
+    try:
+        from opentelemetry import trace as otel
+    except ImportError as error:
+        raise MissingExtra("spans need OpenTelemetry; run: pip install 'prunus[otel]'", subject="otel") from error
+    tracer = tracer or otel.get_tracer("prunus")
+
+    def listen(trace: Trace) -> None:
+        end = time.time_ns()
+        span = tracer.start_span(f"prunus.{trace.stage}", start_time=end - int(trace.seconds * 1e9))
+        for key, value in trace.detail.items():
+            shown = value if isinstance(value, str | bool | int | float) else json.dumps(_plain(value))
+            span.set_attribute(f"prunus.{key}", shown)
+        span.end(end_time=end)
+
+    return listen
 
 
 def _plain(value: Any) -> Any:

@@ -104,6 +104,37 @@ def test_cleaning_broken_markup_twice_changes_nothing(html: str) -> None:
     assert prunus.clean(once) == once
 
 
+@pytest.mark.parametrize("between", ["a", "span", "div", "div><div", "span><font", "b"])
+def test_a_heading_in_a_heading_stays_there(between: str) -> None:
+    """Straight in another heading it would end that one; what stood between them goes on doing so."""
+    once = prunus.clean(f"<h2>a <{between}>b<h3>c</h3> d")
+    assert prunus.clean(once) == once
+    assert oracle.words(once) == ["a", "b", "c", "d"]
+
+
+def test_a_link_in_a_link_ends_in_no_other_place_than_it_stood() -> None:
+    """Lists so deep that the parser leaves the second link in the first; in a cell a link may stand in a link."""
+    once = prunus.clean("<a href=d>" + "<ol>" * 7 + "<li><a href=t>w1</a> w2")
+    assert prunus.clean(once) == once
+    assert oracle.words(once) == ["w1", "w2"]
+    cell = prunus.clean("<a href=d>w1<table><td><a href=t>w2</table></a>")
+    assert "<a href=t>w2" in cell
+    assert prunus.clean(cell) == cell
+
+
+@pytest.mark.parametrize(
+    ("html", "cleaned"),
+    [
+        ("<ul><li><p>w1</p><table><li>w2</table></ul>", "<ul><li><p>w1</p>w2</ul>"),  # moved out of a table
+        ("<form><o></form><form><p>w1</form>w2", "<form><p>w1</p>w2</form>"),
+        ("<math>w1<tbody/><tbody></math>", "<math>w1</math>"),
+    ],
+)
+def test_what_only_a_parser_can_nest_is_written_as_it_can_be_read(html: str, cleaned: str) -> None:
+    assert prunus.clean(html) == cleaned
+    assert prunus.clean(cleaned) == cleaned
+
+
 def _numbered(words: list[str]) -> list[str]:
     """Leave out what the debris itself shows."""
     return [word for word in words if re.search(r"w\d", word)]

@@ -93,6 +93,8 @@ def test_long_values_are_shortened_for_the_model_and_whole_in_the_tree() -> None
     cleaned = render_tree(tree, "html", CLEAN)
     assert "href=/path>" in cleaned
     assert cleaned.count("long") == 100, "cleaning loses no word, alt text is words"
+    for all_query in ("?", "#"):  # something must stay, or the link would be none
+        assert f"href={all_query}q" in prunus.clean(f"<a href='{all_query}{'q' * 999}'>a</a>")
 
 
 @pytest.mark.parametrize(

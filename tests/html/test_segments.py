@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import articles, broken_documents, worded_documents
@@ -94,3 +95,8 @@ def test_segments_are_slices_in_order_of_what_was_kept(html: str, every: int) ->
     assert [one.start for one in found] == sorted(one.start for one in found)
     single = [one for one in found if one.kind != "list"]
     assert all(one.end <= other.start for one, other in pairwise(single))
+
+
+@pytest.mark.parametrize("head", ["<tr></tr>", "<tr><th hidden>x</th></tr>", "<tr>loose words</tr>"])
+def test_a_header_row_without_a_cell_labels_nothing(head: str) -> None:
+    assert ("row", "one two\td", "") in quoted(f"<table><thead>{head}</thead><tr><td>one two<td>d</table>")

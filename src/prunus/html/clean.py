@@ -20,6 +20,9 @@ from .tree import Attrs, Tree, numbers
 
 _LEAVES: Final = frozenset({"br", "hr", "img", "source", "track"})
 _ROWS: Final = frozenset({"tr", "thead", "tbody", "tfoot", "td", "th"})
+_HOLD_ROWS: Final = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
+"""Where rows and cells count though they are empty; in mathematics, say, they are no part of any table."""
+
 _SHOWN: Final = frozenset({"img", "audio", "video", "input", "progress", "meter", "source", "track"})
 _OBSOLETE: Final = {"xmp": "pre", "listing": "pre", "plaintext": "pre"}
 """The only renaming: no valid HTML can carry these, and a browser shows them as <pre>."""
@@ -39,11 +42,16 @@ _KINDS: Final[dict[str, int]] = {
 }
 """How the walk treats a tag at first sight; any other tag is a block."""
 
-_SUSPECTS: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey"
-"""Elements that might be hidden."""
+_SUSPECTS: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,form form,li>li,dd>dd,dd>dt,dt>dd,dt>dt"
+"""Elements that might be hidden; links in links, forms in forms, items in items."""
 
 _MANY: Final = 10_000
 """Children from which an element's are let go one by one."""
+
+_APART: Final = frozenset({"applet", "caption", "marquee", "object", "td", "template", "th"})
+"""Elements in which formatting begins anew (HTML, 13.2.4.3: markers)."""
+
+_ITEMS: Final = frozenset({"li", "dd", "dt"})
 
 _NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup"}
 _KEEPING: Final = frozenset(rules.KEPT_ATTRIBUTES)
@@ -119,6 +127,23 @@ def _holds_one_block(children: Any) -> bool:
     return found
 
 
+def _holds_heading(children: Any) -> bool:
+    """Tell whether a heading is among children: straight in another heading it would end that one."""
+    return any(type(child) is Element and child.tag in _NOT_NESTED for child in children)
+
+
+def _is_nested(element: Element) -> bool:
+    """Tell whether a link, a form or an item stands in another one as no markup can say."""
+    above: Any = element.parent
+    if element.tag in _ITEMS:
+        return above.tag in _ITEMS
+    while type(above) is Element and above.tag not in _APART:
+        if above.tag == element.tag:
+            return True
+        above = above.parent
+    return False
+
+
 def _let_go(children: list[Any]) -> Iterator[Any]:
     """Yield children and hold none of them any longer: the object for a node takes as much as the node itself."""
     children.reverse()
@@ -176,11 +201,16 @@ class _Walk(GrowingTree):
         if seen == _DROP and (self.here < 0 or self.tag[self.here] not in _MEDIA or tag not in _LEAVES):
             return None
         self.mark = -1
-        if node in self.suspects and is_hidden(node):
-            again = shown_again(node)
-            if again:
-                self._line_end()
-            return again or None
+        if node in self.suspects:
+            if is_hidden(node):
+                again = shown_again(node)
+                if again:
+                    self._line_end()
+                return again or None
+            if tag == "a" and _is_nested(node):
+                return node.children
+            if (tag == "form" or tag in _ITEMS) and _is_nested(node):
+                tag = "div"
         kept = kept_attributes(tag, node) if tag in _KEEPING or node in self.spoken else None
         if seen == _MORE:
             return self._special(node, tag, kept)
@@ -190,10 +220,10 @@ class _Walk(GrowingTree):
                 self._line_end()
             if not children:
                 self.vanished = True
-        if not children and tag not in _ROWS:
+        if not children and (tag not in _ROWS or self.tag[self.here] not in _HOLD_ROWS):
             return None
         if not kept:
-            if seen == _PASS:
+            if seen == _PASS and not (self.tag[self.here] in _NOT_NESTED and _holds_heading(children)):
                 return children
             may_merge = len(children) < 4 and tag in _WRAPPERS and self.tag[self.here] not in _NOT_NESTED
             if may_merge and _holds_one_block(children):
@@ -290,7 +320,8 @@ class _Walk(GrowingTree):
         if block and self.last != START:
             self._line_end()
         # <b> </b> and <b><br></b> hold apart the words beside them
-        if not shows and tag not in _ROWS and node and (block or len(self.tag) == node + 1):
+        empty = not shows and (tag not in _ROWS or self.tag[self.parent[node]] not in _HOLD_ROWS)
+        if empty and node and (block or len(self.tag) == node + 1):
             self._cut(node)
             self.vanished = self.vanished or block
         else:
@@ -311,5 +342,7 @@ class _Walk(GrowingTree):
             tags[child] = None
             self.dirty = True
         elif tag in rules.WRAPPERS and not self.attrs[node] and inner not in rules.INLINE:
+            if inner in _NOT_NESTED and tags[self.parent[node]] in _NOT_NESTED:
+                return
             tags[node] = None
             self.dirty = True

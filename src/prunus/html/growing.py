@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import Any, Final
 
 from . import rules
@@ -43,7 +44,7 @@ class GrowingTree:
         """Add an element; it is open until its end is known."""
         if tag == "noscript":
             self.noscripts.append(len(self.tag))
-        self.tag.append(tag)
+        self.tag.append(intern(tag))  # the parser makes a new string of it for each element
         self.parent.append(parent)
         self.end.append(0)
         self.text.append(text)

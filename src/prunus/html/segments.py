@@ -142,12 +142,12 @@ def _column_heads(tree: Tree, table: int, row: int) -> list[str]:
     if not heads:
         return []
     above = dict(_columns(tree, heads[-1]))
+    if not above:  # a header row without a cell
+        return []
     if has_rowspans(tree, table):
         return [subtree_text(tree, cell) for cell in above.values() if tree.word_count(cell)]
     shown = [column for column, cell in _columns(tree, row) if tree.word_count(cell)]
     starts = sorted(above)
-    if not starts:  # a header row without a cell
-        return []
     found = []
     for column in shown:
         head = above[starts[max(0, bisect_right(starts, column) - 1)]]

@@ -132,7 +132,7 @@ def shown_attributes(attrs: Attrs, style: Style) -> Attrs:
 def shorten(value: str, name: str) -> str:
     """Shorten a long attribute value for a model; doing it twice changes nothing."""
     if name in rules.URL_ATTRIBUTES:
-        value = value.split("#", 1)[0].split("?", 1)[0]
+        value = value.split("#", 1)[0].split("?", 1)[0] or value
     return value if len(value) <= rules.LONG_VALUE else value[: rules.LONG_VALUE - 1] + "\u2026"
 
 

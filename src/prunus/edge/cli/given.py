@@ -12,10 +12,10 @@ from typing import Final
 from ...api import fetch_with
 from ...assemble import Formats, Maker
 from ...config import Settings
-from ...errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
+from ...errors import BadInput, BadPage, Failures, OutsideFailed
 from ...html.documents import Documents
 from ...pipeline import read_page, read_pages
-from ...sources import Source, as_page, each_page, is_folder, pages_of
+from ...sources import Source, arrived, as_page, each_page, is_folder, pages_of
 from ...types import Options, Page
 from .output import one_line, progress, say
 
@@ -112,9 +112,7 @@ def with_links(documents: Documents, question: str, count: int, settings: Settin
     embedder = Maker(settings, Options()).make("embedder")
     for page in follow(settings, trees, question, count, embedder):
         try:
-            if isinstance(page, PrunusError):
-                raise page
-            tree = read_page(page, formats.to_html)
+            tree = read_page(arrived(page), formats.to_html)
         except (BadInput, OutsideFailed) as error:
             failures.note(error)
             continue
@@ -150,10 +148,7 @@ class Reading:
         """
         if not isinstance(given.source, str):
             return as_page(given.source, self._max_file_mb)
-        page = next(self._fetched)
-        if isinstance(page, PrunusError):
-            raise page
-        return page
+        return arrived(next(self._fetched))
 
 
 def _stdin(max_file_mb: int) -> Page:
