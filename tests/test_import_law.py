@@ -43,7 +43,7 @@ FLOW = frozenset(
 
 SEES: dict[str, frozenset[str]] = {
     **{room: (GROUND - CHOOSING) | {room} for room in ROOMS},
-    **{part: (GROUND - CHOOSING) | FLOW for part in FLOW},
+    **dict.fromkeys(FLOW, (GROUND - CHOOSING) | FLOW),
     "pipeline": (GROUND - CHOOSING) | {"prune.greedy", "answering", "running"},
     "websearch": (GROUND - CHOOSING) | FLOW | {"search._merge", "rank._mixed"},
     "assemble": GROUND | FLOW | {"network", "embed._cached", "formats._sniff", "search._merge"},
@@ -54,8 +54,9 @@ SEES: dict[str, frozenset[str]] = {
 }
 """What each part may import, beside itself."""
 
-GUESTS_SEE = frozenset({"prunus", "types", "events", "ports", "registry", "html", "text", "errors"})
-"""What evaluations and training may import of the core."""
+GUESTS_SEE = frozenset({"prunus", "types", "events", "ports", "registry", "html", "text", "errors", "rank"})
+"""What evaluations and training may import of the core; ``rank`` because mixed ranking is a function and no engine
+that the registry makes."""
 
 # --- reading files -------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from prunus_evals import (
     articles,
     extraction,
     gate,
+    mixed,
     ranking,
     reference,
     report,
@@ -151,6 +152,27 @@ def extraction_command(half: Half, wanted: str, limit: int | None) -> None:
     result = extraction.summary(extraction.run(extraction.load(half, limit), names), half)
     click.echo(extraction.table(result))
     click.echo(report.json_line(result))
+
+
+@main.command("mixed")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
+@click.option("--task", default=",".join(mixed.TASKS), show_default=True, help="Tasks, by comma.")
+@click.option("--scorer", type=click.Choice(mixed.SCORERS), default="hybrid", show_default=True, help="Of the items.")
+@click.option("--limit", type=int, default=None, help="Only so many questions of each task.")
+@click.option("--wiring", is_flag=True, help="Only count what of real result pages goes through.")
+def mixed_command(half: Half, task: str, scorer: str, limit: int | None, wiring: bool) -> None:
+    """Rank shuffled pages by snippet and content, beside each of them alone.
+
+    Example: prunus eval mixed --half report --task dureader
+    """
+    if wiring:
+        for found in mixed.wiring():
+            click.echo(report.json_line(found))
+        return
+    for name in task.split(","):
+        result = mixed.run(name, mixed.load(name, half, limit), scorer, half)
+        click.echo(mixed.table(result))
+        click.echo(report.json_line(result))
 
 
 @main.command("gate")
