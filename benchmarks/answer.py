@@ -3,8 +3,8 @@
     python -m benchmarks.answer [--pages N] [--rounds N] [--quick]
 
 Search, pages and model answer at once and cost nothing; what is left is Prunus's own work, from the plan to the
-citations, by stage (wall seconds; the whole in CPU seconds of all threads). The process is warm before the clock runs; its peak of memory is measured apart from what it
-took when it was warm.
+citations, by stage (wall seconds; the whole in CPU seconds of all threads). The process is warm before the clock
+runs; its peak of memory is measured apart from what it took when it was warm.
 """
 
 from __future__ import annotations
