@@ -36,7 +36,7 @@ CHOOSING = frozenset({"config", "registry", "sources"})
 ROOMS = frozenset("formats fetch search plan embed score prune rank extract llm tokens generate index".split())
 
 FLOW = frozenset(
-    """pipeline running evidence answering websearch webanswer systems support tracing chat recording replaying
+    """pipeline running evidence answering websearch webanswer systems support tracing chat pictures recording replaying
     runfile""".split()
 )
 """The stages of an answer, one file each; they see ports only."""
@@ -45,6 +45,7 @@ SEES: dict[str, frozenset[str]] = {
     **{room: (GROUND - CHOOSING) | {room} for room in ROOMS},
     **dict.fromkeys(FLOW, (GROUND - CHOOSING) | FLOW),
     "pipeline": (GROUND - CHOOSING) | {"prune.greedy", "answering", "running"},
+    "pictures": GROUND - frozenset({"config", "registry"}),
     "websearch": (GROUND - CHOOSING) | FLOW | {"search._merge", "rank._mixed"},
     "assemble": GROUND | FLOW | {"network", "embed._cached", "formats._sniff", "search._merge"},
     "network": GROUND | {"fetch"},  # settings -> the door, fetchers, cache and snapshots

@@ -13,10 +13,12 @@ from contextlib import aclosing
 from typing import Any, Final, cast
 
 from .cite import cite
+from .cost import PICTURE_TOKENS
 from .errors import BadBudget, Failures, NothingFound, OutsideFailed
 from .events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, TokenEvent, UsageEvent
 from .evidence import gather_evidence, passage_of, per_page
 from .html.documents import Documents
+from .pictures import Pages
 from .pipeline import Engines
 from .ports import Source, Writer
 from .running import LEAST_ROOM, OVERHEAD, Asked, Run, start, tokens_for_evidence
@@ -33,13 +35,17 @@ _TAIL: Final = 1_800
 UNREAD: Final = "No page that was read bears on this question. From memory, without any source:\n\n"
 
 
-async def answer_from(documents: Documents, asked: Asked, engines: Engines) -> AsyncIterator[Event]:
+async def answer_from(
+    documents: Documents, asked: Asked, engines: Engines, reading: Pages | None = None
+) -> AsyncIterator[Event]:
     """Answer from pages that were given, as a stream of events that ends in ``done``.
 
+    :param reading: reads the pictures of the evidence, where they are to be sent along.
     :raises NothingFound: nothing in the pages bears on the question.
     """
     failures = documents.failures if isinstance(documents.failures, Failures) else Failures(documents.failures)
     run = start(asked, engines, failures)
+    run.pages = reading
     for tree in documents.trees:
         yield PageEvent(tree.url, tree.title)
     for name, reason in documents.failures.items():
@@ -210,14 +216,18 @@ def _sources(run: Run) -> list[Source]:
     """Return the numbered sources, cut so that they and an answer fit the limits and the window."""
     llm, counter = run.engines.llm, run.engines.counter
     window = int(getattr(llm, "context_window", 0))
-    room = min(tokens_for_evidence(run.afford()), int((window - OVERHEAD) * 0.85) if window else 10**9)
+    pictures = PICTURE_TOKENS * sum(map(len, run.pictures.values()))
+    room = min(
+        tokens_for_evidence(run.afford() - pictures), int((window - OVERHEAD - pictures) * 0.85) if window else 10**9
+    )
     found: list[Source] = []
     for one in run.references:
         size = int(counter.count([one.text])[0])
         text = one.text if size <= room else cut_to(one.text, max(0, room), counter)
         room -= min(size, room)
         if text.strip():
-            found.append(Source(text, one.tree.title, one.tree.url, one.tree.published, one.number))
+            tree, seen = one.tree, tuple(run.pictures.get(one.tree.document, ()))
+            found.append(Source(text, tree.title, tree.url, tree.published, one.number, seen))
         elif "limit" not in run.failures:
             run.failures["limit"] = "not all sources could be shown to the model inside the limits"
     run.references = [one for one in run.references if any(one.number == source.number for source in found)]

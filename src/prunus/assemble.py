@@ -59,7 +59,8 @@ def web_of(maker: Maker, engines: Engines) -> Web:
     :raises BadInput: no search is named, or one cannot be made.
     """
     from .network import Reading  # here: reading files needs none
-    from .websearch import Pages, Web, local_now
+    from .pictures import Pages
+    from .websearch import Web, local_now
 
     options, settings = maker.options.web, maker.settings
     specs = maker.search_specs()

@@ -23,6 +23,9 @@ from .types import Limits, Message, Usage
 _MESSAGE_TOKENS: Final = 4
 """Tokens that a chat template spends on each message, about."""
 
+PICTURE_TOKENS: Final = 1_100
+"""Tokens that a picture is taken to cost before the server says what it did: about what a large one costs."""
+
 _MILLION: Final = 1_000_000
 
 
@@ -193,6 +196,7 @@ class Metered:
         self._price = price
         self.name = str(getattr(llm, "name", "model"))
         self.model = str(getattr(llm, "model", self.name))
+        self.sees_pictures = bool(getattr(llm, "sees_pictures", False))
         self.real = bool(getattr(llm, "real", True))
         self.context_window = int(getattr(llm, "context_window", 0))
         self.count = self._counter.count
@@ -271,7 +275,8 @@ class Metered:
 
     def _prompt(self, messages: Sequence[Message]) -> int:
         counts = self._counter.count([message.content for message in messages])
-        return int(counts.sum()) + _MESSAGE_TOKENS * len(messages)
+        pictures = sum(len(message.pictures) for message in messages)
+        return int(counts.sum()) + _MESSAGE_TOKENS * len(messages) + PICTURE_TOKENS * pictures
 
     def _usage(self, reported: Usage | None, prompt: int, text: str, seconds: float) -> Usage:
         """Return the usage of a call, with what the server left out."""

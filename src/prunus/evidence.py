@@ -8,15 +8,17 @@ from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
 from typing import Any, Final, cast
 
+from .cost import PICTURE_TOKENS
 from .errors import BadBudget, BadInput, OutsideFailed
 from .events import Event, ExtractedEvent, KeptEvent
 from .html.documents import Documents
+from .pictures import addresses, load
 from .pipeline import prune, segments
 from .ports import Tagged
 from .running import LEAST_ROOM, OVERHEAD, Run, tokens_for_evidence
 from .support import Reference
 from .systems import gather
-from .types import Passage
+from .types import BlockRecord, Passage
 
 BUDGET: Final = 4096
 """Tokens of evidence where nothing else says how many."""
@@ -67,6 +69,24 @@ async def gather_evidence(run: Run, documents: Documents) -> AsyncIterator[Event
         (trees[document], list(several)) for document, several in groupby(by_page, key=lambda one: one.span.document)
     ]
     run.references = _numbered(run, [(tree, tuple(map(passage_of, own)), _shown(own)) for tree, own in pages])
+    if asked.options.web.pictures and run.writer is not None:
+        await _pictures(run, context.kept)
+
+
+async def _pictures(run: Run, kept: Sequence[BlockRecord]) -> None:
+    """Read pictures of the evidence, as many as were asked for and can be paid."""
+    payable = run.afford() * 0.3 // PICTURE_TOKENS
+    most = int(min(run.asked.options.web.pictures, payable))
+    if run.pages is None or not getattr(run.engines.llm, "sees_pictures", False):
+        run.failures["pictures"] = "no pictures were sent along: the model takes none, or nothing may be read"
+        return
+    with run.stages.stage("pictures") as detail:
+        of = [(one.tree.document, url) for one in run.references for url in addresses(one.tree, kept)][:most]
+        found = await load([url for _, url in of], run.pages, run.failures, run.seconds(0.2)) if of else {}
+        for document, url in of:
+            if url in found:
+                run.pictures.setdefault(document, []).append(found[url])
+        detail["sent"] = list(found)
 
 
 async def _budget(run: Run) -> int:

@@ -177,6 +177,7 @@ class Source:
 
     :param text: the extracted HTML, Markdown or text.
     :param number: as the answer cites it, from 1; 0 is its place in the list.
+    :param pictures: of the evidence, as ``data:`` addresses, for a model that sees them.
     """
 
     text: str
@@ -184,6 +185,7 @@ class Source:
     url: str = ""
     published: str = ""
     number: int = 0
+    pictures: Sequence[str] = ()
 
 
 class Writer(Generator, Protocol):

@@ -22,10 +22,9 @@ import numpy as np
 from . import errors
 from .errors import OutsideFailed, PrunusError
 from .events import Event, TokenEvent, UsageEvent
+from .pictures import Pages
 from .runfile import RunFile
 from .types import Message, Page, Results, SearchRequest
-
-Pages = Callable[[Sequence[str]], AsyncGenerator[tuple[str, Page | PrunusError], None]]
 
 _ERRORS: Final = ("BadInput", "BadPage", "BadBudget", "MissingExtra", "NothingFound", "OutsideFailed")
 _DROPPED: Final = frozenset({"set-cookie", "cookie", "authorization", "proxy-authorization"})

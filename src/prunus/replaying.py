@@ -16,7 +16,8 @@ import numpy as np
 
 from .errors import BadInput, PrunusError
 from .events import Event, TokenEvent, UsageEvent
-from .recording import Pages, called, digest, error_from, page_from
+from .pictures import Pages
+from .recording import called, digest, error_from, page_from
 from .runfile import RunFile
 from .types import Hit, Message, Page, Results, SearchRequest, Usage
 

@@ -9,6 +9,7 @@ from typing import Final, cast
 from .chat import Turns
 from .cost import Meter
 from .errors import BadBudget, BadInput, Failures
+from .pictures import Pages
 from .pipeline import Engines
 from .ports import Tagged, Writer
 from .support import Reference
@@ -46,7 +47,11 @@ class Asked:
 
 @dataclass(slots=True)
 class Run:
-    """One answer under way."""
+    """One answer under way.
+
+    :param pages: reads addresses, for the pictures of the evidence; None sends none along.
+    :param pictures: of each document, as ``data:`` addresses.
+    """
 
     asked: Asked
     engines: Engines
@@ -56,6 +61,8 @@ class Run:
     references: list[Reference] = field(default_factory=list)
     chosen: list[Tagged] = field(default_factory=list)
     text: str = ""
+    pages: Pages | None = None
+    pictures: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def writer(self) -> Writer | None:

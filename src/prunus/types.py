@@ -307,6 +307,7 @@ class Message:
 
     role: Literal["system", "user", "assistant"]
     content: str
+    pictures: Sequence[str] = ()  # as data: addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,8 +325,7 @@ class WebOptions:
 
     :param count: hits asked for with each query.
     :param read, pages: pages that are read to be ranked, and best pages that the answer is made from, at most.
-    :param ranking: ``hybrid`` scores snippets and contents by BM25 and embeddings, ``paper`` by the embedder alone
-        (Internet-SAG §3.2), ``reranker`` by the reranker.
+    :param ranking: by ``hybrid`` (BM25 and embeddings), ``paper`` (the embedder, Internet-SAG §3.2), ``reranker``.
     :param language, country: codes, as ``de`` and ``DE``.
     :param time_range: ``day``, ``week``, ``month``, ``year``, or ``2024-01-01..2024-06-30``.
     :param topic: ``news`` and others, where a provider has them.

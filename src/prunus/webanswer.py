@@ -29,6 +29,7 @@ async def answer_from_web(
     stages = Stages(engines.meter or Meter(asked.options.limits), asked.options.trace)
     run = start(asked, engines, found.failures, stages)
     run.names.update(web.names)
+    run.pages = web.pages
     turns = asked.chat.turns if asked.chat is not None else []
     search = Search([*turns, Message("user", asked.question)], web, asked.options.web, stages)
     found.plan, failed = await plan_search(search)

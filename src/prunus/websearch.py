@@ -12,21 +12,19 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Se
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 from .cost import Meter
 from .errors import BadBudget, BadInput, Failures, NothingFound, OutsideFailed, PrunusError
 from .events import Event, PageEvent, SearchEvent
 from .html.tree import Tree
+from .pictures import Pages
 from .pipeline import Reader, read_page
 from .ports import Embedder, Planner, Reranker, SearchProvider
 from .rank._mixed import Candidate, Ranked, Scores, by_embedder, by_hybrid, by_reranker, rank
 from .search._merge import canonical, fuse
 from .tracing import Stages
 from .types import Hit, Message, Page, Plan, Results, SearchQuery, SearchRequest, Usage, WebOptions
-
-Pages: TypeAlias = Callable[[Sequence[str]], AsyncGenerator[tuple[str, Page | PrunusError], None]]
-"""Yields (address, page or error) for many addresses, as they come."""
 
 _PLAN_SHARE: Final = 0.15
 _SEARCH_SHARE: Final = 0.25

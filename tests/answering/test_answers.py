@@ -292,3 +292,47 @@ def test_stages_become_spans(web: World) -> None:
     assert [span.name for span in found][:3] == ["prunus.plan", "prunus.search", "prunus.read"]
     assert found[0].end_time >= found[0].start_time
     assert json.loads(found[1].attributes["prunus.queries"])[0]["text"] == "Orrel bridge opened"
+
+
+# --- pictures ------------------------------------------------------------------------------------
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360f8cf"
+    "500f0003860180a0a3b5c30000000049454e44ae426082"
+)
+
+
+@pytest.fixture
+def pictured(web: World) -> World:
+    web.pages["/bridge"] = page(
+        "Bridge",
+        'The Orrel bridge opened in 1932. <img src="/good.png" alt="The bridge"> <img src="/fake.png" alt="Its plan">'
+        ' <img src="http://169.254.169.254/x.png" alt="Inside">',
+    )
+    web.pages |= {"/good.png": PIXEL, "/fake.png": "<p>Not a picture, but a page with words.</p>"}
+    return web
+
+
+def test_pictures_are_sent_only_when_asked_for(pictured: World) -> None:
+    model = Model(good)
+    ask(QUESTION, model)
+    assert not any(message.pictures for call in model.calls for message in call.messages)
+    assert "/good.png" not in pictured.asked
+
+
+def test_pictures_of_the_evidence_go_through_the_door(pictured: World) -> None:
+    """A picture is told by its bytes; an address inside is refused, and both are said."""
+    model = Model(good)
+    answer = ask(QUESTION, model, Options(web=WebOptions(pictures=3))).answer
+    [sent] = [message for call in model.calls for message in call.messages if message.pictures]
+    assert len(sent.pictures) == 1 and sent.pictures[0].startswith("data:image/png;base64,iVBORw0KGgo")
+    assert "in this order, and material as these are: [1]." in sent.content
+    assert f"picture {pictured.url}/fake.png" in answer.failures
+    assert "picture http://169.254.169.254/x.png" in answer.failures
+
+
+def test_pictures_are_counted(pictured: World) -> None:
+    model = Model(good)
+    answer = ask(QUESTION, model, Options(limits=Limits(tokens=6_000), web=WebOptions(pictures=3))).answer
+    assert answer.usage.prompt_tokens + answer.usage.completion_tokens <= 6_000
+    assert sum(len(message.pictures) for call in model.calls for message in call.messages) <= 1

@@ -80,7 +80,8 @@ def world() -> Iterator[World]:
                 state.ended.wait(page)
                 page = "<p>late</p>"
             status, text = page if isinstance(page, tuple) else (200, page)
-            self._give(status, text.encode(), "text/html; charset=utf-8")
+            kind = "image/png" if parts.path.endswith(".png") else "text/html; charset=utf-8"
+            self._give(status, text if isinstance(text, bytes) else text.encode(), kind)
 
         def _give(self, status: int, content: bytes, kind: str) -> None:
             try:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from prunus.rank._mixed import by_hybrid
 from prunus.registry import make_engine
-from prunus_evals import extraction, mixed
+from prunus_evals import extraction, mixed, stats
 from prunus_evals.errors import UnknownName
 from prunus_evals.extraction import Choice, Question, covered, score
 
@@ -34,6 +36,14 @@ def test_every_system_chooses_sentences_of_the_pages() -> None:
     assert "everything" in extraction.table(extraction.summary(found, "dev"))
     with pytest.raises(UnknownName):
         extraction.make("bm25:many")
+
+
+@pytest.mark.data
+def test_the_default_is_better_than_bm25_and_than_everything_on_the_report_half(rows: Any) -> None:
+    found = extraction.run(extraction.load("report"), ["prunus", "bm25:3", "bm25title:3", "everything"])
+    f1 = [stats.mean({key: [one["f1"]] for key, one in system.by_question.items()}).mean for system in found]
+    assert f1[0] >= 0.55
+    assert f1[0] > max(f1[1:])
 
 
 def test_pools_are_shuffled_the_same_way_on_every_run_and_the_snippet_is_a_proxy() -> None:

@@ -54,6 +54,7 @@ class Engine:
             turns=_earlier(turns),
             question=Quoted(query[:_LONGEST_QUESTION], "the question"),
         )
+        messages = _with_pictures(messages, numbered)
         async for event in self._guarded(messages, {number for number, _ in numbered}):
             yield event
 
@@ -105,6 +106,17 @@ def _quoted(number: int, source: Source) -> Quoted:
     """Return a source behind its fence, with what it is on the line above it."""
     about = [f"[{number}]", source.title[:80], source.published[:20], source.url[:80]]
     return Quoted(source.text, " | ".join(one for one in about if one))
+
+
+def _with_pictures(messages: list[Message], numbered: Sequence[tuple[int, Source]]) -> list[Message]:
+    """Send the sources' pictures along with the last message, which says whose they are."""
+    pictures = [(number, picture) for number, source in numbered for picture in source.pictures]
+    if not pictures:
+        return messages
+    whose = ", ".join(f"[{number}]" for number, _ in pictures)
+    said = f"{messages[-1].content}\n\nThe pictures are of these sources, in this order, and material as these are: "
+    said += f"{whose}."
+    return [*messages[:-1], Message(messages[-1].role, said, tuple(picture for _, picture in pictures))]
 
 
 def _earlier(turns: Sequence[Message]) -> list[Quoted]:

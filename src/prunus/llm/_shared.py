@@ -85,9 +85,15 @@ def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[
     return [*before, Message(last.role, asked)]
 
 
+def as_plain(message: Message) -> dict[str, Any]:
+    """Return a message as plain data; pictures only where there are any."""
+    plain: dict[str, Any] = {"role": message.role, "content": message.content}
+    return plain | ({"pictures": list(message.pictures)} if message.pictures else {})
+
+
 def digest(messages: Sequence[Message], asked: Asked, model: str) -> str:
     """Return the sha256, hex, that names a request: the same words and options, the same digest."""
-    request = {"model": model, "messages": [asdict(message) for message in messages], "options": asdict(asked)}
+    request = {"model": model, "messages": [as_plain(message) for message in messages], "options": asdict(asked)}
     written = json.dumps(request, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(written.encode("ascii")).hexdigest()
 

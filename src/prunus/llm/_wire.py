@@ -87,9 +87,18 @@ def body(model: str, messages: Sequence[Message], asked: Asked, refused: frozens
             messages = with_schema(messages, asked.schema)
             if form == "json_object":
                 wanted["response_format"] = {"type": "json_object"}
-    written = [{"role": message.role, "content": encodable(message.content)} for message in messages]
+    written = [{"role": message.role, "content": _content(message)} for message in messages]
     request = {"model": model, "messages": written, "stream": True, longest: asked.max_tokens}
     return request | {name: value for name, value in wanted.items() if name not in refused}
+
+
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    """Return a message's content: text, or with pictures its parts."""
+    text = encodable(message.content)
+    if not message.pictures:
+        return text
+    parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
+    return [*parts, *({"type": "image_url", "image_url": {"url": url}} for url in message.pictures)]
 
 
 _COMPLAINTS: Final = (

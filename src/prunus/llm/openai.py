@@ -54,6 +54,7 @@ class Engine:
 
     name = "openai"
     real = True
+    sees_pictures = True  # where its model does; one that does not refuses the call
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ from ..errors import BadInput
 from ..events import Event, TokenEvent, UsageEvent
 from ..ports import LLM, TokenCounter
 from ..types import Message, Usage
-from ._shared import Asked, check_messages, digest, one_line
+from ._shared import Asked, as_plain, check_messages, digest, one_line
 
 _LARGEST: Final = 256 * 1024 * 1024
 """Bytes of a recording that are read."""
@@ -106,7 +106,7 @@ class Engine:
         line = {
             "digest": key,
             "model": self.model,
-            "messages": [asdict(message) for message in messages],
+            "messages": [as_plain(message) for message in messages],
             "options": given,
             "pieces": pieces,
             "usage": asdict(usage),

@@ -61,6 +61,7 @@ class Engine:
     name = "scripted"
     real = False
     free = True
+    sees_pictures = True
 
     def __init__(self, model: str = "", script: Script | None = None, window: int = 100_000) -> None:
         self._script = script if script is not None else _always(model or "No reply is scripted.")

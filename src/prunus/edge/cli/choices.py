@@ -15,6 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 FORMATS: Final = click.Choice(["html", "markdown", "text"])
 _MODE: Final = "How evidence is made; all but default are systems to compare with, and need a model."
+_PICTURES: Final = "Pictures of the evidence from the web sent to a model that sees them; none by default."
 PAGE: Final = click.Path()
 """A file, a folder or ``-``; what is wrong with it is said when it is read."""
 
@@ -85,6 +86,7 @@ def answering(function: F) -> F:
         click.option("--max-usd", type=click.FloatRange(min=0), metavar="USD", help="Money, by the prices configured."),
         click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Model tokens of the whole answer."),
         click.option("--unread", is_flag=True, help="Where no page bears on it, let the model answer without one."),
+        click.option("--pictures", type=click.IntRange(0, 20), default=0, metavar="N", help=_PICTURES),
         click.option("--always", is_flag=True, help="Search whatever the plan says."),
         click.option("--ranking", type=ranking, default="hybrid", show_default=True, help="How pages are ranked."),
         click.option(
