@@ -47,7 +47,7 @@ class Weights:
     fresh: float = 0.3
     near: float = 0.5
     near_first: float = 0.4
-    near_last: float = 0.8
+    near_last: float = 0.7
     bridge: float = 0.5
     beside: float = 0.4
 
