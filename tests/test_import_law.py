@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 LADDER: tuple[frozenset[str], ...] = (
     frozenset({"options"}),
-    frozenset({"errors", "types"}),
+    frozenset({"abbreviations", "errors", "types"}),
     frozenset({"events", "segment"}),
     frozenset({"text", "embedded", "prompts", "model_folder", "encoders"}),
     frozenset({"lexical"}),
@@ -37,7 +37,8 @@ CHOOSING = frozenset({"config", "registry", "sources"})
 ROOMS = frozenset("formats fetch search plan embed score prune rank extract llm tokens generate index".split())
 
 FLOW = frozenset(
-    "pipeline running evidence answering websearch webanswer systems support tracing chat pictures".split()
+    """pipeline running evidence answering websearch webanswer systems support tracing chat pictures recording replaying
+    runfile""".split()
 )
 """The stages of an answer, one file each; they see ports only."""
 
@@ -61,8 +62,9 @@ SEES: dict[str, frozenset[str]] = {
 }
 """What each part may import, beside itself."""
 
-GUESTS_SEE = frozenset({"prunus", "types", "events", "ports", "registry", "html", "text", "errors", "index"})
-"""What evaluations and training may import of the core."""
+GUESTS_SEE = frozenset({"prunus", "types", "events", "ports", "registry", "html", "text", "errors", "index", "rank"})
+"""What evaluations and training may import of the core; ``index`` and ``rank`` because retrieval and mixed ranking are
+functions and no engines that the registry makes."""
 
 # --- reading files -------------------------------------------------------------------------------
 

@@ -14,12 +14,15 @@ import click
 from prunus.errors import BadInput, MissingExtra
 from prunus_evals import (
     articles,
+    extraction,
     gate,
     index,
     index_tasks,
+    mixed,
     ranking,
     reference,
     report,
+    segmentation,
     survival,
     systems,
     tasks,
@@ -184,6 +187,54 @@ def index_command(
             result = index.summary(loaded, half, embedder, *found)
             click.echo(index.table(result))
             click.echo(report.json_line(result))
+
+
+@main.command("segmentation")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
+def segmentation_command(half: Half) -> None:
+    """Count the published cases whose sentences are exactly right, by language.
+
+    Example: prunus eval segmentation --half report
+    """
+    scores = segmentation.score(segmentation.load(half))
+    click.echo(segmentation.table(scores))
+    click.echo(report.json_line(segmentation.summary(scores, half)))
+
+
+@main.command("extraction")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
+@click.option("--systems", "wanted", default=extraction.DEFAULT, show_default=True, help="Systems, by comma.")
+@click.option("--limit", type=int, default=None, help="Only so many questions.")
+def extraction_command(half: Half, wanted: str, limit: int | None) -> None:
+    """Precision, recall and F1 of the sentences that bear a question out, without a model.
+
+    Example: prunus eval extraction --systems prunus,bm25:2,everything
+    """
+    names = [name.strip() for name in wanted.split(",")]
+    result = extraction.summary(extraction.run(extraction.load(half, limit), names), half)
+    click.echo(extraction.table(result))
+    click.echo(report.json_line(result))
+
+
+@main.command("mixed")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
+@click.option("--task", default=",".join(mixed.TASKS), show_default=True, help="Tasks, by comma.")
+@click.option("--scorer", type=click.Choice(mixed.SCORERS), default="hybrid", show_default=True, help="Of the items.")
+@click.option("--limit", type=int, default=None, help="Only so many questions of each task.")
+@click.option("--wiring", is_flag=True, help="Only count what of real result pages goes through.")
+def mixed_command(half: Half, task: str, scorer: str, limit: int | None, wiring: bool) -> None:
+    """Rank shuffled pages by snippet and content, beside each of them alone.
+
+    Example: prunus eval mixed --half report --task dureader
+    """
+    if wiring:
+        for found in mixed.wiring():
+            click.echo(report.json_line(found))
+        return
+    for name in task.split(","):
+        result = mixed.run(name, mixed.load(name, half, limit), scorer, half)
+        click.echo(mixed.table(result))
+        click.echo(report.json_line(result))
 
 
 @main.command("gate")

@@ -6,9 +6,8 @@ out or repair spaces and line breaks, which a lossless cut must keep.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +61,6 @@ def table(scores: Sequence[Score]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Print both halves; anything that is tuned looks at dev alone."""
-    halves: tuple[Half, ...] = ("dev", "report")
-    for which in halves:
-        sys.stdout.write(f"{which} half\n{table(score(load(which)))}\n")
-
-
-if __name__ == "__main__":
-    main()
+def summary(scores: Sequence[Score], which: Half) -> dict[str, object]:
+    """Return the scores, ready for JSON."""
+    return {"half": which, "task": "segmentation", "languages": {one.language: asdict(one) for one in scores}}

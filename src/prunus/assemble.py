@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from .config import FILE, Settings
 from .errors import BadInput, BadPage
@@ -18,6 +19,7 @@ from .types import Options, Page
 if TYPE_CHECKING:
     from .cost import Meter, Metered, Price
     from .embed._cached import CachedEmbedder
+    from .recording import Tape
     from .websearch import Web
 
 
@@ -88,7 +90,8 @@ def web_of(maker: Maker, engines: Engines) -> Web:
     :raises BadInput: no search is named, or one cannot be made.
     """
     from .network import Reading  # here: reading files needs none
-    from .websearch import Web
+    from .pictures import Pages
+    from .websearch import Web, local_now
 
     options, settings = maker.options.web, maker.settings
     specs = maker.search_specs()
@@ -97,23 +100,32 @@ def web_of(maker: Maker, engines: Engines) -> Web:
     rank_with = maker.make("reranker", "ranking by a reranker") if options.ranking == "reranker" else engines.embedder
     names = {**engines.names, "planner": maker.specs["planner"], "search": ",".join(specs)}
     prices = [settings.search_prices.get(split_spec(spec)[0], 0.0) for spec in specs]
+    pages: Pages = reading.pages
+    clock = local_now
+    if maker.tape is not None:
+        pages, clock = maker.tape.pages(pages), maker.tape.clock(clock)
     return Web(
         provider=maker.search(),
         planner=maker.make("planner"),
         spare_planner=make_engine("planner", "rules"),
-        pages=reading.pages,
+        pages=pages,
         to_html=formats().to_html,
         rank_with=rank_with,
         price=float(sum(prices)),
         names=names,
+        clock=clock,
     )
 
 
 class Maker:
-    """Makes engines by kind, each once, with the engines and the settings that its constructor asks for."""
+    """Makes engines by kind, each once, with the engines and the settings that its constructor asks for.
 
-    def __init__(self, settings: Settings, options: Options) -> None:
+    :param tape: stands between the engines and the outside: a recorder, or what is played back.
+    """
+
+    def __init__(self, settings: Settings, options: Options, tape: Tape | None = None) -> None:
         self.settings = settings
+        self.tape = tape
         self.specs = {
             kind: getattr(options, kind, "") or str(getattr(settings, kind)) for kind in ROOMS if kind != "format"
         }
@@ -151,9 +163,6 @@ class Maker:
         spec, endpoint = self._address(kind, self.specs[kind])
         if not spec:
             raise BadInput(f"{wanted_by or kind} needs a {kind}: set {kind} in {FILE}", subject=kind)
-        asks = kind in ("llm", "path_scorer") and getattr(engine_class(kind, spec), "real", kind == "llm")
-        if asks and not self.settings.model_calls:
-            raise BadInput("model calls are switched off (model_calls); scripted: and replay: still work", subject=spec)
         self._made[kind] = None  # an engine that needs its own kind is given none
         try:
             self._made[kind] = engine = self._new(kind, spec, endpoint)
@@ -174,7 +183,28 @@ class Maker:
         required = needs_of(kind, spec, required=True)
         needed = [other for other in needs_of(kind, spec) if self.specs[other] or other in required]
         given = {other: self.make(other, spec) for other in needed}
-        return self._kept(kind, make_engine(kind, spec, **given, **self._own(kind, endpoint)))
+
+        def made() -> Any:
+            asks = kind in ("llm", "path_scorer") and getattr(engine_class(kind, spec), "real", kind == "llm")
+            if asks and not self.settings.model_calls:
+                off = "model calls are switched off (model_calls); scripted: and replay: still work"
+                raise BadInput(off, subject=spec)
+            return make_engine(kind, spec, **given, **self._own(kind, endpoint))
+
+        return self._kept(kind, self._taped(kind, made))
+
+    def _taped(self, kind: str, make: Callable[[], Any]) -> Any:
+        """Make an engine; one that speaks to the outside goes by the tape, where there is one."""
+        spec = self.specs[kind]
+        if self.tape is None:
+            return make()
+        from .recording import bare  # here: most calls are neither recorded nor played back
+
+        if kind == "llm":
+            return self.tape.model(bare(spec), make)
+        if kind in ("embedder", "reranker") and split_spec(spec)[0] == "http":
+            return self.tape.numbers(kind, bare(spec), make)
+        return make()
 
     def search_specs(self) -> list[str]:
         """Return the specs of the providers that are named.
@@ -195,9 +225,17 @@ class Maker:
         from .search._merge import Merged  # here: most calls search nothing
 
         settings, specs = self.settings, self.search_specs()
-        providers = [self.provider(spec, alone=len(specs) == 1) for spec in specs]
-        way: Any = settings.search_way
-        return Merged(providers, way, settings.search_seconds * 2)
+
+        def made() -> SearchProvider:
+            providers = [self.provider(spec, alone=len(specs) == 1) for spec in specs]
+            way: Any = settings.search_way
+            return Merged(providers, way, settings.search_seconds * 2)
+
+        if self.tape is None:
+            return made()
+        from .recording import bare
+
+        return cast(SearchProvider, self.tape.provider(bare(",".join(specs)), made))
 
     def provider(self, spec: str, alone: bool = True) -> SearchProvider:
         """Return one search provider.

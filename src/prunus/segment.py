@@ -10,52 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_TITLES: Final = frozenset(
-    """mr mrs ms mx messrs dr prof rev hon gen col capt cpt cmdr lt sgt maj adm gov sen rep pres e.g i.e cf vs viz z.b
-    d.h u.a s.o vgl bzw p.ej p.es t.ex f.eks bl.a m.a.w prof.ssa d.ssa kath approx resp проф акад им ул пл""".split()
-)
-"""Never the last word of a sentence, whatever follows."""
-
-_NAMES: Final = frozenset(
-    """st mt ft fr sra srta dra drs hl hr frk fru ing dott avv arch geom rag sig sigg on mme mlle mm prov mons gg fig
-    figs eq eqs ca dir amm ee uu s.a""".split()
-)
-"""Goes on with a name: the last word only where a word follows that begins a sentence."""
-
-_NUMBERED: Final = frozenset(
-    """no nos p pp art arts vol vols ch sec par para pt fig figs eq nr n° num núm n.º pág págs pag cap bd abs ziff kap
-    tab abb rs u.s.c cal lib ed tel fol vers st stk pkt arp q lit pos ref chap chapt ex app hr hrs min mins sq ext lot
-    rm ste apt exh ser ver rev cra párrf lun mar mié jue vie sáb кв д оф корп pls""".split()
-)
-"""Not the last word before a number; elsewhere a word as any other."""
-
-_ABBREVIATIONS: Final = frozenset(
-    """al etc inc ltd llc co corp bros dept univ assn ave blvd rd hwy cl dist ind jr sr esq ph.d m.d b.a m.a d.c a.d b.c
-    jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun est min max misc abbr
-    eds hrsg jhd usw evtl ggf inkl exkl str mio mrd tsd geb gest ehem jur dipl mwst hg red ej pbro lic arq gral cía cia
-    dpto avda apdo tfno dcha izq ud uds vd vds admón osv ekskl mv jf pga vha dvs gl kgl med f.e
-    гг г в вв руб коп тыс млн млрд стр рис см гл др пр т.д т.п т.е т.к и.о н.э обл р ред ss sgg segg pagg""".split()
-)
-"""Not the last word before a small letter or a number; before a capital letter they are."""
-
-_STARTERS: Final = frozenset(
-    """a after all also although an and another any are as at because before being both but by can could despite did do
-    does during each even every few finally first following for from had has have he hence her here his how however i
-    if i'm i've i'll i'd in instead is it it's its last later let like many maybe meanwhile millions more most moreover
-    much my nevertheless next no nobody none nor not nothing now of on once one only or other others our perhaps please
-    several shall she should since so some someone soon still such than that that's the their then there there's
-    therefore these they they're this those though through thus to today together tomorrow two under unfortunately
-    unless unlike until was we we're were what when whenever where whether which while who whose why will with within
-    without would yes yesterday yet you you're your""".split()
-)
-"""Words that begin a sentence rather than go on with a name, as ``U.S. Government`` does."""
-
-_MONTHS: Final = frozenset(
-    """januar jänner februar märz april mai juni juli august september oktober november dezember january february march
-    may june july october december januari februari maart mei augustus marts maj december jahrhundert jahrhunderts jh
-    jahrestag januára februára""".split()
-)
-"""What follows an ordinal that is written with a stop: ``am 13. Februar``."""
+from .abbreviations import ABBREVIATIONS, LABELLED, MONTHS, NAMES, NUMBERED, SHOUTED, STARTERS, TITLES, ZONES
 
 _WIDE: Final = frozenset("\u3002\uff0e\uff01\uff1f\uff61\u0964\u0965\u1362\u1367\u1368\u104a\u104b")
 """Stops that need no space after them."""
@@ -63,6 +18,7 @@ _WIDE: Final = frozenset("\u3002\uff0e\uff01\uff1f\uff61\u0964\u0965\u1362\u1367
 _STOPS: Final = ".!?\u2026\u061f\u06d4\u0589\u203c\u2047\u2048\u2049" + "".join(sorted(_WIDE))
 _CLOSERS: Final = "\"'\u2019\u201d\u201c\u00bb\u203a)]}\u300d\u300f\uff09\u3011\u300b*"
 _PAIRS: Final = {
+    "``": "''",
     "(": ")", "[": "]", "{": "}", "\u201c": "\u201d", "\u2018": "\u2019", "\u00ab": "\u00bb", "\u201e": "\u201c\u201d",
     "\u300c": "\u300d", "\u300e": "\u300f", "\uff08": "\uff09", "\u3010": "\u3011", "\u300a": "\u300b",
 }  # fmt: skip
@@ -70,7 +26,7 @@ _LONGEST: Final = 1_500
 """Code points up to which a quotation or a bracket is held together."""
 
 _MARK: Final = re.compile(
-    r"[()\[\]{}\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e\u300c-\u300f\uff08\uff09\u3010\u3011\u300a\u300b\"'\n]"
+    r"``|''(?!')|[()\[\]{}\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e\u300c-\u300f\uff08\uff09\u3010\u3011\u300a\u300b\"'\n]"
 )
 _BULLETS: Final = "\u2022\u2023\u2043\u25aa\u25cf\u25e6\u2219"
 _CANDIDATE: Final = re.compile(
@@ -87,6 +43,20 @@ _NEXT_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][a-z]+)?")
 _ACRONYM: Final = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _PLAIN: Final = re.compile(r"(?:[^\W\d_]{2,}|\d[\d,]*)")
 _ROMAN: Final = re.compile(r"[IVXLC]+\b")
+_HEADING: Final = re.compile(r"(?=\S)(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})|\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})*")
+"""The number of a heading or an item: ``II. Methods``, ``3.2. Results``, ``Q. Who?``"""
+
+_TIME_ONLY: Final = re.compile(
+    r"\W*(?:(?:and|but|then|so|at|by|around|about|before|after|until|since|from|between|on|just|exactly|only|nearly|"
+    r"almost|it|was|is)\s+)*\d{1,2}(?:[:.]\d\d)?\s*[ap]\.m",
+    re.IGNORECASE,
+)
+"""A sentence so far that says no more than when: ``At 5 a.m.``"""
+
+_WORD_END: Final = re.compile(r"(?:[^\W\d_]{3}|[\w.]\))\Z")
+_NOTE: Final = re.compile(r"(?:\d{1,3}(?:[,\u2013-]\d{1,3})*(?: \d{1,3})*|\(\d{1,3}\))(?=\s+[\"\u201c(]?[A-Z])")
+"""Numbers of notes behind a stop: ``in a talk.11 12 Take``."""
+
 _FULL_LINE: Final = 40
 """Code points of a line that goes on a sentence though it begins with a capital letter."""
 
@@ -104,7 +74,9 @@ def _enclosed(text: str) -> list[tuple[int, int]]:
             open_.clear()
             continue
         before, after = text[at - 1 : at], text[at + 1 : at + 2]
-        if mark in "\"'":
+        if len(mark) == 2:
+            opens, closes, wanted = mark == "``", mark == "''", mark
+        elif mark in "\"'":
             closes = _closes_straight(mark, before, after, open_)
             opens = not closes and (not before or not before.isalnum()) and bool(after) and not after.isspace()
             wanted = mark
@@ -136,10 +108,10 @@ def _close(mark: str, at: int, open_: list[tuple[str, int]], found: list[tuple[i
         opening, start = open_[depth]
         if mark in _PAIRS.get(opening, opening):
             del open_[depth:]
-            if at + 1 - start <= _LONGEST:
+            if at + len(mark) - start <= _LONGEST:
                 while found and found[-1][0] > start:
                     found.pop()
-                found.append((start, at + 1))
+                found.append((start, at + len(mark)))
             return
 
 
@@ -150,7 +122,9 @@ def _items(text: str) -> dict[int, int]:
     """
     found: dict[int, int] = {}
     waiting: list[tuple[int, int]] = []
+    needed = 0  # further items without which the first is none
     expected: str | int = ""
+    before: str | int = ""
     for stop in _ITEM_END.finditer(text):
         at = stop.start()
         match = _ITEM.search(text[max(0, at - 8) : at])
@@ -158,15 +132,24 @@ def _items(text: str) -> dict[int, int]:
             continue
         number = int(match.group(2)) if match.group(2) else match.group(3) or match.group(4)
         begin, end = at - len(match.group(1)), stop.end()
-        if number == expected:
-            found.update((*waiting, (begin, end)))
-            waiting = []
-        elif number in (1, "a", "i") and _heads(text, begin):
-            waiting = [(begin, end)]
+        if number == expected or (before and number == before):  # the second: what looked like another list was none
+            waiting, before = [*(waiting if number == expected else []), (begin, end)], ""
+            needed = max(0, needed - 1)
+        elif number in (1, "a", "i") and (heads := _heads(text, begin) or _begins(text, end)):
+            waiting, before = [(begin, end)], expected if found else ""
+            needed = 1 if heads is True or found else 2
         else:
             continue
+        if not needed:
+            found.update(waiting)
+            waiting = []
         expected = _next(number)
     return found
+
+
+def _begins(text: str, end: int) -> int:
+    """Tell, by 1 for True, whether a list may begin inside a sentence: a capital letter follows its mark."""
+    return int(text[end : end + 3].lstrip(")").lstrip()[:1].isupper())
 
 
 def _next(mark: str | int) -> str | int:
@@ -216,6 +199,8 @@ def sentence_spans(text: str, *, wrapped: bool = False) -> list[tuple[int, int]]
             cuts.append(start)
         elif not inside and _ends(text, start, end, cuts[-1] if cuts else 0):
             cuts.append(_behind_space(text, end))
+        elif not inside and (note := _note(text, start, end)):
+            cuts.append(_behind_space(text, note))
     cuts += starts[following:]
     for cut in (*cuts, len(text)):
         if cut > begin and text[begin:cut].strip():
@@ -227,6 +212,16 @@ def sentence_spans(text: str, *, wrapped: bool = False) -> list[tuple[int, int]]
     if begin < len(text):
         spans.append((begin, len(text)))
     return spans
+
+
+def _note(text: str, start: int, end: int) -> int:
+    """Return where the numbers of notes that stand behind a full stop end; 0 where there are none."""
+    found = (
+        _NOTE.match(text, end)
+        if text[start:end].rstrip(_CLOSERS) == "." and _WORD_END.search(text, max(0, start - 3), start)
+        else None
+    )
+    return found.end() if found else 0
 
 
 def _behind_space(text: str, at: int) -> int:
@@ -245,6 +240,10 @@ def _goes_on(text: str, start: int, end: int) -> bool:
     before = text[max(0, start - 3) : start]
     if len(ahead.strip()) <= 2 and ahead.strip().isupper() and before.strip(" \t")[-2:].isupper():
         return bool(re.fullmatch(r"\s*[A-Z]{1,2}\s*", text[max(0, text.rfind("\n", max(0, start - 8), start)) : start]))
+    if before.rstrip().endswith(".") and _LAST_WORD.search(text, max(0, start - _LOOK), start):
+        found = _LAST_WORD.search(text[max(0, start - _LOOK) : start].rstrip()[:-1])
+        if found and found.group().lower() in TITLES:  # "Dr." at the end of a line
+            return True
     if before.rstrip()[-1:] in (*_STOPS, ":", "") or not ahead:
         return False
     if ahead[0] in ".!?" and not ahead.strip(".!? "):
@@ -275,13 +274,27 @@ def _ends(text: str, start: int, end: int, begin: int) -> bool:
     following = ahead.lstrip()[:1]
     if stops.startswith((". ", ".\u00a0")):  # ". . ." goes on, ". . . ." ends
         return stops.count(".") >= 4 and following.isupper()
-    if following.islower() or (following in "-\u2013\u2014" and mark != ".") or following in ",;":
+    if following.islower() or (following in "-\u2013\u2014" and mark != "." and not _turn(ahead)) or following in ",;":
         return False
     if following == "(" and closed and (text[end - 1] == "'" or stops.startswith("...")):
         return False
     if mark == "." and len(stops) == 1:
         return _ends_word(text, start, ahead.lstrip(), begin)
+    if mark == "!" and len(stops) == 1 and not closed:
+        return not _goes_on_with_a_name(text, start, ahead.lstrip())
     return True
+
+
+def _goes_on_with_a_name(text: str, start: int, ahead: str) -> bool:
+    """Tell whether an exclamation mark is a part of a name: ``Yahoo! Inc.``"""
+    found = _LAST_WORD.search(text, max(0, start - _LOOK), start)
+    word = _NEXT_WORD.match(ahead)
+    return bool(found and found.group().lower() in SHOUTED and word and word.group().lower() not in STARTERS)
+
+
+def _turn(ahead: str) -> bool:
+    """Tell whether a dash begins the next turn of a dialogue or the next item: ``- Yes.``"""
+    return ahead.lstrip().lstrip("-\u2013\u2014 ")[:1].isupper()
 
 
 def _joined(text: str, start: int, end: int, ahead: str) -> bool:
@@ -298,7 +311,7 @@ def _joined(text: str, start: int, end: int, ahead: str) -> bool:
         return False
     behind = ahead[word.end() : word.end() + 1]
     if last[0].isupper() or behind == ".":
-        return word.group().lower() in _STARTERS or (behind == "." and word.group().lower() in _TITLES | _NAMES)
+        return word.group().lower() in STARTERS or (behind == "." and word.group().lower() in TITLES | NAMES)
     return bool(behind) and behind in " ,'\u2019"
 
 
@@ -310,27 +323,47 @@ def _ends_word(text: str, start: int, ahead: str, begin: int) -> bool:
     following = ahead[:1]
     word = _NEXT_WORD.match(ahead)
     after = word.group().replace("\u2019", "'") if word else ""
-    if last in _TITLES:
+    if last in TITLES:
         return False
-    if last in _NAMES and raw[0].isupper() and not following.isdigit():
-        return after.lower() in _STARTERS
-    numbered = following.isdigit() or (following in "(\u00a7#" and last != "no") or bool(_ROMAN.match(ahead))
-    if last in _NUMBERED and (numbered or last in ("p", "pp")):
-        return after == "I" and last not in ("p", "pp")
-    if raw and raw.isdigit() and len(raw) <= 3:
-        # "1." at the head of a segment is its number; "13. Februar" is a date
-        return text[begin : start - len(raw)].strip(" \t\n#*" + _BULLETS) != "" and after.lower() not in _MONTHS
     if last in ("a.m", "p.m"):
-        return following.isupper() and (raw[0].isupper() or after.lower() in _STARTERS)
-    if last in _ABBREVIATIONS and not _ACRONYM.fullmatch(raw):
-        return following.isupper() or following in '"\u201c'
-    if len(raw) == 1 and raw.isupper() and not text[begin : start - 1].strip():
-        return False  # "Q. Who?", "A. She."
+        return _ends_time(text[begin:start], after, following)
+    if last in NAMES and raw[0].isupper() and not following.isdigit():
+        return after.lower() in STARTERS
+    numbered = following.isdigit() or (following in "(\u00a7#" and last != "no") or bool(_ROMAN.match(ahead))
+    if last in NUMBERED and (numbered or last in ("p", "pp")):
+        return after == "I" and last not in ("p", "pp")
+    heads = not text[begin : start - len(raw)].strip(" \t\n#*" + _BULLETS)
+    if raw and heads and following.isupper() and (_HEADING.fullmatch(raw) or raw in ("P.S", "N.B")):
+        return False  # its number: "II. Methods", "Q. Who?"
+    if raw.isdigit() and len(raw) <= 3:
+        # "1." at the head of a segment is its number; "13. Februar" is a date
+        return not heads and after.lower() not in MONTHS
+    if last in ABBREVIATIONS and not _ACRONYM.fullmatch(raw):
+        more = after.lower() in ABBREVIATIONS | NAMES and ahead[len(after) : len(after) + 1] == "."  # "Co. Ltd."
+        return (following.isupper() and not more) or following in '"\u201c'
     if _ACRONYM.fullmatch(raw) or (len(raw) == 1 and raw.isalpha()):
-        if raw.islower() and len(raw) == 1 and raw not in "aiouy":
-            return following.isupper() and after.lower() in _STARTERS
-        return after.lower() in _STARTERS if following.isupper() else following in '"\u201c['
+        return _ends_initial(text, start - len(raw), raw, after, following)
     return True
+
+
+def _ends_time(sentence: str, after: str, following: str) -> bool:
+    """Tell whether a sentence ends with the time of day that it has come to: ``at 5 p.m.``"""
+    if not following.isupper() or after.lower() in ZONES:
+        return False
+    return not _TIME_ONLY.fullmatch(sentence) or bool(sentence[-3:].isupper())
+
+
+def _ends_initial(text: str, at: int, raw: str, after: str, following: str) -> bool:
+    """Tell whether an initial or an acronym that begins at a place is the last word of its sentence."""
+    before = text[max(0, at - _LOOK) : at]
+    if before[-1:] in ("'", "\u2019") and before[-2:-1].isalpha():
+        return True  # no initial: "Paul's", "isn't"
+    if raw.islower() and len(raw) == 1 and raw not in "aiouy":
+        return following.isupper() and after.lower() in STARTERS
+    label = before.split()[-1].lower().strip("(.") if before.strip() and before.endswith(" ") else ""
+    if len(raw) == 1 and raw.isupper() and following.isupper() and label in LABELLED | NUMBERED:
+        return True
+    return after.lower() in STARTERS if following.isupper() else following in '"\u201c['
 
 
 def sentences(text: str) -> list[str]:

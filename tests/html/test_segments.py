@@ -56,6 +56,10 @@ def test_header_cells_that_span_columns_head_all_of_them() -> None:
     assert rows == [("row", "Monday\t1\t2", "Day | Level | Level"), ("row", "Tuesday\t3", "Day | Level")]
 
 
+def test_a_header_row_without_a_cell_names_no_column() -> None:
+    assert quoted("<table><thead><tr></tr><tbody><tr><td>w1</table>") == [("row", "w1", "")]
+
+
 def test_only_what_was_kept_is_quoted() -> None:
     text = clean_tree(PAGE).canonical
     found = quoted(PAGE, slice(text.index("outer"), text.index("a key")))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,8 @@ BEARING = 0.5
 """What the question's terms that the best segments hold (a share) and their likeness must come to (dev half:
 questions asked of another page get an answer in 7 %, those of the page itself none in 8 %)."""
 
+_BRACKETED: Final = re.compile(r"\([^()]{0,80}\)")
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
@@ -30,6 +34,9 @@ class Weights:
     :param beside: the better of the two segments beside it, under the same headings.
     :param fresh: for each further segment, the share of its score that hangs on words not yet said.
     :param near: share of the best score down to which further segments are taken.
+    :param near_first, near_last: the same where several pages are asked, while nothing of the question is held, and
+        when all of it is (by idf): the more of it is held, the better a further segment must be.
+    :param bridge: for a segment of a page that is named by a segment of another page that was chosen.
     """
 
     dense: float = 0.4
@@ -39,6 +46,9 @@ class Weights:
     unfitting: float = 0.85
     fresh: float = 0.3
     near: float = 0.5
+    near_first: float = 0.4
+    near_last: float = 0.7
+    bridge: float = 0.5
     beside: float = 0.4
 
 
@@ -74,7 +84,9 @@ class Engine:
         score *= np.asarray([_weight(one) * self._fit(wanted(query), one, query) for one in tagged])
         if not self._bears(terms, index, score, dense):
             return None
-        return [tagged[place].tag for place in self._choose(score, tagged, [_words(text, language) for text in texts])]
+        pages = _Pages(tagged, terms, index)
+        words = [_words(text, language) for text in texts]
+        return [tagged[place].tag for place in self._choose(score, tagged, words, pages)]
 
     def _likeness(self, query: str, texts: list[str]) -> NDArray[np.float64]:
         """Return the cosine of the question and each text."""
@@ -87,7 +99,9 @@ class Engine:
             return 1.0
         return self.weights.fitting if asked.is_held(one.text, query) else self.weights.unfitting
 
-    def _choose(self, score: NDArray[np.float64], tagged: Sequence[Tagged], words: list[frozenset[str]]) -> list[int]:
+    def _choose(
+        self, score: NDArray[np.float64], tagged: Sequence[Tagged], words: list[frozenset[str]], pages: _Pages
+    ) -> list[int]:
         """Choose segment after segment: the best that says something new, and stands in no other."""
         chosen: list[int] = []
         said: set[str] = set()
@@ -95,16 +109,25 @@ class Engine:
         best = float(score.max())
         while len(chosen) < self.limit and open_.any():
             novelty = np.asarray([len(own - said) / max(1, len(own)) for own in words]) if said else 1.0
-            value = np.where(open_, score * (1 - self.weights.fresh * (1 - novelty)), -np.inf)
+            value = score * (1 - self.weights.fresh * (1 - novelty)) * (1 + self.weights.bridge * pages.named)
+            value = np.where(open_, value, -np.inf)
             place = int(np.argmax(value))
-            if chosen and (value[place] < self.weights.near * best or value[place] <= 0):
+            if chosen and (value[place] < self._bar(pages) * best or value[place] <= 0):
                 break
             chosen.append(place)
+            pages.choose(place)
             said |= words[place]
             for other, one in enumerate(tagged):
                 if open_[other] and (words[other] <= words[place] or _overlap(one, tagged[place])):
                     open_[other] = False
         return chosen
+
+    def _bar(self, pages: _Pages) -> float:
+        """Return the share of the best score that a further segment must reach."""
+        weights = self.weights
+        if not pages.several:
+            return weights.near
+        return weights.near_first + (weights.near_last - weights.near_first) * pages.held()
 
     @staticmethod
     def _bears(terms: list[str], index: BM25, score: NDArray[np.float64], dense: NDArray[np.float64]) -> bool:
@@ -116,6 +139,40 @@ class Engine:
         single = max(sum(index.idf(term) for term in terms if index.holds(item, term)) for item in best) / total
         together = sum(any(index.holds(item, term) for item in best) for term in terms) / len(terms)
         return bool((single + together) / 2 + max(0.0, float(dense[best].max())) >= BEARING)
+
+
+class _Pages:
+    """What is known of the pages while segments are chosen: which are named, and how much of the question is held."""
+
+    def __init__(self, tagged: Sequence[Tagged], terms: Sequence[str], index: BM25) -> None:
+        self.named = np.zeros(len(tagged))
+        self.several = len({one.span.document for one in tagged}) > 1
+        self._tagged = tagged
+        self._titles = [_title(one) if self.several else frozenset() for one in tagged]
+        self._left = {term: index.idf(term) for term in terms}
+        self._total = sum(self._left.values())
+        self._index = index
+
+    def choose(self, place: int) -> None:
+        """Take note of a segment that was chosen."""
+        if not self.several:
+            return
+        for term in [term for term in self._left if self._index.holds(place, term)]:
+            del self._left[term]
+        words = frozenset(tokens(self._tagged[place].text))
+        document = self._tagged[place].span.document
+        for other, title in enumerate(self._titles):
+            if title and title <= words and self._tagged[other].span.document != document:
+                self.named[other] = 1.0
+
+    def held(self) -> float:
+        """Return the share of the question's terms, by idf, that the chosen segments hold."""
+        return 1 - sum(self._left.values()) / self._total if self._total > 0 else 0.0
+
+
+def _title(one: Tagged) -> frozenset[str]:
+    """Return the words of the title of a segment's page, without what stands in brackets."""
+    return frozenset(tokens(_BRACKETED.sub(" ", one.above.partition("\n")[0])))
 
 
 def _covered(terms: list[str], index: BM25, words: list[frozenset[str]]) -> NDArray[np.float64]:

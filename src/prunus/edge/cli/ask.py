@@ -37,6 +37,7 @@ from .choices import (
 from .given import pages_given, read_given, with_links
 from .indexes import from_indexes, short_retrieval_options
 from .output import DoneInPart, one_line, say
+from .recorded import Played, Taking
 
 __all__ = ["command", "written"]
 
@@ -57,6 +58,7 @@ __all__ = ["command", "written"]
     "--follow", type=click.IntRange(0, 100), default=0, metavar="N", help="Read the N most promising links, too."
 )
 @click.option("--chat", is_flag=True, help="Go on with the questions of standard input, a line each.")
+@click.option("--record", type=click.Path(), metavar="FILE", help="Keep the whole run in a file, for prunus replay.")
 @click.option("--trace", type=click.Path(readable=False), metavar="FILE", help="Write each stage as one JSON line.")
 @common
 def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
@@ -74,12 +76,19 @@ def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
       prunus ask "How long does the current pause at Dunnock Quay?" - --events < examples/site/faq.html
       prunus ask "How deep is the stilling well?" --search local:examples/site
       prunus ask "How long is the Pell 2 guaranteed?" --search local:examples/site --max-seconds 20 --json
+      prunus ask "How long is the Pell 2 guaranteed?" --search local:examples/site --record build/run.prunus
     """
     settings, formats = load_settings(), Formats()
     if not pages and not given["index"] and not given["search"] and not settings.search:
         raise BadInput("no page was given; name a file, a folder, - for standard input, an --index or a --search")
     if given["index"] and (given["search"] or given["chat"]):
         raise BadInput("an --index is not asked together with --search or --chat yet; ask one after the other")
+    if given["record"] and (given["chat"] or given["index"]):
+        raise BadInput(
+            "--record keeps one question to pages or the web: leave --chat and --index out", subject="record"
+        )
+    taking = Taking(given["record"], settings) if given["record"] else None
+    formats = taking.formats if taking is not None else formats
     with traced(given["trace"]) as listen:
         options = replace(options_from(given), limits=limits_from(given), web=web_from(given), trace=listen)
         documents: Documents | None = None
@@ -90,15 +99,20 @@ def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
         budget = given["budget"]
         if budget is None and settings.budget != Settings().budget:
             budget = settings.budget
-        asking = _Asking(settings, options, budget, documents, given)
+        if taking is not None:
+            taking.start(question, options, budget, documents)
+        asking = Asking(settings, options, budget, documents, given, taking)
         if given["chat"]:
             asking.converse(question)
         else:
             asking.once(question)
 
 
-class _Asking:
-    """Asks one question, or one after the other."""
+class Asking:
+    """Asks one question, or one after the other.
+
+    :param tape: takes the run down, or plays it back.
+    """
 
     def __init__(
         self,
@@ -107,9 +121,10 @@ class _Asking:
         budget: int | None,
         documents: Documents | None,
         given: dict[str, Any],
+        tape: Taking | Played | None = None,
     ) -> None:
         self._settings, self._options, self._budget = settings, options, budget
-        self._documents, self._given = documents, given
+        self._documents, self._given, self._tape = documents, given, tape
 
     def once(self, question: str) -> None:
         """Ask, and end with the right code."""
@@ -151,7 +166,12 @@ class _Asking:
         return found, shown
 
     def _events(self, question: str, chat: Turns | None) -> AsyncIterator[Event]:
-        maker = Maker(self._settings, self._options)
+        if self._tape is not None:
+            return self._tape.events(self._untaped(question, chat))
+        return self._untaped(question, chat)
+
+    def _untaped(self, question: str, chat: Turns | None) -> AsyncIterator[Event]:
+        maker = Maker(self._settings, self._options, self._tape.tape if self._tape is not None else None)
         made = engines_of(maker)
         if self._given["index"]:
             tokens = self._settings.budget if self._budget is None else self._budget

@@ -18,6 +18,7 @@ COMMANDS: Final = {
     "clean": "Clean pages: what a reader sees stays, all else goes.",
     "prune": "Keep the evidence for a question that fits a token budget.",
     "ask": "Answer a question from pages, with quotes that are checked.",
+    "replay": "Answer a recorded question again, from the record.",
     "search": "Search the web, or a folder, and list what is found.",
     "index": "Keep documents under a tree of summaries, and ask them many times.",
     "batch": "Do many jobs, and go on where a run was stopped.",

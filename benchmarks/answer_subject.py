@@ -1,0 +1,122 @@
+"""Runs in a process of its own: one answer from the web whose network and model cost nothing.
+
+python -m benchmarks.answer_subject
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from benchmarks.protocol import Clock, forget_peak, serve
+from prunus.assemble import Maker, engines_of, formats
+from prunus.config import load_settings
+from prunus.cost import Meter, Metered
+from prunus.errors import PrunusError
+from prunus.events import DoneEvent, Event, TokenEvent, UsageEvent
+from prunus.registry import make_engine
+from prunus.running import Asked
+from prunus.types import (
+    Answer,
+    Hit,
+    Message,
+    Options,
+    Page,
+    Plan,
+    Results,
+    SearchQuery,
+    SearchRequest,
+    Usage,
+    WebOptions,
+)
+from prunus.webanswer import answer_from_web
+from prunus.websearch import Web
+
+WARM_UP = "<html><body><h1>Warm</h1><p>A warm page about warm things, so that first calls are over.</p></body>"
+
+
+class Planner:
+    """Plans one query, in no time."""
+
+    def __init__(self, query: str) -> None:
+        self._query = query
+
+    async def plan(self, conversation: Sequence[Message], now: datetime) -> Plan:
+        """Return the plan."""
+        return Plan(True, "measured", (SearchQuery(self._query),))
+
+
+class Provider:
+    """Finds the pages that were given, in no time."""
+
+    def __init__(self, urls: Sequence[str]) -> None:
+        self._urls = urls
+
+    async def search(self, request: SearchRequest) -> Results:
+        """Return the hits."""
+        return Results(tuple(Hit(url, f"Page {n}", "", rank=n) for n, url in enumerate(self._urls, 1)))
+
+
+class Model:
+    """Answers in no time, with one sentence for each of the first sources."""
+
+    name, model, real, free, context_window = "none", "none", False, True, 32_000
+
+    async def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
+        """Yield the answer."""
+        for number in (1, 2, 3):
+            yield TokenEvent(f"The page says what it says, as can be read there [{number}]. ")
+        yield UsageEvent(Usage(1000, 50))
+
+
+def op_answer(clock: Clock, pages: list[str], question: str, model: bool) -> dict[str, Any]:
+    """Answer from some pages, all of them used; seconds by stage."""
+    forget_peak()
+    answer = clock.timed(lambda: asyncio.run(_answer(pages, question, model)))
+    seconds = {stage: usage.seconds.get(stage, 0.0) for stage, usage in answer.spent.items()}
+    return {"stages": seconds, "citations": len(answer.citations), "chars": len(answer.text)}
+
+
+async def _answer(html: list[str], question: str, model: bool) -> Answer:
+    urls = [f"https://example.org/{number}" for number in range(len(html))]
+    options = Options(web=WebOptions(count=len(urls), read=len(urls), pages=len(urls)))
+    maker = Maker(load_settings(), options)
+    if model:
+        maker.specs |= {"llm": "scripted:", "generator": "llm", "extractor": "sentences"}
+        maker.meter = Meter()
+        maker._made["llm"] = Metered(Model(), maker.meter, maker.make("tokenizer"))
+    engines = engines_of(maker)
+    web = Web(
+        provider=Provider(urls),
+        planner=Planner(question),
+        spare_planner=make_engine("planner", "rules"),
+        pages=_pages(dict(zip(urls, html, strict=True))),
+        to_html=formats().to_html,
+        rank_with=engines.embedder,
+        clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    async for event in answer_from_web(Asked(question, 4096, options), engines, web):
+        if isinstance(event, DoneEvent):
+            return event.answer
+    raise RuntimeError("no answer")
+
+
+def _pages(known: dict[str, str]) -> Callable[[Sequence[str]], AsyncGenerator[tuple[str, Page | PrunusError], None]]:
+    async def read(urls: Sequence[str]) -> AsyncGenerator[tuple[str, Page | PrunusError], None]:
+        for url in urls:
+            yield url, Page(known[url].encode("utf-8", "replace"), url=url, media_type="text/html", charset="utf-8")
+
+    return read
+
+
+def op_warm(clock: Clock) -> None:
+    """Load what an answer loads once."""
+    op_answer(clock, [WARM_UP, WARM_UP.replace("warm", "warmer")], "What is a warm page about?", True)
+    op_answer(clock, [WARM_UP], "What is a warm page about?", False)
+
+
+if __name__ == "__main__":
+    serve({"answer": op_answer, "warm": op_warm}, {"tool": "prunus", "version": importlib.metadata.version("prunus")})

@@ -1,0 +1,70 @@
+"""Words that decide whether a full stop behind them, or before them, ends a sentence. Lower case, without the stop."""
+
+from __future__ import annotations
+
+from typing import Final
+
+TITLES: Final = frozenset(
+    """mr mrs ms mx messrs dr prof rev hon gen col capt cpt cmdr lt sgt maj adm gov sen rep pres brig comdr ens insp
+    supt pvt pfc cpl sfc sens reps gens govs profs attys maj.gen lt.col e.g i.e cf vs viz z.b
+    d.h u.a s.o vgl bzw p.ej p.es t.ex f.eks bl.a m.a.w prof.ssa d.ssa kath approx resp проф акад им ул пл""".split()
+)
+"""Never the last word of a sentence, whatever follows."""
+
+NAMES: Final = frozenset(
+    """st mt ft fr sra srta dra drs hl hr frk fru ing dott avv arch geom rag sig sigg on mme mlle mm prov mons gg fig
+    asst assoc hosp ala ariz calif colo conn fla ga kan ky md mich minn mont neb nev okla pa penn tenn tex va vt wis
+    wyo figs eq eqs ca dir amm ee uu s.a""".split()
+)
+"""Goes on with a name: the last word only where a word follows that begins a sentence."""
+
+NUMBERED: Final = frozenset(
+    """ca no nos p pp art arts vol vols ch sec par para pt fig figs eq nr n° num núm n.º pág págs pag cap bd abs ziff
+    kap tab abb rs u.s.c cal lib ed tel fol vers st stk pkt arp q lit pos ref chap chapt ex app hr hrs min mins sq
+    ext lot rm ste refs apt bldg ft oz lb lbs qtr exh ser ver rev cra párrf lun mar mié jue vie sáb кв д оф корп
+    pls""".split()
+)
+"""Not the last word before a number; elsewhere a word as any other."""
+
+ABBREVIATIONS: Final = frozenset(
+    """al etc inc ltd llc co corp bros dept univ assn ave blvd rd hwy cl dist ind jr sr esq ph.d m.d b.a m.a d.c a.d b.c
+    jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun est min max misc abbr
+    eds hrsg jhd usw evtl ggf inkl exkl str mio mrd tsd geb gest ehem jur dipl mwst hg red ej pbro lic arq gral cía cia
+    dpto avda apdo tfno dcha izq ud uds vd vds admón osv ekskl mv jf pga vha dvs gl kgl med f.e
+    гг г в вв руб коп тыс млн млрд стр рис см гл др пр т.д т.п т.е т.к и.о н.э обл р ред ss sgg segg pagg""".split()
+)
+"""Not the last word before a small letter or a number; before a capital letter they are."""
+
+STARTERS: Final = frozenset(
+    """a after all also although an and another any are as at because before being both but by can could despite did do
+    does during each even every few finally first following for from had has have he hence her here his how however i
+    if i'm i've i'll i'd in instead is it it's its last later let like many maybe meanwhile millions more most moreover
+    much my nevertheless next no nobody none nor not nothing now of on once one only or other others our perhaps please
+    several shall she should since so some someone soon still such than that that's the their then there there's
+    therefore these they they're this those though through thus to today together tomorrow two under unfortunately
+    unless unlike until was we we're were what when whenever where whether which while who whose why will with within
+    without would yes yesterday yet you you're your""".split()
+)
+"""Words that begin a sentence rather than go on with a name, as ``U.S. Government`` does."""
+
+MONTHS: Final = frozenset(
+    """januar jänner februar märz april mai juni juli august september oktober november dezember january february march
+    may june july october december januari februari maart mei augustus marts maj december jahrhundert jahrhunderts jh
+    jahrestag januára februára""".split()
+)
+"""What follows an ordinal that is written with a stop: ``am 13. Februar``."""
+
+SHOUTED: Final = frozenset("yahoo yum jeopardy".split())
+"""Names that are written with an exclamation mark; a word of a name may follow."""
+
+LABELLED: Final = frozenset(
+    """plan vitamin type column row group class grade team option exhibit appendix figure table part section schedule
+    hepatitis point phase category level block series model annex hall gate room line step""".split()
+)
+"""A single letter behind it is no initial: ``in column B.``"""
+
+ZONES: Final = frozenset(
+    """est edt cst cdt mst mdt pst pdt et ct pt gmt utc bst cet cest eastern central pacific mountain monday tuesday
+    wednesday thursday friday saturday sunday""".split()
+)
+"""What goes on with a time of day: ``7 p.m. Friday``."""

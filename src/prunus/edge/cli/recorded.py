@@ -1,0 +1,260 @@
+"""What the command line writes into the file of a recorded run, and reads from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import MISSING, asdict, fields, replace
+from pathlib import Path
+from typing import Any, Final
+
+from ... import __version__
+from ...assemble import Formats
+from ...config import SECRETS, Settings, load_settings
+from ...errors import BadInput, Failures, PrunusError
+from ...events import DoneEvent, Event
+from ...html.documents import Documents
+from ...pipeline import read_pages
+from ...recording import Recorder, Tape, bare, error_to
+from ...replaying import Player, reading
+from ...runfile import RunFile, pack
+from ...types import Answer, Limits, Options, Page, Usage, WebOptions
+from .output import write_bytes
+
+MACHINE: Final = SECRETS | frozenset(
+    """home tiktoken_folder ca_file chromium threads cache_mb snapshots_mb embed_cache_mb model_calls llm_endpoint
+    llm_options search_endpoint allow_hosts ports robots user_agent max_file_mb""".split()
+)
+"""Settings that say what this machine may do and whom it trusts, or are nobody's to know: never recorded, and never
+taken from a file."""
+
+_SECRET: Final = re.compile(r"key|token|secret|passw|auth|cookie", re.IGNORECASE)
+
+_FORGETS: Final = {
+    **dict.fromkeys(("llm_endpoint", "llm_options"), ("model", "reply", "count", "window")),
+    **dict.fromkeys(("search_endpoint", "search_way"), ("search",)),
+    **dict.fromkeys(("browser", "languages", "user_agent", "robots", "allow_hosts", "max_file_mb"), ("page",)),
+}
+"""What of a record no longer holds when a setting is changed that is no part of a request."""
+
+_LIMITS: Final = {"max_tokens": "tokens", "max_usd": "usd", "max_seconds": "seconds"}
+
+
+class Taking:
+    """Takes a run down, and writes its file when it has ended by itself.
+
+    :raises BadInput: the file cannot be written.
+    """
+
+    def __init__(self, path: str, settings: Settings) -> None:
+        self._path, self._settings = Path(path), settings
+        if self._path.is_dir() or (self._path.parent.exists() and not self._path.parent.is_dir()):
+            raise BadInput(f"{path}: cannot be written there; name a file", subject=path)
+        self._recorder = Recorder()
+        self.tape: Tape = self._recorder
+
+    @property
+    def formats(self) -> Formats:
+        """What reads the pages that are given, and keeps them."""
+        return _Kept(self._recorder)
+
+    def start(self, question: str, options: Options, budget: int | None, documents: Documents | None) -> None:
+        """Take down what is asked."""
+        given = None
+        if documents is not None:
+            given = {"documents": [tree.document for tree in documents.trees], "failures": dict(documents.failures)}
+        self._recorder.run.head = {
+            "prunus": __version__,
+            "question": question,
+            "budget": budget,
+            "settings": settings_to(self._settings),
+            "options": _safe(asdict(replace(options, trace=None))),
+            "given": given,
+        }
+
+    async def events(self, events: AsyncIterator[Event]) -> AsyncIterator[Event]:
+        """Pass the events on; the file is written when the answer is there, or when it failed."""
+        try:
+            async for event in events:
+                if isinstance(event, DoneEvent):
+                    self._write(answer=asdict(event.answer))
+                yield event
+        except PrunusError as error:
+            self._write(error=error_to(error))
+            raise
+
+    def _write(self, **outcome: Any) -> None:
+        run = self._recorder.run
+        whole = RunFile({**run.head, **outcome}, run.entries, run.blobs)
+        write_bytes(self._path, pack(whole, secrets_of(self._settings)))
+
+
+class _Kept(Formats):
+    """Keeps every page that it is given to read."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def to_html(self, page: Page) -> str | bytes:
+        self._recorder.page(page.url, page, "given")
+        return super().to_html(page)
+
+
+def secrets_of(settings: Settings) -> list[str]:
+    """Return every secret value of the settings, the longest first."""
+    found: list[str] = []
+    for name in SECRETS:
+        value = getattr(settings, name)
+        found += [str(one) for one in value.values()] if isinstance(value, Mapping) else [value]
+    return sorted((one for one in found if len(one) > 3), key=len, reverse=True)
+
+
+def settings_to(settings: Settings) -> dict[str, Any]:
+    """Return the settings that are not the default, without those of the machine and without secrets."""
+    found = {}
+    for field in fields(Settings):
+        value = getattr(settings, field.name)
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        if field.name not in MACHINE and value != default:
+            found[field.name] = _safe(value)
+    return found
+
+
+def _safe(value: Any) -> Any:
+    """Return a value without what looks like a secret in it."""
+    if isinstance(value, Mapping):
+        shown = {str(name): _safe(inner) for name, inner in value.items()}
+        return {name: inner for name, inner in shown.items() if not (isinstance(inner, str) and _SECRET.search(name))}
+    if isinstance(value, list | tuple):
+        return [_safe(inner) for inner in value]
+    return bare(value) if isinstance(value, str) else value
+
+
+# --- reading it ----------------------------------------------------------------------------------
+
+
+class Played:
+    """A recorded run that is played back.
+
+    :param changes: settings, engines and options that are other than recorded, as text.
+    :raises BadInput: the file is damaged, or a change names nothing.
+    """
+
+    def __init__(self, run: RunFile, changes: Mapping[str, str]) -> None:
+        self._run, self._changes = run, changes
+        head = run.head
+        self.question: str = reading(lambda: str(head["question"]))
+        self.budget: int | None = reading(lambda: None if head["budget"] is None else int(head["budget"]))
+        self.options = reading(lambda: options_from(head["options"]))
+        kept: dict[str, Any] = reading(lambda: dict(head["settings"]))
+        own = {name: value for name, value in kept.items() if name not in MACHINE}
+        defaults = {field.name: getattr(Settings(), field.name) for field in fields(Settings)}
+        values = {name: value for name, value in defaults.items() if name not in MACHINE} | own
+        self.settings = load_settings(values | self._changed())
+        forgotten = {kind for name in changes for kind in _FORGETS.get(name, ())}
+        left = [entry for entry in run.entries if entry.get("kind") not in forgotten]
+        self._player = Player(RunFile(head, left, run.blobs), self._live())
+        self.tape: Tape = self._player
+        self.differs = ""
+
+    def _live(self) -> frozenset[str]:
+        """Return what may be asked live: pages, and engines that the user named, now or in settings of their own.
+
+        A file may name the address of a model or a search that is not the user's, who would send it a key.
+        """
+        if not self._changes:
+            return frozenset()
+        own = load_settings()
+        named = {
+            kind
+            for kind in ("llm", "search", "embedder", "reranker")
+            if kind in self._changes
+            or (getattr(self.options, kind) or getattr(self.settings, kind)) == getattr(own, kind)
+        }
+        return frozenset(named | {"page"})
+
+    def _changed(self) -> dict[str, str]:
+        """Put the changes where they belong, and return those of settings."""
+        left = {}
+        for name, text in self._changes.items():
+            if name == "budget":
+                self.budget = _as(name, text, 0)
+            elif name in {field.name for field in fields(Options)} - {"trace", "web", "limits"}:
+                self.options = replace(self.options, **{name: _as(name, text, getattr(Options(), name))})
+            elif name in {field.name for field in fields(WebOptions)}:
+                web = replace(self.options.web, **{name: _as(name, text, getattr(WebOptions(), name))})
+                self.options = replace(self.options, web=web)
+            elif name in _LIMITS:
+                value = _as(name, text, getattr(Limits(), _LIMITS[name]))
+                self.options = replace(self.options, limits=replace(self.options.limits, **{_LIMITS[name]: value}))
+            elif name in SECRETS:
+                raise BadInput(f"{name}: a secret is no part of a run; set it in the environment", subject=name)
+            else:
+                left[name] = text
+        return left
+
+    def documents(self, formats: Formats) -> Documents | None:
+        """Return the pages that were given with the question; None where there were none."""
+        given = self._run.head.get("given")
+        if given is None:
+            return None
+        known = reading(lambda: frozenset(given["documents"]))
+        read = read_pages(self._player.given(), formats.to_html, strict=False)
+        trees = [tree for tree in read.trees if tree.document in known]
+        return Documents(trees, reading(lambda: Failures(given["failures"])))
+
+    async def events(self, events: AsyncIterator[Event]) -> AsyncIterator[Event]:
+        """Pass the events on; an answer that is the recorded one took the time that was recorded."""
+        async for event in events:
+            if isinstance(event, DoneEvent) and not self._changes:
+                event = DoneEvent(self._compared(event.answer))
+            yield event
+
+    def _compared(self, answer: Answer) -> Answer:
+        recorded = self._run.head.get("answer")
+        if not isinstance(recorded, dict):
+            self.differs = "no answer was recorded, and now there is one"
+            return answer
+        found = reading(lambda: {name: _plain(value) for name, value in asdict(answer).items()})
+        unlike = [name for name in found if _timeless(found[name]) != _timeless(recorded.get(name))]
+        if unlike:
+            self.differs = f"the answer differs from the recorded one in: {', '.join(unlike)}"
+            return answer
+        usage = reading(lambda: Usage(**recorded["usage"]))
+        spent = reading(lambda: {name: Usage(**one) for name, one in recorded["spent"].items()})
+        return replace(answer, usage=usage, spent=spent)
+
+
+def options_from(row: Mapping[str, Any]) -> Options:
+    """Return recorded options."""
+    own = {name: value for name, value in row.items() if name not in ("web", "limits", "trace")}
+    return Options(**own, web=WebOptions(**row["web"]), limits=Limits(**row["limits"]))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as it is after it was written as JSON and read."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _timeless(value: Any) -> Any:
+    """Return a value without the seconds that were measured."""
+    if isinstance(value, Mapping):
+        return {name: _timeless(inner) for name, inner in value.items() if name != "seconds"}
+    return [_timeless(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _as(name: str, text: str, default: Any) -> Any:
+    """Read a changed value as its option has it.
+
+    :raises BadInput: it is of another kind.
+    """
+    try:
+        if isinstance(default, bool):
+            return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text.lower()]
+        if isinstance(default, int | float):
+            return type(default)(text)
+    except (KeyError, ValueError) as error:
+        raise BadInput(f"--change {name}: {text!r} is no {type(default).__name__}", subject=name) from error
+    return [part.strip() for part in text.split(",") if part.strip()] if isinstance(default, tuple) else text

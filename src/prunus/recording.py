@@ -1,0 +1,260 @@
+"""Record what comes from outside during an answer: pages, search and model replies, the clock.
+
+A :class:`Recorder` stands at the seams where :class:`~prunus.replaying.Player` stands when it is played back: round
+the search, the model, remote embedders and rerankers, the reading of pages, and the clock. What is asked names what
+is answered: an entry is kept by the digest of the request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, fields
+from datetime import datetime
+from typing import Any, Final, Protocol, cast
+
+import numpy as np
+
+from . import errors
+from .errors import OutsideFailed, PrunusError
+from .events import Event, TokenEvent, UsageEvent
+from .pictures import Pages
+from .runfile import RunFile
+from .types import Message, Page, Results, SearchRequest
+
+_ERRORS: Final = ("BadInput", "BadPage", "BadBudget", "MissingExtra", "NothingFound", "OutsideFailed")
+_DROPPED: Final = frozenset({"set-cookie", "cookie", "authorization", "proxy-authorization"})
+"""Headers that may hold a secret."""
+
+_LOGIN: Final = re.compile(r"(https?://)[^/@\s,]*@", re.IGNORECASE)
+_LATE_PAGE: Final = "{url}: not read in the time that was left"
+_LATE_SEARCH: Final = "search: no answer in the time that was left"
+_LATE_MODEL: Final = "the model did not finish in the time that was left"
+
+
+class Tape(Protocol):
+    """What stands between an answer and the outside: a recorder or a player."""
+
+    def model(self, spec: str, make: Callable[[], Any]) -> Any:
+        """Return a language model; ``make`` makes the real one."""
+        ...
+
+    def numbers(self, kind: str, spec: str, make: Callable[[], Any]) -> Any:
+        """Return a remote embedder or reranker."""
+        ...
+
+    def provider(self, spec: str, make: Callable[[], Any]) -> Any:
+        """Return a search provider."""
+        ...
+
+    def pages(self, pages: Pages) -> Pages:
+        """Return what reads pages."""
+        ...
+
+    def clock(self, clock: Callable[[], datetime]) -> Callable[[], datetime]:
+        """Return what says what time it is."""
+        ...
+
+
+def bare(spec: str) -> str:
+    """Return a spec without the name and password that its address may hold."""
+    return _LOGIN.sub(r"\1", spec)
+
+
+def digest(*parts: Any) -> str:
+    """Return the sha256 of a request, hex."""
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=True, sort_keys=True).encode("ascii")).hexdigest()
+
+
+def called(messages: Sequence[Message], options: Mapping[str, Any]) -> list[Any]:
+    """Return a call of a model as plain data."""
+    return [[asdict(message) for message in messages], {name: options[name] for name in sorted(options)}]
+
+
+# --- pages and errors as plain data --------------------------------------------------------------
+
+
+def page_to(run: RunFile, page: Page) -> dict[str, Any]:
+    """Return a page as plain data; its content becomes a blob."""
+    row = {field.name: getattr(page, field.name) for field in fields(Page) if field.name != "content"}
+    row["headers"] = {name: value for name, value in page.headers.items() if name.lower() not in _DROPPED}
+    text = isinstance(page.content, str)
+    content = page.content.encode("utf-8", "surrogatepass") if isinstance(page.content, str) else page.content
+    return row | {"blob": run.keep(content), "text": text}
+
+
+def page_from(run: RunFile, row: Mapping[str, Any]) -> Page:
+    """Return a recorded page."""
+    content = run.blobs[row["blob"]]
+    same = {field.name: row[field.name] for field in fields(Page) if field.name in row}
+    return Page(content=content.decode("utf-8", "surrogatepass") if row["text"] else content, **same)
+
+
+def error_to(error: PrunusError) -> dict[str, str]:
+    """Return an error as plain data, as the nearest kind that has a name of its own."""
+    kind = next((one.__name__ for one in type(error).__mro__ if one.__name__ in _ERRORS), "OutsideFailed")
+    return {"kind": kind, "message": str(error), "subject": error.subject}
+
+
+def error_from(row: Mapping[str, Any]) -> PrunusError:
+    """Return a recorded error."""
+    kind = row["kind"] if row["kind"] in _ERRORS else "OutsideFailed"
+    found: PrunusError = getattr(errors, kind)(str(row["message"]), subject=str(row["subject"]))
+    return found
+
+
+# --- recording -----------------------------------------------------------------------------------
+
+
+class Recorder:
+    """Passes everything on, and keeps it in ``run``."""
+
+    def __init__(self) -> None:
+        self.run = RunFile()
+
+    def keep(self, kind: str, key: str, **value: Any) -> None:
+        """Add an entry."""
+        self.run.entries.append({"kind": kind, "key": key, **value})
+
+    def model(self, spec: str, make: Callable[[], Any]) -> Any:
+        """See :class:`Tape`."""
+        return _RecordedModel(self, spec, make())
+
+    def numbers(self, kind: str, spec: str, make: Callable[[], Any]) -> Any:
+        """See :class:`Tape`."""
+        return _RecordedNumbers(self, spec, make())
+
+    def provider(self, spec: str, make: Callable[[], Any]) -> Any:
+        """See :class:`Tape`."""
+        return _RecordedSearch(self, spec, make())
+
+    def clock(self, clock: Callable[[], datetime]) -> Callable[[], datetime]:
+        """See :class:`Tape`."""
+
+        def now() -> datetime:
+            found = clock()
+            self.keep("clock", "", now=found.isoformat())
+            return found
+
+        return now
+
+    def pages(self, pages: Pages) -> Pages:
+        """See :class:`Tape`."""
+
+        async def read(urls: Sequence[str]) -> AsyncGenerator[tuple[str, Page | PrunusError], None]:
+            waiting = dict.fromkeys(urls)
+            try:
+                async with aclosing(pages(urls)) as found:
+                    async for url, page in found:
+                        waiting.pop(url, None)
+                        self.page(url, page)
+                        yield url, page
+            finally:
+                for url in waiting:  # given up: they were not there in time
+                    self.page(url, OutsideFailed(_LATE_PAGE.format(url=url), subject=url))
+
+        return read
+
+    def page(self, url: str, page: Page | PrunusError, kind: str = "page") -> None:
+        """Keep a page, or why there is none."""
+        if isinstance(page, PrunusError):
+            self.keep(kind, url, error=error_to(page))
+        else:
+            self.keep(kind, url, page=page_to(self.run, page))
+
+
+class _RecordedModel:
+    """A model whose replies are kept, those that failed or were given up with what came of them."""
+
+    def __init__(self, recorder: Recorder, spec: str, llm: Any) -> None:
+        self._recorder, self._spec, self._llm = recorder, spec, llm
+        self.name, self.model = str(getattr(llm, "name", "model")), str(getattr(llm, "model", ""))
+        self.real, self.free = bool(getattr(llm, "real", True)), bool(getattr(llm, "free", False))
+        self.context_window = int(getattr(llm, "context_window", 0))
+        known = {name: getattr(self, name) for name in ("name", "model", "real", "free", "context_window")}
+        recorder.keep("model", spec, **known, counts=hasattr(llm, "count"), asks=hasattr(llm, "ask_window"))
+        if hasattr(llm, "count"):
+            self.count = self._count
+        if hasattr(llm, "ask_window"):
+            self.ask_window = self._ask_window
+
+    def _count(self, texts: Sequence[str]) -> Any:
+        found = self._llm.count(texts)
+        self._recorder.keep("count", digest(self._spec, list(texts)), counts=[int(one) for one in found])
+        return found
+
+    async def _ask_window(self) -> int:
+        try:
+            window = int(await self._llm.ask_window())
+        except PrunusError as error:
+            self._recorder.keep("window", self._spec, error=error_to(error))
+            raise
+        self._recorder.keep("window", self._spec, window=window)
+        return window
+
+    async def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
+        """Yield what the model yields."""
+        pieces, usage = list[str](), None
+        error: PrunusError | None = OutsideFailed(_LATE_MODEL, subject="llm")  # until it ends by itself
+        try:
+            async with aclosing(cast(Any, self._llm.stream(messages, **options))) as events:
+                async for event in events:
+                    if isinstance(event, TokenEvent):
+                        pieces.append(event.text)
+                    elif isinstance(event, UsageEvent):
+                        usage = asdict(event.usage)
+                    yield event
+            error = None
+        except PrunusError as failed:
+            error = failed
+            raise
+        finally:
+            key = digest(self._spec, called(messages, options))
+            value: dict[str, Any] = {"pieces": pieces, "usage": usage}
+            self._recorder.keep("reply", key, **value, **({"error": error_to(error)} if error else {}))
+
+
+class _RecordedSearch:
+    """A search whose answers are kept."""
+
+    def __init__(self, recorder: Recorder, spec: str, provider: Any) -> None:
+        self._recorder, self._spec, self._provider = recorder, spec, provider
+
+    async def search(self, request: SearchRequest) -> Results:
+        """Return what the provider answers."""
+        key = digest(self._spec, asdict(request))
+        try:
+            found: Results = await self._provider.search(request)
+        except PrunusError as error:
+            self._recorder.keep("search", key, error=error_to(error))
+            raise
+        except asyncio.CancelledError:
+            self._recorder.keep("search", key, error=error_to(OutsideFailed(_LATE_SEARCH, subject="search")))
+            raise
+        self._recorder.keep("search", key, request=asdict(request), results=asdict(found))
+        return found
+
+
+class _RecordedNumbers:
+    """A remote embedder or reranker whose numbers are kept, as blobs."""
+
+    def __init__(self, recorder: Recorder, spec: str, engine: Any) -> None:
+        self._recorder, self._spec, self._engine = recorder, spec, engine
+
+    def embed(self, texts: Sequence[str], kind: str = "document") -> Any:
+        """Return vectors; see :class:`~prunus.ports.Embedder`."""
+        return self._asked("embed", list(texts), kind)
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Any:
+        """Return scores; see :class:`~prunus.ports.Reranker`."""
+        return self._asked("rerank", query, list(texts))
+
+    def _asked(self, method: str, *request: Any) -> Any:
+        found = np.ascontiguousarray(getattr(self._engine, method)(*request), "<f4" if method == "embed" else "<f8")
+        blob = self._recorder.run.keep(found.tobytes())
+        self._recorder.keep("numbers", digest(self._spec, method, request), blob=blob, shape=list(found.shape))
+        return found

@@ -1,0 +1,160 @@
+"""The file of a recorded run: a zip of ``run.json``, ``events.jsonl`` and ``blobs/SHA256``.
+
+A file may come from a stranger: what is read is bounded, no path in it is ever used as one, and every blob
+is checked against its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from .errors import BadInput
+
+FORMAT: Final = "prunus run"
+VERSION: Final = 1
+
+_MIB: Final = 1024 * 1024
+_LARGEST_FILE: Final = 512 * _MIB
+_LARGEST_MEMBER: Final = 128 * _MIB
+_LARGEST_WHOLE: Final = 1024 * _MIB
+_MOST_MEMBERS: Final = 20_000
+_BLOB: Final = re.compile(r"blobs/([0-9a-f]{64})")
+_HEAD: Final = "run.json"
+_EVENTS: Final = "events.jsonl"
+_LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(slots=True)
+class RunFile:
+    """What a run's file holds.
+
+    :param head: the question, settings, options and the answer.
+    :param entries: what came from outside, one mapping each, in the order in which it came.
+    :param blobs: contents by their sha256, hex.
+    """
+
+    head: dict[str, Any] = field(default_factory=dict)
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    blobs: dict[str, bytes] = field(default_factory=dict)
+
+    def keep(self, content: bytes) -> str:
+        """Keep a content and return its name."""
+        name = hashlib.sha256(content).hexdigest()
+        self.blobs[name] = content
+        return name
+
+
+def pack(run: RunFile, secrets: Sequence[str] = ()) -> bytes:
+    """Return a run as the bytes of its file; the same run gives the same bytes.
+
+    :param secrets: what must not stand in it; blacked out wherever it does.
+    """
+    head = {"format": FORMAT, "version": VERSION, **run.head}
+    events = "".join(f"{json.dumps(entry, ensure_ascii=True)}\n" for entry in run.entries)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, text in ((_HEAD, json.dumps(head, ensure_ascii=True, indent=1)), (_EVENTS, events)):
+            _put(file, name, _without(text, secrets).encode("ascii"))
+        for name, content in sorted(run.blobs.items()):
+            _put(file, f"blobs/{name}", content)
+    return buffer.getvalue()
+
+
+def _put(file: zipfile.ZipFile, name: str, content: bytes) -> None:
+    info = zipfile.ZipInfo(name, _LONG_AGO)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    file.writestr(info, content)
+
+
+def _without(text: str, secrets: Sequence[str]) -> str:
+    for secret in secrets:
+        if secret:
+            text = text.replace(json.dumps(secret, ensure_ascii=True)[1:-1], "***")
+    return text
+
+
+def unpack(path: Path) -> RunFile:
+    """Read a run's file.
+
+    :raises BadInput: it is missing, too large, damaged, no run, or of a later version.
+    """
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise BadInput(f"{path}: over the limit of {_LARGEST_FILE // _MIB} MiB", subject=str(path))
+        with zipfile.ZipFile(path) as file:
+            return _read(file, path)
+    except FileNotFoundError as error:
+        raise BadInput(
+            f"{path}: no such file; record one with: prunus ask … --record FILE", subject=str(path)
+        ) from error
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read ({error.strerror or error})", subject=str(path)) from error
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, RuntimeError, ValueError) as error:
+        raise BadInput(f"{path}: this is no recorded run, or it is damaged ({error})", subject=str(path)) from error
+
+
+def _read(file: zipfile.ZipFile, path: Path) -> RunFile:
+    members = file.infolist()
+    names = [member.filename for member in members]
+    if len(members) > _MOST_MEMBERS or sum(member.file_size for member in members) > _LARGEST_WHOLE:
+        raise BadInput(f"{path}: over the limits of a recorded run", subject=str(path))
+    if len(set(names)) != len(names) or not {_HEAD, _EVENTS} <= set(names):
+        raise BadInput(f"{path}: this is no recorded run", subject=str(path))
+    run = RunFile()
+    for member in members:
+        if member.filename in (_HEAD, _EVENTS):
+            continue
+        blob = _BLOB.fullmatch(member.filename)
+        if not blob:
+            raise BadInput(f"{path}: {member.filename[:80]!r} is no part of a recorded run", subject=str(path))
+        content = _content(file, member, path)
+        if hashlib.sha256(content).hexdigest() != blob[1]:
+            raise BadInput(f"{path}: a page in it is not what its name says; the file is damaged", subject=str(path))
+        run.blobs[blob[1]] = content
+    run.head = _checked(_json(_content(file, file.getinfo(_HEAD), path), path), path)
+    for line in _content(file, file.getinfo(_EVENTS), path).splitlines():
+        run.entries.append(_json(line, path))
+    return run
+
+
+def _content(file: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> bytes:
+    """Return a member, which may not be larger than it says, nor than the limit."""
+    if member.flag_bits & 1:
+        raise BadInput(f"{path}: it is encrypted", subject=str(path))
+    if member.file_size > _LARGEST_MEMBER:
+        raise BadInput(f"{path}: a part of it is over {_LARGEST_MEMBER // _MIB} MiB", subject=str(path))
+    with file.open(member) as opened:
+        content = opened.read(member.file_size + 1)
+    if len(content) != member.file_size:
+        raise BadInput(f"{path}: a part of it is larger than it says; the file is damaged", subject=str(path))
+    return content
+
+
+def _json(content: bytes, path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(content)
+    except RecursionError as error:
+        raise BadInput(f"{path}: nested too deeply for a recorded run", subject=str(path)) from error
+    if not isinstance(value, dict):
+        raise BadInput(f"{path}: this is no recorded run", subject=str(path))
+    return value
+
+
+def _checked(head: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    if head.get("format") != FORMAT:
+        raise BadInput(f"{path}: this is no recorded run", subject=str(path))
+    if head.get("version") != VERSION:
+        raise BadInput(
+            f"{path}: a recorded run of version {head.get('version')!r}; this Prunus reads version {VERSION}",
+            subject=str(path),
+        )
+    return dict(head)
