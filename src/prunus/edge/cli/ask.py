@@ -173,7 +173,7 @@ class Asking:
     def _untaped(self, question: str, chat: Turns | None) -> AsyncIterator[Event]:
         maker = Maker(self._settings, self._options, self._tape.tape if self._tape is not None else None)
         made = engines_of(maker)
-        if self._given["index"]:
+        if self._given.get("index"):
             tokens = self._settings.budget if self._budget is None else self._budget
             _, stream = from_indexes(question, self._documents, self._given, self._settings, tokens)
             return stream(self._options, made)
