@@ -33,17 +33,19 @@ _BLOCK: Final = 1
 _INLINE: Final = 2
 _MORE: Final = 3
 _PASS: Final = 4
+_STRICT: Final = 5
 _KINDS: Final[dict[str, int]] = {
     **dict.fromkeys(rules.INLINE, _INLINE),
     **dict.fromkeys(rules.DROPPED, _DROP),
     **dict.fromkeys(rules.DISSOLVED, _PASS),
     **dict.fromkeys(SPECIAL.keys() | _LEAVES | _SHOWN | _OBSOLETE.keys(), _MORE),
     **dict.fromkeys(rules.PREFORMATTED | {"noscript"}, _MORE),
+    **dict.fromkeys(rules.HEADINGS | {"li", "dd", "dt", "form"}, _STRICT),
 }
 """How the walk treats a tag at first sight; any other tag is a block."""
 
-_SUSPECTS: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,form form,li>li,dd>dd,dd>dt,dt>dd,dt>dt"
-"""Elements that might be hidden; links in links, forms in forms, items in items."""
+_SUSPECTS: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a"
+"""Elements that might be hidden, and links in links."""
 
 _MANY: Final = 10_000
 """Children from which an element's are let go one by one."""
@@ -52,7 +54,7 @@ _APART: Final = frozenset({"applet", "caption", "marquee", "object", "td", "temp
 """Elements in which formatting begins anew (HTML, 13.2.4.3: markers)."""
 
 _ENDED_BY: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt")}
-"""Elements that end an open one (HTML, 13.2.6.4.7): only what is moved out of a table ever stands in it."""
+"""Items that end an open one (HTML, 13.2.6.4.7): only what is moved out of a table ever stands in it."""
 
 _NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup"}
 _KEEPING: Final = frozenset(rules.KEPT_ATTRIBUTES)
@@ -120,7 +122,7 @@ def _holds_one_block(children: Any) -> bool:
     found = False
     for child in children:
         if type(child) is Element:
-            if found or _KINDS.get(child.tag, _BLOCK) != _BLOCK:
+            if found or _KINDS.get(child.tag, _BLOCK) not in (_BLOCK, _STRICT):
                 return False
             found = True
         elif type(child) is Text and not child.data.isspace():
@@ -134,10 +136,8 @@ def _holds_heading(children: Any) -> bool:
 
 
 def _is_nested(element: Element) -> bool:
-    """Tell whether a link, a form or an item stands in another one as no markup can say."""
+    """Tell whether a link or a form stands in another one as no markup can say."""
     above: Any = element.parent
-    if element.tag in _ENDED_BY:
-        return above.tag in _ENDED_BY[element.tag]
     while type(above) is Element and above.tag not in _APART:
         if above.tag == element.tag:
             return True
@@ -210,8 +210,9 @@ class _Walk(GrowingTree):
                 return again or None
             if tag == "a" and _is_nested(node):
                 return node.children
-            if (tag == "form" or tag in _ENDED_BY) and _is_nested(node):
-                tag = "div"
+        if seen == _STRICT:
+            tag = self._readable(node, tag)
+            seen = _BLOCK
         kept = kept_attributes(tag, node) if tag in _KEEPING or node in self.spoken else None
         if seen == _MORE:
             return self._special(node, tag, kept)
@@ -230,6 +231,19 @@ class _Walk(GrowingTree):
             if may_merge and _holds_one_block(children):
                 return children
         return self._open(node, tag, kept, children)
+
+    def _readable(self, node: Element, tag: str) -> str:
+        """Return the tag of a heading, an item or a form, as it can be written where it stands.
+
+        Straight in one of its kind, where the parser's repairs have put it, it would end that one.
+        """
+        above = self.tag[self.here]
+        if tag in rules.HEADINGS:
+            if above in rules.HEADINGS:
+                self.tag[self.here] = "div"
+            return tag
+        nested = _is_nested(node) if tag == "form" else above in _ENDED_BY[tag]
+        return "div" if nested else tag
 
     def _open(self, node: Element, tag: str, kept: Attrs | None, children: Sequence[Any]) -> Sequence[Any] | None:
         """Add an element; one that holds a text node and nothing else is whole with it."""

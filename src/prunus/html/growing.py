@@ -19,6 +19,8 @@ _END_A_PARAGRAPH: Final = frozenset(
 _SCOPES: Final = frozenset({"applet", "button", "caption", "marquee", "object", "table", "td", "template", "th"})
 """Elements in which the <p> outside is out of reach (HTML, 13.2.4.2: button scope)."""
 
+_LARGE: Final = 10_000
+
 FILLED: Final = -2  # something that is no text stands last on the line
 
 
@@ -56,7 +58,8 @@ class GrowingTree:
             self.noscripts.append(len(self.tag))
         if self.paragraph >= 0 and tag in _END_A_PARAGRAPH:
             self._open_paragraph(parent)
-        self.tag.append(intern(tag))  # the parser makes a new string of it for each element
+        # the parser makes a new string of it for each element: of a large page one is kept
+        self.tag.append(tag if len(self.tag) < _LARGE else intern(tag))
         self.parent.append(parent)
         self.end.append(0)
         self.text.append(text)
