@@ -351,7 +351,7 @@ class Index:
         options = options or self.options
         engines = assemble(self.settings, options)
         tokens = self.budget if budget is None else budget
-        evidence = evidence_of(query, [self], None, tokens, retrieval)
+        evidence = evidence_of(query, self, tokens, retrieval)
         engines = replace(engines, scorer=evidence)
         return pipeline.prune(evidence, without_surrogates(query), tokens, format, options, engines)
 

@@ -150,8 +150,8 @@ def test_summaries_are_checked_marked_and_the_marks_reach_answers(cli: Cli, docs
     assert back["unsupported"] == len(rows)
     Path("bad.jsonl").write_text('{"node": 1}\n', "utf-8")
     assert "line 1" in only_line(cli("index", "verify", "I", "--import", "bad.jsonl"))
-    question = "Give an overview: what do passengers of the night train pay with, golden coins?"
-    answer = json.loads(cli("ask", question, "--index", "I", "--budget", "400", "--json").stdout)
+    asked = ["ask", "What do passengers of the night train pay with, golden coins?", "--retrieval", "collapsed"]
+    answer = json.loads(cli(*asked, "--index", "I", "--budget", "400", "--json").stdout)
     assert claim in answer["unsupported"] and claim not in answer["text"]
 
 
