@@ -76,7 +76,7 @@ def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
       prunus ask "How long does the current pause at Dunnock Quay?" - --events < examples/site/faq.html
       prunus ask "How deep is the stilling well?" --search local:examples/site
       prunus ask "How long is the Pell 2 guaranteed?" --search local:examples/site --max-seconds 20 --json
-      prunus ask "What changed in March?" notes.html --index handbook --search wikipedia
+      prunus ask "Is the tide late?" examples/site/faq.html --index handbook --search local:examples/site
       prunus ask "How long is the Pell 2 guaranteed?" --search local:examples/site --record build/run.prunus
     """
     settings, formats = load_settings(), Formats()
