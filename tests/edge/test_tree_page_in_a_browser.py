@@ -102,9 +102,14 @@ def test_every_node_is_drawn_inside_the_picture_and_marked_nodes_look_it(
 def test_search_finds_nodes_and_a_chosen_node_shows_its_text_as_text(browser: str, drawn: Path) -> None:
     async def look(tab: Any) -> None:
         search, hits = tab.locator("#search"), tab.locator("#hits")
+        filtered = "one => getComputedStyle(one).filter"
+        strokes = "all => all.map(one => getComputedStyle(one).stroke)"
+        taken = await tab.locator("circle.flat").evaluate_all(strokes)
         await search.fill("SLIPPER")
         found = await tab.locator("circle.hit").count()
         assert found > 1 and await hits.inner_text() == f"{found} nodes"
+        assert await tab.locator("circle.flat.hit").first.evaluate(filtered) != "none", "a hit is seen"
+        assert await tab.locator("circle.flat").evaluate_all(strokes) == taken, "and so is what retrieval took"
         await search.fill("onerror")
         assert await tab.locator("circle.leaf.hit").count() == 1
         leaf = tab.locator("circle.leaf.hit")
