@@ -112,6 +112,8 @@ def test_commands_that_are_only_named_exist(path: Path, line: str) -> None:
         extras = re.findall(r"prunus\[([\w,-]+)\]", line)
         known = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
         assert {one for names in extras for one in names.split(",")} <= known.keys(), line
+    elif words[:2] == ["python", "-m"]:
+        assert (ROOT / f"{words[2].replace('.', '/')}.py").is_file()
     elif words[0].endswith("python"):
         assert (ROOT / words[1]).is_file()
     else:

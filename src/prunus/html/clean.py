@@ -42,7 +42,7 @@ _KINDS: Final[dict[str, int]] = {
 }
 """How the walk treats a tag at first sight; any other tag is a block."""
 
-_SUSPECTS: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,form form,li>li,dd>dd,dd>dt,dt>dd,dt>dt,p>p"
+_SUSPECTS: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,form form,li>li,dd>dd,dd>dt,dt>dd,dt>dt"
 """Elements that might be hidden; links in links, forms in forms, items in items."""
 
 _MANY: Final = 10_000
@@ -51,7 +51,7 @@ _MANY: Final = 10_000
 _APART: Final = frozenset({"applet", "caption", "marquee", "object", "td", "template", "th"})
 """Elements in which formatting begins anew (HTML, 13.2.4.3: markers)."""
 
-_ENDED_BY: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt"), "p": ("p",)}
+_ENDED_BY: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt")}
 """Elements that end an open one (HTML, 13.2.6.4.7): only what is moved out of a table ever stands in it."""
 
 _NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup"}
@@ -134,7 +134,7 @@ def _holds_heading(children: Any) -> bool:
 
 
 def _is_nested(element: Element) -> bool:
-    """Tell whether a link, a form, an item or a paragraph stands in another one as no markup can say."""
+    """Tell whether a link, a form or an item stands in another one as no markup can say."""
     above: Any = element.parent
     if element.tag in _ENDED_BY:
         return above.tag in _ENDED_BY[element.tag]
@@ -211,10 +211,7 @@ class _Walk(GrowingTree):
             if tag == "a" and _is_nested(node):
                 return node.children
             if (tag == "form" or tag in _ENDED_BY) and _is_nested(node):
-                if tag != "p":
-                    tag = "div"
-                elif self.tag[self.here] == "p":
-                    self.tag[self.here] = "div"
+                tag = "div"
         kept = kept_attributes(tag, node) if tag in _KEEPING or node in self.spoken else None
         if seen == _MORE:
             return self._special(node, tag, kept)
@@ -251,6 +248,8 @@ class _Walk(GrowingTree):
                 return None
         self.mark = self.content
         self.here = place
+        if tag == "p":
+            self.paragraph = place
         return children
 
     def _special(self, node: Element, tag: str, kept: Attrs | None) -> Sequence[Any] | None:
@@ -303,6 +302,8 @@ class _Walk(GrowingTree):
         self.here = self.parent[place]
         tag = self.tag[place]
         inline = tag in _INLINES
+        if tag == "p":
+            self.paragraph = -1
         if self.space >= 0 and inline:
             self._put_space()
         if self.content == mark or tag in _PREFORMATTED:

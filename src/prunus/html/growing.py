@@ -10,6 +10,15 @@ from .parse import Node
 from .tree import Attrs
 
 START: Final = -1  # at the start of a line: white space collapses to nothing
+_END_A_PARAGRAPH: Final = frozenset(
+    """address article aside blockquote center dd details dialog dir div dl dt fieldset figcaption figure footer form
+    h1 h2 h3 h4 h5 h6 header hgroup hr li main menu nav ol p pre search section summary ul""".split()
+)
+"""Elements whose start tag ends an open <p> (HTML, 13.2.6.4.7)."""
+
+_SCOPES: Final = frozenset({"applet", "button", "caption", "marquee", "object", "table", "td", "template", "th"})
+"""Elements in which the <p> outside is out of reach (HTML, 13.2.4.2: button scope)."""
+
 FILLED: Final = -2  # something that is no text stands last on the line
 
 
@@ -21,7 +30,7 @@ class GrowingTree:
     """
 
     __slots__ = (
-        "attrs", "dirty", "end", "last", "noscripts", "origins", "parent", "raw", "space", "spacer",
+        "attrs", "dirty", "end", "last", "noscripts", "origins", "paragraph", "parent", "raw", "space", "spacer",
         "tag", "text", "vanished",
     )  # fmt: skip
 
@@ -38,12 +47,15 @@ class GrowingTree:
         self.vanished = False  # an empty box went: the next words must not join those before it
         self.dirty = False  # a node was merged away, emptied, or split: close_gaps() has work
         self.noscripts: list[int] = []
+        self.paragraph = -1  # the <p> that is open
         self.raw = 0  # depth of preformatted elements
 
     def _add(self, tag: str, parent: int, text: str, attrs: Attrs | None, node: Node) -> None:
         """Add an element; it is open until its end is known."""
         if tag == "noscript":
             self.noscripts.append(len(self.tag))
+        if self.paragraph >= 0 and tag in _END_A_PARAGRAPH:
+            self._open_paragraph(parent)
         self.tag.append(intern(tag))  # the parser makes a new string of it for each element
         self.parent.append(parent)
         self.end.append(0)
@@ -51,6 +63,14 @@ class GrowingTree:
         self.attrs.append(attrs)
         if self.origins is not None:
             self.origins.append(node)
+
+    def _open_paragraph(self, here: int) -> None:
+        """Make a <div> of the open <p>: written down, what was moved into it out of a table would end it."""
+        while here > self.paragraph and self.tag[here] not in _SCOPES:
+            here = self.parent[here]
+        if here == self.paragraph:
+            self.tag[here] = "div"
+            self.paragraph = -1
 
     def _add_text(self, text: str, parent: int, node: Node) -> None:
         """Add a text node; one right after another is joined to it when the gaps are closed."""

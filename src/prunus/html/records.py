@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ class Records(Sequence[BlockRecord]):
         kept: Collection[int],
         required: Collection[int],
         parts: Collection[int],
-        stages: NDArray[np.int64] | None = None,
+        stages: NDArray[Any] | None = None,
     ) -> None:
         self._blocks, self._scores, self._stages = blocks, scores, stages
         self._kept, self._required, self._parts = frozenset(kept), frozenset(required), frozenset(parts)

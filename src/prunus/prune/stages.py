@@ -94,8 +94,8 @@ class Ranked:
 
     blocks: Blocks
     scores: NDArray[np.float64]
-    stage: NDArray[np.int64]
-    places: list[int]
+    stage: NDArray[Any]
+    places: Sequence[int]
     ranking: NDArray[np.float64]
     trace: list[Trace] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -120,7 +120,7 @@ class Scorers:
 def rank_once(blocks: Blocks, query: str, scorer: Scorer) -> Ranked:
     """Score blocks in one stage."""
     scores, tree = score_with(scorer, query, blocks)
-    return Ranked(blocks, scores, np.full(len(blocks), 1), list(range(len(blocks))), scores, tree=tree)
+    return Ranked(blocks, scores, np.ones(len(blocks), np.int8), range(len(blocks)), scores, tree=tree)
 
 
 def rank(
