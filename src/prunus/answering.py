@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from .cite import cite
@@ -55,18 +56,20 @@ async def answer_from(
 
 
 async def answer_in_groups(run: Run, groups: Sequence[Documents]) -> AsyncIterator[Event]:
-    """Answer from the first group of pages in which anything bears on the question.
+    """Answer from the first group of pages in which anything bears on the question; indexes belong to the first.
 
     :raises NothingFound: nothing does, and no answer without a page was asked for.
     """
-    for documents in groups:
-        async for event in gather_evidence(run, documents):
+    indexes = run.asked.indexes
+    for place, documents in enumerate(groups):
+        async for event in gather_evidence(run, documents, None if place else indexes):
             yield event
         if run.references:
             break
     else:
         if not (run.asked.options.web.unread and run.writer is not None):
-            raise NothingFound("no page that was given bears on the question", subject=run.asked.question[:200])
+            where = f"{indexes.place}: nothing in the index, or in a" if indexes is not None else "no"
+            raise NothingFound(f"{where} page that was given bears on the question", subject=run.asked.question[:200])
         async for event in answer_unread(run, UNREAD):
             yield event
         return
@@ -97,21 +100,20 @@ async def _answered(run: Run) -> AsyncIterator[Event]:
     if written:
         with run.stages.stage("cite") as detail:
             checked = await asyncio.to_thread(check, run.text, run.references, run.engines.embedder)
-            citations, unsupported = checked.citations, checked.unsupported
+            citations, unsupported, run.cited = checked.citations, checked.unsupported, checked.cited
             detail |= {"citations": len(citations), "unsupported": len(unsupported)}
         if not citations:
             run.failures["citations"] = "the model's answer cites no page that was read"
     else:
         with run.stages.stage("answer"):
-            passages, trees = _quotable(run), {one.tree.document: one.tree for one in run.references}
             generator = run.engines.spare.generator if run.engines.spare and run.writer else run.engines.generator
-            run.text = await generator.generate(run.asked.question, passages)
+            quoted = await asyncio.to_thread(_quoted, run, getattr(generator, "verbatim", False))
+            run.text = await generator.generate(run.asked.question, [one for one, _, _ in quoted])
         yield TokenEvent(run.text)
         with run.stages.stage("cite"):
-            for number, passage in enumerate(passages, 1):
-                span = passage.spans[0]
-                citations.append(cite(number, passage.text, trees[span.document], span))
-            unsupported = [citation.quote for citation in citations if not citation.found]
+            citations = [citation for _, own, _ in quoted for citation in own]
+            unsupported = [said for _, _, doubts in quoted for said in doubts]
+            unsupported += [citation.quote for citation in citations if not citation.found]
     for citation in citations:
         yield CitationEvent(citation)
     async for event in finish(run, citations, unsupported):
@@ -126,6 +128,27 @@ def _quotable(run: Run) -> list[Passage]:
     return [passage_of(one) for one in best] or [one.passages[0] for one in run.references[:5]]
 
 
+def _quoted(run: Run, verbatim: bool) -> list[tuple[Passage, list[Citation], list[str]]]:
+    """Return the passages that are quoted, each with its citations and what of it is doubted.
+
+    :param verbatim: of what is no page, give the words of the page that it was made of.
+    """
+    known = {one.tree.document: one for one in run.references}
+    found: list[tuple[Passage, list[Citation], list[str]]] = []
+    for passage in _quotable(run):
+        span, number = passage.spans[0], len(found) + 1
+        reference = known[span.document]
+        run.cited.add(reference.number)
+        if reference.origin is None:
+            found.append((passage, [cite(number, passage.text, reference.tree, span)], []))
+            continue
+        own = reference.origin.cite(number, span)
+        if verbatim and own:
+            passage = replace(passage, text=own[0].quote, spans=(own[0].span,))
+        found.append((passage, own, reference.origin.doubts(span)))
+    return found
+
+
 async def finish(run: Run, citations: Sequence[Citation], unsupported: Sequence[str]) -> AsyncIterator[Event]:
     """End a run: what it cost, and the whole answer."""
     usage = run.stages.usage
@@ -134,7 +157,7 @@ async def finish(run: Run, citations: Sequence[Citation], unsupported: Sequence[
         run.text, list(citations), list(unsupported), run.names, usage, run.failures, run.stages.spent, run.warnings
     )
     if run.asked.chat is not None:
-        run.asked.chat.take(run.asked.question, answer, run.references)
+        run.asked.chat.take(run.asked.question, answer, run.references, run.cited)
     yield DoneEvent(answer)
 
 

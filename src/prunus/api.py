@@ -23,6 +23,7 @@ from .sources import Fetch, Source, arrived, as_page, each_page, is_address
 from .types import Answer, Context, Format, Options, Page, Passage, Results, SearchRequest
 
 if TYPE_CHECKING:
+    from .asked import Indexes
     from .index.terms import Retrieval
     from .indexed import Index
 
@@ -153,7 +154,7 @@ async def astream(
     :param pages: one page or several, or what :func:`read` returned; without pages and indexes the web is searched.
     :param search: providers separated by commas, as ``searxng:http://localhost:8888,wikipedia``; by default those of
         the settings. With ``pages``, both are used.
-    :param index: one index or several, opened or by their folders; with pages, or alone.
+    :param index: one index or several, opened or by their folders; alone, or with pages and a search.
     :param retrieval: how indexes are asked.
     :param budget: tokens of evidence; by default as the model's window allows, or that of the settings (4,096).
     :param options: engines and run choices.
@@ -183,8 +184,6 @@ async def _stream(
     index = choices.get("index", ())
     indexes = [index] if not isinstance(index, Sequence) or isinstance(index, str) else list(index)
     none = pages is None or (isinstance(pages, tuple | list) and not pages)
-    if indexes and options.search:
-        raise BadInput("an index and a search are not asked together yet; ask one after the other", subject="index")
     web = web_of(maker, engines) if options.search or (none and not indexes) else None
     documents: Documents | None = pages if isinstance(pages, Documents) else None
     if not none and documents is None:
@@ -192,36 +191,23 @@ async def _stream(
     budget = choices.get("budget")
     if budget is None and settings.budget != Settings().budget:
         budget = settings.budget
-    asked = Asked(without_surrogates(question), budget, options, chat=chat)
-    if indexes:
-        events: AsyncIterator[Event] = _from_indexes(
-            question, documents, indexes, choices, (settings, options, engines)
-        )
-    elif web is not None:
-        events = answer_from_web(asked, engines, web, documents)
+    asking = await _asking(indexes, choices.get("retrieval"), settings, options) if indexes else None
+    asked = Asked(without_surrogates(question), budget, options, chat=chat, indexes=asking)
+    if web is not None:
+        events: AsyncIterator[Event] = answer_from_web(asked, engines, web, documents)
     else:
-        events = answer_from(cast(Documents, documents), asked, engines)
+        events = answer_from(documents or Documents([]), asked, engines)
     async for event in events:
         yield event
 
 
-async def _from_indexes(
-    question: str,
-    documents: Documents | None,
-    indexes: Sequence[Index | str | Path],
-    choices: Choices,
-    made: tuple[Settings, Options, pipeline.Engines],
-) -> AsyncGenerator[Event, None]:
-    from .asked import answer, evidence_of  # here: most calls ask no index
+async def _asking(
+    indexes: Sequence[Index | str | Path], retrieval: Retrieval | None, settings: Settings, options: Options
+) -> Indexes:
+    from .asked import Indexes  # here: most calls ask no index
     from .indexed import opened
 
-    settings, options, engines = made
-    budget = choices.get("budget")
-    tokens = settings.budget if budget is None else budget
-    those = await _in_a_thread(lambda: opened(indexes, settings, options))
-    evidence = await _in_a_thread(lambda: evidence_of(question, those, documents, tokens, choices.get("retrieval")))
-    async for event in answer(question, evidence, tokens, options, engines):
-        yield event
+    return Indexes(await _in_a_thread(lambda: opened(indexes, settings, options)), retrieval)
 
 
 async def _read_quietly(pages: Source | Iterable[Source], settings: Settings) -> Documents:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from .support import Reference
@@ -25,13 +25,10 @@ class Turns:
         self.turns: list[Message] = []
         self.references: list[Reference] = []
 
-    def take(self, question: str, answer: Answer, references: Sequence[Reference]) -> None:
-        """Take a turn in: its question, its answer, and the pages that the answer cited."""
+    def take(self, question: str, answer: Answer, references: Sequence[Reference], cited: Collection[int]) -> None:
+        """Take a turn in: its question, its answer, and those of the references that the answer cited, by number."""
         self.turns += [Message("user", question), Message("assistant", answer.text)]
         self.turns = self.turns[-_TURNS:]
-        cited = {citation.document for citation in answer.citations}
-        known = {one.tree.document: one for one in self.references}
-        for one in references:
-            if one.tree.document in cited or one.tree.document in known:
-                known[one.tree.document] = one
+        known = {one.key: one for one in self.references}
+        known |= {one.key: one for one in references if one.number in cited or one.key in known}
         self.references = sorted(known.values(), key=lambda one: one.number)[-_KEPT:]

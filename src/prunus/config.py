@@ -47,7 +47,8 @@ class Settings:
     :param search_endpoint: where the provider is, in place of its own address, where one is named.
     :param search_seconds: for one request.
     :param search_prices: USD for one request by provider, as ``{"brave": 0.005}``.
-    :param clusterer, summarizer, store: how an index is built and kept.
+    :param clusterer, summarizer: how an index is built.
+    :param store: where it is kept: ``file``, or ``postgres:ADDRESS``; the address is never shown.
     :param chunk_tokens: tokens of the chunks of a new index, about.
     :param summary_tokens: tokens of its summaries at most.
     :param tree: ``collection``: one tree over a new index, or ``document``: one over each document.
@@ -101,7 +102,7 @@ class Settings:
     search_prices: Mapping[str, Any] = field(default_factory=dict)
     clusterer: str = "ward"
     summarizer: str = "extractive"
-    store: str = "file"
+    store: str = field(default="file", repr=False)
     chunk_tokens: int = 100
     summary_tokens: int = 100
     tree: str = "collection"
@@ -151,6 +152,9 @@ SECRETS: Final = frozenset(
     {"llm_key", "embedder_key", "reranker_key", "path_key", "search_key", "search_keys", "proxy"}
 )
 """Settings whose values are never shown."""
+
+ADDRESSED: Final = frozenset({"store"})
+"""Settings that may hold an address with a password behind the name of an engine; only the name is shown."""
 
 _CHOICES: Final = {
     "browser": ("auto", "always", "never"),
@@ -228,7 +232,7 @@ def _typed(key: str, value: Any) -> Any:
     else:
         found = value if wanted is dict and isinstance(value, Mapping) else None
     if found is None or (wanted in (int, float) and found < 0):
-        shown = "it" if key in SECRETS else repr(value)
+        shown = "it" if key in SECRETS | ADDRESSED else repr(value)
         raise BadInput(f"setting {key}: {shown} is not {_KINDS[wanted]}", subject=key)
     if key in _CHOICES and found not in _CHOICES[key]:
         raise BadInput(f"setting {key}: {value!r} is none of {', '.join(_CHOICES[key])}", subject=key)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final, cast
 
 from .cost import PICTURE_TOKENS
 from .errors import BadBudget, BadInput, OutsideFailed
-from .events import Event, ExtractedEvent, KeptEvent
+from .events import Event, ExtractedEvent, KeptEvent, PageEvent
 from .html.documents import Documents
 from .pictures import addresses, load
 from .pipeline import prune, segments
 from .ports import Tagged
-from .running import LEAST_ROOM, OVERHEAD, Run, tokens_for_evidence
+from .running import LEAST_ROOM, OVERHEAD, Indexes, Run, tokens_for_evidence
 from .support import Reference
 from .systems import gather
 from .types import BlockRecord, Passage
@@ -37,19 +38,33 @@ _EXTRACT_SHARE: Final = 0.5
 """Of the seconds that are left."""
 
 
-async def gather_evidence(run: Run, documents: Documents) -> AsyncIterator[Event]:
-    """Choose what of the pages is shown to the generator; it goes into ``run.references``."""
+async def gather_evidence(run: Run, documents: Documents, indexes: Indexes | None = None) -> AsyncIterator[Event]:
+    """Choose what of the pages is shown to the generator; it goes into ``run.references``.
+
+    :param indexes: are asked too; what they find stands beside the pages.
+    """
     asked, engines = run.asked, run.engines
     budget = await _budget(run)
+    if indexes is not None:
+        given = len(documents)
+        documents = await _with_indexes(run, documents, indexes, budget)
+        for tree in documents.trees[given:]:
+            if documents.origin(tree.document) is None:
+                yield PageEvent(tree.url, tree.title)
+    if not documents.trees:
+        return
     if asked.options.mode != "default":
         with run.stages.stage("gather", mode=asked.options.mode, budget=budget) as detail:
             parts = (engines.counter, cast(Any, engines.embedder))
-            found = await asyncio.to_thread(gather, asked.options.mode, documents.trees, asked.sought, budget, parts)
-            run.references = _numbered(run, [(one.tree, one.passages, one.text) for one in found])
+            whole = [tree for tree in documents.trees if documents.origin(tree.document) is None]
+            found = await asyncio.to_thread(gather, asked.options.mode, whole, asked.sought, budget, parts)
+            run.references = _numbered(run, documents, [(one.tree, one.passages, one.text) for one in found])
             detail["pages"] = [one.tree.url for one in found]
         yield ExtractedEvent([passage for one in found for passage in one.passages])
         return
     documents, budget = _affordable(run, documents, budget)
+    if documents.own_scorer is not None:
+        engines = replace(engines, scorer=documents.own_scorer)
     with run.stages.stage("prune", budget=budget) as detail:
         parted = (documents, asked.sought, budget, "html", asked.options, engines)
         context = await asyncio.to_thread(lambda: prune(*cast(Any, parted)))
@@ -70,9 +85,25 @@ async def gather_evidence(run: Run, documents: Documents) -> AsyncIterator[Event
     pages = [
         (trees[document], list(several)) for document, several in groupby(by_page, key=lambda one: one.span.document)
     ]
-    run.references = _numbered(run, [(tree, tuple(map(passage_of, own)), _shown(own)) for tree, own in pages])
+    shown = [(tree, tuple(map(passage_of, own)), _shown(own)) for tree, own in pages]
+    run.references = _numbered(run, documents, shown)
     if asked.options.web.pictures and run.writer is not None:
         await _pictures(run, context.kept)
+
+
+async def _with_indexes(run: Run, documents: Documents, indexes: Indexes, budget: int) -> Documents:
+    """Return the pages with what indexes find beside them; where there are pages, an index may fail."""
+    share = budget if run.asked.budget is not None else min(budget, BUDGET)
+    with run.stages.stage("retrieve", indexes=indexes.place, budget=share) as detail:
+        try:
+            found = await asyncio.to_thread(indexes.find, run.asked.sought, documents, share)
+        except OutsideFailed as error:
+            if not documents.trees:
+                raise
+            run.failures.note(error, indexes.place)
+            return documents
+        detail["found"] = [tree.document for tree in found.trees[len(documents) :]]
+    return found
 
 
 async def _pictures(run: Run, kept: Sequence[BlockRecord]) -> None:
@@ -120,7 +151,7 @@ def _affordable(run: Run, documents: Documents, budget: int) -> tuple[Documents,
         pages = max(1, min(len(documents), int(afford * 0.35) // _PER_PAGE))
         if pages < len(documents):
             run.failures["limit"] = f"only {pages} of {len(documents)} pages are used, to stay inside the limits"
-            documents = Documents(documents.trees[:pages], documents.failures)
+            documents = documents.first(pages)
         budget = min(budget, max(256, int(afford * 0.35) - (pages - 1) * _PER_PAGE // 2))
     else:
         budget = min(budget, max(256, int(afford * 0.6)))
@@ -209,22 +240,23 @@ def _shown(tagged: Sequence[Tagged]) -> str:
     return "\n".join(lines)
 
 
-def _numbered(run: Run, pages: Sequence[tuple[Any, tuple[Passage, ...], str]]) -> list[Reference]:
+def _numbered(run: Run, documents: Documents, pages: Sequence[tuple[Any, tuple[Passage, ...], str]]) -> list[Reference]:
     """Number pages as they will be cited; those of earlier turns keep their numbers."""
     chat = run.asked.chat
     earlier = list(chat.references) if chat is not None and run.writer is not None else []
-    known = {one.tree.document: one for one in earlier}
+    known = {one.key: one for one in earlier}
     number = max((one.number for one in earlier), default=0)
     own: list[Reference] = []
     for tree, passages, text in pages:
-        before = known.pop(tree.document, None)
+        origin = documents.origin(tree.document)
+        before = known.pop((tree.document, tree.snapshot), None)
         if before is None:
             number += 1
-            own.append(Reference(number, tree, passages, text))
+            own.append(Reference(number, tree, passages, text, origin))
         else:
             spans = {passage.spans[0] for passage in passages}
             added = tuple(one for one in before.passages if one.spans[0] not in spans)
-            own.append(Reference(before.number, before.tree, (*passages, *added), text))
+            own.append(Reference(before.number, before.tree, (*passages, *added), text, before.origin))
     if not own:
         return []
-    return [*(one for one in earlier if one.tree.document in known), *own]
+    return [*(one for one in earlier if one.key in known), *own]

@@ -20,7 +20,8 @@ from .config import Settings, load_settings
 from .errors import BadInput, OutsideFailed
 from .gathered import absolute, each_document, named
 from .html.parse import without_surrogates
-from .index.nodes import NodeStore
+from .index.nodes import NodeStore, NoIndex
+from .index.store._named import engine_of
 from .index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval
 from .registry import make_engine
 from .sources import Source, is_folder, pages_of
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Index:
-    """A tree of summaries over documents, in one folder; see :meth:`open`."""
+    """A tree of summaries over documents, in a folder or a database; see :meth:`open`."""
 
     def __init__(self, store: NodeStore, settings: Settings, options: Options) -> None:
         self.store = store
@@ -58,7 +59,8 @@ class Index:
     ) -> Index:
         """Open an index, or make an empty one.
 
-        :param path: its folder.
+        :param path: its folder; or ``postgresql://…``, the address of a database with pgvector, with the schema
+            behind ``#`` (``prunus``); or its schema, where the setting ``store`` is ``postgres:ADDRESS``.
         :param create: make it where there is none.
         :param preset: ``raptor`` builds a new index as the paper does; '' by the settings.
         :param options: engines of this call: embedder, tokenizer, llm; limits of what summaries may cost.
@@ -71,21 +73,21 @@ class Index:
         spec = wanted.pop("embedder", "")
         if spec and not options.embedder:
             options = replace(options, embedder=spec)
+        engine, at = engine_of(path, settings.store)
         try:
-            store = make_engine("store", settings.store, folder=path)
-        except BadInput:
-            if not create or not _is_new(Path(path)):
+            store = make_engine("store", engine, **at)
+        except NoIndex:
+            if not create:
                 raise
             given = {one.name: wanted.get(one.name, getattr(settings, one.name, "")) for one in fields(Built)}
             built = Built(**{**given, "preset": preset})
             embedder = Maker(settings, options).make("embedder")
             identity, dimension = _identity(embedder)
-            made = {"folder": path, "embedder": identity, "dimension": dimension, "create": True}
-            store = make_engine("store", settings.store, **made)
+            store = make_engine("store", engine, **at, embedder=identity, dimension=dimension, create=True)
             store.put_notes({BUILT: json.dumps(asdict(built))})
         found = cls(store, settings, options)
         if preset and found.built.preset != preset:
-            raise BadInput(f"{path}: this index was not built with the preset {preset}", subject=str(path))
+            raise BadInput(f"{store.place}: this index was not built with the preset {preset}", subject=store.place)
         return found
 
     # --- engines, made when they are first needed ---------------------------------------------
@@ -351,7 +353,7 @@ class Index:
         options = options or self.options
         engines = assemble(self.settings, options)
         tokens = self.budget if budget is None else budget
-        evidence = evidence_of(query, [self], None, tokens, retrieval)
+        evidence = evidence_of(query, self, tokens, retrieval)
         engines = replace(engines, scorer=evidence)
         return pipeline.prune(evidence, without_surrogates(query), tokens, format, options, engines)
 
@@ -377,14 +379,6 @@ def opened(
         one if isinstance(one, Index) else Index.open(one, create=False, settings=settings, options=options)
         for one in indexes
     ]
-
-
-def _is_new(path: Path) -> bool:
-    """Tell whether an index may be made here: nothing is there, or an empty folder."""
-    try:
-        return not path.exists() or (path.is_dir() and not any(path.iterdir()))
-    except OSError:
-        return False
 
 
 def _identity(embedder: Any) -> tuple[str, int]:

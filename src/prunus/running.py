@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 from .chat import Turns
 from .cost import Meter
 from .errors import BadBudget, BadInput, Failures
+from .html.documents import Documents
 from .pictures import Pages
 from .pipeline import Engines
 from .ports import Tagged, Writer
@@ -24,6 +25,17 @@ LEAST_ROOM: Final = 1_500
 """Tokens below which no model is asked: instructions, a little evidence and a short answer."""
 
 
+class Indexes(Protocol):
+    """Indexes that are asked along with pages; see :mod:`prunus.asked`."""
+
+    place: str
+    """How messages call them."""
+
+    def find(self, question: str, pages: Documents, budget: int) -> Documents:
+        """Return the pages, and after them what the indexes find, each within a budget of tokens."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question and how it is answered.
@@ -31,6 +43,7 @@ class Asked:
     :param budget: tokens of evidence; None follows the model's window.
     :param about: what passages are chosen for, where the question does not stand alone.
     :param chat: earlier turns and their sources; takes this one in.
+    :param indexes: are asked too; what they find competes with the pages.
     """
 
     question: str
@@ -38,6 +51,7 @@ class Asked:
     options: Options = field(default_factory=Options)
     about: str = ""
     chat: Turns | None = None
+    indexes: Indexes | None = None
 
     @property
     def sought(self) -> str:
@@ -51,6 +65,7 @@ class Run:
 
     :param pages: reads addresses, for the pictures of the evidence; None sends none along.
     :param pictures: of each document, as ``data:`` addresses.
+    :param cited: numbers of the references that the answer cites.
     """
 
     asked: Asked
@@ -64,6 +79,7 @@ class Run:
     text: str = ""
     pages: Pages | None = None
     pictures: dict[str, list[str]] = field(default_factory=dict)
+    cited: set[int] = field(default_factory=set)
 
     @property
     def writer(self) -> Writer | None:

@@ -11,16 +11,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .cite import cite, locate
 from .html.segments import Segment, segments_of
 from .html.tree import Tree
 from .lexical import query_terms, stem, tokens
 from .ports import Embedder
-from .text import guess_language, sentences
+from .text import guess_language, normalise, sentences
 from .types import Citation, Passage, Span
 
 LEAST: Final = 0.5
@@ -39,18 +40,37 @@ _LOOKED_AT: Final = 24
 """Segments of a page whose likeness in meaning is measured for a sentence: those that share most words with it."""
 
 
+class Origin(Protocol):
+    """Leads words that stand in no page, as those of a summary, on to the pages that they were made of."""
+
+    def cite(self, number: int, span: Span) -> list[Citation]:
+        """Return citations of pages, the nearest first, each checked word for word."""
+        ...
+
+    def doubts(self, span: Span) -> list[str]:
+        """Return what of these words a check has found unsupported."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A page that was read, with its number in the answer.
 
     :param passages: what of it the model was shown.
     :param text: as it was shown.
+    :param origin: leads citations of it on to pages; None: it is a page.
     """
 
     number: int
     tree: Tree
     passages: tuple[Passage, ...]
     text: str = ""
+    origin: Origin | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it is known by over several turns: the document as it read then."""
+        return self.tree.document, self.tree.snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +89,12 @@ class Checked:
     """What the check of an answer came to.
 
     :param unsupported: sentences that no page bears out.
+    :param cited: numbers of the pages that were cited.
     """
 
     citations: list[Citation] = field(default_factory=list)
     unsupported: list[str] = field(default_factory=list)
+    cited: set[int] = field(default_factory=set)
 
 
 def claims(text: str) -> list[Claim]:
@@ -119,8 +141,11 @@ def check(text: str, references: Sequence[Reference], embedder: Embedder | None 
             if key not in known:
                 known.add(key)
                 checked.citations.append(citation)
+                checked.cited.add(citation.number)
         if not supported and _says_something(claim) and (cited or not _anywhere(claim, list(pages.values()))):
             checked.unsupported.append(claim.text)
+    doubted = [said for page in pages.values() for said in page.doubted]
+    checked.unsupported.extend(said for said in dict.fromkeys(doubted) if said not in checked.unsupported)
     return checked
 
 
@@ -136,25 +161,26 @@ def _of(claim: Claim, cited: Sequence[_Page]) -> tuple[list[Citation], bool]:
     quotes = [quote for quote in _QUOTED.findall(claim.text) if len(quote.split()) > 2 or not quote.isascii()]
     missing = False
     for quote in quotes:
-        places = [(page, span) for page in cited if (span := locate(quote, page.tree)) is not None]
-        missing = missing or (bool(cited) and not places)
-        citations += [cite(page.number, quote, page.tree, span) for page, span in places]
-        if cited and not places:
-            citations.append(cite(cited[0].number, quote, cited[0].tree))
-        supported = supported or bool(places)
+        quoted = [citation for page in cited for citation in page.quoted(quote)]
+        missing = missing or (bool(cited) and not quoted)
+        citations += quoted
+        if cited and not quoted:
+            citations.append(_missing(cited[0], quote))
+        supported = supported or bool(quoted)
     if quotes:
         named = {citation.number for citation in citations}
         cited = [page for page in cited if page.number not in named]
     for page in cited:
-        best = page.best(claim.text)
-        if best is not None:
-            segment, support = best
-            span = Span(page.tree.document, segment.start, segment.end)
-            citations.append(
-                _with(cite(page.number, page.tree.canonical[segment.start : segment.end], page.tree, span), support)
-            )
-            supported = supported or support >= LEAST
+        own, support = page.borne_out(claim.text)
+        citations += own
+        supported = supported or support >= LEAST
     return citations, supported and not missing
+
+
+def _missing(page: _Page, quote: str) -> Citation:
+    """Return a quotation that stands in no page, under the number where it was said to stand."""
+    made = cite(page.number, quote, page.tree)
+    return replace(made, quote=quote, span=Span(made.document, 0, 0), xpath="", found=False, support=0.0)
 
 
 def _with(citation: Citation, support: float) -> Citation:
@@ -183,7 +209,8 @@ class _Page:
     """The evidence of a page, cut into what can be cited."""
 
     def __init__(self, reference: Reference, embedder: Embedder | None) -> None:
-        self.number, self.tree = reference.number, reference.tree
+        self.number, self.tree, self.origin = reference.number, reference.tree, reference.origin
+        self.doubted: list[str] = []
         self._reference, self._embedder = reference, embedder
         self._segments: list[Segment] | None = None
         self._shown: list[str] = []
@@ -202,26 +229,71 @@ class _Page:
             self._words[language] = [set(stem(tokens(text), language)) for text in self._shown]
         return self._words[language]
 
+    def quoted(self, quote: str) -> list[Citation]:
+        """Return where the page says this word for word; of what is no page, where the pages below it do."""
+        span = locate(quote, self.tree)
+        if span is None:
+            return []
+        if self.origin is None:
+            return [cite(self.number, quote, self.tree, span)]
+        self.doubted += self.origin.doubts(span)
+        wanted = normalise(quote)
+        return [one for one in self.origin.cite(self.number, span) if one.found and wanted in normalise(one.quote)]
+
+    def borne_out(self, claim: str) -> tuple[list[Citation], float]:
+        """Return citations of what bears a sentence out best, and how well it does."""
+        best = self.best(claim)
+        if best is None:
+            return [], 0.0
+        segment, support = best
+        span = Span(self.tree.document, segment.start, segment.end)
+        if self.origin is None:
+            made = cite(self.number, self.tree.canonical[span.start : span.end], self.tree, span)
+            return [_with(made, support)], support
+        self.doubted += self.origin.doubts(span)
+        led = self.origin.cite(self.number, span)
+        together = " ".join(one.quote for one in led if one.found)
+        values = _measured(claim, [*(one.quote for one in led), together], self._embedder)
+        return [_with(one, value) for one, value in zip(led, values, strict=False)], max(values)
+
     def best(self, claim: str) -> tuple[Segment, float] | None:
         """Return the segment that bears a sentence out best, and how well; None where there is nothing."""
         segments = self._cut()
         if not segments:
             return None
         language = guess_language(claim)
-        terms = set(query_terms(claim, language)) or set(stem(tokens(claim), language))
-        shares = np.asarray([len(terms & own) / max(1, len(terms)) for own in self._stems(language)])
+        shares = _shares(claim, language, self._stems(language))
         order = np.argsort(-shares, kind="stable")[:_LOOKED_AT]
-        values = shares[order]
-        if self._embedder is not None:
-            vectors = self._embedder.embed([claim, *(self._shown[place] for place in order.tolist())], "document")
-            values = np.maximum(values, vectors[1:] @ vectors[0])
-        figures = _figures(claim)
-        for at, place in enumerate(order.tolist()):
-            above = segments[place].above
-            if figures - _figures(f"{self._shown[place]} {above}"):
-                values[at] /= 2
+        looked_at = [(self._shown[place], segments[place].above) for place in order.tolist()]
+        values = _weighed(claim, shares[order], looked_at, self._embedder)
         top = int(np.argmax(values))
         return segments[int(order[top])], float(max(0.0, values[top]))
+
+
+def _shares(claim: str, language: str, texts: Sequence[set[str]]) -> NDArray[np.float64]:
+    """Return the share of a sentence's telling words that stand in each text, float64 [texts]."""
+    terms = set(query_terms(claim, language)) or set(stem(tokens(claim), language))
+    return np.asarray([len(terms & own) / max(1, len(terms)) for own in texts], np.float64)
+
+
+def _weighed(
+    claim: str, shares: NDArray[np.float64], shown: Sequence[tuple[str, str]], embedder: Embedder | None
+) -> NDArray[np.float64]:
+    """Return how well each text, with what stands above it, bears a sentence out."""
+    values = shares
+    if embedder is not None:
+        vectors = embedder.embed([claim, *(text for text, _ in shown)], "document")
+        values = np.maximum(values, vectors[1:] @ vectors[0])
+    figures = _figures(claim)
+    lacking = [bool(figures - _figures(f"{text} {above}")) for text, above in shown]
+    return np.where(lacking, values / 2, values).astype(np.float64)
+
+
+def _measured(claim: str, texts: Sequence[str], embedder: Embedder | None) -> list[float]:
+    """Return how well each text bears a sentence out."""
+    language = guess_language(claim)
+    shares = _shares(claim, language, [set(stem(tokens(text), language)) for text in texts])
+    return [max(0.0, value) for value in _weighed(claim, shares, [(text, "") for text in texts], embedder).tolist()]
 
 
 def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

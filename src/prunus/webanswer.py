@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 from .answering import answer_again, answer_in_groups, answer_unread
 from .cost import Meter
@@ -44,18 +45,19 @@ async def answer_from_web(
             found.failures[name] = reason
             yield PageEvent(name, failure=reason)
     kept = list(given.trees) if given is not None else []
-    if not found.plan.needs_search and not kept:
+    if not found.plan.needs_search and not kept and asked.indexes is None:
         async for event in _without_search(run, found):
             yield event
         return
     if found.plan.needs_search:
-        async for event in _found(search, found, bool(kept)):
+        async for event in _found(search, found, bool(kept) or asked.indexes is not None):
             yield event
     if turns:  # a follow-up leans on what was said; the queries stand alone
-        run.asked = Asked(asked.question, asked.budget, asked.options, found.about, asked.chat)
+        run.asked = replace(asked, about=found.about)
     best = asked.options.web.pages
     groups = [[*kept, *found.trees[:best]], found.trees[best : 2 * best]]
-    async for event in answer_in_groups(run, [Documents(group, found.failures) for group in groups if group]):
+    groups = [group for group in groups if group] or [[]]
+    async for event in answer_in_groups(run, [Documents(group, found.failures) for group in groups]):
         yield event
 
 

@@ -23,7 +23,7 @@ from prunus.events import DoneEvent, Event
 from prunus.html.documents import Documents
 from prunus.llm.scripted import Engine as Scripted
 from prunus.llm.scripted import Reply
-from prunus.running import Asked
+from prunus.running import Asked, Indexes
 from prunus.types import Answer, Message, Options
 from prunus.webanswer import answer_from_web
 
@@ -172,8 +172,13 @@ def ask(
     budget: int | None = None,
     chat: Turns | None = None,
     pages: Documents | None = None,
+    indexes: Indexes | None = None,
+    web: bool = False,
 ) -> Outcome:
-    """Ask with the settings of the environment, and a scripted model where one is given."""
+    """Ask with the settings of the environment, and a scripted model where one is given.
+
+    :param web: search the web besides the pages and indexes.
+    """
     settings, options = load_settings(), options or Options()
     if model is not None:
         options = replace(options, llm=options.llm or "scripted:x")
@@ -181,11 +186,11 @@ def ask(
     if model is not None:
         maker._made["llm"] = maker._metered(model)
     engines = engines_of(maker)
-    asked = Asked(question, budget, options, chat=chat)
-    if pages is not None:
-        events = answer_from(pages, asked, engines)
+    asked = Asked(question, budget, options, chat=chat, indexes=indexes)
+    if web or (pages is None and indexes is None):
+        events = answer_from_web(asked, engines, web_of(maker, engines), pages)
     else:
-        events = answer_from_web(asked, engines, web_of(maker, engines))
+        events = answer_from(Documents([]) if pages is None else pages, asked, engines)
     seen: list[Event] = []
 
     async def follow() -> Answer:

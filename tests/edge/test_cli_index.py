@@ -68,6 +68,33 @@ def test_questions_combine_indexes_and_pages(cli: Cli, docs: Path) -> None:
     assert "there is no index" in only_line(cli("ask", "What?", "--index", "C"))
 
 
+def test_an_index_is_asked_beside_pages_and_a_search(cli: Cli, docs: Path) -> None:
+    """One question, one budget; a page alone, an index and a folder that is searched each bring their own."""
+    cli("index", "add", "I", docs / "bees.html")
+    (docs / "web").mkdir()
+    (docs / "glass.html").rename(docs / "web" / "glass.html")
+    question = "Where do bees show that flowers are, who folds a loaf, and where is glass blown?"
+    command = ["ask", question, docs / "bread.html", "--index", "I", "--search", f"local:{docs / 'web'}", "--json"]
+    found = cli(*command)
+    answer = json.loads(found.stdout)
+    assert found.exit_code == 0 and answer["failures"] == {}
+    assert {Path(one["url"]).stem for one in answer["citations"]} >= {"bees", "bread", "glass"}
+    assert all(one["found"] for one in answer["citations"])
+    events = lines_of(cli(*command, "--events", "--budget", "100"))
+    assert next(one for one in events if one["event"] == "kept")["tokens"] <= 100
+    modelled = json.loads(cli(*command, "--planner", "rules", "--extractor", "sentences", "--llm",
+                              "scripted:Bees dance to show where flowers are [2].").stdout)  # fmt: skip
+    assert modelled["engines"]["generator"] == "llm" and modelled["citations"][0]["found"]
+
+
+def test_a_conversation_asks_an_index(cli: Cli, docs: Path) -> None:
+    cli("index", "add", "I", docs)
+    found = cli("ask", "Where do passengers of the night train sleep?", "--index", "I", "--chat", "--json",
+                input="Who lays eggs in the comb?\n")  # fmt: skip
+    first, second = lines_of(found)
+    assert "second carriage" in first["text"] and "queen lays eggs" in second["text"]
+
+
 def test_retrieval_can_be_chosen_and_limited_to_documents(cli: Cli, docs: Path) -> None:
     cli("index", "add", "I", docs)
     for way in ("hybrid", "collapsed", "traversal", "flat"):
@@ -150,8 +177,8 @@ def test_summaries_are_checked_marked_and_the_marks_reach_answers(cli: Cli, docs
     assert back["unsupported"] == len(rows)
     Path("bad.jsonl").write_text('{"node": 1}\n', "utf-8")
     assert "line 1" in only_line(cli("index", "verify", "I", "--import", "bad.jsonl"))
-    question = "Give an overview: what do passengers of the night train pay with, golden coins?"
-    answer = json.loads(cli("ask", question, "--index", "I", "--budget", "400", "--json").stdout)
+    asked = ["ask", "What do passengers of the night train pay with, golden coins?", "--retrieval", "collapsed"]
+    answer = json.loads(cli(*asked, "--index", "I", "--budget", "400", "--json").stdout)
     assert claim in answer["unsupported"] and claim not in answer["text"]
 
 

@@ -18,7 +18,7 @@ from tests.index.test_store import DIMENSION, given_document, vector
 from prunus.errors import BadInput, OutsideFailed
 from prunus.index.build import Builder, Settings
 from prunus.index.cluster import ward
-from prunus.index.nodes import Document, Leaf, Parent
+from prunus.index.nodes import Document, Leaf, NoIndex, Parent
 from prunus.index.retrieve import Retriever
 from prunus.index.store import file
 from prunus.index.summarize import extractive
@@ -130,6 +130,21 @@ class StoreContract:
     def test_a_document_that_is_not_there_is_named(self, opened: Opened) -> None:
         with pytest.raises(BadInput, match="there is no document 'x'"):
             opened("tiny", DIMENSION, create=True).document("x")
+
+    def test_notes_are_kept_by_name_and_change_no_node(self, opened: Opened) -> None:
+        store = opened("tiny", DIMENSION, create=True)
+        version = store.view().version
+        store.put_notes({"built": '{"tree": 1}', "said %_1": "naïve \0 \ud800 'text'", "said 2": "b", "Said": "c"})
+        store.put_notes({"said 2": "", "built": "again", "none": ""})
+        other = opened()
+        assert list(other.notes()) == ["Said", "built", "said %_1"] and other.notes("built") == {"built": "again"}
+        assert list(other.notes("said")) == ["said %_1"] and other.notes("said %") == other.notes("said")
+        assert len(other.notes("said")["said %_1"]) == len("naïve \0 \ud800 'text'")
+        assert other.notes("%") == {} and other.view().version == version
+
+    def test_where_an_index_may_be_made_is_told_apart(self, opened: Opened) -> None:
+        with pytest.raises(NoIndex, match="there is no index"):
+            opened()
 
     def test_writers_wait_for_each_other_and_nothing_is_lost(self, opened: Opened) -> None:
         opened("tiny", DIMENSION, create=True)

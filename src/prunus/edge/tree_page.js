@@ -31,7 +31,11 @@ tree.addEventListener("pointermove", (event) => {
 });
 window.addEventListener("pointerup", () => { start = null; });
 tree.addEventListener("click", (event) => { if (!moved && event.target.tagName === "circle") choose(event.target); });
-tree.addEventListener("keydown", (event) => { if (event.key === "Enter" && event.target.tagName === "circle") choose(event.target); });
+tree.addEventListener("keydown", (event) => {
+  if ((event.key !== "Enter" && event.key !== " ") || event.target.tagName !== "circle") return;
+  event.preventDefault();
+  choose(event.target);
+});
 const middle = () => [box[0] + box[2] / 2, box[1] + box[3] / 2];
 document.getElementById("in").addEventListener("click", () => zoom(1 / 1.5, ...middle()));
 document.getElementById("out").addEventListener("click", () => zoom(1.5, ...middle()));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from .blocks import Blocks, Units, cut
 from .recut import Expanded, expand
@@ -31,6 +32,19 @@ class Documents:
     def words(self) -> int:
         """Visible words of all documents together."""
         return sum(tree.words[-1] for tree in self.trees)
+
+    @property
+    def own_scorer(self) -> Any:
+        """What scores the blocks of these documents better than any other scorer; None: nothing does."""
+        return None
+
+    def origin(self, document: str) -> Any:
+        """Return what leads the words of a document on to the pages that they were made of; None: it is a page."""
+        return None
+
+    def first(self, count: int) -> Documents:
+        """Return the first so many documents."""
+        return Documents(self.trees[:count], self.failures)
 
     def blocks(self, max_words: int, units: Units = "blocks") -> Blocks:
         """Return the cut at a granularity, made once."""

@@ -7,6 +7,7 @@ to the leaves below it.
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -118,6 +119,26 @@ class _Part:
     node: Node | None
 
 
+class Summaries:
+    """Summaries that an index has found, as one document; leads what they say back to the leaves below them."""
+
+    def __init__(self, tree: Tree, found: Found, nodes: Sequence[Node]) -> None:
+        self._tree, self._found, self._nodes = tree, found, nodes
+
+    def _said(self, span: Span) -> tuple[Node, str]:
+        node = self._nodes[self._tree.parent[self._tree.node_at(span.start)] // 2]
+        return node, self._tree.canonical[span.start : span.end]
+
+    def cite(self, number: int, span: Span) -> list[Citation]:
+        """Return citations of pages, the nearest first, checked word for word."""
+        return supports(self._found, *self._said(span), number)
+
+    def doubts(self, span: Span) -> list[str]:
+        """Return what is said there, where a check of the index has found it unsupported."""
+        node, sentence = self._said(span)
+        return [sentence] if is_doubted(self._found.retriever.store, node, sentence) else []
+
+
 class Evidence(Documents):
     """Pages that were given, and what indexes have found: asked one question within one budget.
 
@@ -126,24 +147,46 @@ class Evidence(Documents):
     :param failures: what could not be read, by name.
     """
 
-    __slots__ = ("_found", "_pages", "_parts", "_summaries", "doubted")
+    __slots__ = ("_found", "_pages", "_parts", "_summaries")
 
     def __init__(self, pages: Sequence[Tree], found: Sequence[Found], failures: dict[str, str] | None = None) -> None:
         super().__init__(pages, failures)
         self._pages = len(self.trees)
         self._found = list(found)
         self._parts: list[_Part] = []
-        self._summaries: dict[str, tuple[Found, list[Node]]] = {}
-        self.doubted: list[str] = []
-        """Sentences of summaries that were cited though a check of the index had found them unsupported."""
+        self._summaries: dict[str, Summaries] = {}
         known = {tree.snapshot for tree in pages if tree.snapshot}
         for one in found:
             self._add(one, known)
 
     @property
-    def alone(self) -> bool:
-        """Whether all of it is what one index has found."""
-        return not self._pages and len(self._found) == 1
+    def own_scorer(self) -> Evidence | None:
+        """What one index alone has found is trusted with its own scores; several sources are scored alike."""
+        return self if not self._pages and len(self._found) == 1 else None
+
+    def first(self, count: int) -> Evidence:
+        """Return so many documents: of the given pages the first, of what was found the best, in turns."""
+        best: dict[int, float] = {}
+        for part in self._parts:
+            best[part.block.document] = max(part.score, best.get(part.block.document, part.score))
+        ranked = sorted(best, key=lambda place: -best[place])
+        given, found = [*range(self._pages)], [*ranked]
+        taken: set[int] = set()
+        while len(taken) < count and (given or found):
+            source = given if given and (len(taken) % 2 == 0 or not found) else found
+            taken.add(source.pop(0))
+        twin = Evidence([], [], self.failures)
+        twin._pages = sum(place < self._pages for place in taken)
+        twin._found, twin._summaries = self._found, self._summaries
+        places = {old: new for new, old in enumerate(sorted(taken))}
+        twin.trees = [self.trees[old] for old in places]
+        first = {old: new for new, old in enumerate(n for n, p in enumerate(self._parts) if p.block.document in places)}
+        for number in first:
+            part = self._parts[number]
+            needed = tuple(first[other] for other in part.block.requires)
+            block = replace(part.block, document=places[part.block.document], requires=needed)
+            twin._parts.append(replace(part, block=block))
+        return twin
 
     @property
     def words(self) -> int:
@@ -178,19 +221,9 @@ class Evidence(Documents):
 
     # --- what summaries say ------------------------------------------------------------------
 
-    def is_summary(self, document: str) -> bool:
-        """Tell whether a document of a span holds summaries."""
-        return document in self._summaries
-
-    def cite(self, number: int, span: Span) -> list[Citation]:
-        """Lead a summary's words back to leaves: citations of pages, the nearest first, checked word for word."""
-        tree = next(one for one in self.trees if one.document == span.document)
-        found, nodes = self._summaries[span.document]
-        node = nodes[tree.parent[tree.node_at(span.start)] // 2]
-        sentence = tree.canonical[span.start : span.end]
-        if is_doubted(found.retriever.store, node, sentence) and sentence not in self.doubted:
-            self.doubted.append(sentence)
-        return supports(found, node, sentence, number)
+    def origin(self, document: str) -> Summaries | None:
+        """Return what leads words of summaries on to the pages below them; None for a page."""
+        return self._summaries.get(document)
 
     def _add(self, found: Found, known: set[str]) -> None:
         """Take in what one index has found; a page that was given itself is not told twice."""
@@ -219,13 +252,15 @@ class Evidence(Documents):
         ends = [size, *(2 * place + 3 for place in range(len(said)) for _ in (0, 1))]
         texts = ["", *(one for node, _ in said for one in ("", node.text))]
         tree = Tree(["html", *["p", ""] * len(said)], parents, ends, texts, [None] * size)
-        tree.document = f"summaries#{number}"
-        tree.title = f"Summaries of {PurePath(found.retriever.store.place).name}"
+        place = found.retriever.store.place
+        named = repr((place, [(node.id, node.text) for node, _ in said]))  # over the turns of a conversation, too
+        tree.document = f"summaries#{hashlib.sha256(named.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+        tree.title = f"Summaries of {PurePath(place).name}"
         tree._xpaths = [""] * size
         self.trees.append(tree)
-        self._summaries[tree.document] = (found, [node for node, _ in said])
-        for place, (node, score) in enumerate(said):
-            lo = 2 * place + 1
+        self._summaries[tree.document] = Summaries(tree, found, [node for node, _ in said])
+        for turn, (node, score) in enumerate(said):
+            lo = 2 * turn + 1
             self._parts.append(_Part(Block(number, lo, lo, lo + 2, count_words(node.text)), score, node))
 
     def _add_leaves(self, tree: Tree, leaves: Sequence[tuple[Node, float]]) -> None:

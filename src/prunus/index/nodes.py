@@ -9,7 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import BadInput
 from ..ports import Ints, Vectors
+
+
+class NoIndex(BadInput):
+    """There is no index, and one may be made there."""
 
 
 @dataclass(frozen=True, slots=True)

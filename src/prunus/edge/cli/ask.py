@@ -35,7 +35,7 @@ from .choices import (
     web_from,
 )
 from .given import pages_given, read_given, with_links
-from .indexes import from_indexes, short_retrieval_options
+from .indexes import indexes_from, short_retrieval_options
 from .output import DoneInPart, one_line, say
 from .recorded import Played, Taking
 
@@ -45,7 +45,7 @@ __all__ = ["command", "written"]
 @click.command("ask")
 @click.argument("question", metavar="QUESTION", callback=as_unicode)
 @click.argument("pages", nargs=-1, type=PAGE, metavar="[PAGE...]")
-@click.option("--index", multiple=True, metavar="INDEX", help="Answer from this index, too; repeatable.")
+@click.option("--index", multiple=True, metavar="INDEX", help="Ask this index, too; repeatable.")
 @short_retrieval_options
 @click.option("--budget", type=int, metavar="N", help="Tokens of evidence at most, of pages and indexes together.")
 @answering
@@ -62,12 +62,12 @@ __all__ = ["command", "written"]
 @click.option("--trace", type=click.Path(readable=False), metavar="FILE", help="Write each stage as one JSON line.")
 @common
 def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
-    """Answer a question from pages or from the web, with quotes that are checked against the pages.
+    """Answer a question from pages, indexes and the web, with quotes that are checked against the pages.
 
-    PAGE is a file, a folder (for all pages in it), an address, or - for standard input. Without a page the web is
-    searched, with the providers of --search or of the settings; with both, both are used. Without a model the
-    answer is made of the pages' own words. Where nothing bears on the question, the exit code is 4; where
-    something failed on the way, it is said, and the exit code is 5.
+    PAGE is a file, a folder (for all pages in it), an address, or - for standard input. Without a page and an
+    --index the web is searched, with the providers of --search or of the settings; what is given together is used
+    together, within one budget. Without a model the answer is made of the pages' own words. Where nothing bears on
+    the question, the exit code is 4; where something failed on the way, it is said, and the exit code is 5.
 
     \b
     Examples:
@@ -76,13 +76,12 @@ def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
       prunus ask "How long does the current pause at Dunnock Quay?" - --events < examples/site/faq.html
       prunus ask "How deep is the stilling well?" --search local:examples/site
       prunus ask "How long is the Pell 2 guaranteed?" --search local:examples/site --max-seconds 20 --json
+      prunus ask "Is the tide late?" examples/site/faq.html --index handbook --search local:examples/site
       prunus ask "How long is the Pell 2 guaranteed?" --search local:examples/site --record build/run.prunus
     """
     settings, formats = load_settings(), Formats()
     if not pages and not given["index"] and not given["search"] and not settings.search:
         raise BadInput("no page was given; name a file, a folder, - for standard input, an --index or a --search")
-    if given["index"] and (given["search"] or given["chat"]):
-        raise BadInput("an --index is not asked together with --search or --chat yet; ask one after the other")
     if given["record"] and (given["chat"] or given["index"]):
         raise BadInput(
             "--record keeps one question to pages or the web: leave --chat and --index out", subject="record"
@@ -125,6 +124,7 @@ class Asking:
     ) -> None:
         self._settings, self._options, self._budget = settings, options, budget
         self._documents, self._given, self._tape = documents, given, tape
+        self._indexes = indexes_from(given, settings)
 
     def once(self, question: str) -> None:
         """Ask, and end with the right code."""
@@ -173,14 +173,11 @@ class Asking:
     def _untaped(self, question: str, chat: Turns | None) -> AsyncIterator[Event]:
         maker = Maker(self._settings, self._options, self._tape.tape if self._tape is not None else None)
         made = engines_of(maker)
-        if self._given.get("index"):
-            tokens = self._settings.budget if self._budget is None else self._budget
-            _, stream = from_indexes(question, self._documents, self._given, self._settings, tokens)
-            return stream(self._options, made)
-        asked = Asked(question, self._budget, self._options, chat=chat)
-        if self._documents is None or self._options.search:
+        asked = Asked(question, self._budget, self._options, chat=chat, indexes=self._indexes)
+        nothing_else = self._documents is None and self._indexes is None
+        if nothing_else or self._options.search:
             return answer_from_web(asked, made, web_of(maker, made), self._documents)
-        return answer_from(self._documents, asked, made)
+        return answer_from(self._documents or Documents([]), asked, made)
 
 
 async def _followed(shown: Following, events: AsyncIterator[Event]) -> Answer:

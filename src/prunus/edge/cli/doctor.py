@@ -17,7 +17,7 @@ import click
 from ... import __version__
 from ...api import run
 from ...assemble import BY_MODEL, Formats, Maker, assemble, engines_of, web_of
-from ...config import FILE, SECRETS, Settings, load_settings, setting_origins
+from ...config import ADDRESSED, FILE, SECRETS, Settings, load_settings, setting_origins
 from ...errors import BadInput, OutsideFailed, PrunusError
 from ...events import DoneEvent
 from ...index.terms import Retrieval
@@ -144,7 +144,10 @@ def examine() -> dict[str, Any]:
 
 
 def _shown(name: str, value: Any) -> Any:
-    """Return a setting's value, of a secret only whether there is one."""
+    """Return a setting's value, of a secret only whether there is one, of an address only that it is set."""
+    if name in ADDRESSED:
+        engine, _, address = str(value).partition(":")
+        return f"{engine}: set" if address else engine
     return ("set" if value else "not set") if name in SECRETS else value
 
 
@@ -160,6 +163,8 @@ def _findings(kind: str, settings: Settings) -> list[Finding]:
         try:
             if kind == "format":
                 reason = " ".join(make_engine("format", name).suffixes)
+            elif kind in ADDRESSED and split_spec(spec)[1]:
+                state, reason = "made", "not asked; prunus index info INDEX asks it"
             elif kind in _OF_INDEXES:
                 _try_index(load_settings({kind: spec}, environment={}, folder=_NOWHERE), kind)
             elif kind in _REMOTE:

@@ -239,8 +239,8 @@ def _opened(index: str, given: Mapping[str, Any], create: bool = False, options:
         wanted = given.get(name)
         if wanted is not None and wanted != getattr(opened.built, name):
             raise BadInput(
-                f"{index}: it was built with {name.replace('_', ' ')} {getattr(opened.built, name)}, which holds for "
-                f"good; leave --{name.replace('_', '-')} out, or make a new index",
+                f"{opened.place}: it was built with {name.replace('_', ' ')} {getattr(opened.built, name)}, which "
+                f"holds for good; leave --{name.replace('_', '-')} out, or make a new index",
                 subject=name,
             )
     return opened

@@ -1,20 +1,17 @@
-"""How indexes are asked on a command line: options that commands share, and the evidence that comes of them."""
+"""How indexes are asked on a command line: options that commands share, and what is opened by them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
 
-from ...asked import answer, evidence_of
+from ...asked import Indexes
 from ...config import Settings
 from ...errors import BadInput
-from ...events import Event
-from ...html.documents import Documents
 from ...index.terms import Retrieval
 from ...indexed import opened
-from ...pipeline import Engines
 from ...types import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -64,11 +61,9 @@ def retrieval_from(given: Mapping[str, Any]) -> Retrieval:
     )
 
 
-def from_indexes(
-    question: str, documents: Documents | None, given: Mapping[str, Any], settings: Settings, budget: int
-) -> tuple[Documents, Callable[[Options, Engines], AsyncIterator[Event]]]:
-    """Return the evidence of indexes beside pages that were given, and what answers from it."""
+def indexes_from(given: Mapping[str, Any], settings: Settings) -> Indexes | None:
+    """Return the indexes of a command line, opened; None where there is none."""
+    if not given.get("index"):
+        return None
     options = Options(embedder=given.get("embedder") or "", tokenizer=given.get("tokenizer") or "")
-    indexes = opened(given["index"], settings, options)
-    evidence = evidence_of(question, indexes, documents, budget, retrieval_from(given))
-    return evidence, lambda options, made: answer(question, evidence, budget, options, made)
+    return Indexes(opened(given["index"], settings, options), retrieval_from(given))

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ... import __version__
 from ...assemble import Formats
-from ...config import SECRETS, Settings, load_settings
+from ...config import ADDRESSED, SECRETS, Settings, load_settings
 from ...errors import BadInput, Failures, PrunusError
 from ...events import DoneEvent, Event
 from ...html.documents import Documents
@@ -21,9 +21,13 @@ from ...runfile import RunFile, pack
 from ...types import Answer, Limits, Options, Page, Usage, WebOptions
 from .output import write_bytes
 
-MACHINE: Final = SECRETS | frozenset(
-    """home tiktoken_folder ca_file chromium threads cache_mb snapshots_mb embed_cache_mb model_calls llm_endpoint
+MACHINE: Final = (
+    SECRETS
+    | ADDRESSED
+    | frozenset(
+        """home tiktoken_folder ca_file chromium threads cache_mb snapshots_mb embed_cache_mb model_calls llm_endpoint
     llm_options search_endpoint allow_hosts ports robots user_agent max_file_mb""".split()
+    )
 )
 """Settings that say what this machine may do and whom it trusts, or are nobody's to know: never recorded, and never
 taken from a file."""

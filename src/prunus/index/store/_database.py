@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -73,7 +74,7 @@ class Database:
                 return
             with closing(sqlite3.connect(self.path, timeout=self._wait, isolation_level=None)) as file:
                 self._check(file)
-                file.execute("PRAGMA journal_mode = WAL")
+                write_ahead(file, self._wait)
                 file.execute("PRAGMA synchronous = FULL")  # what is acknowledged outlives a cut of power
                 yield file
         except sqlite3.OperationalError as error:
@@ -121,6 +122,19 @@ class Database:
                 f"{self.path.parent}: an index of layout {layout}, and this version reads {LAYOUT}; build it anew",
                 subject=str(self.path),
             )
+
+
+def write_ahead(file: sqlite3.Connection, wait: float) -> None:
+    """Let readers read while another writes; where two switch a new file at once, SQLite waits for neither."""
+    end = time.monotonic() + wait
+    while True:
+        try:
+            file.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+        time.sleep(0.02)
 
 
 @contextmanager

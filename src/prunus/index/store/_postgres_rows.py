@@ -13,10 +13,11 @@ from ..nodes import Document, Growth, Leaf, Node, View
 from . import _fulltext
 from ._fulltext import clean
 
-LAYOUT: Final = 1
+LAYOUT: Final = 2
 
 SCHEMA: Final = """
 CREATE TABLE about (layout int NOT NULL, embedder text NOT NULL, dimension int NOT NULL, version bigint NOT NULL);
+CREATE TABLE notes (name text PRIMARY KEY, text text NOT NULL);
 CREATE TABLE documents (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text NOT NULL UNIQUE, title text NOT NULL,
     url text NOT NULL, digest text NOT NULL, language text NOT NULL, metadata text NOT NULL, text text NOT NULL,

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...errors import BadInput
 from ...ports import Vectors
-from ..nodes import Document, Growth, Leaf, Node, Parent, View
+from ..nodes import Document, Growth, Leaf, Node, NoIndex, Parent, View
 from . import _rows
 from ._database import FILE, Database, reading, writing
 from ._notes import Notes
@@ -59,10 +59,18 @@ class Engine(Notes):
             self._create(embedder, dimension)
             said = self._about()
         if not said:
-            raise BadInput(f"{self.folder}: there is no index; make one with prunus index add", subject=str(folder))
+            kind = NoIndex if self._is_new() else BadInput
+            raise kind(f"{self.folder}: there is no index; make one with prunus index add", subject=str(folder))
         self.embedder, self.dimension = str(said.get("embedder", "")), int(said.get("dimension", 0))
         self._vectors = VectorFiles(self.folder, self.dimension)
         self._check(embedder, dimension)
+
+    def _is_new(self) -> bool:
+        """Tell whether an index may be made here: nothing is there, or an empty folder."""
+        try:
+            return not self.folder.exists() or (self.folder.is_dir() and not any(self.folder.iterdir()))
+        except OSError:
+            return False
 
     def _about(self) -> dict[str, Any]:
         """Return what the index says of itself, nothing where there is none (or who made it was killed)."""

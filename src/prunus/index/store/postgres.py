@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -18,9 +19,10 @@ import numpy as np
 
 from ...errors import BadInput, MissingExtra, OutsideFailed
 from ...ports import Vectors
-from ..nodes import Document, Growth, Leaf, Node, Parent, View
+from ..nodes import Document, Growth, Leaf, Node, NoIndex, Parent, View
 from . import _fulltext
 from . import _postgres_rows as _rows
+from ._postgres_notes import Notes
 
 _SCHEMA_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 _KEPT: Final = 4
@@ -45,7 +47,12 @@ _SAID: Final = {
 """What went wrong by SQLSTATE; the server's own words may hold parts of the address."""
 
 
-class Engine:
+def _close_all(connections: list[Any]) -> None:
+    while connections:
+        connections.pop().close()
+
+
+class Engine(Notes):
     """An index in a PostgreSQL database.
 
     :param dsn: address as libpq reads it (``postgresql://user:password@host/database``); never shown.
@@ -83,6 +90,7 @@ class Engine:
         self._psycopg: Any = psycopg
         self._dsn, self._wait, self._schema = dsn, wait, schema
         self._idle: list[Any] = []
+        weakref.finalize(self, _close_all, self._idle)
         self._lock = threading.Lock()
         self._view: View | None = None
         self._sizes: dict[tuple[int, bool], tuple[int, float]] = {}
@@ -99,7 +107,7 @@ class Engine:
             self._create(embedder, dimension)
             said = self._about()
         if not said:
-            raise BadInput(f"{self.place}: there is no index; make one with prunus index add", subject=self.place)
+            raise NoIndex(f"{self.place}: there is no index; make one with prunus index add", subject=self.place)
         layout, known, size = said
         if layout != _rows.LAYOUT:
             raise BadInput(
@@ -117,9 +125,8 @@ class Engine:
     def close(self) -> None:
         """Close the connections that are kept open; the next call opens another."""
         with self._lock:
-            idle, self._idle = self._idle, []
-        for one in idle:
-            one.close()
+            idle, self._idle[:] = self._idle[:], []
+        _close_all(idle)
 
     # --- documents ---------------------------------------------------------------------------
 

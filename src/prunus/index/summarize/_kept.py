@@ -10,8 +10,11 @@ from pathlib import Path
 
 from ...errors import BadInput, OutsideFailed
 from ...types import Message
+from ..store._database import write_ahead
 
 _LAYOUT = 1
+_WAIT = 30.0
+"""Seconds to wait for another process that writes."""
 
 
 def key_of(model: str, messages: Sequence[Message], max_tokens: int) -> str:
@@ -53,10 +56,10 @@ class KeptSummaries:
         assert self._path is not None
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._path, timeout=30.0, isolation_level=None)) as file:
+            with closing(sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)) as file:
                 if file.execute("PRAGMA user_version").fetchone()[0] not in (0, _LAYOUT):
                     raise BadInput(f"{self._path}: made by another version; delete it", subject=str(self._path))
-                file.execute("PRAGMA journal_mode = WAL")
+                write_ahead(file, _WAIT)
                 file.execute("CREATE TABLE IF NOT EXISTS summaries (key TEXT PRIMARY KEY, text TEXT) WITHOUT ROWID")
                 file.execute(f"PRAGMA user_version = {_LAYOUT}")
                 yield file

@@ -1,0 +1,43 @@
+"""Where an index lies: by how it is called, and by the setting ``store``. No message shows an address."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from ...errors import BadInput
+
+_DATABASE: Final = re.compile(r"postgres(?:ql)?:/+", re.IGNORECASE)  # a path has lost a slash
+_OWN: Final = "postgres:"
+_SCHEMA: Final = "prunus"
+
+
+def engine_of(index: str | Path, store: str) -> tuple[str, dict[str, Any]]:
+    """Return the store that keeps an index, and where it finds it.
+
+    An address of a database names the index itself, with the schema behind ``#``. Where the setting is
+    ``postgres:ADDRESS``, indexes are schemas of that database, called by their names. Otherwise an index is a folder.
+
+    :raises BadInput: the setting ``postgres`` has no address.
+    """
+    address = _address(str(index))
+    if address:
+        address, _, schema = address.partition("#")
+        return "postgres", {"dsn": address, "schema": schema or _SCHEMA}
+    name, _, dsn = store.partition(":")
+    if name.strip() == "postgres" or _address(store):
+        dsn = _address(store) or _address(dsn) or dsn.strip()
+        if not dsn:
+            raise BadInput(
+                "the store postgres needs an address: set store to postgres:postgresql://user@host/database",
+                subject="store",
+            )
+        return "postgres", {"dsn": dsn, "schema": str(index).removeprefix(_OWN)}
+    return store, {"folder": index}
+
+
+def _address(text: str) -> str:
+    """Return the address of a database; '' where it is none."""
+    text = text.strip()
+    return _DATABASE.sub("postgresql://", text, count=1) if _DATABASE.match(text) else ""

@@ -1,0 +1,53 @@
+"""Where an index lies, by its name and the setting ``store``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from prunus import BadInput, Settings
+from prunus.config import load_settings
+from prunus.edge.cli.doctor import _shown
+from prunus.edge.cli.recorded import settings_to
+from prunus.index.store._named import engine_of
+
+DSN = "postgresql://me:s3cret@host/db"
+
+
+@pytest.mark.parametrize(
+    ("index", "store", "place"),
+    [
+        ("handbook", "file", ("file", {"folder": "handbook"})),
+        ("handbook", "other:x", ("other:x", {"folder": "handbook"})),
+        (DSN, "file", ("postgres", {"dsn": DSN, "schema": "prunus"})),
+        (f"{DSN}?sslmode=require#notes", "file", ("postgres", {"dsn": f"{DSN}?sslmode=require", "schema": "notes"})),
+        (Path("postgres:/me:s3cret@host/db"), "file", ("postgres", {"dsn": DSN, "schema": "prunus"})),
+        ("handbook", f"postgres:{DSN}", ("postgres", {"dsn": DSN, "schema": "handbook"})),
+        ("handbook", DSN, ("postgres", {"dsn": DSN, "schema": "handbook"})),
+        ("postgres:handbook", "postgres: host=h dbname=d", ("postgres", {"dsn": "host=h dbname=d", "schema": "handbook"})),
+        (f"{DSN}#b", "postgres:host=h", ("postgres", {"dsn": DSN, "schema": "b"})),
+    ],
+)  # fmt: skip
+def test_an_index_is_a_folder_a_schema_or_an_address(index: str, store: str, place: object) -> None:
+    assert engine_of(index, store) == place
+
+
+def test_postgres_alone_says_what_it_needs() -> None:
+    with pytest.raises(BadInput, match="needs an address: set store to postgres:postgresql://"):
+        engine_of("handbook", "postgres")
+
+
+@pytest.mark.parametrize("store", [f"postgres:{DSN}", DSN, "postgres:host=h password=s3cret"])
+def test_the_address_of_a_database_is_never_shown(store: str) -> None:
+    settings = load_settings({"store": store})
+    shown = [repr(settings), str(_shown("store", store)), str(settings_to(settings))]
+    assert "s3cret" not in " ".join(shown) and "set" in shown[1]
+    assert _shown("store", Settings().store) == "file"
+
+
+def test_a_store_that_is_no_text_is_not_shown_either(folder: Path) -> None:
+    (folder / "prunus.toml").write_text('store = {address = "s3cret"}\n', "utf-8")
+    with pytest.raises(BadInput, match="setting store") as caught:
+        load_settings()
+    assert "s3cret" not in str(caught.value)
