@@ -134,6 +134,18 @@ def test_a_summarys_words_are_cited_to_its_leaves_and_never_quoted_as_a_page(ind
         assert any(one.quote in text for text in texts)
 
 
+@pytest.mark.parametrize("question", ["What is the whole document about?", "Summarize it."])
+def test_a_question_about_the_whole_is_answered_though_it_shares_no_word_with_the_page(
+    tmp_path: Path, question: str
+) -> None:
+    index = Index.open(tmp_path / "index")
+    index.add({"trains": page("trains", 40)})
+    answer = index.ask(question, 300)
+    assert answer.citations and all(one.found and one.document == "trains" for one in answer.citations)
+    with pytest.raises(NothingFound):
+        index.ask("Who won the cup?", 300)
+
+
 def test_what_a_model_has_written_is_led_back_to_the_nearest_leaves(tmp_path: Path) -> None:
     settings = load_settings(
         {"summarizer": "llm", "llm": "scripted:Travellers on the night train rest behind the engine."}

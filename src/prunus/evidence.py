@@ -27,6 +27,9 @@ BUDGET: Final = 4096
 MOST: Final = 32_000
 """Tokens of evidence at most where the model's window says how many: more is slower and dearer, hardly better."""
 
+_OVERVIEW: Final = 5
+"""Sentences that are quoted for a question about the whole, where no model writes."""
+
 _REPLY: Final = 2_048
 """Tokens of an answer."""
 
@@ -76,6 +79,9 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Indexes | Non
     tagged = segments(context.kept, trees)
     with run.stages.stage("extract", segments=len(tagged)) as detail:
         run.chosen = await _extracted(run, tagged, {tree.document: tree.url for tree in documents.trees})
+        if not run.chosen and run.writer is None:  # "Summarize it" shares no word with what it asks for
+            told = [one for one in tagged if one.span.document in documents.overview]
+            run.chosen = sorted(told, key=lambda one: -one.score)[:_OVERVIEW]
         detail["chosen"] = [one.tag for one in run.chosen]
     if not run.chosen:
         return

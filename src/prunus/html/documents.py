@@ -42,6 +42,11 @@ class Documents:
         """Return what leads the words of a document on to the pages that they were made of; None: it is a page."""
         return None
 
+    @property
+    def overview(self) -> frozenset[str]:
+        """The documents that answer a question about the whole, whose words nothing needs to share; mostly none."""
+        return frozenset()
+
     def first(self, count: int) -> Documents:
         """Return the first so many documents."""
         return Documents(self.trees[:count], self.failures)

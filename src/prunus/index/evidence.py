@@ -26,6 +26,7 @@ from ..html.grid import table_rows
 from ..html.tree import Tree
 from ..text import count_words, normalise, sentence_spans
 from ..types import Citation, Span
+from .broad import is_broad
 from .nodes import Document, Node, NodeStore
 from .retrieve import Retrieved, Retriever
 from .verify import is_doubted
@@ -163,6 +164,13 @@ class Evidence(Documents):
     def own_scorer(self) -> Evidence | None:
         """What one index alone has found is trusted with its own scores; several sources are scored alike."""
         return self if not self._pages and len(self._found) == 1 else None
+
+    @property
+    def overview(self) -> frozenset[str]:
+        """What was found for a question about the whole."""
+        if not any(one.capped and is_broad(one.retrieved.query) for one in self._found):
+            return frozenset()
+        return frozenset(tree.document for tree in self.trees[self._pages :])
 
     def first(self, count: int) -> Evidence:
         """Return so many documents: of the given pages the first, of what was found the best, in turns."""
