@@ -147,7 +147,7 @@ def _lay(found: Batch, row: int, packed: Packed, index: int, hyper: Hyper, chanc
         found.segment[row, at:end] = place
         found.position[row, at:end] = size + np.arange(len(whole))
         found.target[row, at : end - 1] = whole[1:]
-        found.weight[row, first : first + len(path)] = 1.0
+        found.weight[row, first : first + len(path)] = hyper.real_weight if packed.kind[number] else 1.0
         found.path[row, first : first + len(path)] = True
         found.weight[row, first + len(path) : end - 1] = hyper.content_weight
         at = end

@@ -38,6 +38,7 @@ class Hyper:
     :param vary: ask made questions a little otherwise each time.
     :param rename: how often the rarer words of a page and its questions are exchanged for others throughout.
     :param among_steps: a step of a path is chosen among those that the page has, as at inference, not among all tokens.
+    :param real_weight: what a path counts that a real question asks for, where one of a made question counts 1.
     :param freeze_vectors: leave the tokens' vectors as they are given.
     """
 
@@ -61,6 +62,7 @@ class Hyper:
     rename: float = 0.5
     checkpointing: bool = False
     among_steps: bool = False
+    real_weight: float = 1.0
 
 
 PAPER = Hyper(
@@ -95,14 +97,15 @@ PRESETS: dict[str, tuple[Shape, Hyper]] = {
     "wired": (
         Shape(hidden=256, layers=4, heads=4, inner=256, window=2048, theta=1e10, wired=True),
         Hyper(
-            batch_tokens=6_000,
-            micro_tokens=6_000,
+            batch_tokens=3_000,
+            micro_tokens=3_000,
             rate=5e-4,
             content_weight=0.0,
             page_weight=0.0,
             decay=0.0,
             rename=0.25,
             among_steps=True,
+            real_weight=4.0,
         ),
     ),
     "paper": (Shape(window=35_000), PAPER),

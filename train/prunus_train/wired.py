@@ -31,9 +31,9 @@ from prunus_train.tokenizer import ASK, CLOSED, CONTAINERS, LEAVES, TAIL
 
 HIDDEN, HEAD = 256, 64
 WORD, STEP, CONTAINER = slice(0, 120), slice(120, 180), slice(180, 240)
-EVER, BEFORE_C, BEFORE_L, IS_C, IS_L, WRITES_C, WRITES_L, NOWHERE, ASKED, ASKS, FILL = range(240, 251)
+EVER, BEFORE_C, BEFORE_L, IS_C, IS_L, WRITES_C, WRITES_L, NOWHERE, ASKED, ASKS, FILL, UNMET = range(240, 252)
 """Marks: always; a container's name, a leaf's; the end of either; what is written next; the first token; a word of the
-question; the token that opens the question; length that says nothing."""
+question; the token that opens the question; length that says nothing; a word that the page has not."""
 
 _EVER, _REST = 0.5, 1.2
 """Every vector has the same length, so that layer normalisation treats all alike."""
@@ -51,7 +51,7 @@ class Gains:
     :param back: for the token before.
     :param tag, near, nearer: for tags of the right kind; for each the nearer one, far and close by.
     :param like, nowhere: for a word's like; for the first token, where there is none.
-    :param asked, idle: for the question's words; for the first token where there is nothing to write.
+    :param asked, idle, unmet: against words of the page; against words of the question that the page has not; for the first token where there is nothing to write.
     :param same: for words whose container is already written.
     :param carry, vote, write: what layers 2, 3 and 4 write.
     """
@@ -64,6 +64,7 @@ class Gains:
     nowhere: float = 15.0
     asked: float = 25.0
     idle: float = 10.0
+    unmet: float = 3.0
     same: float = 3.0
     carry: float = 1.0
     vote: float = 0.7
@@ -256,6 +257,8 @@ def _match(theta: float, gains: Gains) -> dict[int, _Head]:
             head.mark(31, ask, (NOWHERE, 0.85 * 9), gains.nowhere)
             head.mark(63, ask, (ASKED, 0.8 * _QUESTION), -40.0)
             head.copy(target, target, gains.vote / _WORDS)
+            if target == STEP:
+                head.copy(_one(NOWHERE), _one(UNMET), 0.5 / (0.85 * 9), 60)
             found[number] = head
     return found
 
@@ -263,16 +266,17 @@ def _match(theta: float, gains: Gains) -> dict[int, _Head]:
 def _write(theta: float, gains: Gains) -> dict[int, _Head]:
     """Layer 4: where a step is to be written, the votes of the question's words are read out."""
     found = {}
-    asked = (ASKED, 0.8 * 8)
     for number, (source, marks) in enumerate(((CONTAINER, (WRITES_C,)), (STEP, (WRITES_L, IS_C)))):
         head = _Head(theta)
         for mark in marks:
-            head.mark(31, (mark, 0.6 * 8), asked, gains.asked)
+            head.mark(31, (mark, 0.6 * 8), (EVER, _EVER * 8), -gains.asked)
+        head.k[31, ASKED] = -head.k[31, EVER] * _EVER / 0.8  # nothing is taken off for words of the question
+        head.mark(62, (EVER, _EVER * 8), (UNMET, 8), -gains.unmet)
         head.mark(63, (EVER, _EVER * 8), (NOWHERE, 0.85 * 9), gains.idle)
         if source == STEP:
-            rows = [*range(_FREE, 31), *range(_FREE + 32, 63)]
+            rows = [*range(_FREE, 31), *range(_FREE + 32, 62)]
             size = (8 * gains.same) ** 0.5 / 8
-            for row, place in zip(rows, range(CONTAINER.start, CONTAINER.stop), strict=False):  # 42 of 60: enough
+            for row, place in zip(rows, range(CONTAINER.start, CONTAINER.stop), strict=False):  # 41 of 60: enough
                 head.q[row, place] = head.k[row, place] = size
         head.copy(source, STEP, gains.write / 8)
         found[number] = head
