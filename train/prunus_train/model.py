@@ -56,8 +56,7 @@ def build(
     model = LlamaForCausalLM(config)
     if shape.wired:
         wired.wire(model, shape, vocabulary or {}, vectors, wired.Gains())
-        model.model.embed_tokens.weight.requires_grad_(not hyper.freeze_vectors)
-        return model
+        return _frozen(model, hyper)
     first = torch.from_numpy(np.asarray(vectors[:, : shape.hidden], np.float32))
     with torch.no_grad():
         model.model.embed_tokens.weight.copy_(first / first.norm(dim=1, keepdim=True).clamp(min=1e-6))
@@ -68,7 +67,13 @@ def build(
             attention.k_proj.weight.copy_(alike)
             for last in (attention.o_proj.weight, layer.mlp.down_proj.weight):
                 last.mul_((2 * shape.layers) ** -0.5)
+    return _frozen(model, hyper)
+
+
+def _frozen(model: Any, hyper: Hyper) -> Any:
     model.model.embed_tokens.weight.requires_grad_(not hyper.freeze_vectors)
+    for layer in model.model.layers[: hyper.freeze_layers]:
+        layer.requires_grad_(False)
     return model
 
 

@@ -39,6 +39,7 @@ class Hyper:
     :param rename: how often the rarer words of a page and its questions are exchanged for others throughout.
     :param among_steps: a step of a path is chosen among those that the page has, as at inference, not among all tokens.
     :param real_weight: what a path counts that a real question asks for, where one of a made question counts 1.
+    :param freeze_layers: leave so many of the first layers as they are.
     :param freeze_vectors: leave the tokens' vectors as they are given.
     """
 
@@ -63,6 +64,7 @@ class Hyper:
     checkpointing: bool = False
     among_steps: bool = False
     real_weight: float = 1.0
+    freeze_layers: int = 0
 
 
 PAPER = Hyper(
@@ -99,13 +101,14 @@ PRESETS: dict[str, tuple[Shape, Hyper]] = {
         Hyper(
             batch_tokens=3_000,
             micro_tokens=3_000,
-            rate=5e-4,
+            rate=3e-4,
             content_weight=0.0,
             page_weight=0.0,
             decay=0.0,
-            rename=0.25,
+            rename=0.0,
             among_steps=True,
-            real_weight=4.0,
+            real_weight=6.0,
+            freeze_layers=2,
         ),
     ),
     "paper": (Shape(window=35_000), PAPER),
