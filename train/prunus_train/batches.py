@@ -136,7 +136,7 @@ def _lay(found: Batch, row: int, packed: Packed, index: int, hyper: Hyper, chanc
         if packed.names is not None:  # the number behind a tag's name: to know it is to know where one is
             share = np.where(packed.names[page[:-1]], hyper.number_share, hyper.page_share)
         found.weight[row, : size - 1] = hyper.page_weight * (chance.random(size - 1) < share)
-    at = size
+    at, counts = size, (1.0, hyper.real_weight, hyper.passage_weight)  # by kind, as in KINDS
     for place, number in enumerate(range(packed.first_ask[index], packed.first_ask[index + 1]), 1):
         question, path, content = packed.ask(number)
         if chance is not None and hyper.vary and packed.kind[number] == 0:
@@ -147,7 +147,7 @@ def _lay(found: Batch, row: int, packed: Packed, index: int, hyper: Hyper, chanc
         found.segment[row, at:end] = place
         found.position[row, at:end] = size + np.arange(len(whole))
         found.target[row, at : end - 1] = whole[1:]
-        found.weight[row, first : first + len(path)] = hyper.real_weight if packed.kind[number] else 1.0
+        found.weight[row, first : first + len(path)] = counts[packed.kind[number]]
         found.path[row, first : first + len(path)] = True
         found.weight[row, first + len(path) : end - 1] = hyper.content_weight
         at = end

@@ -189,7 +189,8 @@ def _starts(parts: Sequence[Sequence[object]]) -> NDArray[np.int64]:
 
 
 def _chained(starts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    found = [np.zeros(1, np.int64)]
+    found, last = [np.zeros(1, np.int64)], np.int64(0)
     for start in starts:
-        found.append(found[-1][-1] + start[1:])
+        found.append(last + start[1:])
+        last = found[-1][-1] if len(found[-1]) else last
     return np.concatenate(found)

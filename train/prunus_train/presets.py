@@ -38,7 +38,8 @@ class Hyper:
     :param vary: ask made questions a little otherwise each time.
     :param rename: how often the rarer words of a page and its questions are exchanged for others throughout.
     :param among_steps: a step of a path is chosen among those that the page has, as at inference, not among all tokens.
-    :param real_weight: what a path counts that a real question asks for, where one of a made question counts 1.
+    :param real_weight, passage_weight: what a path counts that a real question about a page asks for, and one about
+        passages, where one of a made question counts 1.
     :param freeze_layers: leave so many of the first layers as they are.
     :param freeze_vectors: leave the tokens' vectors as they are given.
     """
@@ -64,6 +65,7 @@ class Hyper:
     checkpointing: bool = False
     among_steps: bool = False
     real_weight: float = 1.0
+    passage_weight: float = 1.0
     freeze_layers: int = 0
 
 
@@ -101,13 +103,14 @@ PRESETS: dict[str, tuple[Shape, Hyper]] = {
         Hyper(
             batch_tokens=3_000,
             micro_tokens=3_000,
-            rate=3e-4,
+            rate=2e-4,
             content_weight=0.0,
             page_weight=0.0,
             decay=0.0,
             rename=0.0,
             among_steps=True,
-            real_weight=6.0,
+            real_weight=15.0,
+            passage_weight=2.0,
             freeze_layers=2,
         ),
     ),

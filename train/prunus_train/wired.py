@@ -108,7 +108,7 @@ def vectors(vocabulary: dict[str, int], words: NDArray[np.floating[Any]], seed: 
 def _codes(vocabulary: dict[str, int], chance: np.random.Generator) -> dict[str, Matrix]:
     """Return a direction for each tag and each closing number: the commonest at right angles to each other."""
     tags = [f"<{name}" for name in ("table", "tr", "p", "div", "text", "li", "ul", "h2", "h3", "dl", "td", "h4")]
-    first = [*tags, ">", *(f"{number}>" for number in range(1, 46))]
+    first = [*tags, "<html>", "<body>", "<tbody>", ">", *(f"{number}>" for number in range(1, 45))]
     others = [one for one in vocabulary if one not in first and _is_step(one)]
     square, _ = np.linalg.qr(chance.standard_normal((60, 60)))
     found = {token: square[place].astype(np.float32) for place, token in enumerate(first) if token in vocabulary}
@@ -278,6 +278,7 @@ def _write(theta: float, gains: Gains) -> dict[int, _Head]:
             size = (8 * gains.same) ** 0.5 / 8
             for row, place in zip(rows, range(CONTAINER.start, CONTAINER.stop), strict=False):  # 41 of 60: enough
                 head.q[row, place] = head.k[row, place] = size
-        head.copy(source, STEP, gains.write / 8)
+        more = 1.6 if source == CONTAINER else 1.0  # what stands in a container begins with the container
+        head.copy(source, STEP, more * gains.write / 8)
         found[number] = head
     return found
