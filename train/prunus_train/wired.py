@@ -51,7 +51,8 @@ class Gains:
     :param back: for the token before.
     :param tag, near, nearer: for tags of the right kind; for each the nearer one, far and close by.
     :param like, nowhere: for a word's like; for the first token, where there is none.
-    :param asked, idle, unmet: against words of the page; against words of the question that the page has not; for the first token where there is nothing to write.
+    :param asked, unmet: against words of the page, and against words of the question that the page has not.
+    :param idle: for the first token where there is nothing to write.
     :param same: for words whose container is already written.
     :param carry, vote, write: what layers 2, 3 and 4 write.
     """
@@ -131,7 +132,7 @@ _TAG, _MARK = 0.8, 0.85
 def _closing_mark() -> float:
     """Return the mark of a closing number as the second layer reads it."""
     length = (_EVER**2 + _REST**2 + _TAG**2 + _MARK**2) ** 0.5
-    return 16 * _MARK / length
+    return float(16 * _MARK / length)
 
 
 def wire(model: Any, shape: Shape, vocabulary: dict[str, int], words: NDArray[np.floating[Any]], gains: Gains) -> None:
