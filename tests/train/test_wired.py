@@ -135,6 +135,13 @@ def test_a_step_is_chosen_among_what_the_token_tree_leaves_open(tokenizer: Any) 
     assert not found
 
 
+def test_samples_without_the_paths_of_all_blocks_are_refused() -> None:
+    packer = Packer([9])
+    packer.add([5], [Ask([6], [7], [], 0)])
+    with pytest.raises(DataBroken, match="do not keep the paths"):
+        batches.batch(packer.packed(), np.array([0]), PRESETS["wired"][1])
+
+
 @pytest.mark.full
 def test_among_steps_the_other_tokens_cost_nothing(tokenizer: Any) -> None:
     """A path without a branch has no loss, whatever the model says."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from prunus_train.errors import DataBroken
 from prunus_train.packed import Packed, Tokens
 from prunus_train.presets import Hyper
 
@@ -102,9 +103,14 @@ def choices(packed: Packed, index: int) -> list[NDArray[np.int64]]:
     """Return what each step of the paths that are taught is chosen among: what the paths of the blocks leave open.
 
     These are the branches of the token tree that inference reads (HtmlRAG, Eq. 2).
+
+    :raises DataBroken: the samples do not keep the paths of all blocks.
     """
     below: dict[tuple[int, ...], set[int]] = {}
-    for path in packed.all_paths(index):
+    known = packed.all_paths(index)
+    if not known:
+        raise DataBroken("these samples do not keep the paths of all blocks; train without --among-steps")
+    for path in known:
         steps = path.tolist()
         for place, step in enumerate(steps):
             below.setdefault(tuple(steps[:place]), set()).add(step)
