@@ -138,6 +138,7 @@ def ranking_command(half: Half, wanted: str, limit: int | None, threads: int) ->
 @click.option("--systems", "wanted", default="bm25,hybrid", show_default=True, help="Other scorers, by comma.")
 @click.option("--budget", type=int, default=1024, show_default=True, help="Tokens that the first stage leaves.")
 @click.option("--first-stage", default="hybrid", show_default=True, help="Scorer of the first stage.")
+@click.option("--coarse", type=int, default=256, show_default=True, help="Words a block of the first stage.")
 @click.option("--words", type=int, default=128, show_default=True, help="Words a block of the second stage.")
 @click.option("--prompt", default="bare", show_default=True, help="The prompt that the model was trained on.")
 @click.option("--limit", type=int, default=None, help="Only so many pages of every task.")
@@ -152,9 +153,10 @@ def pruner_command(model: str, half: Half, task: str, wanted: str, budget: int, 
     names = [name.strip() for name in wanted.split(",") if name.strip()]
     names += [f"generative:{model}"] if model != "none" else []
     systems = {name: pruner.scoring(name, chosen["prompt"]) for name in names}
-    recipe = Recipe(first_stage=chosen["first_stage"], fine=chosen["words"])
+    recipe = Recipe(first_stage=chosen["first_stage"], coarse=chosen["coarse"], fine=chosen["words"])
     judged = pruner.judge(pruner.load(task, half, chosen["limit"]), systems, budget, recipe, _progress)
-    about = {"task": task, "half": half, "budget": budget, "first_stage": recipe.first_stage, "words": recipe.fine}
+    about = {"task": task, "half": half, "budget": budget, "first_stage": recipe.first_stage}
+    about |= {"coarse": recipe.coarse, "words": recipe.fine}
     result = pruner.summary(judged, about, names[-1])
     click.echo(pruner.table(result))
     click.echo(report.json_line(result))

@@ -8,11 +8,12 @@ what a model sees at inference.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prunus_train.errors import DataBroken
 from prunus_train.packed import Packed, Tokens
 from prunus_train.presets import Hyper
 
@@ -38,6 +39,7 @@ class Batch:
     :param target: the token that comes next, where one counts.
     :param weight: what predicting it counts; 0 for nothing.
     :param path: whether the next token is one of a path.
+    :param among: for each token of a path, row by row, which tokens it is chosen among.
     """
 
     tokens: NDArray[np.int64]
@@ -46,6 +48,7 @@ class Batch:
     target: NDArray[np.int64]
     weight: NDArray[np.float32]
     path: NDArray[np.bool_]
+    among: list[NDArray[np.int64]] | None = None
 
 
 def lengths(packed: Packed) -> NDArray[np.int64]:
@@ -91,6 +94,31 @@ def batch(packed: Packed, rows: NDArray[np.int64], hyper: Hyper, chance: np.rand
     )
     for row, index in enumerate(rows):
         _lay(found, row, packed, int(index), hyper, chance)
+    if hyper.among_steps:
+        return replace(found, among=[one for index in rows for one in choices(packed, int(index))])
+    return found
+
+
+def choices(packed: Packed, index: int) -> list[NDArray[np.int64]]:
+    """Return what each step of the paths that are taught is chosen among: what the paths of the blocks leave open.
+
+    These are the branches of the token tree that inference reads (HtmlRAG, Eq. 2).
+
+    :raises DataBroken: the samples do not keep the paths of all blocks.
+    """
+    below: dict[tuple[int, ...], set[int]] = {}
+    known = packed.all_paths(index)
+    if not known:
+        raise DataBroken("these samples do not keep the paths of all blocks; train without --among-steps")
+    for path in known:
+        steps = path.tolist()
+        for place, step in enumerate(steps):
+            below.setdefault(tuple(steps[:place]), set()).add(step)
+    found = []
+    for number in range(packed.first_ask[index], packed.first_ask[index + 1]):
+        steps = packed.ask(number)[1].tolist()
+        for place, step in enumerate(steps):
+            found.append(np.array(sorted(below.get(tuple(steps[:place]), set()) | {step}), np.int64))
     return found
 
 
@@ -111,10 +139,10 @@ def _lay(found: Batch, row: int, packed: Packed, index: int, hyper: Hyper, chanc
     if chance is not None and hyper.page_weight and size > 1:
         found.target[row, : size - 1] = page[1:]
         share: float | NDArray[np.float64] = hyper.page_share
-        if packed.tags is not None:  # the number behind a tag's name: to know it is to know where one is
-            share = np.where(packed.tags[page[:-1]], hyper.number_share, hyper.page_share)
+        if packed.names is not None:  # the number behind a tag's name: to know it is to know where one is
+            share = np.where(packed.names[page[:-1]], hyper.number_share, hyper.page_share)
         found.weight[row, : size - 1] = hyper.page_weight * (chance.random(size - 1) < share)
-    at = size
+    at, counts = size, (1.0, hyper.real_weight, hyper.passage_weight)  # by kind, as in KINDS
     for place, number in enumerate(range(packed.first_ask[index], packed.first_ask[index + 1]), 1):
         question, path, content = packed.ask(number)
         if chance is not None and hyper.vary and packed.kind[number] == 0:
@@ -125,7 +153,7 @@ def _lay(found: Batch, row: int, packed: Packed, index: int, hyper: Hyper, chanc
         found.segment[row, at:end] = place
         found.position[row, at:end] = size + np.arange(len(whole))
         found.target[row, at : end - 1] = whole[1:]
-        found.weight[row, first : first + len(path)] = 1.0
+        found.weight[row, first : first + len(path)] = counts[packed.kind[number]]
         found.path[row, first : first + len(path)] = True
         found.weight[row, first + len(path) : end - 1] = hyper.content_weight
         at = end

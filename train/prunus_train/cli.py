@@ -69,11 +69,10 @@ def labels_command(out: Path, task: str, budgets: str, first_stage: str, coarse:
 @click.option("--passages", default=1500, show_default=True, help="Pages of put together passages for each seed.")
 @click.option("--each", default=6, show_default=True, help="Questions a page part.")
 @click.option("--vocabulary", default=16_000, show_default=True, help="Tokens of the tokenizer.")
+@click.option("--longest", default=1500, show_default=True, help="Tokens of a page part at most.")
 @click.option("--small", is_flag=True, help="Short pages, to see on a processor that a model learns.")
 @click.option("--prompt", default="bare", show_default=True, help="Prompt that asks for a path.")
-def pack_command(
-    folder: Path, seeds: str, parts: int, passages: int, each: int, vocabulary: int, small: bool, prompt: str
-) -> None:
+def pack_command(folder: Path, seeds: str, prompt: str, vocabulary: int, small: bool, **plan: int) -> None:
     """Write what a small model is trained from into FOLDER: tokenizer, first vectors, packed samples.
 
     Only the dev half is read, and a part of it is held back as valid.xz. Files that are there are kept.
@@ -83,8 +82,10 @@ def pack_command(
     from prunus_train.data import pack
     from prunus_train.data.contexts import SMALL, USUAL
 
-    plan = pack.Plan(parts, passages, each, 200 if small else 1500, SMALL if small else USUAL)
-    pack.make_all(folder, _numbers(seeds), plan, vocabulary, prompt, lambda name, a, b: _progress(a, b))
+    longest = 200 if small else plan["longest"]
+    sizes = SMALL if small else USUAL.up_to(longest)
+    chosen = pack.Plan(plan["parts"], plan["passages"], plan["each"], longest, sizes)
+    pack.make_all(folder, _numbers(seeds), chosen, vocabulary, prompt, lambda name, a, b: _progress(a, b))
 
 
 @main.command("pack-samples")

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prunus_train import wired
 from prunus_train.batches import Batch
 from prunus_train.errors import DataBroken
 from prunus_train.presets import Hyper, Shape
 
 
-def build(shape: Shape, vectors: NDArray[np.float16] | None, special: dict[str, int], hyper: Hyper) -> Any:
+def build(
+    shape: Shape,
+    vectors: NDArray[np.float16] | None,
+    special: dict[str, int],
+    hyper: Hyper,
+    vocabulary: dict[str, int] | None = None,
+) -> Any:
     """Return a model: the one in ``shape.base``, or a Llama whose tokens start with given vectors.
 
     Input and output share the vectors. Queries and keys of a head start alike, so that a token looks
@@ -46,6 +54,9 @@ def build(shape: Shape, vectors: NDArray[np.float16] | None, special: dict[str, 
     )
     config.rope_parameters = {"rope_type": "default", "rope_theta": shape.theta}
     model = LlamaForCausalLM(config)
+    if shape.wired:
+        wired.wire(model, shape, vocabulary or {}, vectors, wired.Gains())
+        return _frozen(model, hyper)
     first = torch.from_numpy(np.asarray(vectors[:, : shape.hidden], np.float32))
     with torch.no_grad():
         model.model.embed_tokens.weight.copy_(first / first.norm(dim=1, keepdim=True).clamp(min=1e-6))
@@ -56,7 +67,13 @@ def build(shape: Shape, vectors: NDArray[np.float16] | None, special: dict[str, 
             attention.k_proj.weight.copy_(alike)
             for last in (attention.o_proj.weight, layer.mlp.down_proj.weight):
                 last.mul_((2 * shape.layers) ** -0.5)
+    return _frozen(model, hyper)
+
+
+def _frozen(model: Any, hyper: Hyper) -> Any:
     model.model.embed_tokens.weight.requires_grad_(not hyper.freeze_vectors)
+    for layer in model.model.layers[: hyper.freeze_layers]:
+        layer.requires_grad_(False)
     return model
 
 
@@ -91,6 +108,8 @@ def losses(model: Any, batch: Batch, device: str) -> tuple[Any, Any]:
     counts = weight > 0
     logits = model.lm_head(hidden[counts]).float()
     wanted, weights, on_path = target[counts], weight[counts], path[counts]
+    if batch.among is not None:
+        logits[on_path] = _among(logits[on_path], batch.among)
     each = cross_entropy(logits, wanted, reduction="none")
     rows = torch.arange(len(tokens), device=device)[:, None].expand_as(segment)[counts]
     asks = rows[on_path] * 256 + segment[counts][on_path]
@@ -109,3 +128,13 @@ def losses(model: Any, batch: Batch, device: str) -> tuple[Any, Any]:
             ]
         )
     return (each * weights).sum(), sums
+
+
+def _among(logits: Any, choices: Sequence[NDArray[np.int64]]) -> Any:
+    """Leave each row of logits the tokens that it is chosen among."""
+    import torch
+
+    rows = np.repeat(np.arange(len(choices)), [len(one) for one in choices])
+    barred = torch.ones_like(logits, dtype=torch.bool)
+    barred[torch.from_numpy(rows), torch.from_numpy(np.concatenate(choices))] = False
+    return logits.masked_fill(barred, float("-inf"))

@@ -46,7 +46,10 @@ class Packed:
     :param asks: tokens of all questions with their completions: question, path, content.
     :param first_ask: the questions about page part ``i`` are ``first_ask[i]:first_ask[i + 1]``.
     :param tail: tokens of every prompt behind the question.
-    :param tags: which tokens of the vocabulary are the name of a tag; known where the tokenizer is, not stored.
+    :param paths: tokens of the paths of all blocks; those of page part ``i`` are numbers
+        ``first_path[i]:first_path[i + 1]``, path ``j`` is ``path_start[j]:path_start[j + 1]``.
+    :param tags: which tokens of the vocabulary are a tag; known where the tokenizer is, not stored.
+    :param names: which of the tags are a name that a number closes; not stored.
     :param words: tokens of rarer words, which may stand for each other; not stored either.
     """
 
@@ -59,8 +62,12 @@ class Packed:
     kind: NDArray[np.uint8]
     first_ask: NDArray[np.int64]
     tail: Tokens
+    paths: Tokens
+    path_start: NDArray[np.int64]
+    first_path: NDArray[np.int64]
     tags: NDArray[np.bool_] | None = None
     words: NDArray[np.int64] | None = None
+    names: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.page_start) - 1
@@ -75,8 +82,13 @@ class Packed:
         path, content = int(self.path_at[number]), int(self.content_at[number])
         return np.concatenate([own[:path], self.tail]), own[path:content], own[content:]
 
+    def all_paths(self, index: int) -> list[Tokens]:
+        """Return the path of each block of a page part."""
+        numbers = range(self.first_path[index], self.first_path[index + 1])
+        return [self.paths[self.path_start[one] : self.path_start[one + 1]] for one in numbers]
 
-_STORED = tuple(name for name in Packed.__dataclass_fields__ if name not in ("tags", "words"))
+
+_STORED = tuple(name for name in Packed.__dataclass_fields__ if name not in ("tags", "words", "names"))
 
 
 @dataclass(slots=True)
@@ -86,12 +98,17 @@ class Packer:
     tail: Sequence[int]
     _pages: list[Sequence[int]] = field(default_factory=list)
     _asks: list[Sequence[Ask]] = field(default_factory=list)
+    _paths: list[Sequence[Sequence[int]]] = field(default_factory=list)
 
-    def add(self, page: Sequence[int], asks: Sequence[Ask]) -> None:
-        """Add a page part and the questions about it."""
+    def add(self, page: Sequence[int], asks: Sequence[Ask], paths: Sequence[Sequence[int]] = ()) -> None:
+        """Add a page part and the questions about it.
+
+        :param paths: of all of its blocks; needed to train on the choices of inference alone.
+        """
         if asks:
             self._pages.append(page)
             self._asks.append(asks)
+            self._paths.append(paths)
 
     def __len__(self) -> int:
         return len(self._pages)
@@ -110,6 +127,9 @@ class Packer:
             kind=np.array([ask.kind for ask in flat], np.uint8),
             first_ask=_starts(self._asks),
             tail=_smallest(np.array(self.tail, np.uint32)),
+            paths=_joined([path for paths in self._paths for path in paths]),
+            path_start=_starts([path for paths in self._paths for path in paths]),
+            first_path=_starts(self._paths),
         )
 
     def write(self, path: Path) -> None:
@@ -149,6 +169,9 @@ def joined(parts: Sequence[Packed]) -> Packed:
         kind=np.concatenate([part.kind for part in parts]),
         first_ask=_chained([part.first_ask for part in parts]),
         tail=parts[0].tail,
+        paths=np.concatenate([part.paths for part in parts]),
+        path_start=_chained([part.path_start for part in parts]),
+        first_path=_chained([part.first_path for part in parts]),
     )
 
 
@@ -166,7 +189,8 @@ def _starts(parts: Sequence[Sequence[object]]) -> NDArray[np.int64]:
 
 
 def _chained(starts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    found = [np.zeros(1, np.int64)]
+    found, last = [np.zeros(1, np.int64)], np.int64(0)
     for start in starts:
-        found.append(found[-1][-1] + start[1:])
+        found.append(last + start[1:])
+        last = found[-1][-1] if len(found[-1]) else last
     return np.concatenate(found)

@@ -10,6 +10,7 @@ class Shape:
     """A model from nothing, a Llama by its configuration; '' of ``base`` means from nothing.
 
     :param base: a folder with a model of ``transformers`` to start from; its shape then counts.
+    :param wired: start with heads that look words up (:mod:`prunus_train.wired`).
     """
 
     base: str = ""
@@ -19,6 +20,7 @@ class Shape:
     inner: int = 768
     window: int = 2048
     theta: float = 50_000.0
+    wired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,10 @@ class Hyper:
     :param number_share: the share of the numbers in the page's tags that is predicted.
     :param vary: ask made questions a little otherwise each time.
     :param rename: how often the rarer words of a page and its questions are exchanged for others throughout.
+    :param among_steps: a step of a path is chosen among those that the page has, as at inference, not among all tokens.
+    :param real_weight, passage_weight: what a path counts that a real question about a page asks for, and one about
+        passages, where one of a made question counts 1.
+    :param freeze_layers: leave so many of the first layers as they are.
     :param freeze_vectors: leave the tokens' vectors as they are given.
     """
 
@@ -57,6 +63,10 @@ class Hyper:
     vary: bool = True
     rename: float = 0.5
     checkpointing: bool = False
+    among_steps: bool = False
+    real_weight: float = 1.0
+    passage_weight: float = 1.0
+    freeze_layers: int = 0
 
 
 PAPER = Hyper(
@@ -88,6 +98,23 @@ PRESETS: dict[str, tuple[Shape, Hyper]] = {
         Shape(hidden=128, layers=4, heads=4, inner=352, window=1024),
         Hyper(batch_tokens=6_000, micro_tokens=6_000, rate=2e-3),
     ),
+    "wired": (
+        Shape(hidden=256, layers=4, heads=4, inner=256, window=2048, theta=1e10, wired=True),
+        Hyper(
+            batch_tokens=3_000,
+            micro_tokens=3_000,
+            rate=2e-4,
+            content_weight=0.0,
+            page_weight=0.0,
+            decay=0.0,
+            rename=0.0,
+            among_steps=True,
+            real_weight=15.0,
+            passage_weight=2.0,
+            freeze_layers=2,
+        ),
+    ),
     "paper": (Shape(window=35_000), PAPER),
 }
-"""``tiny``: what a GPU trains in minutes. ``nano``: to see on a processor that it learns. ``paper``: as published."""
+"""``tiny``: what a GPU trains in minutes. ``nano``: to see on a processor that it learns.
+``wired``: what a processor trains in minutes, from heads that already look words up. ``paper``: as published."""

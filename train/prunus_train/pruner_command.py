@@ -98,14 +98,16 @@ def _run(given: argparse.Namespace) -> None:
     data = packed.joined([packed.read(path) for path in files])
     valid = given.data / "valid.xz"
     validation = packed.read(valid) if valid.exists() else None
-    if not shape.base:
-        _know_tokens(data, given.data / "tokenizer.json")
+    vocabulary = {} if shape.base else _vocabulary(given.data / "tokenizer.json")
+    for one in (data, validation):
+        if one is not None and vocabulary:
+            know_tokens(one, vocabulary)
     vectors = load_file(str(given.data / "vectors.safetensors"))["vectors"] if not shape.base else None
     special = {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3}
     work = given.work or given.out.with_name(f"{given.out.name}.work")
     settings = {"files": [path.name for path in files], "minutes": given.minutes}
     about = pruner.Run(shape, hyper, work, given.device, given.bf16, given.seed, given.minutes, given.every, settings)
-    built = models.build(shape, vectors, special, hyper)
+    built = models.build(shape, vectors, special, hyper, vocabulary)
     count = sum(one.numel() for one in built.parameters())
     sizes = f"{len(data)} page parts, {len(data.kind)} questions, {len(data.pages)} tokens"
     _say(f"{count / 1e6:.1f} M parameters, {sizes}")
@@ -121,13 +123,19 @@ COMMON = 3500
 """Tokens that a tokenizer learned first: signs, tags, endings, the commonest words."""
 
 
-def _know_tokens(data: packed.Packed, path: Path) -> None:
-    """Note which tokens are the name of a tag, as ``<div``, and which are rarer words."""
+def _vocabulary(path: Path) -> dict[str, int]:
     if not path.exists():
         raise DataBroken(f"{path} is missing; `prunus train pack` writes it")
-    vocabulary: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
-    data.tags = np.zeros(max(vocabulary.values()) + 1, np.bool_)
-    data.tags[[place for token, place in vocabulary.items() if token[0] == "<" and len(token) > 1]] = True
+    found: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
+    return found
+
+
+def know_tokens(data: packed.Packed, vocabulary: dict[str, int]) -> None:
+    """Note which tokens are tags, names of tags, as ``<div``, and rarer words."""
+    data.tags, data.names = (np.zeros(max(vocabulary.values()) + 1, np.bool_) for _ in range(2))
+    tags = {token: place for token, place in vocabulary.items() if token[0] == "<" and len(token) > 1}
+    data.tags[list(tags.values())] = True
+    data.names[[place for token, place in tags.items() if token[-1] != ">"]] = True
     plain = [place for token, place in vocabulary.items() if place >= COMMON and token.removeprefix("##").isalpha()]
     data.words = np.array(sorted(plain), np.int64)
 

@@ -1,8 +1,9 @@
 """A small tokenizer for models that are trained from nothing: lower case, no spaces, numbers and tags whole.
 
-Byte-pair encoding over words. A tag's name and its number are tokens of their own (``<div``, ``12``,
-``>``), so that one step of a path is one choice; numbers of up to four digits stand together.
-Case, accents and white space are dropped: the model chooses a block, it never writes text.
+Byte-pair encoding over words. A step of a path is two tokens, the tag's name and the number that closes it
+(``<div``, ``12>``; ``>`` where there is none), so that the numbers of tags are not those of the text; tags
+that seldom lead to a block are one (``<td>``). Of end tags only those of numbered containers and of tables
+are kept, as one token. Case, accents and white space are dropped: the model chooses a block, it never writes text.
 """
 
 from __future__ import annotations
@@ -16,14 +17,37 @@ from numpy.typing import NDArray
 
 from prunus.ports import Embedder
 
-PIECES = r"</?[a-z][a-z-]*|\d{1,4}|[^\W\d_]+|[^\w\s]|_"
-"""What is kept of a text: tags, numbers, words, single signs."""
+CONTAINERS = "table div ul ol dl section article blockquote main form figure details nav aside header footer".split()
+LEAVES = "tr li p text td th dd dt pre hr caption figcaption address summary h1 h2 h3 h4 h5 h6".split()
+WHOLE = "html body tbody thead tfoot td th br li dd dt ul ol dl".split()
+"""Tags that are one token where they carry no number: around everything, or inside a block far more often than one."""
+
+ASK = "question:"
+TAIL = "which block of the page answers it? its path from the root:"
+CLOSED = "</div>"
+"""Stands for the end of any container."""
+
+PIECES = "|".join(
+    (
+        TAIL.replace("?", r"\?"),
+        ASK,
+        rf"<(?:{'|'.join(WHOLE)})>",
+        CLOSED,
+        r"<h[1-6]",
+        r"<[a-z][a-z-]*",
+        r"\d{1,4}>|>",
+        r"\d{1,4}|[^\W\d_]+|[^\w\s]|_",
+    )
+)
+"""What is kept of a text: the prompt's own lines, tags, numbers, words, single signs."""
 
 UNKNOWN, PAD, BEGIN, END = "[UNK]", "[PAD]", "[BOS]", "[EOS]"
 PREFIX = "##"
 NUMBERS = 1000
+STEPS = 400
 SEEN_OFTEN = 400
-"""Times that each number below NUMBERS is shown to the trainer, so that each becomes a token."""
+"""Times that each number below NUMBERS, each closing number below STEPS and each tag is shown to the trainer, so
+that each becomes a token."""
 
 
 def train(texts: Iterable[str], size: int = 16_000) -> Any:
@@ -31,7 +55,14 @@ def train(texts: Iterable[str], size: int = 16_000) -> Any:
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN, continuing_subword_prefix=PREFIX))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True, strip_accents=True, handle_chinese_chars=True)
+    numbered = rf"</(?:(?:{'|'.join(CONTAINERS)})\d+|table)>"
+    tokenizer.normalizer = normalizers.Sequence(
+        [
+            normalizers.BertNormalizer(lowercase=True, strip_accents=True, handle_chinese_chars=True),
+            normalizers.Replace(Regex(numbered), f" {CLOSED} "),
+            normalizers.Replace(Regex(r"</(?!div>)[a-z][a-z0-9-]*>"), " "),
+        ]
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(PIECES), behavior="removed", invert=True)
     trainer = trainers.BpeTrainer(
         vocab_size=size,
@@ -46,8 +77,11 @@ def train(texts: Iterable[str], size: int = 16_000) -> Any:
 
 def _with_numbers(texts: Iterable[str]) -> Iterator[str]:
     yield from texts
-    numbers = " ".join(map(str, range(NUMBERS)))
-    yield from (numbers for _ in range(SEEN_OFTEN))
+    names = [f"<{name}" for name in (*CONTAINERS, *LEAVES, "html", "body", "tbody")]
+    closing = [f"{number}>" for number in range(STEPS)]
+    known = [*map(str, range(NUMBERS)), *closing, *names, *(f"<{name}>" for name in WHOLE), CLOSED, ASK, TAIL, ">"]
+    line = " ".join(known)
+    yield from (line for _ in range(SEEN_OFTEN))
 
 
 def save(tokenizer: Any, folder: Path, window: int) -> None:

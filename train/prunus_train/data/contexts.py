@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -45,6 +45,10 @@ class Sizes:
     budgets: Sequence[int] = (256, 384, 512, 768, 1024, 1280)
     passages: tuple[int, int] = (3, 14)
     words: Sequence[int] = (30, 60, 100)
+
+    def up_to(self, longest: int) -> Sizes:
+        """Return the same without budgets above a number of tokens; the smallest stays."""
+        return replace(self, budgets=[one for one in self.budgets if one <= longest] or [min(self.budgets)])
 
 
 USUAL = Sizes()

@@ -106,8 +106,8 @@ class Encoder:
     def _encode(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
-    def encode(self, part: Part) -> tuple[list[int], list[Ask]]:
-        """Return the tokens of a page part and of its questions."""
+    def encode(self, part: Part) -> tuple[list[int], list[Ask], list[list[int]]]:
+        """Return the tokens of a page part, of its questions, and of the paths of its blocks."""
         form = form_of(part.blocks, self._prompt)
         asks = [
             Ask(
@@ -118,7 +118,7 @@ class Encoder:
             )
             for one in part.asked
         ]
-        return self._encode(form.page_part), asks
+        return self._encode(form.page_part), asks, [self._encode(path) for path in form.paths]
 
 
 def make(path: Path, encoder: Encoder, plan: Plan, seed: int, progress: Progress | None = None) -> int:
@@ -155,9 +155,9 @@ def _parts(known: Sequence[list[Question]], plan: Plan, seed: int, progress: Pro
 
 
 def _add(packer: Packer, encoder: Encoder, part: Part, plan: Plan) -> None:
-    page, asks = encoder.encode(part)
+    page, asks, paths = encoder.encode(part)
     if len(page) <= plan.longest:
-        packer.add(page, asks)
+        packer.add(page, asks, paths)
 
 
 def make_all(
