@@ -45,7 +45,7 @@ demo: $(BASE) ## set up, and answer a question from the example site
 	$(BIN)/python examples/demo.py
 
 test: $(DEV) ## set up, and run the tests (base installation)
-	$(BIN)/python -m pytest -n 2 -m "not full"
+	$(BIN)/python -m pytest -n 2 -m "not full and not slow"
 
 test-all: $(ALL) ## every test with every extra
 	PRUNUS_ALL_EXTRAS=1 $(BIN)/python -m pytest -n 2

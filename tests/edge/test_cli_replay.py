@@ -95,7 +95,7 @@ def recorded(cli: Cli, monkeypatch: pytest.MonkeyPatch, *more: str, llm: bool = 
     return result
 
 
-@pytest.mark.parametrize("llm", [True, False])
+@pytest.mark.parametrize("llm", [pytest.param(True, marks=pytest.mark.full), False])
 def test_a_replay_gives_the_same_answer_byte_for_byte_with_the_network_cut(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, llm: bool
 ) -> None:
@@ -107,6 +107,7 @@ def test_a_replay_gives_the_same_answer_byte_for_byte_with_the_network_cut(
     assert json.loads(again.stdout)["failures"]
 
 
+@pytest.mark.full
 def test_a_replay_needs_neither_the_settings_nor_the_keys_of_the_recording(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +118,7 @@ def test_a_replay_needs_neither_the_settings_nor_the_keys_of_the_recording(
     assert cli("replay", "run.prunus").stdout == first.stdout
 
 
+@pytest.mark.full
 def test_no_secret_stands_in_the_file(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded(cli, monkeypatch)
     with zipfile.ZipFile("run.prunus") as file:
@@ -127,6 +129,7 @@ def test_no_secret_stands_in_the_file(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     assert KEY.encode() not in b"".join(_members(pack(run, [KEY])).values())
 
 
+@pytest.mark.full
 def test_another_model_is_asked_live_and_all_else_is_taken_from_the_record(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +147,7 @@ def test_a_change_that_asks_nothing_new_stays_off_the_network(cli: Cli, monkeypa
         assert "1932" in cli("replay", "run.prunus", "--change", change).stdout
 
 
+@pytest.mark.full
 def test_no_address_that_only_the_file_names_is_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stranger's file must not lead keys and questions to a server of the stranger's."""
     recorded(cli, monkeypatch)

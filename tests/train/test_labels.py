@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prunus
+from prunus_train.errors import DataBroken
+
+pytest.importorskip("selectolax")
+
 from prunus_evals import tasks
 from prunus_evals.records import Question
 from prunus_train.data import labels, pruner
 from prunus_train.data.form import content, form_of
 from prunus_train.data.labels import Recipe
-from prunus_train.errors import DataBroken
-
-pytest.importorskip("selectolax")
 
 FINE = Recipe(first_stage="bm25", coarse=40, fine=8)
 PAGE = (

@@ -131,8 +131,13 @@ def _holds_one_block(children: Any) -> bool:
 
 
 def _holds_heading(children: Any) -> bool:
-    """Tell whether a heading is among children: straight in another heading it would end that one."""
-    return any(type(child) is Element and child.tag in _NOT_NESTED for child in children)
+    """Tell whether a heading that says something is among children: straight in another it would end that one."""
+    return any(type(child) is Element and child.tag in _NOT_NESTED and _says(child) for child in children)
+
+
+def _says(element: Element) -> bool:
+    """Tell whether an element holds words; it may be large, and stops at the first."""
+    return any(not text.isspace() for text in element.strings if text)
 
 
 def _is_nested(element: Element) -> bool:
@@ -239,7 +244,7 @@ class _Walk(GrowingTree):
         """
         above = self.tag[self.here]
         if tag in rules.HEADINGS:
-            if above in rules.HEADINGS:
+            if above in rules.HEADINGS and _says(node):
                 self.tag[self.here] = "div"
             return tag
         nested = _is_nested(node) if tag == "form" else above in _ENDED_BY[tag]

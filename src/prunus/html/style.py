@@ -87,7 +87,7 @@ _IMAGE_ATTRIBUTES: Final = frozenset({"src", "poster", "data"})
 _WORDS: Final = frozenset({"alt", "label", "placeholder", "value"})
 """Attributes whose value is text that a reader sees: what cleaning writes holds them whole."""
 
-_AMPERSAND: Final = re.compile(r"&(?=[A-Za-z#])")
+_AMPERSAND: Final = re.compile(r"&(?=[A-Za-z#]|\Z)")
 
 
 @cache
