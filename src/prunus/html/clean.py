@@ -56,6 +56,12 @@ _APART: Final = frozenset({"applet", "caption", "marquee", "object", "td", "temp
 _ENDED_BY: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt")}
 """Items that end an open one (HTML, 13.2.6.4.7): only what is moved out of a table ever stands in it."""
 
+_ITEM_SCOPES: Final = (rules.SECTIONS - {"address"}) | frozenset(
+    """applet blockquote body button caption center dd details dialog dir dl dt figcaption figure h1 h2 h3 h4 h5 h6 html
+    li listing marquee menu noscript object ol pre select summary table tbody td template tfoot th thead tr ul""".split()
+)
+"""Special elements: an item outside them is out of an item's reach."""
+
 _NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup"}
 _KEEPING: Final = frozenset(rules.KEPT_ATTRIBUTES)
 _PREFORMATTED: Final = rules.PREFORMATTED
@@ -247,8 +253,13 @@ class _Walk(GrowingTree):
             if above in rules.HEADINGS and _says(node):
                 self.tag[self.here] = "div"
             return tag
-        nested = _is_nested(node) if tag == "form" else above in _ENDED_BY[tag]
-        return "div" if nested else tag
+        if tag == "form":
+            return "div" if _is_nested(node) else tag
+        ended, place = _ENDED_BY[tag], self.here
+        while above not in ended and above not in _ITEM_SCOPES:
+            place = self.parent[place]
+            above = self.tag[place]
+        return "div" if above in ended else tag
 
     def _open(self, node: Element, tag: str, kept: Attrs | None, children: Sequence[Any]) -> Sequence[Any] | None:
         """Add an element; one that holds a text node and nothing else is whole with it."""
