@@ -39,7 +39,10 @@ def test_every_system_chooses_sentences_of_the_pages() -> None:
 
 
 @pytest.mark.data
-def test_the_default_is_better_than_bm25_and_than_everything_on_the_report_half(rows: Any) -> None:
+def test_the_default_is_better_than_bm25_and_than_everything_on_the_report_half() -> None:
+    from tests.conftest import data_folder
+
+    data_folder()  # skips without it
     found = extraction.run(extraction.load("report"), ["prunus", "bm25:3", "bm25title:3", "everything"])
     f1 = [stats.mean({key: [one["f1"]] for key, one in system.by_question.items()}).mean for system in found]
     assert f1[0] >= 0.54

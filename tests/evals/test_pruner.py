@@ -10,11 +10,12 @@ import pytest
 
 from prunus.errors import OverWindow
 from prunus.html.blocks import Blocks
-from prunus_evals import pruner
 from prunus_evals.records import Question
-from prunus_train.data.labels import Recipe
 
 pytest.importorskip("selectolax")
+
+from prunus_evals import pruner
+from prunus_train.data.labels import Recipe
 
 RECIPE = Recipe("bm25", 40, 9)
 PAGE = (

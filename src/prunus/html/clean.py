@@ -57,8 +57,9 @@ _ENDED_BY: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt")}
 """Items that end an open one (HTML, 13.2.6.4.7): only what is moved out of a table ever stands in it."""
 
 _ITEM_SCOPES: Final = (rules.SECTIONS - {"address"}) | frozenset(
-    """applet blockquote body button caption center dd details dialog dir dl dt figcaption figure h1 h2 h3 h4 h5 h6 html
-    li listing marquee menu noscript object ol pre select summary table tbody td template tfoot th thead tr ul""".split()
+    """applet blockquote body button caption center dd details dialog dir dl dt figcaption figure h1 h2 h3 h4 h5 h6
+    html li listing marquee menu noscript object ol pre select summary table tbody td template tfoot th thead tr
+    ul""".split()
 )
 """Special elements: an item outside them is out of an item's reach."""
 
