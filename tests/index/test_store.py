@@ -46,88 +46,10 @@ def given_document(id: str, leaves: int = 2, seed: int = 0) -> tuple[Document, l
     return Document(id, text, title=f"Title of {id}", language="en"), found, vectors.astype(np.float32)
 
 
-def test_what_was_added_is_there_when_the_index_is_opened_again(tmp_path: Path) -> None:
-    document, leaves, vectors = given_document("a")
-    store_in(tmp_path).add(document, leaves, vectors)
-    store = Engine(tmp_path / "index")
-    assert store.document("a") == document
-    view = store.view()
-    nodes = store.get(view.ids.tolist())
-    assert [(node.start, node.end, node.text, node.above) for node in nodes] == [
-        (leaf.start, leaf.end, leaf.text, leaf.above) for leaf in leaves
-    ]
-    assert all(document.text[node.start : node.end] == node.text for node in nodes)
-    assert np.array_equal(view.matrix[view.row], vectors)
-
-
-def test_search_is_dense_lexical_or_both(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
-    store.add_many([given_document(id, 1, seed) for seed, id in enumerate(["apple", "pear", "quince"])])
-    assert store.get([store.search(vector(1000), "", 1)[0][0]])[0].document == "pear"
-    assert store.get([store.search(None, "Which quinces?", 1)[0][0]])[0].document == "quince"
-    assert len(store.search(vector(0), "quince", 2)) == 2
-    assert store.search(None, "", 5) == []
-
-
-def test_words_of_every_script_are_found(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
-    text = '数据库系统。C++ costs $3.14, naïve "quoted" \ud800 words'
-    store.add(Document("a", text, language="zh"), [Leaf(0, len(text), text, 9)], vector(1)[None])
-    for query in ("数据", "3.14", "naïve", 'quoted" OR "', "words*"):
-        assert store.lexical(query), query
-    for query in ("", '"', "absent", "AND"):
-        assert not store.lexical(query)
-
-
 def test_a_question_of_any_length_is_no_trouble(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     store.add(*given_document("a"))
     assert len(store.lexical("sentence " + " ".join(f"word{i}" for i in range(20_000)))) == 2
-
-
-def test_a_document_that_comes_again_replaces_the_old_one(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
-    store.add(*given_document("a", 5))
-    store.add(*given_document("b", 2, 3))
-    store.add(*given_document("a", 1, 7))
-    assert store.info()["nodes"] == {0: 3}
-    assert len(store.lexical("says")) == 3
-
-
-def test_removing_a_document_takes_every_summary_that_was_made_of_it(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
-    store.add_many([given_document("a", 2), given_document("b", 2, 1), given_document("secret", 2, 2)])
-    leaf = store.view().ids.tolist()
-    parents = [
-        Parent((leaf[0], leaf[1]), 1, text="about a", tokens=2),
-        Parent((leaf[2], leaf[4]), 1, text="b and the secret", tokens=4),
-        Parent((leaf[5],), 1, text="the secret alone", tokens=3),
-        Parent((-1, -2, -3), 2, text="all and the secret", tokens=4),
-    ]
-    own = np.stack([vector(one) for one in range(4)])
-    ids = store.replace_tree(parents, own, own)
-    assert store.delete("secret")
-    assert not store.delete("secret")
-    nodes = {node.id: node for node in store.get(ids)}
-    assert [nodes[ids[0]].text, nodes[ids[1]].text, nodes[ids[3]].text] == ["about a", "", ""]
-    assert ids[2] not in nodes
-    assert nodes[ids[3]].children == (ids[0], ids[1])
-    assert [one for _, one in store.unsummarised()] == [ids[1], ids[3]]
-    assert not store.lexical("secret", "summaries")
-    store.put_summaries([(ids[1], "only b", 2), (ids[2], "gone", 1)], own[:2])
-    assert store.get([ids[1], ids[2]])[0].text == "only b"
-    assert len(store.get([ids[2]])) == 0
-
-
-def test_a_tree_over_leaves_that_are_gone_is_refused_and_the_old_one_stays(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
-    store.add(*given_document("a", 2))
-    leaf = store.view().ids.tolist()
-    store.replace_tree([Parent(tuple(leaf), 1)], vector(0)[None])
-    store.add(*given_document("b", 2))
-    with pytest.raises(BadInput, match="has changed"):
-        store.replace_tree([Parent((*leaf, 999), 1)], vector(0)[None])
-    assert list(store.edges().values()) == [leaf]
 
 
 def test_the_matrix_stays_bounded_and_keeps_what_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,14 +101,6 @@ def test_another_layout_and_files_that_are_no_index_are_refused(tmp_path: Path) 
         (folder / "index.sqlite3").write_bytes(content)
         with pytest.raises(BadInput, match="index"):
             Engine(folder)
-
-
-def test_vectors_of_another_shape_are_refused_before_anything_is_written(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
-    document, leaves, vectors = given_document("a")
-    with pytest.raises(BadInput, match="vectors of shape"):
-        store.add(document, leaves, vectors[:1])
-    assert store.documents() == []
 
 
 def test_a_full_disk_leaves_the_index_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,7 @@ class StoreContract:
         assert [(node.start, node.end, node.text, node.above, node.place) for node in nodes] == [
             (leaf.start, leaf.end, leaf.text, leaf.above, place) for place, leaf in enumerate(leaves)
         ]
+        assert all(document.text[node.start : node.end] == node.text for node in nodes)
         assert np.array_equal(view.matrix[view.row], vectors)
         assert np.array_equal(view.matrix[view.routing], vectors)
 
