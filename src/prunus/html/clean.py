@@ -13,10 +13,11 @@ from typing import Any, Final
 from . import rules
 from .compact import close_gaps, drop_doubled_noscripts
 from .elements import SPECIAL, kept_attributes
+from .formatting import FORMER
 from .growing import FILLED, START, GrowingTree
 from .hidden import is_hidden, shown_again
 from .parse import Document, Element, Text, parse, without_surrogates
-from .tree import Attrs, Tree, numbers
+from .tree import Attrs, Tree
 
 _LEAVES: Final = frozenset({"br", "hr", "img", "source", "track"})
 _ROWS: Final = frozenset({"tr", "thead", "tbody", "tfoot", "td", "th"})
@@ -34,6 +35,7 @@ _INLINE: Final = 2
 _MORE: Final = 3
 _PASS: Final = 4
 _STRICT: Final = 5
+_RENAMED: Final = 6
 _KINDS: Final[dict[str, int]] = {
     **dict.fromkeys(rules.INLINE, _INLINE),
     **dict.fromkeys(rules.DROPPED, _DROP),
@@ -41,14 +43,15 @@ _KINDS: Final[dict[str, int]] = {
     **dict.fromkeys(SPECIAL.keys() | _LEAVES | _SHOWN | _OBSOLETE.keys(), _MORE),
     **dict.fromkeys(rules.PREFORMATTED | {"noscript"}, _MORE),
     **dict.fromkeys(rules.HEADINGS | {"li", "dd", "dt", "form"}, _STRICT),
+    **dict.fromkeys(FORMER, _RENAMED),
 }
 """How the walk treats a tag at first sight; any other tag is a block."""
 
-_SUSPECTS: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a"
-"""Elements that might be hidden, and links in links."""
+_MARKED: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,[lang]"
+"""Elements that might be hidden, links in links, and what is in a language of its own."""
 
 _MANY: Final = 10_000
-"""Children from which an element's are let go one by one."""
+"""Children from which an element's are looked up one by one."""
 
 _APART: Final = frozenset({"applet", "caption", "marquee", "object", "td", "template", "th"})
 """Elements in which formatting begins anew (HTML, 13.2.4.3: markers)."""
@@ -92,19 +95,18 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
     """
     walk = _Walk(with_origins)
     walk.run(parse(markup, charset, name))
-    if isinstance(markup, str) and _holds_surrogates(walk):
+    if isinstance(markup, str) and not markup.isascii() and _holds_surrogates(walk):
         walk = _Walk(with_origins)
         walk.run(parse(without_surrogates(markup), charset, name))
     if not walk.tag:  # a frameset has no body
-        walk.tag, walk.parent, walk.end, walk.text, walk.attrs = ["html"], [-1], [1], [""], [None]
+        walk.tag, walk.depth, walk.text, walk.attrs = ["html"], [0], [""], [None]
     if walk.noscripts and drop_doubled_noscripts(walk, walk.noscripts):
         walk.dirty = True
     if walk.dirty:
         close_gaps(walk)
+    walk.link()  # only now: the DOM takes more than all of this, and is gone
     tags: list[str] = walk.tag
-    parent, walk.parent = numbers(walk.parent), []
-    end, walk.end = numbers(walk.end), []
-    tree = Tree(tags, parent, end, walk.text, walk.attrs)
+    tree = Tree(tags, walk.parent, walk.end, walk.text, walk.attrs)
     tree.lang = (walk.attrs[0] or {}).get("lang", "")
     if len(tags) > 2 and tags[1] == "title":
         tree.title = walk.text[2]
@@ -157,55 +159,61 @@ def _is_nested(element: Element) -> bool:
     return False
 
 
-def _let_go(children: list[Any]) -> Iterator[Any]:
-    """Yield children and hold none of them any longer: the object for a node takes as much as the node itself."""
-    children.reverse()
-    while children:
-        yield children.pop()
+def _one_by_one(parent: Element, children: Sequence[Any]) -> Iterator[Any]:
+    """Iterate over many children without holding them: the object for a node takes as much as the node itself."""
+    if len(children) != len(parent.children) or children[0].parent != parent:
+        return iter(children)
+    return _siblings(children[0])
+
+
+def _siblings(node: Any) -> Iterator[Any]:
+    """Yield a node and those after it."""
+    while node is not None:
+        yield node
+        node = node.next_sibling
 
 
 class _Walk(GrowingTree):
     """The walk: what of each DOM node goes into the arrays. Nothing in it is idle: it is the hot loop of cleaning.
 
-    ``here`` is the open element, ``content`` how many nodes so far show something, ``mark`` how many did before the
-    element that was just entered, -1 where only its children stay.
+    ``content`` is how many nodes so far show something, ``mark`` how many did before the element that was just
+    entered, -1 where only its children stay.
     """
 
-    __slots__ = ("content", "here", "mark", "spoken", "suspects")
+    __slots__ = ("content", "mark", "marked", "styles")
 
     def __init__(self, with_origins: bool) -> None:
         super().__init__(with_origins)
-        self.here = -1
         self.content = 0
         self.mark = -1
-        self.suspects: set[Any] = set()
-        self.spoken: set[Any] = set()
+        self.marked: set[Any] = set()
+        self.styles: dict[str, bool] = {}
 
     def run(self, document: Document) -> None:
         """Walk the DOM once, in document order, without recursion."""
-        element, words, type_of = Element, Text, type  # names of a module are slow to look up in compiled code
-        self.suspects = set(document.select(_SUSPECTS))  # one native search is cheaper than a look at every element
-        self.spoken = set(document.select("[lang]"))
-        nodes: Iterator[Any] = iter([node for node in document.children if type_of(node) is element])
+        element, words = Element, Text  # names of a module are slow to look up in compiled code
+        self.marked = set(document.select(_MARKED))  # one native search is cheaper than a look at every element
+        nodes: Iterator[Any] = iter([node for node in document.children if type(node) is element])
         levels: list[tuple[Iterator[Any], int]] = []  # what comes after each open element, and its mark
         while True:
             for node in nodes:
-                kind = type_of(node)
+                kind = type(node)
                 if kind is element:
                     inner = self._enter(node)
                     if inner is not None:
                         levels.append((nodes, self.mark))
-                        nodes = iter(inner) if len(inner) < _MANY else _let_go(list(inner))
+                        nodes = iter(inner) if len(inner) < _MANY else _one_by_one(node, inner)
                         del inner
                         break
                 elif kind is words:
                     self._read(node)
             else:
                 if not levels:
-                    return
+                    break
                 nodes, mark = levels.pop()
                 if mark >= 0:
                     self._leave(mark)
+        self.marked = set()
 
     def _enter(self, node: Element) -> Sequence[Any] | None:
         """Enter an element; return what of it is walked next, None where nothing is."""
@@ -214,18 +222,22 @@ class _Walk(GrowingTree):
         if seen == _DROP and (self.here < 0 or self.tag[self.here] not in _MEDIA or tag not in _LEAVES):
             return None
         self.mark = -1
-        if node in self.suspects:
-            if is_hidden(node):
+        marked = node in self.marked
+        if marked:
+            if is_hidden(node, self.styles):
                 again = shown_again(node)
                 if again:
                     self._line_end()
                 return again or None
             if tag == "a" and _is_nested(node):
                 return node.children
+        if seen == _RENAMED:
+            tag = FORMER[tag]
+            seen = _KINDS[tag]
         if seen == _STRICT:
             tag = self._readable(node, tag)
             seen = _BLOCK
-        kept = kept_attributes(tag, node) if tag in _KEEPING or node in self.spoken else None
+        kept = kept_attributes(tag, node, marked) if marked or tag in _KEEPING else None
         if seen == _MORE:
             return self._special(node, tag, kept)
         children = node.children
@@ -256,29 +268,29 @@ class _Walk(GrowingTree):
             return tag
         if tag == "form":
             return "div" if _is_nested(node) else tag
-        ended, place = _ENDED_BY[tag], self.here
+        ended, level = _ENDED_BY[tag], len(self.open) - 1
         while above not in ended and above not in _ITEM_SCOPES:
-            place = self.parent[place]
-            above = self.tag[place]
+            level -= 1
+            above = self.tag[self.open[level]]
         return "div" if above in ended else tag
 
     def _open(self, node: Element, tag: str, kept: Attrs | None, children: Sequence[Any]) -> Sequence[Any] | None:
         """Add an element; one that holds a text node and nothing else is whole with it."""
-        if self.space >= 0:
+        if self.space:
             self._put_space()
         place = len(self.tag)
-        self._add(tag, self.here, "", kept, node)
+        self._add(tag, "", kept, node)
         if len(children) == 1 and not self.raw and type(children[0]) is Text:
             data: str = children[0].data
             if not data.isspace():
                 self.content += 1
-                self._add_words(data, children[0], place)
+                self._add_words(data, children[0], len(self.open) + 1)
                 if tag not in _INLINES:
                     self._line_end()
-                self.end[place] = len(self.tag)
+                self._ended(place)
                 return None
         self.mark = self.content
-        self.here = place
+        self._enter_node(place)
         if tag == "p":
             self.paragraph = place
         return children
@@ -298,55 +310,55 @@ class _Walk(GrowingTree):
         inline = tag in _INLINES
         if not inline and self.last != START:
             self._line_end()
-        if self.space >= 0:
+        if self.space:
             self._put_space()
         place = len(self.tag)
-        self._add(tag, self.here, own, kept, node)
+        self._add(tag, own, kept, node)
         before = self.content
         if own or tag in _SHOWN:
             self.content += 1
             if inline:
                 self.last = FILLED
         if tag in _LEAVES:
-            self.end[place] = place + 1
+            self._ended(place)
             return None
         if tag in _PREFORMATTED:
             self.raw += 1
         self.mark = before
-        self.here = place
+        self._enter_node(place)
         return children  # type: ignore[no-any-return]
 
     def _read(self, node: Text) -> None:
         """Add a text node: words, white space between words, or preformatted text."""
         data: str = node.data
         if self.raw:
-            self.content += self._add_raw(data, node, self.here)
+            self.content += self._add_raw(data, node)
         elif not data.isspace():
             self.content += 1
-            self._add_words(data, node, self.here)
+            self._add_words(data, node, len(self.open))
         elif self.last != START:
-            self._add_space(node, self.here)
+            self._add_space(node)
 
     def _leave(self, mark: int) -> None:
         """Come to the end of the open element."""
         place = self.here
-        self.here = self.parent[place]
         tag = self.tag[place]
         inline = tag in _INLINES
         if tag == "p":
             self.paragraph = -1
-        if self.space >= 0 and inline:
+        if self.space and inline:
             self._put_space()
         if self.content == mark or tag in _PREFORMATTED:
             self._close(place, tag, self.content > mark)
             return
         if self.last != START and not inline:
             self._line_end()
-        self.end[place] = size = len(self.tag)
-        if place + 1 < size:
+        first = self._leave_node()
+        self._ended(place)
+        if first == len(self.tag):
             inner = self.tag[place + 1]
-            if inner is None or (inner and self.end[place + 1] == size and (inner in _WRAPPERS or tag in _WRAPPERS)):
-                self._merge(place, tag, size)
+            if inner is None or (inner and (inner in _WRAPPERS or tag in _WRAPPERS)):
+                self._merge(place, tag)
 
     def _close(self, node: int, tag: str, shows: bool) -> None:
         """Close a preformatted element, or one that shows nothing: that is dropped, but for cells and rows."""
@@ -355,22 +367,23 @@ class _Walk(GrowingTree):
             self.raw -= 1
         if block and self.last != START:
             self._line_end()
+        self._leave_node()
         # <b> </b> and <b><br></b> hold apart the words beside them
-        empty = not shows and (tag not in _ROWS or self.tag[self.parent[node]] not in _HOLD_ROWS)
+        empty = not shows and (tag not in _ROWS or self.tag[self.here] not in _HOLD_ROWS)
         if empty and node and (block or len(self.tag) == node + 1):
             self._cut(node)
             self.vanished = self.vanished or block
         else:
-            self.end[node] = len(self.tag)
+            self._ended(node)
 
-    def _merge(self, node: int, tag: str, size: int) -> None:
+    def _merge(self, node: int, tag: str) -> None:
         """Merge single-nested wrappers: ``node`` has one child, the end of the arrays is its end."""
         tags = self.tag
         child = node + 1
         while tags[child] is None:  # a merged wrapper has exactly one child
             child += 1
         inner = tags[child]
-        if not inner or self.end[child] != size or tag in rules.INLINE:
+        if not inner or tag in rules.INLINE:
             return
         if tag in _NOT_NESTED and any(held in _NOT_NESTED for held in tags[child + 1 :]):
             return  # the wrapper keeps a heading in a heading from ending the outer one
@@ -378,7 +391,7 @@ class _Walk(GrowingTree):
             tags[child] = None
             self.dirty = True
         elif tag in rules.WRAPPERS and not self.attrs[node] and inner not in rules.INLINE:
-            if inner in _NOT_NESTED and tags[self.parent[node]] in _NOT_NESTED:
+            if inner in _NOT_NESTED and tags[self.here] in _NOT_NESTED:
                 return
             tags[node] = None
             self.dirty = True

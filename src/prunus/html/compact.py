@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, Protocol
 
 from . import rules
+from .growing import linked
 
 _SEARCHED: Final = 64
 """Noscripts whose words are searched for in the page; beyond, only equal text nodes count: the
@@ -17,8 +18,7 @@ class Arrays(Protocol):
     """The arrays of a walk that has ended."""
 
     tag: list[str | None]
-    parent: list[int]
-    end: list[int]
+    depth: list[int]
     text: list[str]
     attrs: list[Any]
     origins: list[Any] | None
@@ -29,20 +29,21 @@ def drop_doubled_noscripts(walk: Arrays, noscripts: list[int]) -> bool:
 
     :returns: whether anything was dropped.
     """
-    tags, texts, ends = walk.tag, walk.text, walk.end
+    tags, texts = walk.tag, walk.text
+    ends = [_end_of(walk.depth, node) for node in noscripts]
     known: set[str] = set()
     shown = ""
     looked = False
     done, dropped, searched = -1, False, 0
-    for node in noscripts:
+    for node, end in zip(noscripts, ends, strict=True):
         if node < done:
             continue
-        end = done = ends[node]
-        parts = [" ".join(text.split()) for text in texts[node:end] if text and not text.isspace()]
+        done = end
+        parts = [_collapsed(text) for text in texts[node:end] if text and not text.isspace()]
         if parts:
             if not looked:
                 looked = True
-                outside = _words_outside(texts, ends, noscripts)
+                outside = _words_outside(texts, noscripts, ends)
                 known, shown = set(outside), " ".join(" ".join(outside).split())
             doubled = all(part in known for part in parts)
             if not doubled and searched < _SEARCHED:
@@ -56,18 +57,36 @@ def drop_doubled_noscripts(walk: Arrays, noscripts: list[int]) -> bool:
     return dropped
 
 
-def _words_outside(texts: list[str], ends: list[int], noscripts: list[int]) -> list[str]:
+def _end_of(depths: list[int], node: int) -> int:
+    """Return the place after a node's last descendant."""
+    end, depth = node + 1, depths[node]
+    while end < len(depths) and depths[end] > depth:
+        end += 1
+    return end
+
+
+def _collapsed(text: str) -> str:
+    """Return a text with single spaces between its words; nearly all are so already."""
+    if "  " in text or not text.isprintable():
+        return " ".join(text.split())
+    return text.strip(" ")
+
+
+def _words_outside(texts: list[str], noscripts: list[int], ends: list[int]) -> list[str]:
     """Return the texts of a page that stand in no noscript."""
     inside = bytearray(len(texts))
-    for node in noscripts:
-        inside[node : ends[node]] = b"\1" * (ends[node] - node)
-    return [" ".join(text.split()) for text, hidden in zip(texts, inside, strict=True) if text and not hidden]
+    for node, end in zip(noscripts, ends, strict=True):
+        inside[node:end] = b"\1" * (end - node)
+    return [_collapsed(text) for text, hidden in zip(texts, inside, strict=True) if text and not hidden]
 
 
 def _drop(walk: Arrays, node: int, end: int) -> None:
     """Drop a subtree, and what held nothing else."""
-    tags, texts = walk.tag, walk.text
-    while node > 1 and walk.end[node - 1] == end and tags[node - 1] and tags[node - 1] not in _KEPT_EMPTY:
+    tags, texts, depths = walk.tag, walk.text, walk.depth
+    after = depths[end] if end < len(tags) else 0
+    while (
+        node > 1 and after <= depths[node - 1] < depths[node] and tags[node - 1] and tags[node - 1] not in _KEPT_EMPTY
+    ):
         node -= 1
     for index in range(node, end):
         tags[index] = None
@@ -81,35 +100,40 @@ def _drop(walk: Arrays, node: int, end: int) -> None:
 
 def close_gaps(walk: Arrays) -> None:
     """Rebuild the arrays: merged wrappers hand their children up, split text nodes join, empty ones go."""
-    tags, texts, parent, end = walk.tag, walk.text, walk.parent, walk.end
-    place: list[int] = []  # where each old node stands now; a merged one where its parent stands
-    before: list[int] = [0]  # kept nodes before each old node
+    tags, texts, depths = walk.tag, walk.text, walk.depth
     live: list[int] = []
+    depth: list[int] = []
+    merged: list[int] = []  # depths of the merged nodes around
     joined: dict[int, list[str]] = {}  # old number of the first of several adjacent text nodes
-    latest = -1  # the text node right before, if nothing stands between
-    count = 0
+    latest, latest_depth = -1, -1  # the text node right before, if nothing stands between
     for node, tag in enumerate(tags):
-        text = texts[node]
-        above = parent[node]
-        if tag == "" and text and latest >= 0 and place[parent[latest]] == place[above]:
-            joined.setdefault(latest, [texts[latest]]).append(text)
-            place.append(count - 1)
-        elif tag or (tag == "" and text):
-            place.append(count)
-            live.append(node)
-            count += 1
-            latest = -1 if tag else node
+        level = depths[node]
+        while merged and merged[-1] >= level:
+            merged.pop()
+        if tag is None:
+            merged.append(level)
+            continue
+        level -= len(merged)
+        if not tag:
+            text = texts[node]
+            if not text:
+                continue
+            if latest_depth == level:
+                joined.setdefault(latest, [texts[latest]]).append(text)
+                continue
+            latest, latest_depth = node, level
         else:
-            place.append(place[above] if above >= 0 else -1)
-        before.append(count)
-    walk.parent = [place[parent[node]] if parent[node] >= 0 else -1 for node in live]
-    walk.end = [before[end[node]] for node in live]
+            latest_depth = -1
+        depth.append(level)
+        live.append(node)
     for node, parts in joined.items():
         texts[node] = "".join(parts)
+    walk.depth = depth
     walk.tag = [tags[node] for node in live]
     walk.text = [texts[node] for node in live]
     walk.attrs = [walk.attrs[node] for node in live]
     if walk.origins is not None:
+        above, _ = linked(depths)
         for node in joined:  # words of several elements: what holds them all is the element around them
-            walk.origins[node] = walk.origins[parent[node]]
+            walk.origins[node] = walk.origins[above[node]]
         walk.origins = [walk.origins[node] for node in live]

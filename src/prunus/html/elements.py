@@ -18,7 +18,7 @@ Special = tuple[Sequence[Any], Attrs | None, str]
 """What of an element goes on: its children, its kept attributes, the words that it shows itself."""
 
 
-def kept_attributes(tag: str, node: Element) -> Attrs | None:
+def kept_attributes(tag: str, node: Element, with_language: bool) -> Attrs | None:
     """Return the attributes that carry meaning, whole, or None."""
     kept: Attrs = {}
     if tag == "a":
@@ -35,7 +35,7 @@ def kept_attributes(tag: str, node: Element) -> Attrs | None:
                 kept[name] = " ".join(value.split())
         if kept and (tag == "td" or tag == "th"):
             kept = _telling_spans(kept)
-    lang = node.attr("lang") or ""
+    lang = (node.attr("lang") or "") if with_language else ""
     if lang and tag not in _LANGUAGE_OF_WHOLE:
         kept["lang"] = " ".join(lang.split())
     return kept or None

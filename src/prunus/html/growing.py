@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from sys import intern
 from typing import Any, Final
 
 from . import rules
 from .parse import Node
-from .tree import Attrs
+from .tree import MANY_NODES, Attrs
 
 START: Final = -1  # at the start of a line: white space collapses to nothing
 _END_A_PARAGRAPH: Final = frozenset(
@@ -24,27 +25,40 @@ _LARGE: Final = 10_000
 FILLED: Final = -2  # something that is no text stands last on the line
 
 
+def without_tag_letters(text: str) -> str:
+    """Take out what shows nowhere; see :data:`rules.INVISIBLE`."""
+    return rules.INVISIBLE.sub("", text) if rules.TAG_LETTER.search(text) else text
+
+
 class GrowingTree:
     """The growing arrays, and where white space stands.
 
-    ``last`` is the latest text node of the line, or START, or FILLED. ``space`` is the element in which white space
-    waits for words to come on its line, -1 without any: most of it stands before the end of a line, and goes.
+    While it grows, ``depth`` says where each node hangs: one small number, which takes no memory of its own. ``parent``
+    and ``end`` follow from it at the end. ``open`` holds the open elements, ``here`` the innermost, and ``firsts``
+    where the first child of each has ended, 0 as long as it has none that did.
+
+    ``last`` is the latest text node of the line, or START, or FILLED. ``space`` tells that white space waits for words
+    to come on its line: most of it stands before the end of a line, and goes.
     """
 
     __slots__ = (
-        "attrs", "dirty", "end", "last", "noscripts", "origins", "paragraph", "parent", "raw", "space", "spacer",
-        "tag", "text", "vanished",
+        "attrs", "depth", "dirty", "end", "firsts", "here", "last", "noscripts", "open", "origins", "paragraph",
+        "parent", "raw", "space", "spacer", "tag", "text", "vanished",
     )  # fmt: skip
 
     def __init__(self, with_origins: bool) -> None:
         self.tag: list[Any] = []  # str, None where a wrapper was merged away
-        self.parent: list[int] = []
-        self.end: list[int] = []
+        self.depth: list[int] = []
         self.text: list[str] = []
         self.attrs: list[Attrs | None] = []
         self.origins: list[Any] | None = [] if with_origins else None
+        self.parent: Any = []
+        self.end: Any = []
+        self.here = -1
+        self.open: list[int] = []
+        self.firsts: list[int] = [0]
         self.last = START
-        self.space = -1
+        self.space = False
         self.spacer: Any = None  # the DOM node of the white space that waits
         self.vanished = False  # an empty box went: the next words must not join those before it
         self.dirty = False  # a node was merged away, emptied, or split: close_gaps() has work
@@ -52,54 +66,71 @@ class GrowingTree:
         self.paragraph = -1  # the <p> that is open
         self.raw = 0  # depth of preformatted elements
 
-    def _add(self, tag: str, parent: int, text: str, attrs: Attrs | None, node: Node) -> None:
-        """Add an element; it is open until its end is known."""
+    def _add(self, tag: str, text: str, attrs: Attrs | None, node: Node) -> None:
+        """Add an element to the open one."""
         if tag == "noscript":
             self.noscripts.append(len(self.tag))
         if self.paragraph >= 0 and tag in _END_A_PARAGRAPH:
-            self._open_paragraph(parent)
+            self._open_paragraph()
         # the parser makes a new string of it for each element: of a large page one is kept
         self.tag.append(tag if len(self.tag) < _LARGE else intern(tag))
-        self.parent.append(parent)
-        self.end.append(0)
+        self.depth.append(len(self.open))
         self.text.append(text)
         self.attrs.append(attrs)
         if self.origins is not None:
             self.origins.append(node)
 
-    def _open_paragraph(self, here: int) -> None:
+    def _enter_node(self, node: int) -> None:
+        """Let what comes next be inside the element that was just added."""
+        self.open.append(node)
+        self.firsts.append(0)
+        self.here = node
+
+    def _ended(self, node: int) -> None:
+        """Note that a child of the open element has ended, where it is the first."""
+        if node == self.here + 1:
+            self.firsts[-1] = len(self.tag)
+
+    def _leave_node(self) -> int:
+        """Let what comes next be outside the open element; return where its first child has ended."""
+        first = self.firsts.pop()
+        self.open.pop()
+        self.here = self.open[-1] if self.open else -1
+        return first
+
+    def _open_paragraph(self) -> None:
         """Make a <div> of the open <p>: written down, what was moved into it out of a table would end it."""
-        while here > self.paragraph and self.tag[here] not in _SCOPES:
-            here = self.parent[here]
-        if here == self.paragraph:
-            self.tag[here] = "div"
+        level = len(self.open) - 1
+        while level >= 0 and self.open[level] > self.paragraph and self.tag[self.open[level]] not in _SCOPES:
+            level -= 1
+        if level >= 0 and self.open[level] == self.paragraph:
+            self.tag[self.paragraph] = "div"
             self.paragraph = -1
 
-    def _add_text(self, text: str, parent: int, node: Node) -> None:
+    def _add_text(self, text: str, node: Node) -> None:
         """Add a text node; one right after another is joined to it when the gaps are closed."""
         tags = self.tag
-        place = len(tags)
-        if tags[-1] == "" and self.parent[-1] == parent:
+        level = len(self.open)
+        if tags[-1] == "" and self.depth[-1] == level:
             self.dirty = True
+        self.last = len(tags)
         tags.append("")
-        self.parent.append(parent)
-        self.end.append(place + 1)
+        self.depth.append(level)
         self.text.append(text)
         self.attrs.append(None)
-        self.last = place
         if self.origins is not None:
             self.origins.append(node)
 
-    def _add_words(self, data: str, node: Node, here: int) -> None:
-        """Add text that shows words, its white space collapsed as CSS collapses it."""
-        if self.space >= 0:
+    def _add_words(self, data: str, node: Node, level: int) -> None:
+        """Add text that shows words at a depth, its white space collapsed as CSS collapses it."""
+        if self.space:
             self._put_space()
         tags, texts = self.tag, self.text
         if "  " not in data and data.isprintable():  # of white space, only single spaces
             words = data.strip(" ")
         else:
             if not data.isascii():
-                data = rules.INVISIBLE.sub("", data)
+                data = without_tag_letters(data)
             words = " ".join(data.split())
         last = self.last
         if len(words) != len(data):
@@ -109,40 +140,39 @@ class GrowingTree:
                 words += " "
         if self.vanished and last == START:
             self.vanished = False
-            if self._line_is_open(here):
+            if self._line_is_open(level):
                 words = " " + words
-        if tags[-1] == "" and self.parent[-1] == here:
+        if tags[-1] == "" and self.depth[-1] == level:
             self.dirty = True
-        self.last = place = len(tags)
+        self.last = len(tags)
         tags.append("")
-        self.parent.append(here)
-        self.end.append(place + 1)
+        self.depth.append(level)
         texts.append(words)
         self.attrs.append(None)
         if self.origins is not None:
             self.origins.append(node)
 
-    def _add_space(self, node: Node, here: int) -> None:
+    def _add_space(self, node: Node) -> None:
         """Let white space between words of one line wait, unless a space is there already."""
         last = self.last
-        if self.space < 0 and (last == FILLED or self.text[last][-1:] != " "):
-            self.space, self.spacer = here, node
+        if not self.space and (last == FILLED or self.text[last][-1:] != " "):
+            self.space, self.spacer = True, node
 
     def _put_space(self) -> None:
         """Add the white space that waited: something on the same line follows it."""
-        here, self.space = self.space, -1
-        self._add_text(" ", here, self.spacer)
+        self.space = False
+        self._add_text(" ", self.spacer)
 
-    def _add_raw(self, data: str, node: Node, here: int) -> int:
+    def _add_raw(self, data: str, node: Node) -> int:
         """Add preformatted text as it is; return 1 if it shows words."""
         if data:
-            self._add_text(rules.INVISIBLE.sub("", data), here, node)
+            self._add_text(without_tag_letters(data), node)
             self.last = FILLED
         return 0 if not data or data.isspace() else 1
 
     def _line_end(self) -> None:
         """End a line: a space that collapsed into its end disappears, the next line starts afresh."""
-        last, self.last, self.space = self.last, START, -1
+        last, self.last, self.space = self.last, START, False
         if last >= 0:
             text = self.text[last]
             if text[-1:] == " ":
@@ -153,40 +183,92 @@ class GrowingTree:
     def _drop_tail(self, node: int) -> None:
         """Take away an emptied text node, and the closed inline elements that held only it."""
         self.dirty = True
-        while node and node == len(self.tag) - 1 and self.end[node]:
+        while node and node == len(self.tag) - 1 and node != self.here:
             tag = self.tag[node]
             if (tag and (tag not in rules.INLINE or tag in rules.SOLID)) or self.text[node]:
                 return
-            above = self.parent[node]
             self._cut(node)
-            while above >= 0 and self.end[above] > node:  # closed ancestors end one earlier now
-                self.end[above] = node
-                above = self.parent[above]
             node -= 1
 
     def _cut(self, node: int) -> None:
         """Cut the arrays off at ``node``."""
-        for array in (self.tag, self.parent, self.end, self.text, self.attrs):
-            del array[node:]
+        for grown in (self.tag, self.depth, self.text, self.attrs):
+            del grown[node:]
         if self.origins is not None:
             del self.origins[node:]
         while self.noscripts and self.noscripts[-1] >= node:
             self.noscripts.pop()
 
-    def _line_is_open(self, here: int) -> bool:
-        """Tell whether inline content stands before this place in the same block."""
-        tags, parents = self.tag, self.parent
-        block = here
-        while block >= 0 and tags[block] in rules.INLINE:
-            block = parents[block]
-        node = len(tags) - 1
-        while node > block and not self.end[node]:  # opened just now, and empty so far
+    def _line_is_open(self, level: int) -> bool:
+        """Tell whether inline content stands before words at a depth, in the same block."""
+        tags, depths, opened = self.tag, self.depth, self.open
+        node, above = len(tags) - 1, len(opened) - 1
+        if level > len(opened):  # in the element that was just added
+            if tags[node] not in rules.INLINE:
+                return False
             node -= 1
-        if node <= block:
-            return False
-        while node > block:
+        while above >= 0 and tags[opened[above]] in rules.INLINE:
+            if opened[above] == node:  # opened just now, and empty so far
+                node -= 1
+            above -= 1
+        block = opened[above] if above >= 0 else -1
+        while above + 1 < len(opened) and opened[above + 1] < node:
+            above += 1
+        while node > block:  # up to what is in an open element
             tag = tags[node]
             if tag and tag not in rules.INLINE:
                 return False
-            node = parents[node]
-        return node == block
+            level = depths[node]
+            if level <= above + 1:
+                return True
+            node -= 1
+            while depths[node] >= level:
+                node -= 1
+        return False
+
+    def link(self) -> None:
+        """Work out ``parent`` and ``end`` from the depths."""
+        self.parent, self.end = linked(self.depth)
+        self.depth = []
+
+
+def linked(depths: list[int]) -> tuple[Any, Any]:
+    """Return ``parent`` and ``end`` of the nodes of a tree in document order, in arrays where they are many.
+
+    :param depths: of each node; 0 is the root, and each is at most one more than the one before.
+    """
+    size = len(depths)
+    if size > MANY_NODES:
+        parent, end = array("i", bytes(4 * size)), array("i", range(1, size + 1))
+        _link(depths, range(size + 1), parent, end)
+        return parent, end
+    places = list(range(size + 1))  # one object for each number
+    parents, ends = [-1] * size, places[1:]
+    _link(depths, places, parents, ends)
+    return parents, ends
+
+
+def _link(depths: list[int], places: Any, parent: Any, end: Any) -> None:
+    """Fill in ``parent`` and ``end``.
+
+    :param places: the numbers of the nodes, and one more.
+    :param end: right already for nodes that hold nothing.
+    """
+    opened: list[int] = []
+    above: Any = -1
+    level, node = -1, 0
+    for depth in depths:
+        if depth > level:
+            if node:
+                opened.append(node - 1)
+                above = places[node - 1]
+            level = depth
+        elif depth < level:
+            while level > depth:
+                end[opened.pop()] = places[node]
+                level -= 1
+            above = places[opened[-1]]
+        parent[node] = above
+        node += 1
+    for last in opened:
+        end[last] = places[node]

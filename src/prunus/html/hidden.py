@@ -37,12 +37,19 @@ def style_hides(style: str) -> bool:
     return "opacity" in low and bool(rules.TRANSPARENT.search(style)) and not rules.ANIMATED.search(style)
 
 
-def is_hidden(element: Element) -> bool:
-    """Tell whether ``hidden``, ``popover``, inline style or ``aria-hidden`` hides an element."""
+def is_hidden(element: Element, known: dict[str, bool]) -> bool:
+    """Tell whether ``hidden``, ``popover``, inline style or ``aria-hidden`` hides an element.
+
+    :param known: what is known of a page's inline styles, added to: most of them stand in a page many times.
+    """
     attr = element.attr
     style = attr("style")
-    if style and style_hides(style):
-        return True
+    if style:
+        hides = known.get(style)
+        if hides is None:
+            hides = known[style] = style_hides(style)
+        if hides:
+            return True
     if (attr("aria-hidden") or "").lower() == "true" and is_decoration(element):
         return True
     hidden = attr("hidden")

@@ -14,6 +14,7 @@ from typing import Any, Final
 from ..errors import BadInput
 from .blocks import Blocks
 from .clean import walk_page
+from .formatting import NAMES, multiplies
 from .parse import Element, Text, line_starts, parse_with_places, source_text, tag_place
 from .tree import Tree
 
@@ -21,7 +22,7 @@ ATTRIBUTE: Final = "data-prunus"
 """What is put into start tags; its value is ``kept`` or ``kept-text``."""
 
 _NAME: Final = re.compile(r"data-[a-z][-a-z0-9]*")
-_FORMATTING: Final = frozenset("b big code em font i nobr s small strike strong tt u".split())
+_FORMATTING: Final = frozenset(NAMES)
 """Never marked: the parser compares their attributes, and a mark could change what it builds."""
 
 _Marks = dict[int, tuple[bool, list[int]]]
@@ -45,7 +46,8 @@ def mark(
         own; where a start tag is marked, the mark comes first, and so wins.
     :returns: the page as text, decoded as the parser decoded it, otherwise letter for letter; parsed
         and cleaned again, it gives the same Tree.
-    :raises BadInput: no such document, its source is not known, or the name is no data attribute.
+    :raises BadInput: no such document, its source is not known or its formatting never closed, or the name is no data
+        attribute.
     """
     if not _NAME.fullmatch(attribute):
         raise BadInput(f"attribute {attribute!r}: give a name such as {ATTRIBUTE!r}", subject=attribute)
@@ -56,6 +58,12 @@ def mark(
     markup, charset = blocks.trees[document]._markup
     if not markup:
         raise BadInput("the source of this document is not known; read the page with Prunus", subject="document")
+    if multiplies(markup):
+        raise BadInput(
+            "the source of this document cannot be marked: its formatting is never closed, so that each element of it"
+            " stands in any number of places; close it, or do without the marks",
+            subject="document",
+        )
     text = source_text(markup, charset)
     marks = _Marker(blocks, document, text).marks(kept)
     out: list[str] = []

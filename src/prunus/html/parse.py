@@ -16,6 +16,7 @@ import turbohtml
 from turbohtml import Document, Element, Text
 
 from ..errors import BadPage
+from .formatting import multiplies, renamed
 
 Node: TypeAlias = turbohtml.Node
 
@@ -149,6 +150,9 @@ def _guessed(content: bytes) -> str:
 def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Document:
     """Parse a page into a DOM that nothing here ever changes.
 
+    Where that would make far more elements than the page holds, its formatting elements are called as
+    :data:`prunus.html.formatting.FORMER` says.
+
     :param markup: the page; bytes are decoded by BOM, ``charset``, ``<meta>``, then detection.
     :param charset: what the transport said of the encoding, if anything.
     :param name: how errors call the page.
@@ -157,10 +161,12 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
     check_size(markup, name)
     if not markup or markup.isspace():
         raise BadPage(f"{name}: the page is empty", subject=name)
+    if isinstance(markup, bytes) and is_binary(markup, charset):
+        raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
+    if multiplies(markup):
+        markup = renamed(decode(markup, charset) if isinstance(markup, bytes) and b"\0" in markup else markup)
     if isinstance(markup, str):
         return turbohtml.parse(markup, positions=False)
-    if is_binary(markup, charset):
-        raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
     document, text = _read(markup, charset)
     return turbohtml.parse(text, positions=False) if text else document
 

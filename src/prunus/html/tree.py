@@ -9,7 +9,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, Final
 
 from ..text import count_words
 from . import rules
@@ -20,13 +20,8 @@ SPACED = frozenset({"button", "select", "option", "textarea", "input", "img", "m
 """Inline elements that a reader sees apart from their neighbours."""
 
 
-_LARGE = 50_000
+MANY_NODES: Final = 50_000
 """Nodes from which lists of numbers are arrays: a number in a list takes 36 bytes, in an array 4."""
-
-
-def numbers(values: list[int]) -> Sequence[int]:
-    """Return numbers as a tree keeps them."""
-    return array("i", values) if len(values) > _LARGE else values
 
 
 class Tree:
@@ -72,7 +67,7 @@ class Tree:
         """Prefix sums of words: nodes ``[lo, hi)`` hold ``words[hi] - words[lo]`` of them."""
         if self._words is None:
             sums = accumulate((count_words(text) if text else 0 for text in self.text), initial=0)
-            self._words = array("i", sums) if len(self.text) > _LARGE else list(sums)
+            self._words = array("i", sums) if len(self.text) > MANY_NODES else list(sums)
         return self._words
 
     @property
@@ -131,7 +126,7 @@ class Tree:
         if self._canonical is not None:
             return
         pieces: list[str] = []
-        starts: Any = array("i") if len(self.tag) > _LARGE else []
+        starts: Any = array("i") if len(self.tag) > MANY_NODES else []
         position = 0
         gap = ""
         closing: list[int] = []  # ends of open elements whose closing separates words

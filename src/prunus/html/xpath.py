@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .clean import walk_page
+from .formatting import FORMER
 from .parse import Element, Node
 
 
@@ -26,7 +27,7 @@ def _xpath(node: Node, known: dict[Any, str]) -> str:
             counts: dict[str, list[Any]] = {}
             for child in parent.children if parent is not None else [element]:
                 if isinstance(child, Element):
-                    counts.setdefault(child.tag, []).append(child)
+                    counts.setdefault(FORMER.get(child.tag, child.tag), []).append(child)
             for tag, same in counts.items():
                 for number, twin in enumerate(same, 1):
                     known[twin] = f"{tag}[{number}]" if len(same) > 1 else tag

@@ -1,0 +1,106 @@
+"""Formatting that is never closed: parsers open it anew in every block, and small pages become huge ones."""
+
+from __future__ import annotations
+
+import pytest
+import turbohtml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import prunus
+from prunus.html import formatting
+from prunus.html.clean import clean_tree
+from prunus.html.formatting import multiplies, renamed
+
+BOMBS = {
+    "in paragraphs": "<p>" + "".join(f"<b id=b{i}>" for i in range(400)) + "one" + "<p>two" * 4000,
+    "in each block": "".join(f"<div><i id=i{i}>one</div>" for i in range(4000)),
+    "in capitals": "".join(f"<DIV><FONT ID=i{i}>one</DIV>" for i in range(4000)),
+    "in quotes": "".join(f"<div><i id='>{i}'>one</div>" for i in range(4000)),
+    "closed in comments": "".join(f"<div><i id=i{i}>one<!--</i>--></div>" for i in range(4000)),
+    "closed out of reach": "".join(f"<div><i id=i{i}>one<object></i></object></div>" for i in range(4000)),
+    "all alike": "<p>" + "".join(f"<{name}>" * 3 for name in formatting.NAMES) + "one" + "<p>two" * 20_000,
+}
+
+
+def elements(page: str | bytes) -> int:
+    return sum(1 for _ in turbohtml.parse(page, positions=False).descendants)
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_page_that_would_multiply_is_known(name: str) -> None:
+    page = BOMBS[name]
+    assert elements(page) > formatting.MOST_COPIES
+    assert multiplies(page)
+    assert multiplies(page.encode())
+    assert multiplies(page.encode("utf-16"))
+
+
+@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize("encoding", ["", "utf-8", "utf-16"])
+def test_it_is_cleaned_to_what_it_holds(name: str, encoding: str) -> None:
+    page = BOMBS[name]
+    tree = clean_tree(page.encode(encoding) if encoding else page)
+    assert len(tree) < 4 * page.count("<"), "no element is there twice"
+    assert set(tree.tag) <= {"", "html", "body", "p", "div", "object", *formatting.NAMES}, "none is called otherwise"
+    assert tree.canonical.split() == page_words(page)
+
+
+def page_words(page: str) -> list[str]:
+    return [word for word in page.replace("<", " <").replace(">", "> ").split() if word in ("one", "two")]
+
+
+def test_its_elements_are_named_as_in_the_page() -> None:
+    tree = clean_tree("<p><b>bold</b> <i>slanted</i>" + BOMBS["in each block"])
+    assert tree.tag[3:7] == ["b", "", "", "i"]
+    assert tree.xpath(3) == "/html/body/p/b"
+
+
+def test_its_hidden_words_stay_hidden() -> None:
+    page = BOMBS["in each block"] + "<b style='display:none'>unseen</b><b hidden>unseen</b> seen"
+    words = clean_tree(page).canonical.split()
+    assert "seen" in words
+    assert "unseen" not in words
+
+
+def test_its_source_cannot_be_marked_and_that_is_said() -> None:
+    context = prunus.prune(BOMBS["in each block"], "one", 64)
+    with pytest.raises(prunus.BadInput, match="never closed"):
+        context.mark()
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "<p><i lang=l{0}><a href=u{0}>one</a></i> <b>two</b> <code class=k{0}>three</code>",
+        "<tr><td><font color=c{0} face='{0} f'>one</font><td><b><span id={0}>two</span></b>",
+        "<li><em id={0}><strong id={0}><u id={0}>one</u> two</strong> three</em>",
+        "<p><b>never closed, as in thousands of old pages",
+        "<p>one<br><img alt='a > {0}'>",
+    ],
+)
+def test_what_authors_write_is_harmless_however_long(item: str) -> None:
+    assert not multiplies("".join(item.format(number) for number in range(40_000)))
+
+
+PIECES = st.sampled_from(
+    """<b> <b\ta=1> <I> <i\ta=1> <i\ta=2> <i\ta='>'> <font\ta="<"> <code> </b> </i> </I> </font> </code> <p> </p> <div>
+    </div> <a\th> <a\tg> </a> <nobr> </nobr> <table> </table> <tr> <td> </td> <object> </object> <svg> </svg> <desc>
+    <style> </style> <!-- --> <select> <option> </select> <span> </span> <br> <h1> </h1> <template> </template> <math>
+    <mi> </math> <title> </title> <textarea> </textarea> word""".split()
+).map(lambda piece: piece.replace("\t", " "))
+
+
+@given(st.lists(PIECES, max_size=12), st.lists(PIECES, min_size=1, max_size=6))
+@example(["<i a=1>"], ["<p>", "word"])
+@example(["<svg>", "<style>", "<i a=1>", "<i a=2>"], ["<p>", "word"])
+@example(["<i a=1>", "<!--", "</i>", "-->"], ["<p>", "word"])
+def test_a_page_that_is_said_to_be_harmless_is(start: list[str], again: list[str]) -> None:
+    page = "".join(start) + "".join(again) * 40
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(formatting, "MOST_COPIES", 60)
+        harmless = not multiplies(page)
+        tags = page.count("<")
+    if harmless:
+        # html, head, body, tbody and tr come with others; a text may follow each tag
+        assert elements(page) <= elements(renamed(page)) + 60 + 2 * tags + 40
