@@ -100,7 +100,7 @@ class Blocks:
         """What stands above each block: headings, table caption and header, the list's lead."""
         if not self._contexts and self.blocks:
             for number, own in groupby(self.blocks, key=attrgetter("document")):
-                self._contexts.extend(context_of(self.trees[number], [(b.node, b.lo, b.hi) for b in own]))
+                self._contexts.extend(context_of(self.trees[number], ((b.node, b.lo, b.hi) for b in own)))
         return self._contexts
 
     def span(self, index: int) -> tuple[int, int]:

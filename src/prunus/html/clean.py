@@ -16,7 +16,7 @@ from .elements import SPECIAL, kept_attributes
 from .formatting import FORMER
 from .growing import FILLED, START, GrowingTree
 from .hidden import is_hidden, shown_again
-from .parse import Document, Element, Text, parse, without_surrogates
+from .parse import Document, Element, Text, parse
 from .tree import Attrs, Tree
 
 _LEAVES: Final = frozenset({"br", "hr", "img", "source", "track"})
@@ -95,35 +95,22 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
     """
     walk = _Walk(with_origins)
     walk.run(parse(markup, charset, name))
-    if isinstance(markup, str) and not markup.isascii() and _holds_surrogates(walk):
-        walk = _Walk(with_origins)
-        walk.run(parse(without_surrogates(markup), charset, name))
     if not walk.tag:  # a frameset has no body
-        walk.tag, walk.depth, walk.text, walk.attrs = ["html"], [0], [""], [None]
+        walk.tag, walk.depth, walk.text = ["html"], [0], [""]
     if walk.noscripts and drop_doubled_noscripts(walk, walk.noscripts):
         walk.dirty = True
     if walk.dirty:
         close_gaps(walk)
     walk.link()  # only now: the DOM takes more than all of this, and is gone
     tags: list[str] = walk.tag
-    tree = Tree(tags, walk.parent, walk.end, walk.text, walk.attrs)
-    tree.lang = (walk.attrs[0] or {}).get("lang", "")
+    attrs: list[Attrs | None] = [None] * len(tags)
+    for node, kept in walk.attrs.items():
+        attrs[node] = kept
+    tree = Tree(tags, walk.parent, walk.end, walk.text, attrs)
+    tree.lang = walk.attrs.get(0, {}).get("lang", "")
     if len(tags) > 2 and tags[1] == "title":
         tree.title = walk.text[2]
     return tree, walk.origins or []
-
-
-def _holds_surrogates(walk: _Walk) -> bool:
-    """Tell whether anything that is kept of a page holds what no encoding can write."""
-    kept = walk.text.copy()
-    for attrs in walk.attrs:
-        if attrs:
-            kept.extend(attrs.values())
-    try:
-        "".join(kept).encode("utf-16-le")  # the quickest that refuses surrogates
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 def _holds_one_block(children: Any) -> bool:
@@ -387,10 +374,10 @@ class _Walk(GrowingTree):
             return
         if tag in _NOT_NESTED and any(held in _NOT_NESTED for held in tags[child + 1 :]):
             return  # the wrapper keeps a heading in a heading from ending the outer one
-        if inner in rules.WRAPPERS and not self.attrs[child]:
+        if inner in rules.WRAPPERS and child not in self.attrs:
             tags[child] = None
             self.dirty = True
-        elif tag in rules.WRAPPERS and not self.attrs[node] and inner not in rules.INLINE:
+        elif tag in rules.WRAPPERS and node not in self.attrs and inner not in rules.INLINE:
             if inner in _NOT_NESTED and tags[self.here] in _NOT_NESTED:
                 return
             tags[node] = None

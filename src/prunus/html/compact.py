@@ -20,7 +20,7 @@ class Arrays(Protocol):
     tag: list[str | None]
     depth: list[int]
     text: list[str]
-    attrs: list[Any]
+    attrs: dict[int, Any]
     origins: list[Any] | None
 
 
@@ -131,7 +131,7 @@ def close_gaps(walk: Arrays) -> None:
     walk.depth = depth
     walk.tag = [tags[node] for node in live]
     walk.text = [texts[node] for node in live]
-    walk.attrs = [walk.attrs[node] for node in live]
+    walk.attrs = {place: walk.attrs[node] for place, node in enumerate(live) if node in walk.attrs}
     if walk.origins is not None:
         above, _ = linked(depths)
         for node in joined:  # words of several elements: what holds them all is the element around them

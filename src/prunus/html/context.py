@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from . import rules
 from .cut import header_rows
-from .grid import table_rows
 from .tree import Tree
 
 LEAD_LENGTH = 300
@@ -30,7 +29,7 @@ class Context:
     lead: str = ""
 
 
-def context_of(tree: Tree, blocks: Sequence[tuple[int, int, int]]) -> list[Context]:
+def context_of(tree: Tree, blocks: Iterable[tuple[int, int, int]]) -> list[Context]:
     """Return the context of each block of one document, given as (node, lo, hi) in document order."""
     headings = _headings(tree)
     leads: dict[int, str] = {}
@@ -102,8 +101,7 @@ def _surroundings(tree: Tree, node: int, lo: int) -> tuple[int, int]:
 def _table_lead(tree: Tree, table: int) -> str:
     """Return a table's caption and header cells as one line."""
     parts = [subtree_text(tree, child) for child in tree.children(table)[:2] if tree.tag[child] == "caption"]
-    rows = table_rows(tree, table)
-    parts += [subtree_text(tree, row) for row in sorted(header_rows(tree, table, rows))]
+    parts += [subtree_text(tree, row) for row in sorted(header_rows(tree, table))]
     return " ".join(parts)[:LEAD_LENGTH]
 
 

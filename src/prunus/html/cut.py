@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..text import SYLLABIC, UNSPACED, count_words, sentence_spans
 from . import rules
-from .grid import row_cells, table_rows
+from .grid import first_rows, row_cells
 from .tree import Tree
 
 _CUTTABLE = re.compile(rf"\s+|[{UNSPACED}{SYLLABIC}]")
@@ -130,8 +130,9 @@ class _Cutter:
         self.push(self.units(node, self.tree.children(node)), requires)
 
     def push(self, parts: list[tuple[int, int, bool]], requires: tuple[int, ...]) -> None:
-        """Put parts onto the stack, the first on top."""
-        for lo, hi, subtree in reversed(parts):
+        """Put parts onto the stack, the first on top; the list is used up."""
+        while parts:  # each is let go when it is on the stack: a page may have any number of them
+            lo, hi, subtree = parts.pop()
             if subtree:
                 term = self.terms.get(lo)
                 # the term's place among the blocks is not known yet: named by its node until the end
@@ -148,10 +149,12 @@ class _Cutter:
         return self._pairs(parts) if self.tree.tag[node] == "dl" else self._sections(parts)
 
     def group(self, children: list[int]) -> list[tuple[int, int, bool]]:
-        """Group siblings into block-level subtrees and runs between them: (lo, hi, is a subtree)."""
+        """Group siblings into block-level subtrees and runs between them: (lo, hi, is a subtree); uses them up."""
         tree = self.tree
         parts: list[tuple[int, int, bool]] = []
-        for child in children:
+        children.reverse()
+        while children:
+            child = children.pop()
             tag, end = tree.tag[child], tree.end[child]
             inline = not tag or (not self.leaves and tag in rules.INLINE and not self.holds_block[child])
             if inline and tag not in rules.FIGURES:
@@ -217,30 +220,31 @@ class _Cutter:
     def _table(self, table: int, requires: tuple[int, ...]) -> None:
         """Cut a table at its rows; each needs the table's header rows."""
         tree = self.tree
-        rows = table_rows(tree, table)
-        header = header_rows(tree, table, rows)
-        heads: list[int] = []
-        todo: list[tuple[int, tuple[int, ...]]] = []
-        members = set(rows)
+        header = header_rows(tree, table)
+        todo: list[int] = []
         for child in tree.children(table):
             if tree.tag[child] in ("thead", "tbody", "tfoot"):
-                todo.extend((node, ()) for node in tree.children(child))
+                todo.extend(tree.children(child))
             else:
-                todo.append((child, ()))
+                todo.append(child)
+        todo.reverse()
         plan: list[tuple[int, tuple[int, ...]]] = []
-        for node, _ in todo:
+        needed = requires
+        while todo:
+            node = todo.pop()
             if node in header and not plan:
-                heads.append(len(self.pieces))
+                needed = (*needed, len(self.pieces))
                 self._add(tree.parent[node], node, tree.end[node], requires, node)
             elif not tree.tag[node]:
                 self._run(node, tree.end[node], requires) if not plan else plan.append((node, requires))
-            elif node in members:
-                plan.append((node, (*requires, *heads)))
+            elif tree.tag[node] == "tr":
+                plan.append((node, needed))
             elif not plan and tree.word_count(node) <= self.max_words:
                 self._add(tree.parent[node], node, tree.end[node], requires, node)
             else:
                 plan.append((node, requires))
-        self.stack.extend(reversed(plan))
+        while plan:
+            self.stack.append(plan.pop())
 
     def _row(self, row: int, requires: tuple[int, ...]) -> None:
         """Cut a large row at its cells; each needs the row's own header cell, when it is short."""
@@ -335,9 +339,10 @@ def _holds_block(tree: Tree) -> bytearray:
     return marks
 
 
-def header_rows(tree: Tree, table: int, rows: list[int]) -> set[int]:
+def header_rows(tree: Tree, table: int) -> set[int]:
     """Return the rows at a table's top that label its columns: <thead>, or rows of <th> alone."""
     found: set[int] = set()
+    rows = first_rows(tree, table, 5)
     for row in rows[:4]:
         cells = row_cells(tree, row)
         labels = all(tree.tag[cell] == "th" or not tree.word_count(cell) for cell in cells)

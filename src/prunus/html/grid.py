@@ -26,6 +26,18 @@ def table_rows(tree: Tree, table: int) -> list[int]:
     return rows
 
 
+def first_rows(tree: Tree, table: int, count: int) -> list[int]:
+    """Return the first rows of ``table``, up to ``count`` of them, without a look at the others."""
+    rows: list[int] = []
+    node, end = table + 1, tree.end[table]
+    while node < end and len(rows) < count:
+        tag = tree.tag[node]
+        if tag == "tr":
+            rows.append(node)
+        node = node + 1 if tag in ("thead", "tbody", "tfoot") else tree.end[node]
+    return rows
+
+
 def row_cells(tree: Tree, row: int) -> list[int]:
     """Return the cells of ``row``."""
     return [cell for cell in tree.children(row) if tree.tag[cell] in ("td", "th")]

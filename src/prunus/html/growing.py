@@ -37,8 +37,9 @@ class GrowingTree:
     and ``end`` follow from it at the end. ``open`` holds the open elements, ``here`` the innermost, and ``firsts``
     where the first child of each has ended, 0 as long as it has none that did.
 
-    ``last`` is the latest text node of the line, or START, or FILLED. ``space`` tells that white space waits for words
-    to come on its line: most of it stands before the end of a line, and goes.
+    ``attrs`` holds those of the nodes that have some. ``last`` is the latest text node of the line, or START, or
+    FILLED. ``space`` tells that white space waits for words to come on its line: most of it stands before the end of
+    a line, and goes.
     """
 
     __slots__ = (
@@ -50,7 +51,7 @@ class GrowingTree:
         self.tag: list[Any] = []  # str, None where a wrapper was merged away
         self.depth: list[int] = []
         self.text: list[str] = []
-        self.attrs: list[Attrs | None] = []
+        self.attrs: dict[int, Attrs] = {}
         self.origins: list[Any] | None = [] if with_origins else None
         self.parent: Any = []
         self.end: Any = []
@@ -72,11 +73,12 @@ class GrowingTree:
             self.noscripts.append(len(self.tag))
         if self.paragraph >= 0 and tag in _END_A_PARAGRAPH:
             self._open_paragraph()
+        if attrs:
+            self.attrs[len(self.tag)] = attrs
         # the parser makes a new string of it for each element: of a large page one is kept
         self.tag.append(tag if len(self.tag) < _LARGE else intern(tag))
         self.depth.append(len(self.open))
         self.text.append(text)
-        self.attrs.append(attrs)
         if self.origins is not None:
             self.origins.append(node)
 
@@ -117,7 +119,6 @@ class GrowingTree:
         tags.append("")
         self.depth.append(level)
         self.text.append(text)
-        self.attrs.append(None)
         if self.origins is not None:
             self.origins.append(node)
 
@@ -148,7 +149,6 @@ class GrowingTree:
         tags.append("")
         self.depth.append(level)
         texts.append(words)
-        self.attrs.append(None)
         if self.origins is not None:
             self.origins.append(node)
 
@@ -192,8 +192,10 @@ class GrowingTree:
 
     def _cut(self, node: int) -> None:
         """Cut the arrays off at ``node``."""
-        for grown in (self.tag, self.depth, self.text, self.attrs):
+        for grown in (self.tag, self.depth, self.text):
             del grown[node:]
+        while self.attrs and next(reversed(self.attrs)) >= node:
+            self.attrs.popitem()
         if self.origins is not None:
             del self.origins[node:]
         while self.noscripts and self.noscripts[-1] >= node:

@@ -14,8 +14,8 @@ from typing import Any, Final
 from ..errors import BadInput
 from .blocks import Blocks
 from .clean import walk_page
-from .formatting import NAMES, multiplies
-from .parse import Element, Text, line_starts, parse_with_places, source_text, tag_place
+from .formatting import NAMES
+from .parse import Element, Text, line_starts, parse_with_places, source_text, tag_place, tamed
 from .tree import Tree
 
 ATTRIBUTE: Final = "data-prunus"
@@ -58,7 +58,7 @@ def mark(
     markup, charset = blocks.trees[document]._markup
     if not markup:
         raise BadInput("the source of this document is not known; read the page with Prunus", subject="document")
-    if multiplies(markup):
+    if tamed(markup, charset)[1]:
         raise BadInput(
             "the source of this document cannot be marked: its formatting is never closed, so that each element of it"
             " stands in any number of places; close it, or do without the marks",

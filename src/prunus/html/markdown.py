@@ -317,7 +317,7 @@ class MarkdownWriter:
         width = max(len(cells) for cells in lines)
         if not width:
             return
-        header = rows[0] in header_rows(tree, table, table_rows(tree, table))
+        header = rows[0] in header_rows(tree, table)
         if not header:
             lines.insert(0, [])
         for place, cells in enumerate(lines):

@@ -12,11 +12,12 @@ import unicodedata
 from importlib import import_module
 from typing import Final, TypeAlias
 
+import numpy as np
 import turbohtml
 from turbohtml import Document, Element, Text
 
 from ..errors import BadPage
-from .formatting import multiplies, renamed
+from .formatting import code_units, may_multiply, multiplies, renamed
 
 Node: TypeAlias = turbohtml.Node
 
@@ -56,7 +57,7 @@ _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
 
 __all__ = [
     "MAX_BYTES", "Document", "Element", "Node", "Text", "check_size", "decode", "is_binary", "line_starts", "parse",
-    "parse_with_places", "source_text", "tag_place", "without_surrogates",
+    "parse_with_places", "source_text", "tag_place", "tamed", "without_surrogates",
 ]  # fmt: skip
 
 
@@ -163,12 +164,29 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
         raise BadPage(f"{name}: the page is empty", subject=name)
     if isinstance(markup, bytes) and is_binary(markup, charset):
         raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
-    if multiplies(markup):
-        markup = renamed(decode(markup, charset) if isinstance(markup, bytes) and b"\0" in markup else markup)
+    markup, _ = tamed(markup, charset)
     if isinstance(markup, str):
         return turbohtml.parse(markup, positions=False)
     document, text = _read(markup, charset)
     return turbohtml.parse(text, positions=False) if text else document
+
+
+def tamed(markup: str | bytes, charset: str) -> tuple[str | bytes, bool]:
+    """Return a page without surrogates, and whether it was rewritten because a parser would multiply its elements."""
+    if isinstance(markup, str):
+        try:
+            units = code_units(markup)
+        except UnicodeEncodeError:
+            markup = without_surrogates(markup)
+            units = code_units(markup)
+        rewritten = may_multiply(units) and multiplies(markup)
+        return renamed(markup) if rewritten else markup, rewritten
+    wide = b"\0" in markup  # UTF-16
+    if may_multiply(np.frombuffer(markup.replace(b"\0", b"") if wide else markup, np.uint8)):
+        page = decode(markup, charset) if wide else markup
+        if multiplies(page):
+            return renamed(page), True
+    return markup, False
 
 
 def check_size(content: str | bytes, name: str = "page") -> None:

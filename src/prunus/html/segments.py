@@ -16,7 +16,7 @@ from ..text import sentence_spans
 from . import rules
 from .context import Context, context_of, subtree_text
 from .cut import header_rows
-from .grid import has_rowspans, row_cells, span, table_rows
+from .grid import has_rowspans, row_cells, span
 from .tree import Tree
 
 Kind = Literal["sentence", "row", "pair", "list", "code"]
@@ -73,7 +73,7 @@ def _units(tree: Tree) -> Iterator[tuple[int, int, Kind | Literal["label"]]]:
         tag = tree.tag[node]
         after = node + 1
         if tag == "table":
-            headers |= header_rows(tree, node, table_rows(tree, node))
+            headers |= header_rows(tree, node)
         elif tag in ("ul", "ol"):
             items = sum(tree.tag[child] == "li" for child in tree.children(node))
             if 1 < items <= ITEMS and 0 < tree.word_count(node) <= WHOLE:
@@ -138,7 +138,7 @@ def _label(tree: Tree, start: int, kind: Kind, context: Context) -> str:
 
 def _column_heads(tree: Tree, table: int, row: int) -> list[str]:
     """Return what the header says above each cell of a row that shows something; where cells span rows, all of it."""
-    heads = sorted(header_rows(tree, table, table_rows(tree, table)))
+    heads = sorted(header_rows(tree, table))
     if not heads:
         return []
     above = dict(_columns(tree, heads[-1]))

@@ -22,7 +22,6 @@ from ..html.blocks import Block, Blocks, Units, cut
 from ..html.clean import clean_tree
 from ..html.cut import header_rows
 from ..html.documents import Documents
-from ..html.grid import table_rows
 from ..html.tree import Tree
 from ..text import count_words, normalise, sentence_spans
 from ..types import Citation, Span
@@ -280,7 +279,7 @@ class Evidence(Documents):
         for block, _, _ in made:
             table = _table_above(tree, block.lo)
             if table >= 0 and table not in heads:
-                heads[table] = sorted(header_rows(tree, table, table_rows(tree, table)))
+                heads[table] = sorted(header_rows(tree, table))
         least = min((score for _, _, score in made), default=0.0) - 1.0
         rows = sorted({row for own in heads.values() for row in own})
         parts = [_Part(Block(number, row, row, tree.end[row], tree.word_count(row)), least, None) for row in rows]
