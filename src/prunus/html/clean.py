@@ -16,7 +16,7 @@ from .elements import SPECIAL, kept_attributes
 from .formatting import FORMER
 from .growing import FILLED, START, GrowingTree
 from .hidden import is_hidden, shown_again
-from .parse import Document, Element, Text, parse
+from .parse import Document, Element, Text, parse, without_surrogates
 from .tree import Attrs, Tree
 
 _LEAVES: Final = frozenset({"br", "hr", "img", "source", "track"})
@@ -95,6 +95,9 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
     """
     walk = _Walk(with_origins)
     walk.run(parse(markup, charset, name))
+    if isinstance(markup, str) and not markup.isascii() and _holds_surrogates(walk):
+        walk = _Walk(with_origins)
+        walk.run(parse(without_surrogates(markup), charset, name))
     if not walk.tag:  # a frameset has no body
         walk.tag, walk.depth, walk.text = ["html"], [0], [""]
     if walk.noscripts and drop_doubled_noscripts(walk, walk.noscripts):
@@ -111,6 +114,18 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
     if len(tags) > 2 and tags[1] == "title":
         tree.title = walk.text[2]
     return tree, walk.origins or []
+
+
+def _holds_surrogates(walk: _Walk) -> bool:
+    """Tell whether anything that is kept of a page holds what no encoding can write."""
+    kept = [text for text in walk.text if not text.isascii()]
+    for attrs in walk.attrs.values():
+        kept.extend([value for value in attrs.values() if not value.isascii()])
+    try:
+        "".join(kept).encode("utf-16-le")  # the quickest that refuses surrogates
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _holds_one_block(children: Any) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from . import rules
-from .growing import linked
+from .growing import GrowingTree, linked
 
 _SEARCHED: Final = 64
 """Noscripts whose words are searched for in the page; beyond, only equal text nodes count: the
@@ -14,17 +14,7 @@ search is linear in the page for each, and a hostile page could hold any number.
 _KEPT_EMPTY: Final = frozenset({"tr", "thead", "tbody", "tfoot", "td", "th", "body", "html"})
 
 
-class Arrays(Protocol):
-    """The arrays of a walk that has ended."""
-
-    tag: list[str | None]
-    depth: list[int]
-    text: list[str]
-    attrs: dict[int, Any]
-    origins: list[Any] | None
-
-
-def drop_doubled_noscripts(walk: Arrays, noscripts: list[int]) -> bool:
+def drop_doubled_noscripts(walk: GrowingTree, noscripts: list[int]) -> bool:
     """Drop a <noscript> whose words the page shows elsewhere, or which only doubles a lazy image.
 
     :returns: whether anything was dropped.
@@ -32,6 +22,7 @@ def drop_doubled_noscripts(walk: Arrays, noscripts: list[int]) -> bool:
     tags, texts = walk.tag, walk.text
     ends = [_end_of(walk.depth, node) for node in noscripts]
     known: set[str] = set()
+    outside: list[str] = []
     shown = ""
     looked = False
     done, dropped, searched = -1, False, 0
@@ -44,10 +35,11 @@ def drop_doubled_noscripts(walk: Arrays, noscripts: list[int]) -> bool:
             if not looked:
                 looked = True
                 outside = _words_outside(texts, noscripts, ends)
-                known, shown = set(outside), " ".join(" ".join(outside).split())
+                known = set(outside)
             doubled = all(part in known for part in parts)
             if not doubled and searched < _SEARCHED:
                 searched += 1
+                shown = shown or " ".join([text for text in outside if text])
                 doubled = " ".join(parts) in shown
         else:
             doubled = tags[node - 1] == "img" or "img" not in tags[node:end]
@@ -80,7 +72,7 @@ def _words_outside(texts: list[str], noscripts: list[int], ends: list[int]) -> l
     return [_collapsed(text) for text, hidden in zip(texts, inside, strict=True) if text and not hidden]
 
 
-def _drop(walk: Arrays, node: int, end: int) -> None:
+def _drop(walk: GrowingTree, node: int, end: int) -> None:
     """Drop a subtree, and what held nothing else."""
     tags, texts, depths = walk.tag, walk.text, walk.depth
     after = depths[end] if end < len(tags) else 0
@@ -98,14 +90,19 @@ def _drop(walk: Arrays, node: int, end: int) -> None:
             texts[end] = texts[end][1:]
 
 
-def close_gaps(walk: Arrays) -> None:
+def close_gaps(walk: GrowingTree) -> None:
     """Rebuild the arrays: merged wrappers hand their children up, split text nodes join, empty ones go."""
     tags, texts, depths = walk.tag, walk.text, walk.depth
-    live: list[int] = []
-    depth: list[int] = []
+    tag_list: list[Any] = []
+    text_list: list[str] = []
+    depth_list: list[int] = []
+    old_attrs = walk.attrs
+    attrs: dict[int, Any] = {}
+    origins: list[Any] | None = None if walk.origins is None else []
+    parents, _ = linked(depths) if walk.origins else ([], [])
+    joined: dict[int, list[str]] = {}  # the parts of a text, by place
     merged: list[int] = []  # depths of the merged nodes around
-    joined: dict[int, list[str]] = {}  # old number of the first of several adjacent text nodes
-    latest, latest_depth = -1, -1  # the text node right before, if nothing stands between
+    latest = -1  # depth of the text node right before, if nothing stands between
     for node, tag in enumerate(tags):
         level = depths[node]
         while merged and merged[-1] >= level:
@@ -114,26 +111,26 @@ def close_gaps(walk: Arrays) -> None:
             merged.append(level)
             continue
         level -= len(merged)
-        if not tag:
-            text = texts[node]
-            if not text:
-                continue
-            if latest_depth == level:
-                joined.setdefault(latest, [texts[latest]]).append(text)
-                continue
-            latest, latest_depth = node, level
+        text = texts[node]
+        if tag:
+            latest = -1
+            kept = old_attrs.get(node)
+            if kept:
+                attrs[len(tag_list)] = kept
+        elif not text:
+            continue
+        elif latest == level:
+            joined.setdefault(len(text_list) - 1, [text_list[-1]]).append(text)
+            if origins and walk.origins:  # words of several elements: what holds them all is the element around them
+                origins[-1] = walk.origins[parents[node]]
+            continue
         else:
-            latest_depth = -1
-        depth.append(level)
-        live.append(node)
-    for node, parts in joined.items():
-        texts[node] = "".join(parts)
-    walk.depth = depth
-    walk.tag = [tags[node] for node in live]
-    walk.text = [texts[node] for node in live]
-    walk.attrs = {place: walk.attrs[node] for place, node in enumerate(live) if node in walk.attrs}
-    if walk.origins is not None:
-        above, _ = linked(depths)
-        for node in joined:  # words of several elements: what holds them all is the element around them
-            walk.origins[node] = walk.origins[above[node]]
-        walk.origins = [walk.origins[node] for node in live]
+            latest = level
+        tag_list.append(tag)
+        text_list.append(text)
+        depth_list.append(level)
+        if origins is not None and walk.origins is not None:
+            origins.append(walk.origins[node])
+    for place, parts in joined.items():
+        text_list[place] = "".join(parts)
+    walk.tag, walk.text, walk.depth, walk.attrs, walk.origins = tag_list, text_list, depth_list, attrs, origins

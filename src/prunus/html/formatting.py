@@ -10,9 +10,6 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 NAMES: Final = ("b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u")
 """Elements that are opened anew, but for ``a``, of which one at most is."""
 
@@ -22,11 +19,12 @@ FORMER: Final = {f"{name}-": name for name in NAMES}
 MOST_COPIES: Final = 400_000
 """Elements that a parser may have to add to a page: some 100 MB."""
 
-_LESS: Final = ord("<")
+_LEAST_TAG: Final = 3  # letters of the shortest tag
 _DEPTH: Final = 511  # the parser nests no deeper
 _ALIKE: Final = 3  # equal formatting elements that are opened anew (HTML, 13.2.4.3: the Noah's Ark clause)
 _NAME: Final = rf"(?i:{'|'.join(NAMES)})"
 _PLAIN_ATTRIBUTES: Final = r"""(?:\s+[\w:-]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>=`]+))?)*\s*"""
+_START: Final = rf"<(?=[BCEFINSTUbcefinstu]){_NAME}(?=[\s/>])"
 _PLAIN_START: Final = rf"<{_NAME}{_PLAIN_ATTRIBUTES}>"
 _TAG: Final = rf"<(/?)([A-Za-z][\w-]*){_PLAIN_ATTRIBUTES}/?>|<"
 _RENAMED: Final = rf"(</?{_NAME})(?=[\s/>])"
@@ -40,71 +38,39 @@ class _Patterns:
     """The patterns, for text or for bytes."""
 
     def __init__(self, to: Any) -> None:
-        self.start, self.tag, self.renamed = (re.compile(to(pattern)) for pattern in (_PLAIN_START, _TAG, _RENAMED))
+        self.start, self.plain_start, self.tag, self.renamed = (
+            re.compile(to(pattern)) for pattern in (_START, _PLAIN_START, _TAG, _RENAMED)
+        )
         self.passed = frozenset(to(name) for name in _PASSED)
         self.names = frozenset(to(name) for name in NAMES)
-        self.renaming = to(r"\1-")
+        self.less, self.renaming = to("<"), to(r"\1-")
 
 
 _FOR_TEXT: Final = _Patterns(str)
 _FOR_BYTES: Final = _Patterns(str.encode)
 
 
-def _beginnings() -> NDArray[np.bool_]:
-    """Tell of every two letters (128 x the first + the second) whether a formatting element's start tag begins so."""
-    found = np.zeros(128 * 128, np.bool_)
-    for name in NAMES:
-        for first in (name[0], name[0].upper()):
-            for second in (name[1], name[1].upper()) if len(name) > 1 else "\t\n\f\r />":
-                found[128 * ord(first) + ord(second)] = True
-    return found
-
-
-_BEGINNINGS: Final = _beginnings()
-
-
-def code_units(text: str) -> NDArray[Any]:
-    """Return the code units of a text, as :func:`may_multiply` wants them.
-
-    :raises UnicodeEncodeError: it holds a surrogate.
-    """
-    if text.isascii():
-        return np.frombuffer(text.encode("ascii"), np.uint8)
-    return np.frombuffer(text.encode("utf-16-le"), np.uint16)
-
-
-def may_multiply(units: NDArray[Any]) -> bool:
-    """Tell whether :func:`multiplies` might be true of a page; it is of next to none, and this takes hardly any time.
-
-    :param units: the bytes of the page in an encoding that holds ASCII as such, or what :func:`code_units` says.
-    """
-    tags, starts = _counted(units)
-    return min(starts, _DEPTH) > _allowed(tags)
-
-
 def multiplies(page: str | bytes) -> bool:
     """Tell whether parsing a page could add more than ``MOST_COPIES`` elements that it does not hold.
 
     What is said to be harmless is; of pages with as much misnested formatting as no author leaves some harmless ones
-    are said not to be. It is linear in the page.
+    are said not to be. It is linear, and takes hardly any time where few formatting elements stand in a page.
 
     :param page: text, or bytes in an encoding that holds ASCII as such.
     """
     patterns: Any = _FOR_TEXT if isinstance(page, str) else _FOR_BYTES
-    content = page.encode("utf-8", "surrogatepass") if isinstance(page, str) else page
-    tags, starts = _counted(np.frombuffer(content, np.uint8))
-    plain = patterns.start.findall(page)
-    others = starts - len(plain)  # each may be unlike all the others
-    if min(others + _unlike(plain), _DEPTH) <= _allowed(tags):
+    content: Any = page
+    starts: int = len(patterns.start.findall(content))
+    if min(starts, _DEPTH) * len(content) <= _LEAST_TAG * MOST_COPIES:
         return False
-    return min(others + _unlike(_left_open(page, patterns)), _DEPTH) > _allowed(tags)
-
-
-def _counted(units: NDArray[Any]) -> tuple[int, int]:
-    """Return how many tags a page holds at most, and how many start tags of formatting elements."""
-    places = (units[:-2] == _LESS).nonzero()[0]
-    pairs = (units.take(places + 1).astype(np.intp) << 7) + units.take(places + 2)
-    return len(places), int(np.count_nonzero(_BEGINNINGS.take(pairs, mode="clip")))
+    allowed = _allowed(content.count(patterns.less))
+    if min(starts, _DEPTH) <= allowed:
+        return False
+    plain = [found[0] for found in patterns.plain_start.finditer(content)]
+    others = starts - len(plain)  # each may be unlike all the others
+    if min(others + _unlike(plain), _DEPTH) <= allowed:
+        return False
+    return min(others + _unlike(_left_open(content, patterns)), _DEPTH) > allowed
 
 
 def _allowed(tags: int) -> int:

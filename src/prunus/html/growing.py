@@ -239,23 +239,9 @@ def linked(depths: list[int]) -> tuple[Any, Any]:
 
     :param depths: of each node; 0 is the root, and each is at most one more than the one before.
     """
-    size = len(depths)
-    if size > MANY_NODES:
-        parent, end = array("i", bytes(4 * size)), array("i", range(1, size + 1))
-        _link(depths, range(size + 1), parent, end)
-        return parent, end
-    places = list(range(size + 1))  # one object for each number
-    parents, ends = [-1] * size, places[1:]
-    _link(depths, places, parents, ends)
-    return parents, ends
-
-
-def _link(depths: list[int], places: Any, parent: Any, end: Any) -> None:
-    """Fill in ``parent`` and ``end``.
-
-    :param places: the numbers of the nodes, and one more.
-    :param end: right already for nodes that hold nothing.
-    """
+    places: list[Any] = list(range(len(depths) + 1))  # one object for each number
+    parent: list[Any] = []
+    end: list[Any] = places[1:]  # right for all that hold nothing
     opened: list[int] = []
     above: Any = -1
     level, node = -1, 0
@@ -270,7 +256,8 @@ def _link(depths: list[int], places: Any, parent: Any, end: Any) -> None:
                 end[opened.pop()] = places[node]
                 level -= 1
             above = places[opened[-1]]
-        parent[node] = above
+        parent.append(above)
         node += 1
     for last in opened:
         end[last] = places[node]
+    return (array("i", parent), array("i", end)) if node > MANY_NODES else (parent, end)

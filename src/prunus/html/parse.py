@@ -12,12 +12,11 @@ import unicodedata
 from importlib import import_module
 from typing import Final, TypeAlias
 
-import numpy as np
 import turbohtml
 from turbohtml import Document, Element, Text
 
 from ..errors import BadPage
-from .formatting import code_units, may_multiply, multiplies, renamed
+from .formatting import multiplies, renamed
 
 Node: TypeAlias = turbohtml.Node
 
@@ -172,21 +171,11 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
 
 
 def tamed(markup: str | bytes, charset: str) -> tuple[str | bytes, bool]:
-    """Return a page without surrogates, and whether it was rewritten because a parser would multiply its elements."""
-    if isinstance(markup, str):
-        try:
-            units = code_units(markup)
-        except UnicodeEncodeError:
-            markup = without_surrogates(markup)
-            units = code_units(markup)
-        rewritten = may_multiply(units) and multiplies(markup)
-        return renamed(markup) if rewritten else markup, rewritten
-    wide = b"\0" in markup  # UTF-16
-    if may_multiply(np.frombuffer(markup.replace(b"\0", b"") if wide else markup, np.uint8)):
-        page = decode(markup, charset) if wide else markup
-        if multiplies(page):
-            return renamed(page), True
-    return markup, False
+    """Return a page, and whether it was rewritten because a parser would multiply its elements."""
+    page = markup
+    if isinstance(markup, bytes) and b"\0" in markup:  # it may be UTF-16
+        page = decode(markup, charset)
+    return (renamed(page), True) if multiplies(page) else (markup, False)
 
 
 def check_size(content: str | bytes, name: str = "page") -> None:
