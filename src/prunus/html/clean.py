@@ -16,36 +16,31 @@ from .elements import SPECIAL, kept_attributes
 from .formatting import FORMER
 from .growing import FILLED, START, GrowingTree
 from .hidden import is_hidden, shown_again
+from .kinds import (
+    BLOCK,
+    DROP,
+    KEEPS,
+    KIND,
+    KINDS,
+    LEAVES,
+    LINE,
+    MORE,
+    NOT_NESTED,
+    OBSOLETE,
+    PASS,
+    PRE,
+    RENAMED,
+    SHOWN,
+    STRICT,
+    UNNESTED,
+    WRAPS,
+)
 from .parse import Document, Element, Text, parse, without_surrogates
-from .tree import Attrs, Tree
+from .tree import MANY_NODES, Attrs, Tree
 
-_LEAVES: Final = frozenset({"br", "hr", "img", "source", "track"})
 _ROWS: Final = frozenset({"tr", "thead", "tbody", "tfoot", "td", "th"})
 _HOLD_ROWS: Final = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
 """Where rows and cells count though they are empty; in mathematics, say, they are no part of any table."""
-
-_SHOWN: Final = frozenset({"img", "audio", "video", "input", "progress", "meter", "source", "track"})
-_OBSOLETE: Final = {"xmp": "pre", "listing": "pre", "plaintext": "pre"}
-"""The only renaming: no valid HTML can carry these, and a browser shows them as <pre>."""
-
-
-_DROP: Final = 0
-_BLOCK: Final = 1
-_INLINE: Final = 2
-_MORE: Final = 3
-_PASS: Final = 4
-_STRICT: Final = 5
-_RENAMED: Final = 6
-_KINDS: Final[dict[str, int]] = {
-    **dict.fromkeys(rules.INLINE, _INLINE),
-    **dict.fromkeys(rules.DROPPED, _DROP),
-    **dict.fromkeys(rules.DISSOLVED, _PASS),
-    **dict.fromkeys(SPECIAL.keys() | _LEAVES | _SHOWN | _OBSOLETE.keys(), _MORE),
-    **dict.fromkeys(rules.PREFORMATTED | {"noscript"}, _MORE),
-    **dict.fromkeys(rules.HEADINGS | {"li", "dd", "dt", "form"}, _STRICT),
-    **dict.fromkeys(FORMER, _RENAMED),
-}
-"""How the walk treats a tag at first sight; any other tag is a block."""
 
 _MARKED: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,[lang]"
 """Elements that might be hidden, links in links, and what is in a language of its own."""
@@ -66,10 +61,6 @@ _ITEM_SCOPES: Final = (rules.SECTIONS - {"address"}) | frozenset(
 )
 """Special elements: an item outside them is out of an item's reach."""
 
-_NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup"}
-_KEEPING: Final = frozenset(rules.KEPT_ATTRIBUTES)
-_PREFORMATTED: Final = rules.PREFORMATTED
-_INLINES: Final = rules.INLINE
 _WRAPPERS: Final = rules.WRAPPERS
 _MEDIA: Final = rules.MEDIA
 
@@ -104,6 +95,8 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
         walk.dirty = True
     if walk.dirty:
         close_gaps(walk)
+    elif len(walk.tag) > MANY_NODES:  # copies stand where the DOM stood: what was above it goes back to the system
+        walk.tag, walk.text, walk.depth = walk.tag.copy(), walk.text.copy(), walk.depth.copy()
     walk.link()  # only now: the DOM takes more than all of this, and is gone
     tags: list[str] = walk.tag
     attrs: list[Attrs | None] = [None] * len(tags)
@@ -133,7 +126,7 @@ def _holds_one_block(children: Any) -> bool:
     found = False
     for child in children:
         if type(child) is Element:
-            if found or _KINDS.get(child.tag, _BLOCK) not in (_BLOCK, _STRICT):
+            if found or KINDS.get(child.tag, BLOCK) & KIND not in (BLOCK, STRICT):
                 return False
             found = True
         elif type(child) is Text and not child.data.isspace():
@@ -143,7 +136,7 @@ def _holds_one_block(children: Any) -> bool:
 
 def _holds_heading(children: Any) -> bool:
     """Tell whether a heading that says something is among children: straight in another it would end that one."""
-    return any(type(child) is Element and child.tag in _NOT_NESTED and _says(child) for child in children)
+    return any(type(child) is Element and child.tag in NOT_NESTED and _says(child) for child in children)
 
 
 def _says(element: Element) -> bool:
@@ -220,8 +213,9 @@ class _Walk(GrowingTree):
     def _enter(self, node: Element) -> Sequence[Any] | None:
         """Enter an element; return what of it is walked next, None where nothing is."""
         tag = node.tag
-        seen = _KINDS.get(tag, _BLOCK)
-        if seen == _DROP and (self.here < 0 or self.tag[self.here] not in _MEDIA or tag not in _LEAVES):
+        flags = KINDS.get(tag, BLOCK)
+        seen = flags & KIND
+        if seen == DROP and (self.here < 0 or self.tag[self.here] not in _MEDIA or tag not in LEAVES):
             return None
         self.mark = -1
         marked = node in self.marked
@@ -233,17 +227,19 @@ class _Walk(GrowingTree):
                 return again or None
             if tag == "a" and _is_nested(node):
                 return node.children
-        if seen == _RENAMED:
+        if seen == RENAMED:
             tag = FORMER[tag]
-            seen = _KINDS[tag]
-        if seen == _STRICT:
+            flags = KINDS[tag]
+            seen = flags & KIND
+        if seen == STRICT:
             tag = self._readable(node, tag)
-            seen = _BLOCK
-        kept = kept_attributes(tag, node, marked) if marked or tag in _KEEPING else None
-        if seen == _MORE:
+            flags = KINDS[tag]
+            seen = BLOCK
+        kept = kept_attributes(tag, node, marked) if marked or flags & KEEPS else None
+        if seen == MORE:
             return self._special(node, tag, kept)
         children = node.children
-        if seen == _BLOCK:
+        if seen == BLOCK:
             if self.last != START:
                 self._line_end()
             if not children:
@@ -251,12 +247,12 @@ class _Walk(GrowingTree):
         if not children and (tag not in _ROWS or self.tag[self.here] not in _HOLD_ROWS):
             return None
         if not kept:
-            if seen == _PASS and not (self.tag[self.here] in _NOT_NESTED and _holds_heading(children)):
+            unnested = self.kind & UNNESTED
+            if seen == PASS and not (unnested and _holds_heading(children)):
                 return children
-            may_merge = len(children) < 4 and tag in _WRAPPERS and self.tag[self.here] not in _NOT_NESTED
-            if may_merge and _holds_one_block(children):
+            if len(children) < 4 and flags & WRAPS and not unnested and _holds_one_block(children):
                 return children
-        return self._open(node, tag, kept, children)
+        return self._open(node, tag, flags, kept, children)
 
     def _readable(self, node: Element, tag: str) -> str:
         """Return the tag of a heading, an item or a form, as it can be written where it stands.
@@ -266,7 +262,7 @@ class _Walk(GrowingTree):
         above = self.tag[self.here]
         if tag in rules.HEADINGS:
             if above in rules.HEADINGS and _says(node):
-                self.tag[self.here] = "div"
+                self._make_div(len(self.open) - 1)
             return tag
         if tag == "form":
             return "div" if _is_nested(node) else tag
@@ -276,30 +272,33 @@ class _Walk(GrowingTree):
             above = self.tag[self.open[level]]
         return "div" if above in ended else tag
 
-    def _open(self, node: Element, tag: str, kept: Attrs | None, children: Sequence[Any]) -> Sequence[Any] | None:
+    def _open(
+        self, node: Element, tag: str, flags: int, kept: Attrs | None, children: Sequence[Any]
+    ) -> Sequence[Any] | None:
         """Add an element; one that holds a text node and nothing else is whole with it."""
         if self.space:
             self._put_space()
         place = len(self.tag)
-        self._add(tag, "", kept, node)
+        self._add(tag, flags, "", kept, node)
         if len(children) == 1 and not self.raw and type(children[0]) is Text:
             data: str = children[0].data
             if not data.isspace():
                 self.content += 1
                 self._add_words(data, children[0], len(self.open) + 1)
-                if tag not in _INLINES:
+                if not flags & LINE:
                     self._line_end()
                 self._ended(place)
                 return None
         self.mark = self.content
-        self._enter_node(place)
+        self._enter_node(place, flags)
         if tag == "p":
             self.paragraph = place
         return children
 
     def _special(self, node: Element, tag: str, kept: Attrs | None) -> Sequence[Any] | None:
         """Enter an element that needs more than its tag; return what of it is walked next, None where nothing is."""
-        tag = _OBSOLETE.get(tag, tag)
+        tag = OBSOLETE.get(tag, tag)
+        flags = KINDS[tag]
         children: Any = node.children
         own = ""
         if tag in SPECIAL:
@@ -309,25 +308,25 @@ class _Walk(GrowingTree):
             children, kept, own = special
         if tag == "head":
             return children  # type: ignore[no-any-return]
-        inline = tag in _INLINES
+        inline = flags & LINE
         if not inline and self.last != START:
             self._line_end()
         if self.space:
             self._put_space()
         place = len(self.tag)
-        self._add(tag, own, kept, node)
+        self._add(tag, flags, own, kept, node)
         before = self.content
-        if own or tag in _SHOWN:
+        if own or tag in SHOWN:
             self.content += 1
             if inline:
                 self.last = FILLED
-        if tag in _LEAVES:
+        if tag in LEAVES:
             self._ended(place)
             return None
-        if tag in _PREFORMATTED:
+        if flags & PRE:
             self.raw += 1
         self.mark = before
-        self._enter_node(place)
+        self._enter_node(place, flags)
         return children  # type: ignore[no-any-return]
 
     def _read(self, node: Text) -> None:
@@ -343,14 +342,14 @@ class _Walk(GrowingTree):
 
     def _leave(self, mark: int) -> None:
         """Come to the end of the open element."""
-        place = self.here
+        place, flags = self.here, self.kind
         tag = self.tag[place]
-        inline = tag in _INLINES
+        inline = flags & LINE
         if tag == "p":
             self.paragraph = -1
         if self.space and inline:
             self._put_space()
-        if self.content == mark or tag in _PREFORMATTED:
+        if self.content == mark or flags & PRE:
             self._close(place, tag, self.content > mark)
             return
         if self.last != START and not inline:
@@ -359,7 +358,7 @@ class _Walk(GrowingTree):
         self._ended(place)
         if first == len(self.tag):
             inner = self.tag[place + 1]
-            if inner is None or (inner and (inner in _WRAPPERS or tag in _WRAPPERS)):
+            if inner is None or (inner and (flags & WRAPS or inner in _WRAPPERS)):
                 self._merge(place, tag)
 
     def _close(self, node: int, tag: str, shows: bool) -> None:
@@ -387,13 +386,13 @@ class _Walk(GrowingTree):
         inner = tags[child]
         if not inner or tag in rules.INLINE:
             return
-        if tag in _NOT_NESTED and any(held in _NOT_NESTED for held in tags[child + 1 :]):
+        if tag in NOT_NESTED and any(held in NOT_NESTED for held in tags[child + 1 :]):
             return  # the wrapper keeps a heading in a heading from ending the outer one
         if inner in rules.WRAPPERS and child not in self.attrs:
             tags[child] = None
             self.dirty = True
         elif tag in rules.WRAPPERS and node not in self.attrs and inner not in rules.INLINE:
-            if inner in _NOT_NESTED and tags[self.here] in _NOT_NESTED:
+            if inner in NOT_NESTED and tags[self.here] in NOT_NESTED:
                 return
             tags[node] = None
             self.dirty = True

@@ -16,10 +16,9 @@ NAMES: Final = ("b", "big", "code", "em", "font", "i", "nobr", "s", "small", "st
 FORMER: Final = {f"{name}-": name for name in NAMES}
 """What a formatting element is called in a page that was rewritten, and what it was."""
 
-MOST_COPIES: Final = 400_000
-"""Elements that a parser may have to add to a page: some 100 MB."""
+MOST_COPIES: Final = 600_000
+"""Elements that a parser may have to add to a page: some 70 MB."""
 
-_LEAST_TAG: Final = 3  # letters of the shortest tag
 _DEPTH: Final = 511  # the parser nests no deeper
 _ALIKE: Final = 3  # equal formatting elements that are opened anew (HTML, 13.2.4.3: the Noah's Ark clause)
 _NAME: Final = rf"(?i:{'|'.join(NAMES)})"
@@ -60,10 +59,12 @@ def multiplies(page: str | bytes) -> bool:
     """
     patterns: Any = _FOR_TEXT if isinstance(page, str) else _FOR_BYTES
     content: Any = page
-    starts: int = len(patterns.start.findall(content))
-    if min(starts, _DEPTH) * len(content) <= _LEAST_TAG * MOST_COPIES:
+    tags: int = content.count(patterns.less)
+    most = min(tags // 2, _DEPTH)  # what is not a start tag of formatting must end blocks
+    if most * (tags - most) <= MOST_COPIES:
         return False
-    allowed = _allowed(content.count(patterns.less))
+    allowed = MOST_COPIES // tags + 2  # formatting elements that may be open at each tag
+    starts: int = len(patterns.start.findall(content))
     if min(starts, _DEPTH) <= allowed:
         return False
     plain = [found[0] for found in patterns.plain_start.finditer(content)]
@@ -71,11 +72,6 @@ def multiplies(page: str | bytes) -> bool:
     if min(others + _unlike(plain), _DEPTH) <= allowed:
         return False
     return min(others + _unlike(_left_open(content, patterns)), _DEPTH) > allowed
-
-
-def _allowed(tags: int) -> int:
-    """Return how many formatting elements may be open at each of so many tags."""
-    return MOST_COPIES // max(1, tags) + 2
 
 
 def renamed(markup: str | bytes) -> str | bytes:

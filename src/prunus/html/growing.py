@@ -7,6 +7,7 @@ from sys import intern
 from typing import Any, Final
 
 from . import rules
+from .kinds import KINDS, LINE
 from .parse import Node
 from .tree import MANY_NODES, Attrs
 
@@ -34,8 +35,9 @@ class GrowingTree:
     """The growing arrays, and where white space stands.
 
     While it grows, ``depth`` says where each node hangs: one small number, which takes no memory of its own. ``parent``
-    and ``end`` follow from it at the end. ``open`` holds the open elements, ``here`` the innermost, and ``firsts``
-    where the first child of each has ended, 0 as long as it has none that did.
+    and ``end`` follow from it at the end. ``open`` holds the open elements, ``kinds`` the number of their tags in
+    :data:`prunus.html.kinds.KINDS`, ``here`` and ``kind`` the innermost; ``firsts`` where the first child of each has
+    ended, 0 as long as it has none that did.
 
     ``attrs`` holds those of the nodes that have some. ``last`` is the latest text node of the line, or START, or
     FILLED. ``space`` tells that white space waits for words to come on its line: most of it stands before the end of
@@ -43,8 +45,8 @@ class GrowingTree:
     """
 
     __slots__ = (
-        "attrs", "depth", "dirty", "end", "firsts", "here", "last", "noscripts", "open", "origins", "paragraph",
-        "parent", "raw", "space", "spacer", "tag", "text", "vanished",
+        "attrs", "depth", "dirty", "end", "firsts", "here", "kind", "kinds", "last", "noscripts", "open", "origins",
+        "paragraph", "parent", "raw", "space", "spacer", "tag", "text", "vanished",
     )  # fmt: skip
 
     def __init__(self, with_origins: bool) -> None:
@@ -57,6 +59,8 @@ class GrowingTree:
         self.end: Any = []
         self.here = -1
         self.open: list[int] = []
+        self.kind = 0
+        self.kinds: list[int] = [0]
         self.firsts: list[int] = [0]
         self.last = START
         self.space = False
@@ -67,11 +71,11 @@ class GrowingTree:
         self.paragraph = -1  # the <p> that is open
         self.raw = 0  # depth of preformatted elements
 
-    def _add(self, tag: str, text: str, attrs: Attrs | None, node: Node) -> None:
+    def _add(self, tag: str, flags: int, text: str, attrs: Attrs | None, node: Node) -> None:
         """Add an element to the open one."""
         if tag == "noscript":
             self.noscripts.append(len(self.tag))
-        if self.paragraph >= 0 and tag in _END_A_PARAGRAPH:
+        if self.paragraph >= 0 and not flags & LINE and tag in _END_A_PARAGRAPH:
             self._open_paragraph()
         if attrs:
             self.attrs[len(self.tag)] = attrs
@@ -82,11 +86,12 @@ class GrowingTree:
         if self.origins is not None:
             self.origins.append(node)
 
-    def _enter_node(self, node: int) -> None:
+    def _enter_node(self, node: int, flags: int) -> None:
         """Let what comes next be inside the element that was just added."""
         self.open.append(node)
+        self.kinds.append(flags)
         self.firsts.append(0)
-        self.here = node
+        self.here, self.kind = node, flags
 
     def _ended(self, node: int) -> None:
         """Note that a child of the open element has ended, where it is the first."""
@@ -97,8 +102,15 @@ class GrowingTree:
         """Let what comes next be outside the open element; return where its first child has ended."""
         first = self.firsts.pop()
         self.open.pop()
-        self.here = self.open[-1] if self.open else -1
+        self.kinds.pop()
+        self.here, self.kind = self.open[-1] if self.open else -1, self.kinds[-1]
         return first
+
+    def _make_div(self, level: int) -> None:
+        """Make a <div> of an open element, which could not be written as it is."""
+        self.tag[self.open[level]] = "div"
+        self.kinds[level + 1] = KINDS["div"]
+        self.kind = self.kinds[-1]
 
     def _open_paragraph(self) -> None:
         """Make a <div> of the open <p>: written down, what was moved into it out of a table would end it."""
@@ -106,7 +118,7 @@ class GrowingTree:
         while level >= 0 and self.open[level] > self.paragraph and self.tag[self.open[level]] not in _SCOPES:
             level -= 1
         if level >= 0 and self.open[level] == self.paragraph:
-            self.tag[self.paragraph] = "div"
+            self._make_div(level)
             self.paragraph = -1
 
     def _add_text(self, text: str, node: Node) -> None:
@@ -192,8 +204,14 @@ class GrowingTree:
 
     def _cut(self, node: int) -> None:
         """Cut the arrays off at ``node``."""
-        for grown in (self.tag, self.depth, self.text):
-            del grown[node:]
+        if node == len(self.tag) - 1:
+            self.tag.pop()
+            self.depth.pop()
+            self.text.pop()
+        else:
+            del self.tag[node:]
+            del self.depth[node:]
+            del self.text[node:]
         while self.attrs and next(reversed(self.attrs)) >= node:
             self.attrs.popitem()
         if self.origins is not None:

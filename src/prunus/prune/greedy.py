@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,9 @@ _EXACT = 6
 
 _ALIKE = 3
 """Tokens by which blocks of the same make may differ in what they cost."""
+
+_AT_ONCE = 4096
+"""Blocks of a ranking that are looked at from one list."""
 
 _AGAIN = 64
 """How often, in one selection, a block is measured although one of the same make was."""
@@ -92,6 +95,12 @@ def select(
     picker = _Picker(blocks, budget, counter, rendering, requires)
     picker.fill(np.argsort(-np.asarray(scores, np.float64), kind="stable"))
     return picker.selection()
+
+
+def _numbers(values: NDArray[np.int64]) -> Iterator[int]:
+    """Iterate over an array as over its list, of which only a part is there at a time."""
+    for start in range(0, len(values), _AT_ONCE):
+        yield from values[start : start + _AT_ONCE].tolist()
 
 
 class _Picker:
@@ -219,7 +228,7 @@ class _Picker:
             learned: dict[tuple[int, str, int, bool], int] = {}
             taken[list(self.members)] = True
             ranked = ranked[~taken[ranked]]
-            for index in ranked[floors[ranked] <= self.left].tolist():
+            for index in _numbers(ranked[floors[ranked] <= self.left]):
                 if floors[index] > self.left or index in self.members:
                     continue
                 group = self._group(index)
