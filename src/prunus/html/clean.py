@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from . import rules
 from .compact import close_gaps, drop_doubled_noscripts
+from .dom import holds_heading, holds_one_block, is_nested, one_by_one, says
 from .elements import SPECIAL, kept_attributes
 from .formatting import FORMER
 from .growing import FILLED, START, GrowingTree
@@ -34,22 +35,19 @@ from .kinds import (
     STRICT,
     UNNESTED,
     WRAPS,
-)
-from .parse import Document, Element, Text, parse, without_surrogates
+)  # fmt: skip
+from .parse import Document, Element, Text, give_back_memory, parse, without_surrogates
 from .tree import MANY_NODES, Attrs, Tree
 
-_ROWS: Final = frozenset({"tr", "thead", "tbody", "tfoot", "td", "th"})
+_ROWS: Final = frozenset({"tr", "td", "th"})
 _HOLD_ROWS: Final = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
 """Where rows and cells count though they are empty; in mathematics, say, they are no part of any table."""
 
-_MARKED: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,[lang]"
-"""Elements that might be hidden, links in links, and what is in a language of its own."""
+_MARKED: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,button button,[lang]"
+"""Elements that might be hidden, links in links, buttons in buttons, and what is in a language of its own."""
 
 _MANY: Final = 10_000
 """Children from which an element's are looked up one by one."""
-
-_APART: Final = frozenset({"applet", "caption", "marquee", "object", "td", "template", "th"})
-"""Elements in which formatting begins anew (HTML, 13.2.4.3: markers)."""
 
 _ENDED_BY: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt")}
 """Items that end an open one (HTML, 13.2.6.4.7): only what is moved out of a table ever stands in it."""
@@ -93,11 +91,11 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
         walk.tag, walk.depth, walk.text = ["html"], [0], [""]
     if walk.noscripts and drop_doubled_noscripts(walk, walk.noscripts):
         walk.dirty = True
+    if len(walk.tag) > MANY_NODES:  # the DOM took more than all that is made of it, and is gone
+        give_back_memory()
     if walk.dirty:
         close_gaps(walk)
-    elif len(walk.tag) > MANY_NODES:  # copies stand where the DOM stood: what was above it goes back to the system
-        walk.tag, walk.text, walk.depth = walk.tag.copy(), walk.text.copy(), walk.depth.copy()
-    walk.link()  # only now: the DOM takes more than all of this, and is gone
+    walk.link()
     tags: list[str] = walk.tag
     attrs: list[Attrs | None] = [None] * len(tags)
     for node, kept in walk.attrs.items():
@@ -119,53 +117,6 @@ def _holds_surrogates(walk: _Walk) -> bool:
     except UnicodeEncodeError:
         return True
     return False
-
-
-def _holds_one_block(children: Any) -> bool:
-    """Tell whether children are white space around one block-level element."""
-    found = False
-    for child in children:
-        if type(child) is Element:
-            if found or KINDS.get(child.tag, BLOCK) & KIND not in (BLOCK, STRICT):
-                return False
-            found = True
-        elif type(child) is Text and not child.data.isspace():
-            return False
-    return found
-
-
-def _holds_heading(children: Any) -> bool:
-    """Tell whether a heading that says something is among children: straight in another it would end that one."""
-    return any(type(child) is Element and child.tag in NOT_NESTED and _says(child) for child in children)
-
-
-def _says(element: Element) -> bool:
-    """Tell whether an element holds words; it may be large, and stops at the first."""
-    return any(not text.isspace() for text in element.strings if text)
-
-
-def _is_nested(element: Element) -> bool:
-    """Tell whether a link or a form stands in another one as no markup can say."""
-    above: Any = element.parent
-    while type(above) is Element and above.tag not in _APART:
-        if above.tag == element.tag:
-            return True
-        above = above.parent
-    return False
-
-
-def _one_by_one(parent: Element, children: Sequence[Any]) -> Iterator[Any]:
-    """Iterate over many children without holding them: the object for a node takes as much as the node itself."""
-    if len(children) != len(parent.children) or children[0].parent != parent:
-        return iter(children)
-    return _siblings(children[0])
-
-
-def _siblings(node: Any) -> Iterator[Any]:
-    """Yield a node and those after it."""
-    while node is not None:
-        yield node
-        node = node.next_sibling
 
 
 class _Walk(GrowingTree):
@@ -197,7 +148,7 @@ class _Walk(GrowingTree):
                     inner = self._enter(node)
                     if inner is not None:
                         levels.append((nodes, self.mark))
-                        nodes = iter(inner) if len(inner) < _MANY else _one_by_one(node, inner)
+                        nodes = iter(inner) if len(inner) < _MANY else one_by_one(node, inner)
                         del inner
                         break
                 elif kind is words:
@@ -225,7 +176,7 @@ class _Walk(GrowingTree):
                 if again:
                     self._line_end()
                 return again or None
-            if tag == "a" and _is_nested(node):
+            if tag in ("a", "button") and is_nested(node):
                 return node.children
         if seen == RENAMED:
             tag = FORMER[tag]
@@ -248,9 +199,9 @@ class _Walk(GrowingTree):
             return None
         if not kept:
             unnested = self.kind & UNNESTED
-            if seen == PASS and not (unnested and _holds_heading(children)):
+            if seen == PASS and not (unnested and holds_heading(children)):
                 return children
-            if len(children) < 4 and flags & WRAPS and not unnested and _holds_one_block(children):
+            if len(children) < 4 and flags & WRAPS and not unnested and holds_one_block(children):
                 return children
         return self._open(node, tag, flags, kept, children)
 
@@ -261,11 +212,11 @@ class _Walk(GrowingTree):
         """
         above = self.tag[self.here]
         if tag in rules.HEADINGS:
-            if above in rules.HEADINGS and _says(node):
+            if above in rules.HEADINGS and says(node):
                 self._make_div(len(self.open) - 1)
             return tag
         if tag == "form":
-            return "div" if _is_nested(node) else tag
+            return "div" if is_nested(node) else tag
         ended, level = _ENDED_BY[tag], len(self.open) - 1
         while above not in ended and above not in _ITEM_SCOPES:
             level -= 1
@@ -316,7 +267,7 @@ class _Walk(GrowingTree):
         place = len(self.tag)
         self._add(tag, flags, own, kept, node)
         before = self.content
-        if own or tag in SHOWN:
+        if own or (tag in SHOWN and (kept or tag not in _MEDIA)):  # the sources of a player count themselves
             self.content += 1
             if inline:
                 self.last = FILLED
@@ -371,6 +322,7 @@ class _Walk(GrowingTree):
         self._leave_node()
         # <b> </b> and <b><br></b> hold apart the words beside them
         empty = not shows and (tag not in _ROWS or self.tag[self.here] not in _HOLD_ROWS)
+        empty = empty and (tag not in _HOLD_ROWS or tag == "table" or len(self.tag) == node + 1)
         if empty and node and (block or len(self.tag) == node + 1):
             self._cut(node)
             self.vanished = self.vanished or block

@@ -195,12 +195,26 @@ class GrowingTree:
     def _drop_tail(self, node: int) -> None:
         """Take away an emptied text node, and the closed inline elements that held only it."""
         self.dirty = True
+        if node < len(self.tag) - 1:
+            self._empty_around(node)
+            return
         while node and node == len(self.tag) - 1 and node != self.here:
             tag = self.tag[node]
             if (tag and (tag not in rules.INLINE or tag in rules.SOLID)) or self.text[node]:
                 return
             self._cut(node)
             node -= 1
+
+    def _empty_around(self, node: int) -> None:
+        """Take away the inline elements that held only an emptied text node, where others have come after it."""
+        following = self.depth[node + 1]
+        above = node - 1
+        while above > 0 and following <= self.depth[above] < self.depth[above + 1]:
+            tag = self.tag[above]
+            if not tag or tag not in rules.INLINE or tag in rules.SOLID:
+                return
+            self.tag[above] = None
+            above -= 1
 
     def _cut(self, node: int) -> None:
         """Cut the arrays off at ``node``."""

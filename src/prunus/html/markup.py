@@ -39,7 +39,7 @@ _CHECKED: Final = frozenset({"p", "img", "video", "audio", "source", "track", "t
 """Tags whose writing depends on more than their name and attributes."""
 
 _INLINES: Final = rules.INLINE
-_ODD_TAGS: Final = rules.VOID | rules.PREFORMATTED
+_ODD_TAGS: Final = rules.VOID | rules.PREFORMATTED | {"math"}
 _CELLS: Final = frozenset({"td", "th"})
 
 Pieces = dict[int, list[tuple[int, int]]]
@@ -54,8 +54,8 @@ class Writer:
     """
 
     __slots__ = (
-        "actions", "default", "follows", "gap", "line", "mask", "open", "out", "pending", "pieces", "plans", "raw",
-        "style", "tree", "wrapper", "written",
+        "actions", "default", "follows", "foreign", "gap", "line", "mask", "open", "out", "pending", "pieces", "plans",
+        "raw", "style", "tree", "wrapper", "written",
     )  # fmt: skip
 
     def __init__(
@@ -67,6 +67,7 @@ class Writer:
         self.pending = ""  # an end tag that may still turn out to be optional
         self.line = False  # words stand on this line
         self.raw = 0  # depth of preformatted elements
+        self.foreign = 0  # depth of formulas: no end tag in them is optional
         self.wrapper = -1  # an unwritten wrapper that must appear if words come next
         self.written: set[int] = set()
         self.follows: dict[int, bool] = {}  # whether bare words come right after a node
@@ -267,7 +268,8 @@ class Writer:
             if tag in rules.VOID:
                 self.line = self.line or tag in _INLINES
                 return
-            self.raw += 1
+            self.foreign += tag == "math"
+            self.raw += tag != "math"
         self.open.append(tag)
 
     def _number(self, node: int, attrs: Attrs | None) -> str:
@@ -377,13 +379,15 @@ class Writer:
             self.pending = ""
         self.open.pop()
         if not block:
+            if tag == "math":
+                self.foreign -= 1
             out.append(f"</{tag}>")
             return
         if self.line:
             self._trim()
         if tag in rules.PREFORMATTED:
             self.raw -= 1
-        if tag in CLOSED_BY and not self.style.full:
+        if tag in CLOSED_BY and not self.style.full and not self.foreign:
             self.pending = tag
         else:
             if self.style.pretty and not self.line and not self.raw:

@@ -7,7 +7,9 @@ tree at 511 levels while keeping the text; see ``docs/log.md`` for the measureme
 from __future__ import annotations
 
 import codecs
+import ctypes
 import re
+import sys
 import unicodedata
 from importlib import import_module
 from typing import Final, TypeAlias
@@ -55,8 +57,8 @@ _LINE_END: Final = re.compile(r"\r\n?|\n")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
 
 __all__ = [
-    "MAX_BYTES", "Document", "Element", "Node", "Text", "check_size", "decode", "is_binary", "line_starts", "parse",
-    "parse_with_places", "source_text", "tag_place", "tamed", "without_surrogates",
+    "MAX_BYTES", "Document", "Element", "Node", "Text", "check_size", "decode", "give_back_memory", "is_binary",
+    "line_starts", "parse", "parse_with_places", "source_text", "tag_place", "tamed", "without_surrogates",
 ]  # fmt: skip
 
 
@@ -176,6 +178,14 @@ def tamed(markup: str | bytes, charset: str) -> tuple[str | bytes, bool]:
     if isinstance(markup, bytes) and b"\0" in markup:  # it may be UTF-16
         page = decode(markup, charset)
     return (renamed(page), True) if multiplies(page) else (markup, False)
+
+
+def give_back_memory() -> None:
+    """Give what a large DOM leaves to the system, where the C library can: nothing else could use it for long."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl needs none
+        if trim is not None:
+            trim(0)
 
 
 def check_size(content: str | bytes, name: str = "page") -> None:

@@ -1,0 +1,62 @@
+"""What the walk asks of DOM nodes beside and below the one that it stands at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from .kinds import BLOCK, KIND, KINDS, NOT_NESTED, STRICT
+from .parse import Element, Text
+
+_APART: Final = frozenset({"applet", "caption", "marquee", "object", "td", "template", "th"})
+"""Elements in which formatting begins anew (HTML, 13.2.4.3: markers)."""
+
+_ONLY_TEMPLATE: Final = frozenset({"template"})  # nothing else sets a form apart (HTML, 13.2.6.4.7)
+
+
+def holds_one_block(children: Any) -> bool:
+    """Tell whether children are white space around one block-level element."""
+    found = False
+    for child in children:
+        if type(child) is Element:
+            if found or KINDS.get(child.tag, BLOCK) & KIND not in (BLOCK, STRICT):
+                return False
+            found = True
+        elif type(child) is Text and not child.data.isspace():
+            return False
+    return found
+
+
+def holds_heading(children: Any) -> bool:
+    """Tell whether a heading that says something is among children: straight in another it would end that one."""
+    return any(type(child) is Element and child.tag in NOT_NESTED and says(child) for child in children)
+
+
+def says(element: Element) -> bool:
+    """Tell whether an element holds words; it may be large, and stops at the first."""
+    return any(not text.isspace() for text in element.strings if text)
+
+
+def is_nested(element: Element) -> bool:
+    """Tell whether a link, a button or a form stands in another one as no markup can say."""
+    above: Any = element.parent
+    apart = _APART if element.tag != "form" else _ONLY_TEMPLATE
+    while type(above) is Element and above.tag not in apart:
+        if above.tag == element.tag:
+            return True
+        above = above.parent
+    return False
+
+
+def one_by_one(parent: Element, children: Sequence[Any]) -> Iterator[Any]:
+    """Iterate over many children without holding them: the object for a node takes as much as the node itself."""
+    if len(children) != len(parent.children) or children[0].parent != parent:
+        return iter(children)
+    return _siblings(children[0])
+
+
+def _siblings(node: Any) -> Iterator[Any]:
+    """Yield a node and those after it."""
+    while node is not None:
+        yield node
+        node = node.next_sibling
