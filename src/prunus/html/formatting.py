@@ -25,6 +25,7 @@ _NAME: Final = rf"(?i:{'|'.join(NAMES)})"
 _PLAIN_ATTRIBUTES: Final = r"""(?:\s+[\w:-]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>=`]+))?)*\s*"""
 _START: Final = rf"<(?=[BCEFINSTUbcefinstu]){_NAME}(?=[\s/>])"
 _PLAIN_START: Final = rf"<{_NAME}{_PLAIN_ATTRIBUTES}>"
+_CLOSED: Final = rf"<({_NAME}){_PLAIN_ATTRIBUTES}>[^<]*</\1(?=[\s/>])"
 _TAG: Final = rf"<(/?)([A-Za-z][\w-]*){_PLAIN_ATTRIBUTES}/?>|<"
 _RENAMED: Final = rf"(</?{_NAME})(?=[\s/>])"
 _PASSED: Final = frozenset(
@@ -37,8 +38,8 @@ class _Patterns:
     """The patterns, for text or for bytes."""
 
     def __init__(self, to: Any) -> None:
-        self.start, self.plain_start, self.tag, self.renamed = (
-            re.compile(to(pattern)) for pattern in (_START, _PLAIN_START, _TAG, _RENAMED)
+        self.start, self.plain_start, self.closed, self.tag, self.renamed = (
+            re.compile(to(pattern)) for pattern in (_START, _PLAIN_START, _CLOSED, _TAG, _RENAMED)
         )
         self.passed = frozenset(to(name) for name in _PASSED)
         self.names = frozenset(to(name) for name in NAMES)
@@ -67,8 +68,14 @@ def multiplies(page: str | bytes) -> bool:
     starts: int = len(patterns.start.findall(content))
     if min(starts, _DEPTH) <= allowed:
         return False
-    plain = [found[0] for found in patterns.plain_start.finditer(content)]
-    others = starts - len(plain)  # each may be unlike all the others
+    plain: list[Any] = []
+    others = 0  # each may be unlike all the others
+    for start in patterns.start.finditer(content):
+        found = patterns.plain_start.match(content, start.start())
+        if found is None:
+            others += 1
+        elif not patterns.closed.match(content, start.start()):  # nothing but text in it: it is over at once
+            plain.append(found[0])
     if min(others + _unlike(plain), _DEPTH) <= allowed:
         return False
     return min(others + _unlike(_left_open(content, patterns)), _DEPTH) > allowed
