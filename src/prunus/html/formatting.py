@@ -8,6 +8,7 @@ elements get names that no parser opens anew; :mod:`prunus.html.clean` gives the
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, Final
 
 NAMES: Final = ("b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u")
@@ -43,11 +44,13 @@ class _Patterns:
         )
         self.passed = frozenset(to(name) for name in _PASSED)
         self.names = frozenset(to(name) for name in NAMES)
-        self.less, self.renaming = to("<"), to(r"\1-")
+        self.renaming = to(r"\1-")
 
 
-_FOR_TEXT: Final = _Patterns(str)
-_FOR_BYTES: Final = _Patterns(str.encode)
+@cache
+def _patterns(of_text: bool) -> _Patterns:
+    """Return the patterns, made when a page first wants them."""
+    return _Patterns(str if of_text else str.encode)
 
 
 def multiplies(page: str | bytes) -> bool:
@@ -58,13 +61,13 @@ def multiplies(page: str | bytes) -> bool:
 
     :param page: text, or bytes in an encoding that holds ASCII as such.
     """
-    patterns: Any = _FOR_TEXT if isinstance(page, str) else _FOR_BYTES
     content: Any = page
-    tags: int = content.count(patterns.less)
+    tags: int = content.count("<" if isinstance(page, str) else b"<")
     most = min(tags // 2, _DEPTH)  # what is not a start tag of formatting must end blocks
     if most * (tags - most) <= MOST_COPIES:
         return False
     allowed = MOST_COPIES // tags + 2  # formatting elements that may be open at each tag
+    patterns: Any = _patterns(isinstance(page, str))
     starts: int = len(patterns.start.findall(content))
     if min(starts, _DEPTH) <= allowed:
         return False
@@ -83,7 +86,7 @@ def multiplies(page: str | bytes) -> bool:
 
 def renamed(markup: str | bytes) -> str | bytes:
     """Return a page in which no formatting element is opened anew."""
-    patterns: Any = _FOR_TEXT if isinstance(markup, str) else _FOR_BYTES
+    patterns: Any = _patterns(isinstance(markup, str))
     page: str | bytes = patterns.renamed.sub(patterns.renaming, markup)
     return page
 

@@ -7,7 +7,6 @@ tree at 511 levels while keeping the text; see ``docs/log.md`` for the measureme
 from __future__ import annotations
 
 import codecs
-import ctypes
 import re
 import sys
 import unicodedata
@@ -183,6 +182,8 @@ def tamed(markup: str | bytes, charset: str) -> tuple[str | bytes, bool]:
 def give_back_memory() -> None:
     """Give what a large DOM leaves to the system, where the C library can: nothing else could use it for long."""
     if sys.platform == "linux":
+        import ctypes  # here: hardly any page needs it
+
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl needs none
         if trim is not None:
             trim(0)
