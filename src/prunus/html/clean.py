@@ -35,7 +35,7 @@ from .kinds import (
     STRICT,
     UNNESTED,
     WRAPS,
-)  # fmt: skip
+)
 from .parse import Document, Element, Text, give_back_memory, parse, without_surrogates
 from .tree import MANY_NODES, Attrs, Tree
 

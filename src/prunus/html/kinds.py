@@ -31,6 +31,7 @@ OBSOLETE: Final = {"xmp": "pre", "listing": "pre", "plaintext": "pre"}
 """The only renaming: no valid HTML can carry these, and a browser shows them as <pre>."""
 
 NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup"}
+"""Elements whose start tag ends an open one of their kind."""
 
 
 def _table() -> dict[str, int]:

@@ -11,6 +11,7 @@ from typing import Final
 
 from . import rules
 from .grid import first_part, has_rowspans, item_numbers, kept_cells, next_kept
+from .kinds import NOT_NESTED
 from .style import (
     CLEAN,
     CLOSED_BY,
@@ -32,9 +33,6 @@ _END_NEEDED_IN: Final = frozenset({"a", "audio", "del", "ins", "map", "noscript"
 
 _SOLE_PARENTS: Final = frozenset({"li", "td", "th", "dd", "blockquote", "figcaption"})
 _PARTS: Final = frozenset({"thead", "tbody", "tfoot"})
-_NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup"}
-"""Elements whose start tag ends an open one of their kind."""
-
 _CHECKED: Final = frozenset({"p", "img", "video", "audio", "source", "track", "table", "thead", "tbody", "tfoot"})
 """Tags whose writing depends on more than their name and attributes."""
 
@@ -110,7 +108,7 @@ class Writer:
                 node += 1
                 continue
             action = actions_of.get(tag, default)
-            if tag in checked or (action and (tree.attrs[node] or (self.open and self.open[-1] in _NOT_NESTED))):
+            if tag in checked or (action and (tree.attrs[node] or (self.open and self.open[-1] in NOT_NESTED))):
                 action = self._action(node, tag)
             if action == EMIT:
                 self._start(node, tag, tree.attrs[node])
@@ -148,7 +146,7 @@ class Writer:
         attrs = tree.attrs[node]
         if attrs and action and shown_attributes(attrs, style):
             return EMIT
-        if action == WRAP and self.open and self.open[-1] in _NOT_NESTED and self._holds_its_like(node):
+        if action == WRAP and self.open and self.open[-1] in NOT_NESTED and self._holds_its_like(node):
             return EMIT  # without it, a heading in a heading would end the outer one
         if tag == "p" and self._stands_alone(node):
             return WRAP
@@ -165,7 +163,7 @@ class Writer:
     def _holds_its_like(self, node: int) -> bool:
         """Tell whether a wrapper holds an element that would end the one around the wrapper."""
         tags = self.tree.tag
-        return any(tags[inner] in _NOT_NESTED for inner in range(node + 1, self.tree.end[node]))
+        return any(tags[inner] in NOT_NESTED for inner in range(node + 1, self.tree.end[node]))
 
     def _part_action(self, node: int, tag: str) -> int:
         """A row group's tag stays where it says something: a header, or an end to spanning cells."""
