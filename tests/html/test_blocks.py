@@ -232,6 +232,25 @@ def test_an_endless_sentence_is_cut_between_words() -> None:
     assert " ".join(found).split() == [f"word{number}" for number in range(100)]
 
 
+@pytest.mark.parametrize("line", ["{} Mill Road", "<b>{} Mill</b> Road", "The mill closed in {}. It burned down"])
+def test_lines_are_cut_at_their_ends(line: str) -> None:
+    """Nothing but <br> stands between them, no space and no full stop."""
+    lines = [line.format(number) for number in range(100, 130)]
+    shown = [re.sub("<.*?>", "", one) for one in lines]
+    found = [one.replace("\n", " ") for one in texts("<p>" + "<br>".join(lines), max_words=9)]
+    assert len(found) >= 10
+    assert " ".join(found) == " ".join(shown)
+    assert all(one.startswith(tuple(shown)) for one in found)
+
+
+@pytest.mark.parametrize("picture", ["<img src=x.png alt='picture {}'>", "<input value='picture {}'>"])
+def test_pictures_in_a_row_are_cut_between_them(picture: str) -> None:
+    found = texts("<p>" + "".join(picture.format(number) for number in range(60)), max_words=8)
+    assert len(found) >= 15
+    assert " ".join(found).split() == " ".join(f"picture {number}" for number in range(60)).split()
+    assert all(text.startswith("picture") and text[-1].isdigit() for text in found)
+
+
 def test_han_letters_count_as_words() -> None:
     sentence = "潮汐站每天记录水位高度。"
     found = texts(f"<p>{sentence * 6}", max_words=24)

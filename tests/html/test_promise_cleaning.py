@@ -112,6 +112,14 @@ TWICE = {
     "formatting that only white space was in": "<a href=x><img src=y><s>\n<footer>words<a href=z>",
     "cells in a formula": "<math><tr><th rowspan=11>words</th><td>",
     "a row beside a cell in a formula": "<math><td>words</td><tr>more",
+    "a heading with a picture in a heading": "<h3>words<a href=x><h3><a href=y><img src=z></a></h3></a></h3>",
+    "ruby text in ruby text": "<ruby><rt><x-y><rt><rt>words",
+    "a heading in a noscript in a heading": "<h2><noscript><h2>words",
+    "an item in an item out of reach": "<u><li><dd/><li>words",
+    "an item in an item behind a noscript": "<li>a<noscript><x-y>b<li>words",
+    "a paragraph alone in a noscript in an item": "<li><noscript><p>words",
+    "a rule in an option": "<select><option>a<x-y><hr>words",
+    "a paragraph in an option in code": "<code><option><p>words",
 }
 
 

@@ -17,8 +17,9 @@ from operator import attrgetter
 from typing import Literal, overload
 
 from .context import Context, context_of
-from .cut import Piece, cut_piece, cut_tree
+from .cut import cut_piece, cut_tree
 from .rules import HEADINGS
+from .runs import Piece
 from .tree import Tree
 
 Units = Literal["blocks", "leaves"]

@@ -54,7 +54,7 @@ _ENDED_BY: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt")}
 
 _ITEM_SCOPES: Final = (rules.SECTIONS - {"address"}) | frozenset(
     """applet blockquote body button caption center dd details dialog dir dl dt figcaption figure h1 h2 h3 h4 h5 h6
-    html li listing marquee menu noscript object ol pre select summary table tbody td template tfoot th thead tr
+    html li listing marquee menu object ol pre select summary table tbody td template tfoot th thead tr
     ul""".split()
 )
 """Special elements: an item outside them is out of an item's reach."""
@@ -210,14 +210,18 @@ class _Walk(GrowingTree):
 
         Straight in one of its kind, where the parser's repairs have put it, it would end that one.
         """
+        level = len(self.open) - 1
         above = self.tag[self.here]
+        while above == "noscript":  # its tags are never written
+            level -= 1
+            above = self.tag[self.open[level]]
         if tag in rules.HEADINGS:
             if above in rules.HEADINGS and says(node):
-                self._make_div(len(self.open) - 1)
+                self._make_div(level)
             return tag
         if tag == "form":
             return "div" if is_nested(node) else tag
-        ended, level = _ENDED_BY[tag], len(self.open) - 1
+        ended = _ENDED_BY[tag]
         while above not in ended and above not in _ITEM_SCOPES:
             level -= 1
             above = self.tag[self.open[level]]

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-
-from ..text import SYLLABIC, UNSPACED, count_words, sentence_spans
 from . import rules
 from .grid import first_rows, row_cells
+from .runs import Piece, cut_run
 from .tree import Tree
-
-_CUTTABLE = re.compile(rf"\s+|[{UNSPACED}{SYLLABIC}]")
 
 FIGURE_SLACK = 3
 """A figure stays whole up to this many times ``max_words``: a picture stays with its caption."""
-
-
-@dataclass(slots=True)
-class Piece:
-    """A block in the making; ``requires`` counts within its document."""
-
-    node: int
-    lo: int
-    hi: int
-    words: int
-    first: int = 0
-    last: int = -1
-    requires: tuple[int, ...] = ()
 
 
 def cut_tree(tree: Tree, max_words: int, leaves: bool = False) -> list[Piece]:
@@ -38,17 +20,15 @@ def cut_tree(tree: Tree, max_words: int, leaves: bool = False) -> list[Piece]:
 
 def cut_piece(tree: Tree, piece: Piece, max_words: int) -> list[Piece]:
     """Cut one piece of a document finer; the parts cover exactly it."""
-    cutter = _Cutter(tree, max_words, False)
     if piece.first or piece.last >= 0:
-        cutter.cut_text(piece)
-        return cutter.pieces
+        return cut_run(tree, piece, max_words)
     node, siblings = piece.lo, []
     while node < piece.hi:
         siblings.append(node)
         node = tree.end[node]
     if node > piece.hi:  # a run that ends inside an inline element
-        cutter.cut_text(piece)
-        return cutter.pieces
+        return cut_run(tree, piece, max_words)
+    cutter = _Cutter(tree, max_words, False)
     if len(siblings) == 1 and tree.tag[piece.lo]:
         if tree.end[piece.lo] == piece.lo + 1:
             return [piece]
@@ -271,62 +251,7 @@ class _Cutter:
         if words <= self.max_words or self.leaves:
             self._add(parent, lo, hi, requires)
             return
-        texts = [node for node in range(lo, hi) if not tree.tag[node] and tree.text[node]]
-        joined = "".join(tree.text[node] for node in texts)
-        cuts = self._cuts(joined, parent)
-        self._pieces(Piece(parent, lo, hi, 0, requires=requires), texts, cuts)
-
-    def cut_text(self, piece: Piece) -> None:
-        """Cut a piece that starts or ends inside a text node."""
-        tree = self.tree
-        texts = [node for node in range(piece.lo, piece.hi) if not tree.tag[node] and tree.text[node]]
-        joined = "".join(tree.text[node] for node in texts)
-        end = len(joined) - (len(tree.text[piece.hi - 1]) - piece.last if piece.last >= 0 else 0)
-        cuts = self._cuts(joined[piece.first : end], piece.node)
-        self._pieces(piece, texts, [piece.first + cut for cut in cuts])
-
-    def _cuts(self, text: str, node: int) -> list[int]:
-        """Choose where to cut the text of a run; in code, a line's indentation stays with the line."""
-        cuts = _cut_points(text, self.max_words)
-        tree = self.tree
-        while node > 0 and tree.tag[node] not in rules.PREFORMATTED:
-            node = tree.parent[node]
-        return [_line_start(text, cut) for cut in cuts] if node > 0 else cuts
-
-    def _pieces(self, whole: Piece, texts: list[int], cuts: list[int]) -> None:
-        """Turn offsets into the joined text nodes of a run into blocks."""
-        tree = self.tree
-        lo, stop, first = whole.lo, whole.hi, whole.first
-        index, base = 0, 0
-        for cut in [*cuts, -1]:
-            if cut < 0:
-                hi, last, following, offset = stop, whole.last, stop, 0
-            else:
-                while base + len(tree.text[texts[index]]) < cut:
-                    base += len(tree.text[texts[index]])
-                    index += 1
-                node, offset = texts[index], cut - base
-                if offset == len(tree.text[node]):
-                    hi, last, following, offset = node + 1, -1, node + 1, 0
-                else:
-                    hi, last, following = node + 1, offset, node
-            if hi > lo:
-                words = self._piece_words(lo, hi, first, last)
-                self.pieces.append(Piece(whole.node, lo, hi, words, first, last, whole.requires))
-            lo, first = following, offset
-
-    def _piece_words(self, lo: int, hi: int, first: int, last: int) -> int:
-        """Count the words of a run that may start and end inside text nodes."""
-        tree = self.tree
-        end = hi - 1
-        if lo == end:
-            return count_words(tree.text[lo][first : last if last >= 0 else None])
-        total = tree.words[hi] - tree.words[lo]
-        if first:
-            total -= tree.words[lo + 1] - tree.words[lo] - count_words(tree.text[lo][first:])
-        if last >= 0:
-            total -= tree.words[hi] - tree.words[end] - count_words(tree.text[end][:last])
-        return total
+        self.pieces.extend(cut_run(tree, Piece(parent, lo, hi, 0, requires=requires), self.max_words))
 
 
 def _holds_block(tree: Tree) -> bytearray:
@@ -351,44 +276,3 @@ def header_rows(tree: Tree, table: int) -> set[int]:
         else:
             break
     return found if len(found) < len(rows) else set()
-
-
-def _cut_points(text: str, max_words: int) -> list[int]:
-    """Choose where to cut a long text: between sentences; inside one only if it exceeds a block."""
-    cuts: list[int] = []
-    held = 0
-    for start, end in sentence_spans(text):
-        size = count_words(text[start:end])
-        if held and held + size > max_words:
-            cuts.append(start)
-            held = 0
-        if size > max_words:
-            inner = _word_cuts(text, start, end, max_words)
-            cuts.extend(inner)
-            held = count_words(text[inner[-1] : end]) if inner else size
-        else:
-            held += size
-    return cuts
-
-
-def _line_start(text: str, place: int) -> int:
-    """Return where the line begins whose first word stands at a place; the place itself, if words stand before it."""
-    start = place
-    while start and text[start - 1] in " \t":
-        start -= 1
-    return start if start and text[start - 1] == "\n" else place
-
-
-def _word_cuts(text: str, start: int, end: int, max_words: int) -> list[int]:
-    """Cut one endless sentence after every ``max_words`` words, at white space where there is some."""
-    average = max(1, (end - start) // max(1, count_words(text[start:end])))
-    stride = max(1, average * max_words)
-    cuts = []
-    place = start + stride
-    while place < end:
-        found = _CUTTABLE.search(text, place - 1, end)  # never inside a word
-        if not found or found.end() >= end:
-            break
-        cuts.append(found.end())
-        place = found.end() + stride
-    return cuts

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from .kinds import BLOCK, KIND, KINDS, NOT_NESTED, STRICT
+from .kinds import BLOCK, KIND, KINDS, NOT_NESTED, SHOWN, STRICT
 from .parse import Element, Text
 
 _APART: Final = frozenset({"applet", "caption", "marquee", "object", "td", "template", "th"})
 """Elements in which formatting begins anew (HTML, 13.2.4.3: markers)."""
+
+_SHOWN: Final = ",".join(sorted(SHOWN))
 
 _ONLY_TEMPLATE: Final = frozenset({"template"})  # nothing else sets a form apart (HTML, 13.2.6.4.7)
 
@@ -28,13 +30,13 @@ def holds_one_block(children: Any) -> bool:
 
 
 def holds_heading(children: Any) -> bool:
-    """Tell whether a heading that says something is among children: straight in another it would end that one."""
+    """Tell whether a heading that shows something is among children: straight in another it would end that one."""
     return any(type(child) is Element and child.tag in NOT_NESTED and says(child) for child in children)
 
 
 def says(element: Element) -> bool:
-    """Tell whether an element holds words; it may be large, and stops at the first."""
-    return any(not text.isspace() for text in element.strings if text)
+    """Tell whether an element may show something; it may be large, and stops at the first words."""
+    return any(not text.isspace() for text in element.strings if text) or element.select_one(_SHOWN) is not None
 
 
 def is_nested(element: Element) -> bool:

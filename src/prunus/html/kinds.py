@@ -30,8 +30,13 @@ SHOWN: Final = frozenset({"img", "audio", "video", "input", "progress", "meter",
 OBSOLETE: Final = {"xmp": "pre", "listing": "pre", "plaintext": "pre"}
 """The only renaming: no valid HTML can carry these, and a browser shows them as <pre>."""
 
-NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup"}
+NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup", "rb", "rp", "rt", "rtc"}
 """Elements whose start tag ends an open one of their kind."""
+
+ENDING: Final = NOT_NESTED | {"hr"}
+"""Elements whose start tag ends one of those: a rule ends an option."""
+
+ITEMS: Final = frozenset({"li", "dd", "dt"})
 
 
 def _table() -> dict[str, int]:
@@ -42,7 +47,7 @@ def _table() -> dict[str, int]:
         **dict.fromkeys(rules.DISSOLVED, PASS),
         **dict.fromkeys(SPECIAL.keys() | LEAVES | SHOWN | OBSOLETE.keys(), MORE),
         **dict.fromkeys(rules.PREFORMATTED | {"noscript"}, MORE),
-        **dict.fromkeys(rules.HEADINGS | {"li", "dd", "dt", "form"}, STRICT),
+        **dict.fromkeys(rules.HEADINGS | ITEMS | {"form"}, STRICT),
         **dict.fromkeys(FORMER, RENAMED),
     }
     bits = {

@@ -11,7 +11,7 @@ from typing import Final
 
 from . import rules
 from .grid import first_part, has_rowspans, item_numbers, kept_cells, next_kept
-from .kinds import NOT_NESTED
+from .kinds import ENDING, ITEMS, NOT_NESTED
 from .style import (
     CLEAN,
     CLOSED_BY,
@@ -28,8 +28,8 @@ from .style import (
 )
 from .tree import Attrs, Tree
 
-_END_NEEDED_IN: Final = frozenset({"a", "audio", "del", "ins", "map", "noscript", "video"})
-"""Parents at whose end a </p> must be written (HTML standard)."""
+_END_NEEDED_IN: Final = frozenset({"a", "audio", "del", "ins", "map", "noscript", "optgroup", "option", "video"})
+"""Parents at whose end a </p> must be written (HTML standard); the end tag of an option does not reach past a <p>."""
 
 _SOLE_PARENTS: Final = frozenset({"li", "td", "th", "dd", "blockquote", "figcaption"})
 _PARTS: Final = frozenset({"thead", "tbody", "tfoot"})
@@ -163,7 +163,7 @@ class Writer:
     def _holds_its_like(self, node: int) -> bool:
         """Tell whether a wrapper holds an element that would end the one around the wrapper."""
         tags = self.tree.tag
-        return any(tags[inner] in NOT_NESTED for inner in range(node + 1, self.tree.end[node]))
+        return any(tags[inner] in ENDING for inner in range(node + 1, self.tree.end[node]))
 
     def _part_action(self, node: int, tag: str) -> int:
         """A row group's tag stays where it says something: a header, or an end to spanning cells."""
@@ -183,7 +183,8 @@ class Writer:
         while above > 0 and self._is_sole(node):
             if tags[above] in _SOLE_PARENTS:
                 return True
-            if tags[above] in rules.INLINE or self._is_written(above) or above in self.written:
+            inline = tags[above] in rules.INLINE and tags[above] != "noscript"
+            if inline or self._is_written(above) or above in self.written:
                 return False
             node, above = above, parents[above]
         return False
@@ -372,7 +373,8 @@ class Writer:
         out = self.out
         block = tag not in _INLINES
         if self.pending:
-            if not block or tag not in KNOWN_HTML or (self.pending == "p" and tag in _END_NEEDED_IN):
+            needed = tag in _END_NEEDED_IN if self.pending == "p" else tag in ITEMS and self.pending in ITEMS
+            if not block or tag not in KNOWN_HTML or needed:
                 out.append(f"</{self.pending}>")
             self.pending = ""
         self.open.pop()
