@@ -16,6 +16,8 @@ from .text import SYLLABIC, UNSPACED
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Counted = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]
+
 _TOKEN: Final = re.compile(rf"\d+(?:[.,]\d+)*|[{UNSPACED}]+|[{SYLLABIC}]+|[^\W_]+")
 _UNSPACED_RUN: Final = re.compile(f"[{UNSPACED}{SYLLABIC}]")
 
@@ -27,8 +29,11 @@ _STEMMERS: Final = {
     "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 
-_SAME: Final = 10_000
-"""Texts that are remembered while an index is built, for those that come more than once."""
+_PART: Final = 8_192
+"""Texts that are counted at once; what has been counted takes a small part of the memory that counting takes."""
+
+_SLICE: Final = 1 << 18
+_NO_ITEMS: Final = np.zeros(0, np.int32)
 
 QUERY_NOISE: Final = frozenset(
     """a an and any are as at be been being by can could did do does for from had has have he her his how i
@@ -99,54 +104,56 @@ class BM25:
         self.language = language
         self.size = len(texts)
         self._vocabulary: dict[str, int] = {}
-        weights = self._fields(texts, 1.0)
-        if above:
-            weights = self._merged(weights, self._fields(above, above_weight))
-        self._index(weights, k1, b)
+        fields = [(texts, 1.0), (above, above_weight)] if above else [(texts, 1.0)]
+        counted = [self._count(fields, first) for first in range(0, self.size, _PART)]
+        self._index(counted, k1, b)
 
-    def _fields(self, texts: Sequence[str], weight: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Count one field: sorted keys item × vocabulary, with weighted term frequencies."""
-        raw: dict[str, int] = {}
-        ids: list[int] = []
-        lengths: list[int] = []
-        same: dict[str, list[int]] = {}
-        for text in texts:
-            known = same.get(text)
-            if known is None:
-                known = [raw.setdefault(token, len(raw)) for token in tokens(text)]
-                if len(same) < _SAME:
-                    same[text] = known
-            ids.extend(known)
-            lengths.append(len(known))
-        stems = stem(list(raw), self.language)
-        vocabulary = self._vocabulary
-        to_stem = np.fromiter((vocabulary.setdefault(s, len(vocabulary)) for s in stems), np.int64, len(stems))
-        item = np.repeat(np.arange(len(lengths)), lengths)
-        keys = (item << 32) | (to_stem[np.asarray(ids, np.int64)] if ids else np.zeros(0, np.int64))
-        unique, counts = np.unique(keys, return_counts=True)
-        return unique, counts.astype(np.float64) * weight
+    def _count(self, fields: Sequence[tuple[Sequence[str], float]], first: int) -> Counted:
+        """Count some texts: the items and terms of each pair that occurs, and weighted term frequencies.
 
-    @staticmethod
-    def _merged(
-        one: tuple[NDArray[np.int64], NDArray[np.float64]], other: tuple[NDArray[np.int64], NDArray[np.float64]]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Add up two fields."""
-        keys, place = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
-        return keys.astype(np.int64), np.bincount(place, np.concatenate([one[1], other[1]]), len(keys)).astype(
-            np.float64
-        )
+        :param fields: texts of all items, and what a term in them weighs.
+        :param first: the first item; those up to ``_PART`` after it are counted.
+        """
+        keys: list[NDArray[np.int64]] = []
+        weights: list[NDArray[np.float64]] = []
+        for texts, weight in fields:
+            raw: dict[str, int] = {}
+            ids: list[int] = []
+            lengths: list[int] = []
+            same: dict[str, list[int]] = {}
+            for text in texts[first : first + _PART]:
+                known = same.get(text)
+                if known is None:
+                    known = same[text] = [raw.setdefault(token, len(raw)) for token in tokens(text)]
+                ids.extend(known)
+                lengths.append(len(known))
+            stems = stem(list(raw), self.language)
+            vocabulary = self._vocabulary
+            to_stem = np.fromiter((vocabulary.setdefault(s, len(vocabulary)) for s in stems), np.int64, len(stems))
+            item = np.repeat(np.arange(first, first + len(lengths)), lengths)
+            found = (item << 32) | (to_stem[np.asarray(ids, np.int64)] if ids else np.zeros(0, np.int64))
+            unique, counts = np.unique(found, return_counts=True)
+            keys.append(unique)
+            weights.append(counts.astype(np.float64) * weight)
+        all_keys, place = np.unique(np.concatenate(keys), return_inverse=True)
+        frequency = np.bincount(place, np.concatenate(weights), len(all_keys)).astype(np.float64)
+        return (all_keys >> 32).astype(np.int32), (all_keys & 0xFFFFFFFF).astype(np.int32), frequency
 
-    def _index(self, weights: tuple[NDArray[np.int64], NDArray[np.float64]], k1: float, b: float) -> None:
+    def _index(self, counted: list[Counted], k1: float, b: float) -> None:
         """Turn counts into postings by term: items, and their saturated term frequencies."""
-        keys, frequency = weights
-        items, terms = keys >> 32, keys & 0xFFFFFFFF
+        items, terms = (np.concatenate([_NO_ITEMS, *(part[side] for part in counted)]) for side in (0, 1))
+        frequency = np.concatenate([np.zeros(0), *(part[2] for part in counted)])
+        counted.clear()
         length = np.bincount(items, frequency, self.size) if self.size else np.zeros(0)
         average = float(length.mean()) if self.size and length.any() else 1.0
         norm = k1 * (1 - b + b * length / average)
-        saturated = frequency * (k1 + 1) / (frequency + norm[items])
+        for first in range(0, len(items), _SLICE):  # in parts: of a large page they are millions
+            part = slice(first, first + _SLICE)
+            frequency[part] = frequency[part] * (k1 + 1) / (frequency[part] + norm[items[part]])
+        self._bounds = np.concatenate([[0], np.cumsum(np.bincount(terms, minlength=len(self._vocabulary)))])
         order = np.argsort(terms, kind="stable")
-        self._items, self._saturated = items[order], saturated[order]
-        self._bounds = np.searchsorted(terms[order], np.arange(len(self._vocabulary) + 1))
+        del terms
+        self._items, self._saturated = items[order], frequency[order]
 
     def idf(self, term: str) -> float:
         """Return the inverse document frequency of a stemmed term (never negative)."""
@@ -154,7 +161,7 @@ class BM25:
         found = 0 if number is None else int(self._bounds[number + 1] - self._bounds[number])
         return math.log(1 + (self.size - found + 0.5) / (found + 0.5))
 
-    def items(self, term: str) -> NDArray[np.int64]:
+    def items(self, term: str) -> NDArray[np.int32]:
         """Return the items that hold a stemmed term, in order."""
         number = self._vocabulary.get(term)
         return self._items[self._bounds[number] : self._bounds[number + 1]] if number is not None else self._items[:0]

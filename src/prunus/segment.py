@@ -8,6 +8,8 @@ is still open. Items of a list that stands inside a line are segments too.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from .abbreviations import ABBREVIATIONS, LABELLED, MONTHS, NAMES, NUMBERED, SHOUTED, STARTERS, TITLES, ZONES
@@ -168,24 +170,48 @@ def _heads(text: str, at: int) -> bool:
 
 
 def sentence_spans(text: str, *, wrapped: bool = False) -> list[tuple[int, int]]:
-    """Cut ``text`` into sentences and return their (start, end), which touch and cover all of it.
+    """Cut ``text`` into sentences and return their (start, end); see :func:`each_sentence`."""
+    return list(each_sentence(text, wrapped=wrapped))
+
+
+def each_sentence(text: str, *, wrapped: bool = False) -> Iterator[tuple[int, int]]:
+    """Yield the (start, end) of each sentence of ``text``; they touch and cover all of it.
 
     White space after a sentence belongs to it, and at the head of the text to the first. Linear in the text.
 
     :param wrapped: a line may go on in the next one, as in mail and in text taken from print. Otherwise every
         line break ends a segment, as in the canonical text of a page, where it stands between two blocks.
     """
-    spans: list[tuple[int, int]] = []
-    begin, region = 0, 0
+    begin, held = 0, (0, 0)
+    for cut in chain(_cuts(text, wrapped), (len(text),)):
+        if cut <= begin:
+            continue
+        if text[begin:cut].strip():
+            if held[1]:
+                yield held
+            held = (begin, cut)
+        elif held[1]:
+            held = (held[0], cut)
+        else:
+            continue  # white space at the head
+        begin = cut
+    if held[1]:
+        yield held
+    elif text:
+        yield 0, len(text)
+
+
+def _cuts(text: str, wrapped: bool) -> Iterator[int]:
+    """Yield where a text may be cut; a place may come again, or after a later one."""
+    region, following, latest = 0, 0, 0
     enclosed, items = _enclosed(text), _items(text)
     starts = [at for at in sorted(items) if text[max(0, at - 4) : at].rstrip()[-1:] not in tuple(_BULLETS)]
     marks = {end - 1 for end in items.values()} | {end - 2 for end in items.values()}
-    following = 0
-    cuts: list[int] = []
     for match in _CANDIDATE.finditer(text):
         start, end = match.span()
         while following < len(starts) and starts[following] <= start:
-            cuts.append(starts[following])
+            latest = starts[following]
+            yield latest
             following += 1
         if start in marks:
             continue
@@ -193,25 +219,19 @@ def sentence_spans(text: str, *, wrapped: bool = False) -> list[tuple[int, int]]
             region += 1
         inside = region < len(enclosed) and enclosed[region][0] < start and end < enclosed[region][1]
         if text[start] in "\n\r":
-            if not wrapped or not _goes_on(text, start, end):
-                cuts.append(end)
+            if wrapped and _goes_on(text, start, end):
+                continue
+            latest = end
         elif text[start] in _BULLETS:
-            cuts.append(start)
-        elif not inside and _ends(text, start, end, cuts[-1] if cuts else 0):
-            cuts.append(_behind_space(text, end))
+            latest = start
+        elif not inside and _ends(text, start, end, latest):
+            latest = _behind_space(text, end)
         elif not inside and (note := _note(text, start, end)):
-            cuts.append(_behind_space(text, note))
-    cuts += starts[following:]
-    for cut in (*cuts, len(text)):
-        if cut > begin and text[begin:cut].strip():
-            spans.append((begin, cut))
-            begin = cut
-        elif cut > begin and spans:
-            spans[-1] = (spans[-1][0], cut)
-            begin = cut
-    if begin < len(text):
-        spans.append((begin, len(text)))
-    return spans
+            latest = _behind_space(text, note)
+        else:
+            continue
+        yield latest
+    yield from starts[following:]
 
 
 def _note(text: str, start: int, end: int) -> int:

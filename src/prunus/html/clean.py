@@ -89,7 +89,8 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
         walk.run(parse(without_surrogates(markup), charset, name))
     if not walk.tag:  # a frameset has no body
         walk.tag, walk.depth, walk.text = ["html"], [0], [""]
-    if walk.noscripts and drop_doubled_noscripts(walk, walk.noscripts):
+    if walk.noscripts:
+        drop_doubled_noscripts(walk, walk.noscripts)
         walk.dirty = True
     if len(walk.tag) > MANY_NODES:  # the DOM took more than all that is made of it, and is gone
         give_back_memory()
@@ -201,7 +202,7 @@ class _Walk(GrowingTree):
             unnested = self.kind & UNNESTED
             if seen == PASS and not (unnested and holds_heading(children)):
                 return children
-            if len(children) < 4 and flags & WRAPS and not unnested and holds_one_block(children):
+            if len(children) < 4 and flags & WRAPS and not unnested and not self.raw and holds_one_block(children):
                 return children
         return self._open(node, tag, flags, kept, children)
 
@@ -263,6 +264,8 @@ class _Walk(GrowingTree):
             children, kept, own = special
         if tag == "head":
             return children  # type: ignore[no-any-return]
+        if tag == "select" and is_nested(node):
+            return [child for option in children for child in option.children]
         inline = flags & LINE
         if not inline and self.last != START:
             self._line_end()

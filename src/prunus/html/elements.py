@@ -77,7 +77,7 @@ def _image(node: Element, kept: Attrs | None) -> Special | None:
         lazy = node.attr("data-src") or node.attr("data-lazy-src") or node.attr("data-original")
         kept = {name: value for name, value in (kept or {}).items() if name != "src"}
         if lazy:
-            kept = {"src": lazy, **kept}
+            kept = {"src": " ".join(lazy.split()), **kept}
     if not alt and not (kept or {}).get("src"):
         return None
     if kept is not None and not alt:
