@@ -55,12 +55,10 @@ def count_words(text: str) -> int:
     """Count words: runs between spaces, Han and kana by letter, Thai and its kin by length."""
     if text.isascii():
         return len(text.split())
-    letters = len(_UNSPACED_LETTER.findall(text))
-    if letters:
-        text = _UNSPACED_LETTER.sub(" ", text)
+    text, letters = _UNSPACED_LETTER.subn(" ", text)
     extra = 0
-    for run in _SYLLABIC_RUN.findall(text):
-        extra += (len(run) - 1) // _SYLLABIC_WORD
+    for run in _SYLLABIC_RUN.finditer(text):
+        extra += (run.end() - run.start() - 1) // _SYLLABIC_WORD
     return letters + extra + len(text.split())
 
 

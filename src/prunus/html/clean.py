@@ -89,8 +89,7 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
         walk.run(parse(without_surrogates(markup), charset, name))
     if not walk.tag:  # a frameset has no body
         walk.tag, walk.depth, walk.text = ["html"], [0], [""]
-    if walk.noscripts:
-        drop_doubled_noscripts(walk, walk.noscripts)
+    if walk.noscripts and drop_doubled_noscripts(walk, walk.noscripts):
         walk.dirty = True
     if len(walk.tag) > MANY_NODES:  # the DOM took more than all that is made of it, and is gone
         give_back_memory()

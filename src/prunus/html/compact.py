@@ -14,15 +14,18 @@ search is linear in the page for each, and a hostile page could hold any number.
 _KEPT_EMPTY: Final = frozenset({"tr", "thead", "tbody", "tfoot", "td", "th", "body", "html"})
 
 
-def drop_doubled_noscripts(walk: GrowingTree, noscripts: list[int]) -> None:
-    """Drop a <noscript> whose words the page shows elsewhere, or which only doubles a lazy image; merge the others."""
+def drop_doubled_noscripts(walk: GrowingTree, noscripts: list[int]) -> bool:
+    """Drop a <noscript> whose words the page shows elsewhere, or which only doubles a lazy image.
+
+    :returns: whether anything was dropped.
+    """
     tags, texts = walk.tag, walk.text
     ends = [_end_of(walk.depth, node) for node in noscripts]
     known: set[str] = set()
     outside: list[str] = []
     shown = ""
     looked = False
-    done, searched = -1, 0
+    done, dropped, searched = -1, False, 0
     for node, end in zip(noscripts, ends, strict=True):
         if node < done:
             continue
@@ -41,9 +44,9 @@ def drop_doubled_noscripts(walk: GrowingTree, noscripts: list[int]) -> None:
         else:
             doubled = tags[node - 1] == "img" or "img" not in tags[node:end]
         if doubled:
+            dropped = True
             _drop(walk, node, end)
-    for node in noscripts:
-        tags[node] = None
+    return dropped
 
 
 def _end_of(depths: list[int], node: int) -> int:

@@ -183,7 +183,8 @@ class Writer:
         while above > 0 and self._is_sole(node):
             if tags[above] in _SOLE_PARENTS:
                 return True
-            if tags[above] in rules.INLINE or self._is_written(above) or above in self.written:
+            inline = tags[above] in rules.INLINE and tags[above] != "noscript"
+            if inline or self._is_written(above) or above in self.written:
                 return False
             node, above = above, parents[above]
         return False

@@ -95,7 +95,7 @@ def actions(style: Style) -> dict[str, int]:
     """Return what to do with each tag; one that is not listed is EMIT when inline, else WRAP."""
     if style.full:
         return {}
-    table = {**dict.fromkeys(rules.INLINE | KNOWN_BLOCKS, EMIT), "html": PASS, "body": PASS}
+    table = {**dict.fromkeys(rules.INLINE | KNOWN_BLOCKS, EMIT), "html": PASS, "body": PASS, "noscript": PASS}
     parts = ("thead", "tbody", "tfoot")
     table |= dict.fromkeys(parts, EMIT)
     if style.sections:
