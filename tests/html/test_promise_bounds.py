@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.strategies import broken_documents
 
 import prunus
-from prunus.html.parse import MAX_BYTES
+from prunus.html.parse import MAX_BYTES, MAX_NODES
 
 QUESTION = "When did the harbour open?"
 
@@ -104,6 +104,15 @@ def test_a_page_over_the_limit_is_refused_before_it_is_parsed() -> None:
     with pytest.raises(prunus.BadPage, match="over the limit"):
         prunus.clean(b"x" * (MAX_BYTES + 1))
     assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize("part", [b"<p>a", b"<b>x</b>", b"<!>", b"</p>", b"<td>1</td>\n"])
+def test_a_page_of_too_many_elements_is_refused_before_it_is_parsed(part: bytes) -> None:
+    start = time.perf_counter()
+    for page in (part * (MAX_NODES + 1), (part * (MAX_NODES + 1)).decode()):
+        with pytest.raises(prunus.BadPage, match="4,000,000 elements"):
+            prunus.clean(page)
+    assert time.perf_counter() - start < 10
 
 
 @pytest.mark.parametrize("head", [b"PK\x03\x04", b"\x89PNG", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF"])

@@ -24,6 +24,9 @@ Node: TypeAlias = turbohtml.Node
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Size of markup that is accepted, in bytes or code points."""
 
+MAX_NODES: Final = 4_000_000
+"""Elements, comments and texts of a page that is accepted: some 900 MB. Real pages hold a tenth at most."""
+
 _SNIFF: Final = 4096
 _BOM: Final = b"\xef\xbb\xbf"
 _WIDE_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -54,10 +57,12 @@ _PRESCAN: Final = 1024  # bytes in which a page may name its charset
 _STRAY: Final = re.compile("[\udc80-\udcff]")
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
+_NODE: Final = re.compile(r"<(?:[A-Za-z!?]|/(?i:p|br)[\s>])|>[^<]")  # these two end tags can make an element
+_NODE_BYTES: Final = re.compile(_NODE.pattern.encode())
 
 __all__ = [
-    "MAX_BYTES", "Document", "Element", "Node", "Text", "check_size", "decode", "give_back_memory", "is_binary",
-    "line_starts", "parse", "parse_with_places", "source_text", "tag_place", "tamed", "without_surrogates",
+    "MAX_BYTES", "MAX_NODES", "Document", "Element", "Node", "Text", "check_size", "decode", "give_back_memory",
+    "is_binary", "line_starts", "parse", "parse_with_places", "source_text", "tag_place", "tamed", "without_surrogates",
 ]  # fmt: skip
 
 
@@ -157,18 +162,29 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
     :param markup: the page; bytes are decoded by BOM, ``charset``, ``<meta>``, then detection.
     :param charset: what the transport said of the encoding, if anything.
     :param name: how errors call the page.
-    :raises BadPage: empty, binary, or larger than ``MAX_BYTES``.
+    :raises BadPage: empty, binary, larger than ``MAX_BYTES``, or of more than ``MAX_NODES`` elements and texts.
     """
     check_size(markup, name)
     if not markup or markup.isspace():
         raise BadPage(f"{name}: the page is empty", subject=name)
     if isinstance(markup, bytes) and is_binary(markup, charset):
         raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
+    if len(markup) > 2 * MAX_NODES and _nodes(markup) > MAX_NODES:
+        raise BadPage(f"{name}: more than {MAX_NODES:,} elements and texts are not read; split the page", subject=name)
     markup, _ = tamed(markup, charset)
     if isinstance(markup, str):
         return turbohtml.parse(markup, positions=False)
     document, text = _read(markup, charset)
     return turbohtml.parse(text, positions=False) if text else document
+
+
+def _nodes(markup: str | bytes) -> int:
+    """Return how many nodes a page has at most, but for those that repair it; comments and scripts count as markup."""
+    tags = markup.count("<") if isinstance(markup, str) else markup.count(b"<")
+    if 2 * tags <= MAX_NODES:
+        return 2 * tags
+    found = _NODE.finditer(markup) if isinstance(markup, str) else _NODE_BYTES.finditer(markup)
+    return sum(1 for _ in found)
 
 
 def tamed(markup: str | bytes, charset: str) -> tuple[str | bytes, bool]:
