@@ -24,9 +24,8 @@ def holds_one_block(children: Any) -> bool:
             if found or KINDS.get(child.tag, BLOCK) & KIND not in (BLOCK, STRICT):
                 return False
             found = True
-        elif type(child) is Text and not child.data.isspace():
-            return False
-    return found
+    # last: to look at a text takes a copy of it
+    return found and all(type(child) is not Text or child.data.isspace() for child in children)
 
 
 def holds_heading(children: Any) -> bool:

@@ -25,7 +25,8 @@ def kept_attributes(tag: str, node: Element, with_language: bool) -> Attrs | Non
         target = node.attr("href") or ""
         # script and a bare '#' lead nowhere; inlined data is no address
         if target and not (target[0] in _SUSPECT and (target == "#" or _NO_ADDRESS.match(target))):
-            target = " ".join(target.split())
+            if " " in target or not target.isprintable():
+                target = " ".join(target.split())
             if target:
                 kept["href"] = target
     else:
@@ -57,8 +58,10 @@ def _telling_spans(kept: Attrs) -> Attrs:
 
 def _head(node: Element, kept: Attrs | None) -> Special | None:
     """Of <head> only the title stays."""
-    titles = [child for child in node.children if isinstance(child, Element) and child.tag == "title"]
-    return tuple(titles[:1]), None, ""
+    for child in node.children:
+        if type(child) is Element and child.tag == "title":
+            return (child,), None, ""
+    return (), None, ""
 
 
 def _title(node: Element, kept: Attrs | None) -> Special | None:

@@ -144,7 +144,7 @@ class Writer:
             return EMIT
         action = self.actions.get(tag, self.default)
         attrs = tree.attrs[node]
-        if attrs and action and shown_attributes(attrs, style):
+        if attrs and action and ((style.sections and style.links and style.images) or shown_attributes(attrs, style)):
             return EMIT
         if action == WRAP and self.open and self.open[-1] in NOT_NESTED and self._holds_its_like(node):
             return EMIT  # without it, a heading in a heading would end the outer one
