@@ -109,9 +109,11 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
 
 def _holds_surrogates(walk: _Walk) -> bool:
     """Tell whether anything that is kept of a page holds what no encoding can write."""
-    kept = [text for text in walk.text if not text.isascii()]
+    kept: list[str] = [text for text in walk.text if not text.isascii()] if walk.odd else []
     for attrs in walk.attrs.values():
-        kept.extend([value for value in attrs.values() if not value.isascii()])
+        for value in attrs.values():
+            if not value.isascii():
+                kept.append(value)
     try:
         "".join(kept).encode("utf-16-le")  # the quickest that refuses surrogates
     except UnicodeEncodeError:

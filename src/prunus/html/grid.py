@@ -169,3 +169,12 @@ def kept_cells(tree: Tree, table: int, mask: bytearray) -> dict[int, list[tuple[
                 placed.add(cell)
                 plan[row].append((cell, bisect_left(places, places[order] + left) - order))
     return plan
+
+
+def number_after_gap(tree: Tree, item: int, mask: bytearray) -> str:
+    """Return the attribute that gives the first item after a gap in an ordered list the number that the page shows."""
+    above, attrs = tree.parent[item], tree.attrs[item]
+    if mask[above] != 2 or tree.tag[above] != "ol" or (attrs and "value" in attrs):
+        return ""
+    number, before = item_numbers(tree, above)[item]
+    return f" value={number}" if before >= 0 and not mask[before] else ""

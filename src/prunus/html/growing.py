@@ -26,11 +26,6 @@ _LARGE: Final = 10_000
 FILLED: Final = -2  # something that is no text stands last on the line
 
 
-def without_tag_letters(text: str) -> str:
-    """Take out what shows nowhere; see :data:`rules.INVISIBLE`."""
-    return rules.INVISIBLE.sub("", text) if rules.TAG_LETTER.search(text) else text
-
-
 class GrowingTree:
     """The growing arrays, and where white space stands.
 
@@ -45,8 +40,8 @@ class GrowingTree:
     """
 
     __slots__ = (
-        "attrs", "depth", "dirty", "end", "firsts", "here", "kind", "kinds", "last", "noscripts", "open", "origins",
-        "paragraph", "parent", "raw", "space", "spacer", "tag", "text", "vanished",
+        "attrs", "depth", "dirty", "end", "firsts", "here", "kind", "kinds", "last", "noscripts", "odd", "open",
+        "origins", "paragraph", "parent", "raw", "space", "spacer", "tag", "text", "vanished",
     )  # fmt: skip
 
     def __init__(self, with_origins: bool) -> None:
@@ -70,6 +65,7 @@ class GrowingTree:
         self.noscripts: list[int] = []
         self.paragraph = -1  # the <p> that is open
         self.raw = 0  # depth of preformatted elements
+        self.odd = False  # letters were seen that show nowhere, or that no encoding can write
 
     def _add(self, tag: str, flags: int, text: str, attrs: Attrs | None, node: Node) -> None:
         """Add an element to the open one."""
@@ -143,7 +139,7 @@ class GrowingTree:
             words = data.strip(" ")
         else:
             if not data.isascii():
-                data = without_tag_letters(data)
+                data = self._without_odd_letters(data)
             words = " ".join(data.split())
         last = self.last
         if len(words) != len(data):
@@ -164,6 +160,13 @@ class GrowingTree:
         if self.origins is not None:
             self.origins.append(node)
 
+    def _without_odd_letters(self, text: str) -> str:
+        """Take out what shows nowhere, see :data:`rules.INVISIBLE`; note that there was something of the kind."""
+        if not rules.ODD_LETTER.search(text):
+            return text
+        self.odd = True
+        return rules.INVISIBLE.sub("", text)
+
     def _add_space(self, node: Node) -> None:
         """Let white space between words of one line wait, unless a space is there already."""
         last = self.last
@@ -178,7 +181,7 @@ class GrowingTree:
     def _add_raw(self, data: str, node: Node) -> int:
         """Add preformatted text as it is; return 1 if it shows words."""
         if data:
-            self._add_text(without_tag_letters(data), node)
+            self._add_text(self._without_odd_letters(data), node)
             self.last = FILLED
         return 0 if not data or data.isspace() else 1
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from . import rules
-from .grid import first_part, has_rowspans, item_numbers, kept_cells, next_kept
+from .grid import first_part, has_rowspans, kept_cells, next_kept, number_after_gap
 from .kinds import ENDING, ITEMS, NOT_NESTED
 from .style import (
     CLEAN,
@@ -112,12 +112,7 @@ class Writer:
                 action = self._action(node, tag)
             if action == EMIT:
                 self._start(node, tag, tree.attrs[node])
-                if tag in rules.VOID:
-                    node = ends[node]
-                    continue
-                if node in self.plans:
-                    self._planned_row(node)
-                    self._close(tag)
+                if self._write_whole(node, tag):
                     node = ends[node]
                     continue
             elif action == WRAP:
@@ -132,6 +127,20 @@ class Writer:
                 out.append(" ")
             stack.append((ends[node], node, tag, action))
             node += 1
+
+    def _write_whole(self, node: int, tag: str) -> bool:
+        """Write what an element holds, and its end, if that is simple: nothing, one text, a row that is planned."""
+        tree, mask = self.tree, self.mask
+        if tag in rules.VOID:
+            return True
+        if node in self.plans:
+            self._planned_row(node)
+        elif tree.end[node] == node + 2 and not tree.tag[node + 1] and (mask is None or mask[node + 1]):
+            self._text(node + 1)
+        else:
+            return False
+        self._close(tag)
+        return True
 
     # -- what to do with an element ---------------------------------------------------------------
 
@@ -261,24 +270,17 @@ class Writer:
                 attrs = {name: value for name, value in attrs.items() if name == "colspan" and value != "1"}
             shown = written_attributes(attrs, self.style)
         if tag == "li" and self.mask is not None:
-            shown += self._number(node, attrs)
+            shown += number_after_gap(self.tree, node, self.mask)
         out.append(f"<{tag}{shown}>")
         if tag in _ODD_TAGS:
             if tag in rules.VOID:
                 self.line = self.line or tag in _INLINES
                 return
-            self.foreign += tag == "math"
-            self.raw += tag != "math"
+            if tag == "math":
+                self.foreign += 1
+            else:
+                self.raw += 1
         self.open.append(tag)
-
-    def _number(self, node: int, attrs: Attrs | None) -> str:
-        """Give the first item after a gap in an ordered list the number that the page shows."""
-        tree, mask = self.tree, self.mask
-        above = tree.parent[node]
-        if mask is None or mask[above] != 2 or tree.tag[above] != "ol" or (attrs and "value" in attrs):
-            return ""
-        number, before = item_numbers(tree, above)[node]
-        return f" value={number}" if before >= 0 and not mask[before] else ""
 
     def _planned_row(self, row: int) -> None:
         """Write a kept row of a table of which rows are dropped: spans shortened to what is kept."""

@@ -195,8 +195,8 @@ SAME_COLOUR: Final = re.compile(
 
 VISIBLE_AGAIN: Final = re.compile(r"visibility\s*:\s*visible", re.IGNORECASE)
 
-TAG_LETTER: Final = re.compile("[\U000e0000-\U000e007f]")
-"""What ``INVISIBLE`` looks for; hardly any text holds one, and this says so sooner."""
+ODD_LETTER: Final = re.compile(r"[\U000e0000-\U000e007f\ud800-\udfff]")
+"""What ``INVISIBLE`` looks for, and surrogates, which no encoding can write; hardly any text holds one."""
 
 INVISIBLE: Final = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007e])[\U000e0000-\U000e007f]+")
 """Tag characters show nowhere and have carried hidden instructions; those of flag emoji stay."""
