@@ -276,10 +276,8 @@ class Writer:
             if tag in rules.VOID:
                 self.line = self.line or tag in _INLINES
                 return
-            if tag == "math":
-                self.foreign += 1
-            else:
-                self.raw += 1
+            self.foreign += tag == "math"
+            self.raw += tag != "math"
         self.open.append(tag)
 
     def _planned_row(self, row: int) -> None:
