@@ -10,7 +10,9 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from prunus.errors import BadInput, OutsideFailed
 from prunus.index.nodes import Document, Leaf, Parent
 from prunus.index.store import file as room
+from prunus.index.store._database import Database
 from prunus.index.store.file import Engine
 
 DIMENSION = 4
@@ -297,3 +300,25 @@ class Model(RuleBasedStateMachine):
 
 TestModel = Model.TestCase
 TestModel.settings = settings(max_examples=15, stateful_step_count=10, deadline=None)
+
+
+class Between:
+    """A connection; after the first look through it, another process makes the index."""
+
+    def __init__(self, file: sqlite3.Connection, database: Database) -> None:
+        self.file, self.database, self.looks = file, database, 0
+
+    def execute(self, statement: str) -> sqlite3.Cursor:
+        found = self.file.execute(statement)
+        rows = found.fetchall()
+        if not self.looks:
+            self.database.create({})
+        self.looks += 1
+        return self.file.execute("VALUES (?)", rows[0])
+
+
+def test_an_index_that_another_process_makes_just_now_is_one(tmp_path: Path) -> None:
+    database = Database(tmp_path, 5)
+    with closing(sqlite3.connect(database.path, isolation_level=None)) as file:
+        database._check(cast("sqlite3.Connection", Between(file, database)))
+        database._check(file)

@@ -112,12 +112,15 @@ class Database:
         return file
 
     def _check(self, file: sqlite3.Connection) -> None:
+        # first of all: another process may be making the file, and all that it writes is there at once
+        (tables,) = file.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if not tables:
+            return
         (mark,) = file.execute("PRAGMA application_id").fetchone()
         (layout,) = file.execute("PRAGMA user_version").fetchone()
-        (tables,) = file.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        if tables and mark != _OURS:
+        if mark != _OURS:
             raise BadInput(f"{self.path}: not an index of Prunus", subject=str(self.path))
-        if tables and layout != LAYOUT:
+        if layout != LAYOUT:
             raise BadInput(
                 f"{self.path.parent}: an index of layout {layout}, and this version reads {LAYOUT}; build it anew",
                 subject=str(self.path),
