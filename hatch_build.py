@@ -52,7 +52,7 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg]
         shutil.copytree(Path(self.root) / "src" / "prunus", self._folder / "prunus")
         files = ",".join(f"prunus/{name}.py" for name in COMPILED)
         command = [sys.executable, "-c", _SETUP, "build_ext", "--inplace", files]
-        flags = {"CFLAGS": f"{os.environ.get('CFLAGS', '')} {_FLAGS}"}  # read by compilers that know these alone
+        flags = {"CFLAGS": f"{os.environ.get('CFLAGS', '')} {_FLAGS}"}  # MSVC, which lacks them, ignores it
         done = subprocess.run(
             command, cwd=self._folder, env=os.environ | flags, capture_output=True, text=True, check=False
         )

@@ -33,6 +33,8 @@ _PART: Final = 8_192
 """Texts that are counted at once; what has been counted takes a small part of the memory that counting takes."""
 
 _SLICE: Final = 1 << 18
+"""Frequencies that are saturated at once."""
+
 _NO_ITEMS: Final = np.zeros(0, np.int32)
 
 QUERY_NOISE: Final = frozenset(

@@ -111,9 +111,7 @@ def _holds_surrogates(walk: _Walk) -> bool:
     """Tell whether anything that is kept of a page holds what no encoding can write."""
     kept: list[str] = [text for text in walk.text if not text.isascii()] if walk.odd else []
     for attrs in walk.attrs.values():
-        for value in attrs.values():
-            if not value.isascii():
-                kept.append(value)
+        kept.extend([value for value in attrs.values() if not value.isascii()])
     try:
         "".join(kept).encode("utf-16-le")  # the quickest that refuses surrogates
     except UnicodeEncodeError:
