@@ -21,6 +21,8 @@ from ..embedded import encode, llama2_tokenizer, wheel_file
 _LOCK = threading.Lock()
 _LONGEST = 20_000
 """Code points of a text that are read; an average over more says nothing new."""
+_TOKENS = 1_024
+"""Tokens whose vectors are gathered at once, but for those of one text."""
 
 
 @lru_cache(maxsize=1)
@@ -62,8 +64,10 @@ class Engine:
         vectors = np.zeros((len(ids), table.shape[1]), np.float32)
         lengths = np.fromiter((len(one) for one in ids), np.int64, len(ids))
         filled = np.flatnonzero(lengths)
-        for start in range(0, len(filled), 256):  # bounded memory: a slice of texts at a time
-            part = filled[start : start + 256]
+        shares = np.cumsum(lengths[filled]) // _TOKENS
+        for part in np.split(filled, np.flatnonzero(np.diff(shares)) + 1):  # bounded memory: some texts at a time
+            if not len(part):
+                continue
             flat = np.concatenate([np.asarray(ids[i], np.int64) for i in part])
             bounds = np.concatenate([[0], np.cumsum(lengths[part])[:-1]])
             vectors[part] = np.add.reduceat(table[flat], bounds, axis=0)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from . import rules
 from .compact import close_gaps, drop_doubled_noscripts
-from .dom import holds_heading, holds_one_block, is_nested, one_by_one, says
+from .dom import holds_heading, holds_one_block, is_nested, says
 from .elements import SPECIAL, kept_attributes
 from .formatting import FORMER
 from .growing import FILLED, START, GrowingTree
@@ -36,7 +36,7 @@ from .kinds import (
     UNNESTED,
     WRAPS,
 )
-from .parse import Document, Element, Text, give_back_memory, parse, without_surrogates
+from .parse import Document, Element, Text, children_of, give_back_memory, parse, without_surrogates
 from .tree import MANY_NODES, Attrs, Tree
 
 _ROWS: Final = frozenset({"tr", "td", "th"})
@@ -46,8 +46,8 @@ _HOLD_ROWS: Final = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
 _MARKED: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,button button,[lang]"
 """Elements that might be hidden, links in links, buttons in buttons, and what is in a language of its own."""
 
-_MANY: Final = 10_000
-"""Children from which an element's are looked up one by one."""
+_LARGE: Final = 1_000_000
+"""Bytes from which a page may hold so much that the walk must spare memory."""
 
 _ENDED_BY: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt")}
 """Items that end an open one (HTML, 13.2.6.4.7): only what is moved out of a table ever stands in it."""
@@ -82,10 +82,11 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
 
     :returns: the tree, and the DOM node behind each of its nodes if they are wanted.
     """
-    walk = _Walk(with_origins)
+    large = len(markup) >= _LARGE
+    walk = _Walk(with_origins, large)
     walk.run(parse(markup, charset, name))
     if isinstance(markup, str) and not markup.isascii() and _holds_surrogates(walk):
-        walk = _Walk(with_origins)
+        walk = _Walk(with_origins, large)
         walk.run(parse(without_surrogates(markup), charset, name))
     if not walk.tag:  # a frameset has no body
         walk.tag, walk.depth, walk.text = ["html"], [0], [""]
@@ -97,11 +98,8 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
         close_gaps(walk)
     walk.link()
     tags: list[str] = walk.tag
-    attrs: list[Attrs | None] = [None] * len(tags)
-    for node, kept in walk.attrs.items():
-        attrs[node] = kept
-    tree = Tree(tags, walk.parent, walk.end, walk.text, attrs)
-    tree.lang = walk.attrs.get(0, {}).get("lang", "")
+    tree = Tree(tags, walk.parent, walk.end, walk.text, walk.all_attrs())
+    tree.lang = (tree.attrs[0] or {}).get("lang", "")
     if len(tags) > 2 and tags[1] == "title":
         tree.title = walk.text[2]
     return tree, walk.origins or []
@@ -110,8 +108,8 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
 def _holds_surrogates(walk: _Walk) -> bool:
     """Tell whether anything that is kept of a page holds what no encoding can write."""
     kept: list[str] = [text for text in walk.text if not text.isascii()] if walk.odd else []
-    for attrs in walk.attrs.values():
-        kept.extend([value for value in attrs.values() if not value.isascii()])
+    for attrs in walk.attrs:
+        kept.extend([value for value in (attrs if walk.large else attrs.values()) if not value.isascii()])
     try:
         "".join(kept).encode("utf-16-le")  # the quickest that refuses surrogates
     except UnicodeEncodeError:
@@ -128,8 +126,8 @@ class _Walk(GrowingTree):
 
     __slots__ = ("content", "mark", "marked", "styles")
 
-    def __init__(self, with_origins: bool) -> None:
-        super().__init__(with_origins)
+    def __init__(self, with_origins: bool, large: bool) -> None:
+        super().__init__(with_origins, large)
         self.content = 0
         self.mark = -1
         self.marked: set[Any] = set()
@@ -138,8 +136,10 @@ class _Walk(GrowingTree):
     def run(self, document: Document) -> None:
         """Walk the DOM once, in document order, without recursion."""
         element, words = Element, Text  # names of a module are slow to look up in compiled code
-        self.marked = set(document.select(_MARKED))  # one native search is cheaper than a look at every element
-        nodes: Iterator[Any] = iter([node for node in document.children if type(node) is element])
+        if not self.large:  # one native search is cheaper than a look at every element, but holds all that it finds
+            self.marked = set(document.select(_MARKED))
+        roots: Any = document
+        nodes: Iterator[Any] = iter([node for node in children_of(roots) if type(node) is element])
         levels: list[tuple[Iterator[Any], int]] = []  # what comes after each open element, and its mark
         while True:
             for node in nodes:
@@ -148,7 +148,7 @@ class _Walk(GrowingTree):
                     inner = self._enter(node)
                     if inner is not None:
                         levels.append((nodes, self.mark))
-                        nodes = iter(inner) if len(inner) < _MANY else one_by_one(node, inner)
+                        nodes = iter(inner)
                         del inner
                         break
                 elif kind is words:
@@ -160,6 +160,7 @@ class _Walk(GrowingTree):
                 if mark >= 0:
                     self._leave(mark)
         self.marked = set()
+        self.spacer = None  # a node holds the whole DOM
 
     def _enter(self, node: Element) -> Sequence[Any] | None:
         """Enter an element; return what of it is walked next, None where nothing is."""
@@ -169,7 +170,7 @@ class _Walk(GrowingTree):
         if seen == DROP and (self.here < 0 or self.tag[self.here] not in _MEDIA or tag not in LEAVES):
             return None
         self.mark = -1
-        marked = node in self.marked
+        marked = node in self.marked if not self.large else node.matches(_MARKED)
         if marked:
             if is_hidden(node, self.styles):
                 again = shown_again(node)
@@ -177,7 +178,7 @@ class _Walk(GrowingTree):
                     self._line_end()
                 return again or None
             if tag in ("a", "button") and is_nested(node):
-                return node.children
+                return children_of(node)
         if seen == RENAMED:
             tag = FORMER[tag]
             flags = KINDS[tag]
@@ -189,7 +190,7 @@ class _Walk(GrowingTree):
         kept = kept_attributes(tag, node, marked) if marked or flags & KEEPS else None
         if seen == MORE:
             return self._special(node, tag, kept)
-        children = node.children
+        children: Sequence[Any] = node.children if not self.large else children_of(node)
         if seen == BLOCK:
             if self.last != START:
                 self._line_end()
@@ -254,7 +255,7 @@ class _Walk(GrowingTree):
         """Enter an element that needs more than its tag; return what of it is walked next, None where nothing is."""
         tag = OBSOLETE.get(tag, tag)
         flags = KINDS[tag]
-        children: Any = node.children
+        children: Any = node.children if not self.large else children_of(node)
         own = ""
         if tag in SPECIAL:
             special = SPECIAL[tag](node, kept)
@@ -346,10 +347,10 @@ class _Walk(GrowingTree):
             return
         if tag in NOT_NESTED and any(held in NOT_NESTED for held in tags[child + 1 :]):
             return  # the wrapper keeps a heading in a heading from ending the outer one
-        if inner in rules.WRAPPERS and child not in self.attrs:
+        if inner in rules.WRAPPERS and not self._has_attrs(child):
             tags[child] = None
             self.dirty = True
-        elif tag in rules.WRAPPERS and node not in self.attrs and inner not in rules.INLINE:
+        elif tag in rules.WRAPPERS and not self._has_attrs(node) and inner not in rules.INLINE:
             if inner in NOT_NESTED and tags[self.here] in NOT_NESTED:
                 return
             tags[node] = None

@@ -96,8 +96,9 @@ def close_gaps(walk: GrowingTree) -> None:
     tag_list: list[Any] = []
     text_list: list[str] = []
     depth_list: list[int] = []
-    old_attrs = walk.attrs
-    attrs: dict[int, Any] = {}
+    holders: Any = walk.holders[:0]
+    attrs: list[Any] = []
+    held, last = 0, len(walk.holders)  # the next of those that have attributes
     origins: list[Any] | None = None if walk.origins is None else []
     parents, _ = linked(depths) if walk.origins else ([], [])
     joined: dict[int, list[str]] = {}  # the parts of a text, by place
@@ -114,9 +115,11 @@ def close_gaps(walk: GrowingTree) -> None:
         text = texts[node]
         if tag:
             latest = -1
-            kept = old_attrs.get(node)
-            if kept:
-                attrs[len(tag_list)] = kept
+            while held < last and walk.holders[held] < node:
+                held += 1
+            if held < last and walk.holders[held] == node:
+                holders.append(len(tag_list))
+                attrs.append(walk.attrs[held])
         elif not text:
             continue
         elif latest == level:
@@ -133,4 +136,5 @@ def close_gaps(walk: GrowingTree) -> None:
             origins.append(walk.origins[node])
     for place, parts in joined.items():
         text_list[place] = "".join(parts)
-    walk.tag, walk.text, walk.depth, walk.attrs, walk.origins = tag_list, text_list, depth_list, attrs, origins
+    walk.tag, walk.text, walk.depth, walk.origins = tag_list, text_list, depth_list, origins
+    walk.holders, walk.attrs = holders, attrs

@@ -7,6 +7,9 @@ from .grid import first_rows, row_cells
 from .runs import Piece, cut_run
 from .tree import Tree
 
+CROWDED = 300_000
+"""Nodes of a document from which small neighbours share a block: a page may hold a million paragraphs of one word."""
+
 FIGURE_SLACK = 3
 """A figure stays whole up to this many times ``max_words``: a picture stays with its caption."""
 
@@ -47,6 +50,7 @@ class _Cutter:
         self.max_words = max_words
         self.leaves = leaves
         self.pieces: list[Piece] = []
+        self.crowded = len(tree) > CROWDED and not leaves
         self.holds_block = _holds_block(tree)
         self.stack: list[tuple[int, tuple[int, ...]]] = []  # (node, requires)
         self.terms: dict[int, int] = {}  # definitions that are blocks of their own -> their term
@@ -142,11 +146,15 @@ class _Cutter:
                     parts[-1] = (parts[-1][0], end, False)
                 else:
                     parts.append((child, end, False))
-            elif tag == "br" and parts and not parts[-1][2]:
+            elif parts and ((tag == "br" and not parts[-1][2]) or self._share(parts[-1][0], end)):
                 parts[-1] = (parts[-1][0], end, False)
             else:
                 parts.append((child, end, True))
         return parts
+
+    def _share(self, lo: int, hi: int) -> bool:
+        """Tell whether siblings share a block because there would be far too many."""
+        return self.crowded and self.tree.words[hi] - self.tree.words[lo] <= self.max_words
 
     def _pairs(self, parts: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
         """Keep terms with their definitions where both fit into a block."""

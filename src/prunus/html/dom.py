@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from .kinds import BLOCK, KIND, KINDS, NOT_NESTED, SHOWN, STRICT
@@ -47,17 +46,3 @@ def is_nested(element: Element) -> bool:
             return True
         above = above.parent
     return False
-
-
-def one_by_one(parent: Element, children: Sequence[Any]) -> Iterator[Any]:
-    """Iterate over many children without holding them: the object for a node takes as much as the node itself."""
-    if len(children) != len(parent.children) or children[0].parent != parent:
-        return iter(children)
-    return _siblings(children[0])
-
-
-def _siblings(node: Any) -> Iterator[Any]:
-    """Yield a node and those after it."""
-    while node is not None:
-        yield node
-        node = node.next_sibling

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import rules
-from .parse import Element
+from .parse import Element, children_of
 from .tree import Attrs
 
 _SUSPECT = frozenset("#jJdDvV \t\n\f\r")
@@ -111,10 +111,14 @@ def _select(node: Element, kept: Attrs | None) -> Special | None:
     """A closed <select> shows one option; one with ``multiple`` or ``size`` shows them all."""
     size = (node.attr("size") or "").strip()
     if node.attr("multiple") is not None or (size.isdigit() and int(size) > 1):
-        return node.children, kept, ""
-    options = [child for child in node.descendants if isinstance(child, Element) and child.tag == "option"]
-    chosen = [option for option in options if option.attr("selected") is not None] or options[:1]
-    return tuple(chosen[:1]), kept, ""
+        return children_of(node), kept, ""
+    first: Element | None = None
+    for child in node.descendants:
+        if isinstance(child, Element) and child.tag == "option":
+            if child.attr("selected") is not None:
+                return (child,), kept, ""
+            first = first or child
+    return (first,) if first is not None else (), kept, ""
 
 
 def _option(node: Element, kept: Attrs | None) -> Special | None:
@@ -125,7 +129,7 @@ def _option(node: Element, kept: Attrs | None) -> Special | None:
 
 def _optgroup(node: Element, kept: Attrs | None) -> Special | None:
     """The label of a group is text that a reader sees."""
-    return node.children, kept, (kept or {}).get("label", "")
+    return children_of(node), kept, (kept or {}).get("label", "")
 
 
 def _media(node: Element, kept: Attrs | None) -> Special | None:
@@ -136,7 +140,7 @@ def _media(node: Element, kept: Attrs | None) -> Special | None:
 
 def _dialog(node: Element, kept: Attrs | None) -> Special | None:
     """A dialog that is not open is not shown."""
-    return (node.children, kept, "") if node.attr("open") is not None else None
+    return (children_of(node), kept, "") if node.attr("open") is not None else None
 
 
 SPECIAL: dict[str, Callable[[Element, Attrs | None], Special | None]] = {

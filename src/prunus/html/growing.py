@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import chain
 from sys import intern
 from typing import Any, Final
 
 from . import rules
 from .kinds import KINDS, LINE
 from .parse import Node
-from .tree import MANY_NODES, Attrs
+from .tree import MANY_NODES, Attrs, PackedAttrs
 
 START: Final = -1  # at the start of a line: white space collapses to nothing
 _END_A_PARAGRAPH: Final = frozenset(
@@ -21,7 +24,8 @@ _END_A_PARAGRAPH: Final = frozenset(
 _SCOPES: Final = frozenset({"applet", "button", "caption", "marquee", "object", "table", "td", "template", "th"})
 """Elements in which the <p> outside is out of reach (HTML, 13.2.4.2: button scope)."""
 
-_LARGE: Final = 10_000
+_KNOWN: Final = 10_000
+"""Texts and attributes that are kept once, however often a large page repeats them."""
 
 FILLED: Final = -2  # something that is no text stands last on the line
 
@@ -34,21 +38,25 @@ class GrowingTree:
     :data:`prunus.html.kinds.KINDS`, ``here`` and ``kind`` the innermost; ``firsts`` where the first child of each has
     ended, 0 as long as it has none that did.
 
-    ``attrs`` holds those of the nodes that have some. ``last`` is the latest text node of the line, or START, or
+    ``attrs`` holds those of the nodes in ``holders``, of a large page packed as :class:`PackedAttrs` wants them.
+
+    ``last`` is the latest text node of the line, or START, or
     FILLED. ``space`` tells that white space waits for words to come on its line: most of it stands before the end of
     a line, and goes.
     """
 
     __slots__ = (
-        "attrs", "depth", "dirty", "end", "firsts", "here", "kind", "kinds", "last", "noscripts", "odd", "open",
-        "origins", "paragraph", "parent", "raw", "space", "spacer", "tag", "text", "vanished",
+        "attrs", "depth", "dirty", "end", "firsts", "here", "holders", "kind", "kinds", "known", "large", "last",
+        "noscripts", "odd", "open", "origins", "paragraph", "parent", "raw", "space", "spacer", "tag", "text",
+        "vanished",
     )  # fmt: skip
 
-    def __init__(self, with_origins: bool) -> None:
+    def __init__(self, with_origins: bool, large: bool) -> None:
         self.tag: list[Any] = []  # str, None where a wrapper was merged away
         self.depth: list[int] = []
         self.text: list[str] = []
-        self.attrs: dict[int, Attrs] = {}
+        self.holders: Any = array("i") if large else []
+        self.attrs: list[Any] = []
         self.origins: list[Any] | None = [] if with_origins else None
         self.parent: Any = []
         self.end: Any = []
@@ -65,6 +73,8 @@ class GrowingTree:
         self.noscripts: list[int] = []
         self.paragraph = -1  # the <p> that is open
         self.raw = 0  # depth of preformatted elements
+        self.large = large  # the page may hold any number of nodes
+        self.known: dict[Any, Any] = {}  # what a large page may repeat
         self.odd = False  # letters were seen that show nowhere, or that no encoding can write
 
     def _add(self, tag: str, flags: int, text: str, attrs: Attrs | None, node: Node) -> None:
@@ -74,13 +84,24 @@ class GrowingTree:
         if self.paragraph >= 0 and not flags & LINE and tag in _END_A_PARAGRAPH:
             self._open_paragraph()
         if attrs:
-            self.attrs[len(self.tag)] = attrs
-        # the parser makes a new string of it for each element: of a large page one is kept
-        self.tag.append(tag if len(self.tag) < _LARGE else intern(tag))
+            self.holders.append(len(self.tag))
+            self.attrs.append(self._shared(tuple(chain.from_iterable(attrs.items()))) if self.large else attrs)
+        if self.large:  # the parser makes a new string for each element
+            tag = intern(tag)
+        self.tag.append(tag)
         self.depth.append(len(self.open))
         self.text.append(text)
         if self.origins is not None:
             self.origins.append(node)
+
+    def _shared(self, value: Any) -> Any:
+        """Return what a large page has held before, instead of the same once more."""
+        return self.known.setdefault(value, value) if len(self.known) < _KNOWN else self.known.get(value, value)
+
+    def _has_attrs(self, node: int) -> bool:
+        """Tell whether a node has attributes."""
+        found = bisect_left(self.holders, node)
+        return found < len(self.holders) and self.holders[found] == node
 
     def _enter_node(self, node: int, flags: int) -> None:
         """Let what comes next be inside the element that was just added."""
@@ -151,6 +172,8 @@ class GrowingTree:
             self.vanished = False
             if self._line_is_open(level):
                 words = " " + words
+        if self.large:
+            words = self._shared(words)
         if tags[-1] == "" and self.depth[-1] == level:
             self.dirty = True
         self.last = len(tags)
@@ -229,8 +252,9 @@ class GrowingTree:
             del self.tag[node:]
             del self.depth[node:]
             del self.text[node:]
-        while self.attrs and next(reversed(self.attrs)) >= node:
-            self.attrs.popitem()
+        while self.holders and self.holders[-1] >= node:
+            self.holders.pop()
+            self.attrs.pop()
         if self.origins is not None:
             del self.origins[node:]
         while self.noscripts and self.noscripts[-1] >= node:
@@ -263,6 +287,15 @@ class GrowingTree:
                 node -= 1
         return False
 
+    def all_attrs(self) -> Sequence[Attrs | None]:
+        """Return the attributes of every node."""
+        if self.large:
+            return PackedAttrs(len(self.tag), self.holders, self.attrs)
+        found: list[Attrs | None] = [None] * len(self.tag)
+        for node, attrs in zip(self.holders, self.attrs, strict=True):
+            found[node] = attrs
+        return found
+
     def link(self) -> None:
         """Work out ``parent`` and ``end`` from the depths."""
         self.parent, self.end = linked(self.depth)
@@ -274,9 +307,11 @@ def linked(depths: list[int]) -> tuple[Any, Any]:
 
     :param depths: of each node; 0 is the root, and each is at most one more than the one before.
     """
-    places: list[Any] = list(range(len(depths) + 1))  # one object for each number
-    parent: list[Any] = []
-    end: list[Any] = places[1:]  # right for all that hold nothing
+    many = len(depths) > MANY_NODES
+    # one object for each number, unless they are so many that there is none for any
+    places: Any = range(len(depths) + 1) if many else list(range(len(depths) + 1))
+    parent: Any = array("i") if many else []
+    end: Any = array("i", places[1:]) if many else places[1:]  # right for all that hold nothing
     opened: list[int] = []
     above: Any = -1
     level, node = -1, 0
@@ -295,4 +330,4 @@ def linked(depths: list[int]) -> tuple[Any, Any]:
         node += 1
     for last in opened:
         end[last] = places[node]
-    return (array("i", parent), array("i", end)) if node > MANY_NODES else (parent, end)
+    return parent, end

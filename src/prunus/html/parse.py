@@ -10,8 +10,9 @@ import codecs
 import re
 import sys
 import unicodedata
+from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import turbohtml
 from turbohtml import Document, Element, Text
@@ -24,8 +25,14 @@ Node: TypeAlias = turbohtml.Node
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Size of markup that is accepted, in bytes or code points."""
 
-MAX_NODES: Final = 4_000_000
-"""Elements, comments and texts of a page that is accepted: the parser alone takes 83 bytes for each."""
+_ALLOWED: Final = 100_000_000
+_ALLOWED_PER_BYTE: Final = 20
+_PER_NODE: Final = 165
+_PER_BYTE_OF_ATTRIBUTES: Final = 18
+"""Bytes of memory that a page may take, and what reading takes at most: the DOM beside what is made of it."""
+
+_MANY: Final = 10_000
+"""Children from which an element's are looked up one by one."""
 
 _SNIFF: Final = 4096
 _BOM: Final = b"\xef\xbb\xbf"
@@ -57,11 +64,13 @@ _PRESCAN: Final = 1024  # bytes in which a page may name its charset
 _STRAY: Final = re.compile("[\udc80-\udcff]")
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
-_NODE: Final = re.compile(r"<(?:[A-Za-z!?]|/(?i:p|br)[\s>])|>[^<]")  # these two end tags can make an element
+_NODE: Final = re.compile(r"<(?:[A-Za-z][^\s<>]*([^<>]*)|[!?]|/(?i:p|br|tr)[\s>])|>[^<]")  # such end tags may make one
+_TABLE: Final = re.compile("<table", re.IGNORECASE)
+_TABLE_BYTES: Final = re.compile(_TABLE.pattern.encode(), re.IGNORECASE)
 _NODE_BYTES: Final = re.compile(_NODE.pattern.encode())
 
 __all__ = [
-    "MAX_BYTES", "MAX_NODES", "Document", "Element", "Node", "Text", "check_size", "decode", "give_back_memory",
+    "MAX_BYTES", "Document", "Element", "Node", "Text", "check_size", "children_of", "decode", "give_back_memory",
     "is_binary", "line_starts", "parse", "parse_with_places", "source_text", "tag_place", "tamed", "without_surrogates",
 ]  # fmt: skip
 
@@ -162,15 +171,21 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
     :param markup: the page; bytes are decoded by BOM, ``charset``, ``<meta>``, then detection.
     :param charset: what the transport said of the encoding, if anything.
     :param name: how errors call the page.
-    :raises BadPage: empty, binary, larger than ``MAX_BYTES``, or of more than ``MAX_NODES`` elements and texts.
+    :raises BadPage: empty, binary, larger than ``MAX_BYTES``, or of so many elements for its size that
+        reading it would take more memory than twenty times its size and 100 MB.
     """
     check_size(markup, name)
     if not markup or markup.isspace():
         raise BadPage(f"{name}: the page is empty", subject=name)
     if isinstance(markup, bytes) and is_binary(markup, charset):
         raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
-    if len(markup) > 2 * MAX_NODES and _nodes(markup) > MAX_NODES:
-        raise BadPage(f"{name}: more than {MAX_NODES:,} elements and texts are not read; split the page", subject=name)
+    needed, allowed = _memory(markup), _ALLOWED + _ALLOWED_PER_BYTE * len(markup)
+    if needed > allowed:
+        raise BadPage(
+            f"{name}: so many elements in {len(markup) / 1e6:.1f} MB would take {needed / 1e6:.0f} MB of memory, "
+            f"more than the {allowed / 1e6:.0f} MB that a page of its size may take; split the page",
+            subject=name,
+        )
     markup, _ = tamed(markup, charset)
     if isinstance(markup, str):
         return turbohtml.parse(markup, positions=False)
@@ -178,13 +193,25 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
     return turbohtml.parse(text, positions=False) if text else document
 
 
-def _nodes(markup: str | bytes) -> int:
-    """Return how many nodes a page has at most, but for those that repair it; comments and scripts count as markup."""
+def _memory(markup: str | bytes) -> int:
+    """Return how many bytes reading a page takes at most; comments and scripts count as markup.
+
+    Where it is surely no more than is allowed, only a rough bound is worked out.
+    """
+    size = len(markup)
+    if size <= _ALLOWED // (2 * _PER_NODE):
+        return 2 * _PER_NODE * size
     tags = markup.count("<") if isinstance(markup, str) else markup.count(b"<")
-    if 2 * tags <= MAX_NODES:
-        return 2 * tags
-    found = _NODE.finditer(markup) if isinstance(markup, str) else _NODE_BYTES.finditer(markup)
-    return sum(1 for _ in found)
+    most = 2 * _PER_NODE * tags + _PER_BYTE_OF_ATTRIBUTES * size
+    if most <= _ALLOWED + _ALLOWED_PER_BYTE * size:
+        return most
+    page: Any = markup
+    patterns: Any = (_NODE, _TABLE) if isinstance(markup, str) else (_NODE_BYTES, _TABLE_BYTES)
+    nodes, attributes = 2 * len(patterns[1].findall(page)), 0  # a body and a row may be implied
+    for found in patterns[0].finditer(page):
+        nodes += 1
+        attributes += found.end(1) - found.start(1)
+    return _PER_NODE * nodes + _PER_BYTE_OF_ATTRIBUTES * attributes
 
 
 def tamed(markup: str | bytes, charset: str) -> tuple[str | bytes, bool]:
@@ -203,6 +230,32 @@ def give_back_memory() -> None:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl needs none
         if trim is not None:
             trim(0)
+
+
+def children_of(node: Element | Document) -> Sequence[Any]:
+    """Return the children of an element of a large page, which may be any number."""
+    count = len(node)
+    return node.children if count < _MANY else _ManyChildren(node, count)
+
+
+class _ManyChildren(Sequence[Any]):
+    """The children of an element that has many: the objects for all at once take as much as the nodes themselves."""
+
+    def __init__(self, parent: Element | Document, count: int) -> None:
+        self._parent = parent
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._parent.children[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        node: Any = self._parent[0]
+        while node is not None:
+            yield node
+            node = node.next_sibling
 
 
 def check_size(content: str | bytes, name: str = "page") -> None:
