@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests import oracle
+from tests.strategies import Made, broken_documents, worded_documents
 
 import prunus
-from prunus import embedded
+from prunus import embedded, lexical
+from prunus.embed import static
 from prunus.html import blocks as blocks_module
+from prunus.html import clean as clean_module
+from prunus.html import cut as cut_module
 from prunus.html.blocks import cut
-from prunus.html.clean import clean_tree
+from prunus.html.clean import clean_tree, walk_page
+from prunus.html.render import Rendering, render_blocks
+from prunus.html.tree import Tree
 from prunus.registry import make_engine
 from prunus.score import embedding
 
@@ -66,3 +77,105 @@ def test_records_are_a_sequence_like_any_other() -> None:
     with pytest.raises(IndexError):
         context.blocks[len(records)]
     assert str(len(records)) in repr(context.blocks)
+
+
+# --- small neighbours share a block where they are far too many -----------------------------------
+
+under_another_setting = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@under_another_setting
+@given(made=worded_documents, max_words=st.integers(1, 60))
+def test_shared_blocks_hold_every_word_once_and_are_no_larger(
+    monkeypatch: pytest.MonkeyPatch, made: Made, max_words: int
+) -> None:
+    monkeypatch.setattr(cut_module, "CROWDED", 10**9)
+    apart = cut([clean_tree(made.html)], max_words)
+    monkeypatch.setattr(cut_module, "CROWDED", 0)
+    shared = cut([clean_tree(made.html)], max_words)
+    assert len(shared) <= len(apart)
+    assert "".join("".join(text.split()) for text in shared.texts) == "".join(made.words)
+    spans = [shared.span(index) for index in range(len(shared))]
+    assert all(one[1] <= other[0] for one, other in itertools.pairwise(spans))
+    everything = render_blocks(shared, range(len(shared)), Rendering())
+    assert oracle.words(everything) == made.words
+    largest = max((block.words for block in apart.blocks), default=0)
+    assert all(block.words <= max(max_words, largest) for block in shared.blocks)
+
+
+def test_a_million_paragraphs_of_one_word_are_few_blocks() -> None:
+    documents = prunus.read(b"<p>one" * 160_000)
+    blocks = documents.blocks(48)
+    assert len(blocks) <= 160_000 // 48 + 1
+    assert {block.words for block in blocks.blocks[:-1]} == {48}
+
+
+# --- a large page is walked with less memory, and gives the same tree ------------------------------
+
+
+def everything(tree: Tree) -> tuple[object, ...]:
+    columns = (tree.tag, tree.parent, tree.end, tree.text, tree.attrs)
+    return (*(list(column) for column in columns), tree.lang, tree.title)
+
+
+def test_a_large_page_is_cleaned_as_a_small_one(site: dict[str, str]) -> None:
+    for html in site.values():
+        small, large = clean_tree(html), clean_tree(html + " " * 1_000_000)
+        assert everything(large) == everything(small)
+
+
+@under_another_setting
+@given(page=broken_documents())
+def test_any_large_page_is_cleaned_as_a_small_one(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
+    found: list[object] = []
+    for size in (10**9, 0):
+        monkeypatch.setattr(clean_module, "_LARGE", size)
+        try:
+            tree, origins = walk_page(page, "", "page", True)
+            found.append((everything(tree), len(origins)))
+        except prunus.BadPage as error:
+            found.append(str(error))
+    assert found[0] == found[1]
+
+
+def test_the_repeated_texts_and_links_of_a_large_page_are_kept_once() -> None:
+    tree = clean_tree(b"<p><a href=/pier>the same words</a>" * 40_000)
+    assert len({id(text) for text in tree.text if text}) == 1
+    assert tree.attrs[tree.tag.index("a")] == {"href": "/pier"}
+    assert len({id(attrs) for attrs in tree.attrs if attrs}) == 1
+
+
+def test_the_dom_of_a_large_page_is_let_go() -> None:
+    """White space that waits at a page's end holds a node, and with it the whole DOM."""
+    walk = clean_module._Walk(False, False)
+    walk.run(clean_module.parse("<p>words <a href=/x>a link</a> "))
+    assert walk.spacer is None
+
+
+# --- in parts --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("texts", "letters"), [(2, 10**6), (10**6, 20), (1, 1)])
+def test_terms_that_are_counted_in_parts_score_the_same(
+    monkeypatch: pytest.MonkeyPatch, texts: int, letters: int
+) -> None:
+    found = cut([clean_tree(PAGE)], 3).texts
+    above = [f"Pier {number % 5}" for number in range(len(found))]
+    whole = lexical.BM25(found, above)
+    monkeypatch.setattr(lexical, "_PART", texts)
+    monkeypatch.setattr(lexical, "_PART_LETTERS", letters)
+    parts = lexical.BM25(found, above)
+    for question in (QUESTION, "depth of light", "7", "nothing of the kind", ""):
+        assert np.array_equal(whole.scores(question), parts.scores(question))
+    assert np.array_equal(whole.items("pier"), parts.items("pier"))
+    assert len(whole.items("pier")) > 1
+
+
+@pytest.mark.parametrize("tokens", [1, 7, 10**6])
+def test_vectors_that_are_gathered_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch, tokens: int) -> None:
+    engine = static.Engine()
+    texts = ["the ferry leaves", "", "pier", "a longer text about the harbour and its light", "ferry " * 40]
+    whole = engine.embed(texts)
+    monkeypatch.setattr(static, "_TOKENS", tokens)
+    assert np.array_equal(engine.embed(texts), whole)
+    assert engine.pool([]).shape == (0, 256)

@@ -216,23 +216,32 @@ class _Cutter:
             else:
                 todo.append(child)
         todo.reverse()
-        plan: list[tuple[int, tuple[int, ...]]] = []
+        plan: list[tuple[int, int, tuple[int, ...]]] = []
         needed = requires
         while todo:
             node = todo.pop()
+            end = tree.end[node]
             if node in header and not plan:
                 needed = (*needed, len(self.pieces))
-                self._add(tree.parent[node], node, tree.end[node], requires, node)
+                self._add(tree.parent[node], node, end, requires, node)
             elif not tree.tag[node]:
-                self._run(node, tree.end[node], requires) if not plan else plan.append((node, requires))
+                self._run(node, end, requires) if not plan else plan.append((node, end, requires))
             elif tree.tag[node] == "tr":
-                plan.append((node, needed))
+                above = tree.parent[node]
+                if plan and plan[-1][1] == node and tree.parent[plan[-1][0]] == above and self._share(plan[-1][0], end):
+                    node = plan.pop()[0]
+                plan.append((node, end, needed))
             elif not plan and tree.word_count(node) <= self.max_words:
-                self._add(tree.parent[node], node, tree.end[node], requires, node)
+                self._add(tree.parent[node], node, end, requires, node)
             else:
-                plan.append((node, requires))
+                plan.append((node, end, requires))
         while plan:
-            self.stack.append(plan.pop())
+            node, end, needed = plan.pop()
+            if end > tree.end[node]:  # rows that share a block
+                self.stack.append((end, ()))
+                self.stack.append((~node, needed))
+            else:
+                self.stack.append((node, needed))
 
     def _row(self, row: int, requires: tuple[int, ...]) -> None:
         """Cut a large row at its cells; each needs the row's own header cell, when it is short."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
 from itertools import chain
 from sys import intern
 from typing import Any, Final
@@ -12,7 +11,7 @@ from typing import Any, Final
 from . import rules
 from .kinds import KINDS, LINE
 from .parse import Node
-from .tree import MANY_NODES, Attrs, PackedAttrs
+from .tree import MANY_NODES, Attrs
 
 START: Final = -1  # at the start of a line: white space collapses to nothing
 _END_A_PARAGRAPH: Final = frozenset(
@@ -38,11 +37,9 @@ class GrowingTree:
     :data:`prunus.html.kinds.KINDS`, ``here`` and ``kind`` the innermost; ``firsts`` where the first child of each has
     ended, 0 as long as it has none that did.
 
-    ``attrs`` holds those of the nodes in ``holders``, of a large page packed as :class:`PackedAttrs` wants them.
-
-    ``last`` is the latest text node of the line, or START, or
-    FILLED. ``space`` tells that white space waits for words to come on its line: most of it stands before the end of
-    a line, and goes.
+    ``attrs`` holds those of the nodes in ``holders``: dicts, or of a large page tuples of names and values in turn,
+    which take a third. ``last`` is the latest text node of the line, or START, or FILLED. ``space`` tells that white
+    space waits for words to come on its line: most of it stands before the end of a line, and goes.
     """
 
     __slots__ = (
@@ -287,14 +284,23 @@ class GrowingTree:
                 node -= 1
         return False
 
-    def all_attrs(self) -> Sequence[Attrs | None]:
+    def all_attrs(self) -> list[Attrs | None]:
         """Return the attributes of every node."""
-        if self.large:
-            return PackedAttrs(len(self.tag), self.holders, self.attrs)
         found: list[Attrs | None] = [None] * len(self.tag)
         for node, attrs in zip(self.holders, self.attrs, strict=True):
-            found[node] = attrs
+            found[node] = self._unpacked(attrs) if self.large else attrs
+        self.attrs = []
         return found
+
+    def _unpacked(self, packed: tuple[str, ...]) -> Attrs:
+        """Return attributes as a dict, the same one for those that a large page repeats."""
+        known = self.known.get(packed)
+        if type(known) is dict:
+            return known
+        attrs = dict(zip(packed[::2], packed[1::2], strict=True))
+        if known:
+            self.known[packed] = attrs
+        return attrs
 
     def link(self) -> None:
         """Work out ``parent`` and ``end`` from the depths."""

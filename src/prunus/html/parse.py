@@ -19,17 +19,9 @@ from turbohtml import Document, Element, Text
 
 from ..errors import BadPage
 from .formatting import multiplies, renamed
+from .limits import MAX_BYTES, check_memory, check_size
 
 Node: TypeAlias = turbohtml.Node
-
-MAX_BYTES: Final = 64 * 1024 * 1024
-"""Size of markup that is accepted, in bytes or code points."""
-
-_ALLOWED: Final = 100_000_000
-_ALLOWED_PER_BYTE: Final = 20
-_PER_NODE: Final = 165
-_PER_BYTE_OF_ATTRIBUTES: Final = 18
-"""Bytes of memory that a page may take, and what reading takes at most: the DOM beside what is made of it."""
 
 _MANY: Final = 10_000
 """Children from which an element's are looked up one by one."""
@@ -64,10 +56,6 @@ _PRESCAN: Final = 1024  # bytes in which a page may name its charset
 _STRAY: Final = re.compile("[\udc80-\udcff]")
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
-_NODE: Final = re.compile(r"<(?:[A-Za-z][^\s<>]*([^<>]*)|[!?]|/(?i:p|br|tr)[\s>])|>[^<]")  # such end tags may make one
-_TABLE: Final = re.compile("<table", re.IGNORECASE)
-_TABLE_BYTES: Final = re.compile(_TABLE.pattern.encode(), re.IGNORECASE)
-_NODE_BYTES: Final = re.compile(_NODE.pattern.encode())
 
 __all__ = [
     "MAX_BYTES", "Document", "Element", "Node", "Text", "check_size", "children_of", "decode", "give_back_memory",
@@ -179,13 +167,7 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
         raise BadPage(f"{name}: the page is empty", subject=name)
     if isinstance(markup, bytes) and is_binary(markup, charset):
         raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
-    needed, allowed = _memory(markup), _ALLOWED + _ALLOWED_PER_BYTE * len(markup)
-    if needed > allowed:
-        raise BadPage(
-            f"{name}: so many elements in {len(markup) / 1e6:.1f} MB would take {needed / 1e6:.0f} MB of memory, "
-            f"more than the {allowed / 1e6:.0f} MB that a page of its size may take; split the page",
-            subject=name,
-        )
+    check_memory(_with_tags(markup, charset), len(markup), name)
     markup, _ = tamed(markup, charset)
     if isinstance(markup, str):
         return turbohtml.parse(markup, positions=False)
@@ -193,33 +175,15 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
     return turbohtml.parse(text, positions=False) if text else document
 
 
-def _memory(markup: str | bytes) -> int:
-    """Return how many bytes reading a page takes at most; comments and scripts count as markup.
-
-    Where it is surely no more than is allowed, only a rough bound is worked out.
-    """
-    size = len(markup)
-    if size <= _ALLOWED // (2 * _PER_NODE):
-        return 2 * _PER_NODE * size
-    tags = markup.count("<") if isinstance(markup, str) else markup.count(b"<")
-    most = 2 * _PER_NODE * tags + _PER_BYTE_OF_ATTRIBUTES * size
-    if most <= _ALLOWED + _ALLOWED_PER_BYTE * size:
-        return most
-    page: Any = markup
-    patterns: Any = (_NODE, _TABLE) if isinstance(markup, str) else (_NODE_BYTES, _TABLE_BYTES)
-    nodes, attributes = 2 * len(patterns[1].findall(page)), 0  # a body and a row may be implied
-    for found in patterns[0].finditer(page):
-        nodes += 1
-        attributes += found.end(1) - found.start(1)
-    return _PER_NODE * nodes + _PER_BYTE_OF_ATTRIBUTES * attributes
-
-
 def tamed(markup: str | bytes, charset: str) -> tuple[str | bytes, bool]:
     """Return a page, and whether it was rewritten because a parser would multiply its elements."""
-    page = markup
-    if isinstance(markup, bytes) and b"\0" in markup:  # it may be UTF-16
-        page = decode(markup, charset)
+    page = _with_tags(markup, charset)
     return (renamed(page), True) if multiplies(page) else (markup, False)
+
+
+def _with_tags(markup: str | bytes, charset: str) -> str | bytes:
+    """Return a page in which tags can be looked for: decoded where it may be UTF-16."""
+    return decode(markup, charset) if isinstance(markup, bytes) and b"\0" in markup else markup
 
 
 def give_back_memory() -> None:
@@ -256,18 +220,6 @@ class _ManyChildren(Sequence[Any]):
         while node is not None:
             yield node
             node = node.next_sibling
-
-
-def check_size(content: str | bytes, name: str = "page") -> None:
-    """Refuse what is larger than ``MAX_BYTES``, before any work on it.
-
-    :raises BadPage: it is.
-    """
-    if len(content) > MAX_BYTES:
-        size = len(content) / 1048576
-        raise BadPage(
-            f"{name}: {size:.0f} MiB is over the limit of {MAX_BYTES // 1048576} MiB; split the page", subject=name
-        )
 
 
 def source_text(markup: str | bytes, charset: str = "") -> str:

@@ -6,10 +6,10 @@ Built by :mod:`prunus.html.clean`, read by everything after it, changed by nothi
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, Final, overload
+from typing import Any, Final
 
 from ..text import count_words
 from . import rules
@@ -22,43 +22,6 @@ SPACED = frozenset({"button", "select", "option", "textarea", "input", "img", "m
 
 MANY_NODES: Final = 50_000
 """Nodes from which lists of numbers are arrays: a number in a list takes 36 bytes, in an array 4."""
-
-
-class PackedAttrs(Sequence[Attrs | None]):
-    """The attributes of the nodes of a large page: a dict for each would take three times as much.
-
-    :param size: how many nodes there are.
-    :param nodes: those that have attributes, in order.
-    :param packed: for each of them, names and values in turn.
-    """
-
-    def __init__(self, size: int, nodes: Sequence[int], packed: Sequence[tuple[str, ...]]) -> None:
-        self._size = size
-        self._nodes = nodes
-        self._packed = packed
-
-    def __len__(self) -> int:
-        return self._size
-
-    @overload
-    def __getitem__(self, index: int) -> Attrs | None: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Attrs | None]: ...
-    def __getitem__(self, index: int | slice) -> Attrs | list[Attrs | None] | None:
-        places = range(self._size)[index]
-        if isinstance(places, int):
-            found = bisect_left(self._nodes, places)
-            return self._unpacked(found) if found < len(self._nodes) and self._nodes[found] == places else None
-        attrs: list[Attrs | None] = [None] * len(places)
-        if places:
-            for found in range(bisect_left(self._nodes, min(places)), bisect_right(self._nodes, max(places))):
-                if self._nodes[found] in places:
-                    attrs[places.index(self._nodes[found])] = self._unpacked(found)
-        return attrs
-
-    def _unpacked(self, found: int) -> Attrs:
-        packed = self._packed[found]
-        return dict(zip(packed[::2], packed[1::2], strict=True))
 
 
 class Tree:
@@ -76,7 +39,7 @@ class Tree:
     )  # fmt: skip
 
     def __init__(
-        self, tag: list[str], parent: Sequence[int], end: Sequence[int], text: list[str], attrs: Sequence[Attrs | None]
+        self, tag: list[str], parent: Sequence[int], end: Sequence[int], text: list[str], attrs: list[Attrs | None]
     ) -> None:
         self.tag = tag
         self.parent = parent
