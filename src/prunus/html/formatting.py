@@ -53,16 +53,16 @@ def _patterns(of_text: bool) -> _Patterns:
     return _Patterns(str if of_text else str.encode)
 
 
-def multiplies(page: str | bytes) -> bool:
+def multiplies(page: str | bytes, tags: int) -> bool:
     """Tell whether parsing a page could add more than ``MOST_COPIES`` elements that it does not hold.
 
     What is said to be harmless is; of pages with as much misnested formatting as no author leaves some harmless ones
     are said not to be. It is linear, and takes hardly any time where few formatting elements stand in a page.
 
     :param page: text, or bytes in an encoding that holds ASCII as such.
+    :param tags: how many "<" it holds.
     """
     content: Any = page
-    tags: int = content.count("<" if isinstance(page, str) else b"<")
     most = min(tags // 2, _DEPTH)  # what is not a start tag of formatting must end blocks
     if most * (tags - most) <= MOST_COPIES:
         return False

@@ -201,7 +201,8 @@ class GrowingTree:
     def _add_raw(self, data: str, node: Node) -> int:
         """Add preformatted text as it is; return 1 if it shows words."""
         if data:
-            self._add_text(self._without_odd_letters(data), node)
+            text = self._without_odd_letters(data)
+            self._add_text(self._shared(text) if self.large else text, node)
             self.last = FILLED
         return 0 if not data or data.isspace() else 1
 
@@ -313,11 +314,11 @@ def linked(depths: list[int]) -> tuple[Any, Any]:
 
     :param depths: of each node; 0 is the root, and each is at most one more than the one before.
     """
-    many = len(depths) > MANY_NODES
-    # one object for each number, unless they are so many that there is none for any
-    places: Any = range(len(depths) + 1) if many else list(range(len(depths) + 1))
-    parent: Any = array("i") if many else []
-    end: Any = array("i", places[1:]) if many else places[1:]  # right for all that hold nothing
+    if len(depths) > MANY_NODES:
+        return _linked_in_arrays(depths)
+    places: list[Any] = list(range(len(depths) + 1))  # one object for each number
+    parent: list[Any] = []
+    end: list[Any] = places[1:]  # right for all that hold nothing
     opened: list[int] = []
     above: Any = -1
     level, node = -1, 0
@@ -336,4 +337,17 @@ def linked(depths: list[int]) -> tuple[Any, Any]:
         node += 1
     for last in opened:
         end[last] = places[node]
+    return parent, end
+
+
+def _linked_in_arrays(depths: list[int]) -> tuple[Any, Any]:
+    parent, end = array("i"), array("i", range(1, len(depths) + 1))
+    opened: list[int] = []
+    for node, depth in enumerate(depths):
+        while len(opened) > depth:
+            end[opened.pop()] = node
+        parent.append(opened[-1] if opened else -1)
+        opened.append(node)
+    for last in opened:
+        end[last] = len(depths)
     return parent, end

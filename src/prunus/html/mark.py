@@ -15,7 +15,7 @@ from ..errors import BadInput
 from .blocks import Blocks
 from .clean import walk_page
 from .formatting import NAMES
-from .parse import Element, Text, line_starts, parse_with_places, source_text, tag_place, tamed
+from .parse import Element, Text, is_rewritten, line_starts, parse_with_places, source_text, tag_place
 from .tree import Tree
 
 ATTRIBUTE: Final = "data-prunus"
@@ -58,7 +58,7 @@ def mark(
     markup, charset = blocks.trees[document]._markup
     if not markup:
         raise BadInput("the source of this document is not known; read the page with Prunus", subject="document")
-    if tamed(markup, charset)[1]:
+    if is_rewritten(markup, charset):
         raise BadInput(
             "the source of this document cannot be marked: its formatting is never closed, so that each element of it"
             " stands in any number of places; close it, or do without the marks",

@@ -59,7 +59,8 @@ _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
 
 __all__ = [
     "MAX_BYTES", "Document", "Element", "Node", "Text", "check_size", "children_of", "decode", "give_back_memory",
-    "is_binary", "line_starts", "parse", "parse_with_places", "source_text", "tag_place", "tamed", "without_surrogates",
+    "is_binary", "is_rewritten", "line_starts", "parse", "parse_with_places", "source_text", "tag_place",
+    "without_surrogates",
 ]  # fmt: skip
 
 
@@ -167,23 +168,28 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
         raise BadPage(f"{name}: the page is empty", subject=name)
     if isinstance(markup, bytes) and is_binary(markup, charset):
         raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
-    check_memory(_with_tags(markup, charset), len(markup), name)
-    markup, _ = tamed(markup, charset)
+    page, tags = _with_tags(markup, charset)
+    check_memory(page, tags, len(markup), name)
+    if multiplies(page, tags):
+        markup = renamed(page)
     if isinstance(markup, str):
         return turbohtml.parse(markup, positions=False)
     document, text = _read(markup, charset)
     return turbohtml.parse(text, positions=False) if text else document
 
 
-def tamed(markup: str | bytes, charset: str) -> tuple[str | bytes, bool]:
-    """Return a page, and whether it was rewritten because a parser would multiply its elements."""
-    page = _with_tags(markup, charset)
-    return (renamed(page), True) if multiplies(page) else (markup, False)
+def is_rewritten(markup: str | bytes, charset: str) -> bool:
+    """Tell whether :func:`parse` rewrites a page because a parser would multiply its elements."""
+    return multiplies(*_with_tags(markup, charset))
 
 
-def _with_tags(markup: str | bytes, charset: str) -> str | bytes:
-    """Return a page in which tags can be looked for: decoded where it may be UTF-16."""
-    return decode(markup, charset) if isinstance(markup, bytes) and b"\0" in markup else markup
+def _with_tags(markup: str | bytes, charset: str) -> tuple[str | bytes, int]:
+    """Return a page in which tags can be looked for, decoded where it may be UTF-16, and how many it may hold."""
+    if isinstance(markup, bytes):
+        if b"\0" not in markup:
+            return markup, markup.count(b"<")
+        markup = decode(markup, charset)
+    return markup, markup.count("<")
 
 
 def give_back_memory() -> None:
