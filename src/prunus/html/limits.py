@@ -13,17 +13,17 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 """Size of markup that is accepted, in bytes or code points."""
 
 ALLOWED: Final = 100_000_000
-ALLOWED_PER_NODE: Final = 162
+ALLOWED_PER_BYTE: Final = 20
+"""Bytes of memory that a page may take: some in any case, more for each byte of it."""
+
+_PER_NODE: Final = 162
 _PER_TEXT: Final = 48
 _PER_BYTE_OF_ATTRIBUTES: Final = 18
 """Bytes that reading takes at most for an element, a comment or a text, for a text of more than a letter in addition,
 and for attributes: what the DOM and the tree that is made of it take while both are there (measured on pages of
 fifty kinds, each as large as is read)."""
 
-BYTE: Final = 20
-"""Bytes of memory that a page may take: some in any case, more for each byte of it."""
-
-_PER_NODE: Final = r"<(?:[A-Za-z][^\s<>]*([^<>]*)|[!?])|>[^<]([^\s<])?"
+_NODE: Final = r"<(?:[A-Za-z][^\s<>]*([^<>]*)|[!?])|>[^<]([^\s<])?"
 _MAKING: Final = rf"<(?:table|/(?:br|{'|'.join(NAMES)}))[\s>]"
 """Tags that may make up to two elements beside those they name: rows, and formatting that is nested wrongly."""
 
