@@ -288,8 +288,8 @@ class GrowingTree:
     def all_attrs(self) -> list[Attrs | None]:
         """Return the attributes of every node."""
         found: list[Attrs | None] = [None] * len(self.tag)
-        for node, attrs in zip(self.holders, self.attrs, strict=True):
-            found[node] = self._unpacked(attrs) if self.large else attrs
+        for place, attrs in enumerate(self.attrs):  # zip() is slow in compiled code
+            found[self.holders[place]] = self._unpacked(attrs) if self.large else attrs
         self.attrs = []
         return found
 
