@@ -98,7 +98,8 @@ def close_gaps(walk: GrowingTree) -> None:
     depth_list: list[int] = []
     holders: Any = walk.holders[:0]
     attrs: list[Any] = []
-    held, last = 0, len(walk.holders)  # the next of those that have attributes
+    held, last = 0, len(walk.holders)
+    holder: int = walk.holders[0] if last else len(tags)  # the next node that has attributes
     origins: list[Any] | None = None if walk.origins is None else []
     parents, _ = linked(depths) if walk.origins else ([], [])
     joined: dict[int, list[str]] = {}  # the parts of a text, by place
@@ -115,11 +116,12 @@ def close_gaps(walk: GrowingTree) -> None:
         text = texts[node]
         if tag:
             latest = -1
-            while held < last and walk.holders[held] < node:
+            while holder <= node:
+                if holder == node:
+                    holders.append(len(tag_list))
+                    attrs.append(walk.attrs[held])
                 held += 1
-            if held < last and walk.holders[held] == node:
-                holders.append(len(tag_list))
-                attrs.append(walk.attrs[held])
+                holder = walk.holders[held] if held < last else len(tags)
         elif not text:
             continue
         elif latest == level:

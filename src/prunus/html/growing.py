@@ -288,8 +288,13 @@ class GrowingTree:
     def all_attrs(self) -> list[Attrs | None]:
         """Return the attributes of every node."""
         found: list[Attrs | None] = [None] * len(self.tag)
-        for place, attrs in enumerate(self.attrs):  # zip() is slow in compiled code
-            found[self.holders[place]] = self._unpacked(attrs) if self.large else attrs
+        if self.large:
+            for place, packed in enumerate(self.attrs):
+                found[self.holders[place]] = self._unpacked(packed)
+        else:
+            holders: list[int] = self.holders
+            for place, attrs in enumerate(self.attrs):  # zip() is slow in compiled code
+                found[holders[place]] = attrs
         self.attrs = []
         return found
 
@@ -341,6 +346,7 @@ def linked(depths: list[int]) -> tuple[Any, Any]:
 
 
 def _linked_in_arrays(depths: list[int]) -> tuple[Any, Any]:
+    """Do the same for so many nodes that there should not be an object for each number."""
     parent, end = array("i"), array("i", range(1, len(depths) + 1))
     opened: list[int] = []
     for node, depth in enumerate(depths):
