@@ -57,27 +57,33 @@ def check_memory(page: str | bytes, tags: int, size: int, name: str = "page") ->
     allowed = ALLOWED + ALLOWED_PER_BYTE * size
     if (2 * _PER_NODE + _PER_TEXT) * tags + _PER_BYTE_OF_ATTRIBUTES * len(page) <= allowed:
         return  # an element and a text for each tag
-    needed = _memory(page)
+    needed = _memory(page, allowed)
     if needed > allowed:
         raise BadPage(
-            f"{name}: so many elements in {size / 1e6:.1f} MB might take {needed / 1e6:.0f} MB of memory, more than "
-            f"the {allowed / 1e6:.0f} MB that a page of its size may take; split the page",
+            f"{name}: so many elements in {size / 1e6:.1f} MB might take more memory than the {allowed / 1e6:.0f} MB "
+            "that a page of its size may take; split the page",
             subject=name,
         )
 
 
-def _memory(page: str | bytes) -> int:
-    """Return how many bytes reading a page takes at most; comments and scripts count as markup."""
-    nodes, texts, attributes = 2 * _count(_MAKING, page), 0, 0
-    for start, end in _ENDS:
-        nodes += 2 * max(0, _count(end, page) - _count(start, page))
+def _memory(page: str | bytes, allowed: int) -> int:
+    """Return how many bytes reading a page takes at most, or some number above ``allowed``.
+
+    Comments and scripts count as markup.
+    """
+    needed = 0
     for found in _found(_NODE, page):
-        nodes += 1
+        needed += _PER_NODE
         if found.end(2) > 0:  # more than a letter, or the space between elements
-            texts += 1
+            needed += _PER_TEXT
         else:
-            attributes += found.end(1) - found.start(1)
-    return _PER_NODE * nodes + _PER_TEXT * texts + _PER_BYTE_OF_ATTRIBUTES * attributes
+            needed += _PER_BYTE_OF_ATTRIBUTES * (found.end(1) - found.start(1))
+        if needed > allowed:
+            return needed
+    made = 2 * _count(_MAKING, page)
+    for start, end in _ENDS:
+        made += 2 * max(0, _count(end, page) - _count(start, page))
+    return needed + _PER_NODE * made
 
 
 def _found(pattern: str, page: Any) -> Iterator[Any]:
