@@ -103,6 +103,20 @@ def test_shared_blocks_hold_every_word_once_and_are_no_larger(
     assert all(block.words <= max(max_words, largest) for block in shared.blocks)
 
 
+@pytest.mark.parametrize("budget", [48, 60, 100, 300, 3000])
+def test_rows_that_share_a_block_keep_the_header_of_their_table(monkeypatch: pytest.MonkeyPatch, budget: int) -> None:
+    monkeypatch.setattr(cut_module, "CROWDED", 0)
+    rows = "".join(f"<tr><td>Vessel {n} of the fleet<td>built in {1900 + n}" for n in range(90))
+    documents = prunus.read(f"<p>words<table><thead><tr><th>Ship<th>Year<tbody>{rows}</table>")
+    assert len(documents.blocks(48)) < 90
+    options = prunus.Options(max_words=48)  # below 100 tokens no block of 48 words fits, and the best one is cut
+    context = prunus.prune(documents, "When was Vessel 77 built?", budget, options=options)
+    assert context.tokens <= budget
+    assert "<th>Ship<th>Year" in context.html
+    assert "Vessel 77 of the fleet" in context.html
+    assert any("tr" in block.path for block in context.blocks)
+
+
 def test_a_million_paragraphs_of_one_word_are_few_blocks() -> None:
     documents = prunus.read(b"<p>one" * 160_000)
     blocks = documents.blocks(48)

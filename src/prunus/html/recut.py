@@ -65,7 +65,8 @@ def _parts(blocks: Blocks, index: int, max_words: int) -> list[Block]:
 def replaced(blocks: Blocks, index: int, inside: Sequence[Block]) -> Blocks:
     """Return blocks with one of them replaced by its parts, as :func:`~prunus.html.blocks.split` gives them.
 
-    Nothing requires the parts, and they require only each other: the block was too large with what it required.
+    Nothing requires the parts, and they require each other, or blocks before the one that they replace: what that one
+    required is not required any more, unless they say so.
     """
     grown = len(inside) - 1
     others = [

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..errors import BadBudget, BadInput, OverWindow
 from ..granularity import coarse_budget_for, coarse_words_for, fine_words_for
-from ..html.blocks import Blocks, split
+from ..html.blocks import Block, Blocks, split
 from ..html.documents import Documents
 from ..html.recut import Expanded, replaced, subset
 from ..html.render import Rendering, render_blocks
@@ -283,7 +283,7 @@ def cut_best(ranked: Ranked, scorer: Scorer, query: str, writing: Writing, budge
     inside = split(blocks, best, max(1, min(blocks.max_words, budget) // 8))
     if len(inside) < 2:
         return none
-    parted = replaced(blocks, best, inside)
+    parted = replaced(blocks, best, _under_header(blocks, best, inside, writing, budget))
     parts = range(best, best + len(inside))
     own = np.asarray(scorer.score(query, parted), np.float64)[best : best + len(inside)]
     place, grown = ranked.places.index(best), len(inside) - 1
@@ -295,3 +295,15 @@ def cut_best(ranked: Ranked, scorer: Scorer, query: str, writing: Writing, budge
     ranked.places = [*ranked.places[:place], *parts, *(other + grown for other in ranked.places[place + 1 :])]
     ranked.blocks = parted
     return frozenset(parts)
+
+
+def _under_header(blocks: Blocks, best: int, inside: list[Block], writing: Writing, budget: int) -> list[Block]:
+    """Let the parts of rows that shared a block keep the header that it requires, where the smallest fits under it."""
+    rows = blocks.blocks[best]
+    if rows.is_subtree or not rows.requires or blocks.trees[rows.document].tag[rows.lo] != "tr":
+        return inside
+    smallest = min(inside, key=lambda part: part.words)
+    trial = Blocks(blocks.trees, [*(blocks.blocks[place] for place in rows.requires), smallest], blocks.max_words)
+    if int(writing.counter.count([render_blocks(trial, range(len(trial)), writing.rendering)])[0]) > budget:
+        return inside
+    return [replace(part, requires=(*rows.requires, *part.requires)) for part in inside]
