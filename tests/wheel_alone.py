@@ -68,7 +68,7 @@ def install(wheel: Path, folder: Path) -> Path:
 
 
 def is_as_built(wheel: Path) -> None:
-    """Make sure that a wheel is compiled where a compiler is at hand: a pure one does the same, several times as slowly."""
+    """Make sure that a wheel is compiled where a compiler is at hand: a pure one does the same, more slowly."""
     compiler = shutil.which(os.environ.get("CC", "cc"))
     headers = Path(sysconfig.get_path("include"), "Python.h").exists()
     if compiler and headers and not os.environ.get("PRUNUS_PURE"):
