@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.clock import seconds_of
 
 from prunus.text import sentence_spans, sentences
 from prunus_evals import segmentation
@@ -45,9 +45,8 @@ def test_time_is_linear(piece: str) -> None:
 
 
 def seconds(piece: str, times: int) -> float:
-    start = time.process_time()
-    sentences(piece * times)
-    return time.process_time() - start
+    text = piece * times
+    return seconds_of(lambda: sentences(text))
 
 
 CASES = """

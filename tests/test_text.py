@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.clock import seconds_of
 
 import prunus
 from prunus.text import count_words, guess_language, normalise, sentence_spans, sentences
@@ -73,9 +72,7 @@ def test_sentences_take_linear_time(piece: str) -> None:
 
 
 def seconds(text: str) -> float:
-    start = time.process_time()
-    sentences(text)
-    return time.process_time() - start
+    return seconds_of(lambda: sentences(text))
 
 
 @pytest.mark.data
