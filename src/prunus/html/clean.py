@@ -109,9 +109,15 @@ def _holds_surrogates(walk: _Walk) -> bool:
     """Tell whether anything that is kept of a page holds what no encoding can write."""
     kept: list[str] = [text for text in walk.text if not text.isascii()] if walk.odd else []
     for attrs in walk.attrs:
-        kept.extend([value for value in (attrs if walk.large else attrs.values()) if not value.isascii()])
+        if walk.large:
+            kept.extend([value for value in attrs if not value.isascii()])
+        else:
+            kept.extend(attrs.values())
+    shown = "".join(kept)
+    if shown.isascii():
+        return False
     try:
-        "".join(kept).encode("utf-16-le")  # the quickest that refuses surrogates
+        shown.encode("utf-16-le")  # the quickest that refuses surrogates
     except UnicodeEncodeError:
         return True
     return False
@@ -272,6 +278,8 @@ class _Walk(GrowingTree):
         if self.space:
             self._put_space()
         place = len(self.tag)
+        if tag == "noscript":
+            self.noscripts.append(place)
         self._add(tag, flags, own, kept, node)
         before = self.content
         if own or (tag in SHOWN and (kept or tag not in _MEDIA)):  # the sources of a player count themselves

@@ -30,11 +30,11 @@ def drop_doubled_noscripts(walk: GrowingTree, noscripts: list[int]) -> bool:
         if node < done:
             continue
         done = end
-        parts = [_collapsed(text) for text in texts[node:end] if text and not text.isspace()]
+        parts = [_collapsed(text, True) for text in texts[node:end] if text and not text.isspace()]
         if parts:
             if not looked:
                 looked = True
-                outside = _words_outside(texts, noscripts, ends)
+                outside = _words_outside(walk, noscripts, ends)
                 known = set(outside)
             doubled = all(part in known for part in parts)
             if not doubled and searched < _SEARCHED:
@@ -57,19 +57,24 @@ def _end_of(depths: list[int], node: int) -> int:
     return end
 
 
-def _collapsed(text: str) -> str:
-    """Return a text with single spaces between its words; nearly all are so already."""
-    if "  " in text or not text.isprintable():
+def _collapsed(text: str, raw: bool) -> str:
+    """Return a text with single spaces between its words, as all have but those that may be preformatted."""
+    if raw and ("  " in text or not text.isprintable()):
         return " ".join(text.split())
     return text.strip(" ")
 
 
-def _words_outside(texts: list[str], noscripts: list[int], ends: list[int]) -> list[str]:
+def _words_outside(walk: GrowingTree, noscripts: list[int], ends: list[int]) -> list[str]:
     """Return the texts of a page that stand in no noscript."""
-    inside = bytearray(len(texts))
+    texts: list[str] = []
+    after = 0
     for node, end in zip(noscripts, ends, strict=True):
-        inside[node:end] = b"\1" * (end - node)
-    return [_collapsed(text) for text, hidden in zip(texts, inside, strict=True) if text and not hidden]
+        if node >= after:  # else it stands in the one before
+            texts += walk.text[after:node]
+            after = end
+    texts += walk.text[after:]
+    raw = walk.preformatted
+    return [_collapsed(text, raw) for text in texts if text]
 
 
 def _drop(walk: GrowingTree, node: int, end: int) -> None:

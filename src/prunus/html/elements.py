@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import rules
-from .parse import Element, children_of
+from .parse import CHILDREN, Element, children_of
 from .tree import Attrs
 
 _SUSPECT = frozenset("#jJdDvV \t\n\f\r")
@@ -58,10 +58,8 @@ def _telling_spans(kept: Attrs) -> Attrs:
 
 def _head(node: Element, kept: Attrs | None) -> Special | None:
     """Of <head> only the title stays."""
-    for child in node.children:
-        if type(child) is Element and child.tag == "title":
-            return (child,), None, ""
-    return (), None, ""
+    title = node.find("title", axis=CHILDREN)
+    return (title,) if title is not None else (), None, ""
 
 
 def _title(node: Element, kept: Attrs | None) -> Special | None:

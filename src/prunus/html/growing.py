@@ -44,8 +44,8 @@ class GrowingTree:
 
     __slots__ = (
         "attrs", "depth", "dirty", "end", "firsts", "here", "holders", "kind", "kinds", "known", "large", "last",
-        "noscripts", "odd", "open", "origins", "paragraph", "parent", "raw", "space", "spacer", "tag", "text",
-        "vanished",
+        "noscripts", "odd", "open", "origins", "paragraph", "parent", "preformatted", "raw", "space", "spacer", "tag",
+        "text", "vanished",
     )  # fmt: skip
 
     def __init__(self, with_origins: bool, large: bool) -> None:
@@ -70,14 +70,13 @@ class GrowingTree:
         self.noscripts: list[int] = []
         self.paragraph = -1  # the <p> that is open
         self.raw = 0  # depth of preformatted elements
+        self.preformatted = False  # there is text in which white space stays
         self.large = large  # the page may hold any number of nodes
         self.known: dict[Any, Any] = {}  # what a large page may repeat
         self.odd = False  # letters were seen that show nowhere, or that no encoding can write
 
     def _add(self, tag: str, flags: int, text: str, attrs: Attrs | None, node: Node) -> None:
         """Add an element to the open one."""
-        if tag == "noscript":
-            self.noscripts.append(len(self.tag))
         if self.paragraph >= 0 and not flags & LINE and tag in _END_A_PARAGRAPH:
             self._open_paragraph()
         if attrs:
@@ -201,6 +200,7 @@ class GrowingTree:
     def _add_raw(self, data: str, node: Node) -> int:
         """Add preformatted text as it is; return 1 if it shows words."""
         if data:
+            self.preformatted = True
             text = self._without_odd_letters(data)
             self._add_text(self._shared(text) if self.large else text, node)
             self.last = FILLED

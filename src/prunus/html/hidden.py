@@ -18,23 +18,21 @@ _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
 
 def style_hides(style: str) -> bool:
     """Tell whether an inline style puts its element out of a reader's sight."""
-    low = style.lower()
-    # most styles hide nothing: a word that each rule needs is looked for before the rule
-    if (
-        "none" in low or "hidden" in low or "collapse" in low or "font-size" in low or "clip" in low
-    ) and rules.HIDDEN_STYLE.search(style):
+    low = "".join(style.lower().split())
+    # most styles hide nothing: what each rule needs is looked for before the rule
+    if rules.MAY_HIDE.search(low) and rules.HIDDEN_STYLE.search(style):
         return True
-    if "background" in low and len(style) < 1000 and rules.SAME_COLOUR.search(style):
+    if "background" in low and ";color:" in ";" + low and len(style) < 1000 and rules.SAME_COLOUR.search(style):
         return True
-    if "0" in low and ("width" in low or "height" in low):
+    if "width:0" in low or "height:0" in low or "width:." in low or "height:." in low:
         boxes = {found.group(1).lower() for found in rules.ZERO_BOX.finditer(style)}
         if len(boxes) == 2 or (boxes and rules.OVERFLOW_HIDDEN.search(style)):
             return True
-    if "position" in low or "indent" in low or "margin" in low:
+    if ("position:" in low or "indent:" in low or "margin" in low) and rules.FAR.search(low):
         moved = rules.OFF_SCREEN.search(style)
         if moved and ("indent" in low or "margin" in low or rules.POSITIONED.search(style)):
             return True
-    return "opacity" in low and bool(rules.TRANSPARENT.search(style)) and not rules.ANIMATED.search(style)
+    return "opacity:" in low and bool(rules.TRANSPARENT.search(style)) and not rules.ANIMATED.search(style)
 
 
 def is_hidden(element: Element, known: dict[str, bool]) -> bool:

@@ -16,16 +16,18 @@ from .style import (
     CLEAN,
     CLOSED_BY,
     EMIT,
+    END_TAGS,
     KNOWN_HTML,
     PASS,
     SPACED,
+    START_TAGS,
     WRAP,
     Style,
     actions,
     escape,
     shown_attributes,
     written_attributes,
-)
+)  # fmt: skip
 from .tree import Attrs, Tree
 
 _END_NEEDED_IN: Final = frozenset({"a", "audio", "del", "ins", "map", "noscript", "optgroup", "option", "video"})
@@ -39,6 +41,7 @@ _CHECKED: Final = frozenset({"p", "img", "video", "audio", "source", "track", "t
 _INLINES: Final = rules.INLINE
 _ODD_TAGS: Final = rules.VOID | rules.PREFORMATTED | {"math"}
 _CELLS: Final = frozenset({"td", "th"})
+_NEVER: Final = 1 << 60
 
 Pieces = dict[int, list[tuple[int, int]]]
 """Text nodes of which only parts are kept: node -> (start, end) within its text."""
@@ -86,11 +89,14 @@ class Writer:
         tree, mask, out = self.tree, self.mask, self.out
         tags, ends, parents = tree.tag, tree.end, tree.parent
         actions_of, default, checked = self.actions, self.default, _CHECKED
-        stack: list[tuple[int, int, str, int]] = []  # end, node, tag, action
+        inside: list[int] = []  # the open elements
+        done: list[int] = []  # what was done with each
+        nearest = _NEVER  # where the innermost of them ends
         while True:
-            while stack and stack[-1][0] <= node:
-                _, done, tag, action = stack.pop()
-                self._leave(done, tag, action)
+            while node >= nearest:
+                last = inside.pop()
+                self._leave(last, tags[last], done.pop())
+                nearest = ends[inside[-1]] if inside else _NEVER
             if node >= stop:
                 return
             if mask is not None and not mask[node]:
@@ -125,7 +131,9 @@ class Writer:
                     self._trim()
             elif tag in SPACED and self.line and not out[-1].endswith(" "):
                 out.append(" ")
-            stack.append((ends[node], node, tag, action))
+            inside.append(node)
+            done.append(action)
+            nearest = ends[node]
             node += 1
 
     def _write_whole(self, node: int, tag: str) -> bool:
@@ -133,7 +141,7 @@ class Writer:
         tree, mask = self.tree, self.mask
         if tag in rules.VOID:
             return True
-        if node in self.plans:
+        if self.plans and node in self.plans:
             self._planned_row(node)
         elif tree.end[node] == node + 2 and not tree.tag[node + 1] and (mask is None or mask[node + 1]):
             self._text(node + 1)
@@ -155,24 +163,19 @@ class Writer:
         attrs = tree.attrs[node]
         if attrs and action and ((style.sections and style.links and style.images) or shown_attributes(attrs, style)):
             return EMIT
-        if action == WRAP and self.open and self.open[-1] in NOT_NESTED and self._holds_its_like(node):
+        nested = action == WRAP and self.open and self.open[-1] in NOT_NESTED
+        if nested and any(inner in ENDING for inner in tree.tag[node + 1 : tree.end[node]]):
             return EMIT  # without it, a heading in a heading would end the outer one
         if tag == "p" and self._stands_alone(node):
             return WRAP
         if tag == "img" and not (attrs and shown_attributes(attrs, style)):
             return PASS
-        if tag in ("video", "audio") and not style.images and not (attrs and attrs.get("title")):
-            return PASS
-        if tag in ("source", "track") and not style.images:
+        unnamed = tag in ("video", "audio") and not (attrs and attrs.get("title"))
+        if not style.images and (unnamed or tag in ("source", "track")):
             return PASS
         if tag in _PARTS:
             return self._part_action(node, tag)
         return action
-
-    def _holds_its_like(self, node: int) -> bool:
-        """Tell whether a wrapper holds an element that would end the one around the wrapper."""
-        tags = self.tree.tag
-        return any(tags[inner] in ENDING for inner in range(node + 1, self.tree.end[node]))
 
     def _part_action(self, node: int, tag: str) -> int:
         """A row group's tag stays where it says something: a header, or an end to spanning cells."""
@@ -181,9 +184,8 @@ class Writer:
             return EMIT
         table = tree.parent[node]
         first = first_part(tree, table)
-        if first == node or (mask is not None and next_kept(mask, first, node) == node):
-            return PASS
-        return EMIT if self.style.sections or has_rowspans(tree, table) else PASS
+        leads = first == node or (mask is not None and next_kept(mask, first, node) == node)
+        return EMIT if not leads and (self.style.sections or has_rowspans(tree, table)) else PASS
 
     def _stands_alone(self, node: int) -> bool:
         """Tell whether a paragraph is all of an item, cell or quote, unwritten wrappers aside."""
@@ -253,7 +255,7 @@ class Writer:
         else:
             if self.pending:
                 if tag not in CLOSED_BY[self.pending]:
-                    out.append(f"</{self.pending}>")
+                    out.append(END_TAGS[self.pending])
                 self.pending = ""
             if self.line:
                 if not self.raw:
@@ -271,7 +273,7 @@ class Writer:
             shown = written_attributes(attrs, self.style)
         if tag == "li" and self.mask is not None:
             shown += number_after_gap(self.tree, node, self.mask)
-        out.append(f"<{tag}{shown}>")
+        out.append(f"<{tag}{shown}>" if shown or tag not in START_TAGS else START_TAGS[tag])
         if tag in _ODD_TAGS:
             if tag in rules.VOID:
                 self.line = self.line or tag in _INLINES
@@ -290,8 +292,7 @@ class Writer:
                 attrs["rowspan"] = str(height)
             self._start(cell, tag, attrs)
             own = tree.parent[cell] == row
-            if not own:
-                self.mask = None  # it hangs down from a dropped row, and belongs to this one now
+            self.mask = mask if own else None  # what hangs down from a dropped row belongs to this one now
             if not own or mask is None or mask[cell]:
                 self.write(cell + 1, tree.end[cell])
             self.mask = mask
@@ -300,7 +301,7 @@ class Writer:
     def _inline(self) -> None:
         """Make ready for words: end what must end, show a wrapper that must hold them apart."""
         if self.pending:
-            self.out.append(f"</{self.pending}>")
+            self.out.append(END_TAGS[self.pending])
             self.pending = ""
         if self.wrapper >= 0:
             if self.line:
@@ -316,7 +317,7 @@ class Writer:
     def _text(self, node: int) -> None:
         """Write a text node, or the kept pieces of it."""
         text = self.tree.text[node]
-        if node in self.pieces:
+        if self.pieces and node in self.pieces:
             text = self._pieces_of(node, text)
         out = self.out
         if self.raw:
@@ -375,13 +376,13 @@ class Writer:
         if self.pending:
             needed = tag in _END_NEEDED_IN if self.pending == "p" else tag in ITEMS and self.pending in ITEMS
             if not block or tag not in KNOWN_HTML or needed:
-                out.append(f"</{self.pending}>")
+                out.append(END_TAGS[self.pending])
             self.pending = ""
         self.open.pop()
         if not block:
             if tag == "math":
                 self.foreign -= 1
-            out.append(f"</{tag}>")
+            out.append(END_TAGS[tag])
             return
         if self.line:
             self._trim()
@@ -392,7 +393,7 @@ class Writer:
         else:
             if self.style.pretty and not self.line and not self.raw:
                 out.append("\n" + "  " * len(self.open))
-            out.append(f"</{tag}>")
+            out.append(END_TAGS.get(tag) or f"</{tag}>")
         self.line, self.wrapper, self.gap = False, -1, False
         if tag not in KNOWN_HTML and not self.raw:
             self.line = self.gap = True

@@ -15,13 +15,14 @@ from importlib import import_module
 from typing import Any, Final, TypeAlias
 
 import turbohtml
-from turbohtml import Document, Element, Text
+from turbohtml import Axis, Document, Element, Text
 
 from ..errors import BadPage
 from .formatting import multiplies, renamed
 from .limits import MAX_BYTES, check_memory, check_size
 
 Node: TypeAlias = turbohtml.Node
+CHILDREN: Final = Axis.CHILDREN
 
 _MANY: Final = 10_000
 """Children from which an element's are looked up one by one."""
@@ -58,9 +59,9 @@ _LINE_END: Final = re.compile(r"\r\n?|\n")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
 
 __all__ = [
-    "MAX_BYTES", "Document", "Element", "Node", "Text", "check_size", "children_of", "decode", "give_back_memory",
-    "is_binary", "is_rewritten", "line_starts", "parse", "parse_with_places", "source_text", "tag_place",
-    "without_surrogates",
+    "CHILDREN", "MAX_BYTES", "Document", "Element", "Node", "Text", "check_size", "children_of", "decode",
+    "give_back_memory", "is_binary", "is_rewritten", "line_starts", "parse", "parse_with_places", "source_text",
+    "tag_place", "without_surrogates",
 ]  # fmt: skip
 
 

@@ -162,6 +162,10 @@ HIDDEN_STYLE: Final = re.compile(
 )
 """Inline styles that hide an element whatever else they say."""
 
+MAY_HIDE: Final = re.compile(r":(?:none|hidden|collapse|rect\(0|inset\()|font-size:[0.]")
+FAR: Final = re.compile(r":(?:-\d{3}|\d{4})")
+"""What ``HIDDEN_STYLE`` and ``OFF_SCREEN`` need, in a style in small letters without white space: quicker to look for."""
+
 ZERO_BOX: Final = re.compile(rf"(?:^|;)\s*(?:max-)?(width|height)\s*:\s*{_ZERO}", re.IGNORECASE)
 """A box without width or height; hides its text only together with ``overflow: hidden``."""
 

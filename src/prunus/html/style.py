@@ -76,6 +76,10 @@ KNOWN_HTML: Final = (
 )
 """Elements of HTML; any other is a custom element, which every reader takes for inline."""
 
+START_TAGS: Final = {tag: f"<{tag}>" for tag in KNOWN_HTML}
+END_TAGS: Final = {tag: f"</{tag}>" for tag in KNOWN_HTML}
+"""What is written most, made once."""
+
 SPACED: Final = frozenset({"button", "label", "output"})
 """Inline elements that stand apart from their neighbours: without their tags, a space does it."""
 
@@ -142,26 +146,27 @@ def written_attributes(attrs: Attrs, style: Style) -> str:
     written = ""
     for name, value in shown_attributes(attrs, style).items():
         if not value and name != "alt":
-            written += " " + name
-        elif (
-            not full
-            and not (
-                "=" in value
-                or " " in value
-                or '"' in value
-                or "'" in value
-                or "<" in value
-                or ">" in value
-                or "`" in value
-                or "&" in value
-            )
-            and value.isprintable()
+            written += f" {name}"
+        elif not full and not (
+            "=" in value
+            or " " in value
+            or '"' in value
+            or "'" in value
+            or "<" in value
+            or ">" in value
+            or "`" in value
+            or "&" in value
+            or "\n" in value
+            or "\t" in value
+            or "\r" in value
+            or "\f" in value
         ):
-            written += " " + name + "=" + value
+            written += f" {name}={value}"
         else:
             if "&" in value:
                 value = value.replace("&", "&amp;") if full else _AMPERSAND.sub("&amp;", value)
-            written += " " + name + '="' + value.replace('"', "&quot;") + '"'
+            value = value.replace('"', "&quot;")
+            written += f' {name}="{value}"'
     return written
 
 
