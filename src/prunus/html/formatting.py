@@ -24,7 +24,7 @@ _DEPTH: Final = 511  # the parser nests no deeper
 _ALIKE: Final = 3  # equal formatting elements that are opened anew (HTML, 13.2.4.3: the Noah's Ark clause)
 _NAME: Final = rf"(?i:{'|'.join(NAMES)})"
 _PLAIN_ATTRIBUTES: Final = r"""(?:\s+[\w:-]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>=`]+))?)*\s*"""
-_START: Final = rf"<(?=[BCEFINSTUbcefinstu]){_NAME}(?=[\s/>])"
+_START: Final = rf"(?a)<(?=[BCEFINSTUbcefinstu]){_NAME}(?=[\s/>])"
 _PLAIN_START: Final = rf"<{_NAME}{_PLAIN_ATTRIBUTES}>"
 _CLOSED: Final = rf"<({_NAME}){_PLAIN_ATTRIBUTES}>[^<]*</\1(?=[\s/>])"
 _TAG: Final = rf"<(/?)([A-Za-z][\w-]*){_PLAIN_ATTRIBUTES}/?>|<"
@@ -53,7 +53,23 @@ def _patterns(of_text: bool) -> _Patterns:
     return _Patterns(str if of_text else str.encode)
 
 
-def multiplies(page: str | bytes, tags: int) -> bool:
+def count_tags_in_python(page: str | bytes) -> tuple[int, int]:
+    """Return how many "<" a page holds, and how many start tags of formatting elements.
+
+    :param page: text, or bytes in an encoding that holds ASCII as such.
+    """
+    content: Any = page
+    of_text = isinstance(page, str)
+    return content.count("<" if of_text else b"<"), len(_patterns(of_text).start.findall(content))
+
+
+try:
+    from ._tags import count_tags as count_tags
+except ImportError:  # only wheels hold what is compiled
+    count_tags = count_tags_in_python
+
+
+def multiplies(page: str | bytes, tags: int, starts: int) -> bool:
     """Tell whether parsing a page could add more than ``MOST_COPIES`` elements that it does not hold.
 
     What is said to be harmless is; of pages with as much misnested formatting as no author leaves some harmless ones
@@ -61,16 +77,16 @@ def multiplies(page: str | bytes, tags: int) -> bool:
 
     :param page: text, or bytes in an encoding that holds ASCII as such.
     :param tags: how many "<" it holds.
+    :param starts: how many formatting elements begin in it.
     """
     content: Any = page
     most = min(tags // 2, _DEPTH)  # what is not a start tag of formatting must end blocks
     if most * (tags - most) <= MOST_COPIES:
         return False
     allowed = MOST_COPIES // tags + 2  # formatting elements that may be open at each tag
-    patterns: Any = _patterns(isinstance(page, str))
-    starts: int = len(patterns.start.findall(content))
     if min(starts, _DEPTH) <= allowed:
         return False
+    patterns: Any = _patterns(isinstance(page, str))
     plain: list[Any] = []
     others = 0  # each may be unlike all the others
     for start in patterns.start.finditer(content):

@@ -18,7 +18,7 @@ import turbohtml
 from turbohtml import Axis, Document, Element, Text
 
 from ..errors import BadPage
-from .formatting import multiplies, renamed
+from .formatting import count_tags, multiplies, renamed
 from .limits import MAX_BYTES, check_memory, check_size
 
 Node: TypeAlias = turbohtml.Node
@@ -169,9 +169,10 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
         raise BadPage(f"{name}: the page is empty", subject=name)
     if isinstance(markup, bytes) and is_binary(markup, charset):
         raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
-    page, tags = _with_tags(markup, charset)
+    page = _searchable(markup, charset)
+    tags, starts = count_tags(page)
     check_memory(page, tags, len(markup), name)
-    if multiplies(page, tags):
+    if multiplies(page, tags, starts):
         markup = renamed(page)
     if isinstance(markup, str):
         return turbohtml.parse(markup, positions=False)
@@ -181,16 +182,13 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
 
 def is_rewritten(markup: str | bytes, charset: str) -> bool:
     """Tell whether :func:`parse` rewrites a page because a parser would multiply its elements."""
-    return multiplies(*_with_tags(markup, charset))
+    page = _searchable(markup, charset)
+    return multiplies(page, *count_tags(page))
 
 
-def _with_tags(markup: str | bytes, charset: str) -> tuple[str | bytes, int]:
-    """Return a page in which tags can be looked for, decoded where it may be UTF-16, and how many it may hold."""
-    if isinstance(markup, bytes):
-        if b"\0" not in markup:
-            return markup, markup.count(b"<")
-        markup = decode(markup, charset)
-    return markup, markup.count("<")
+def _searchable(markup: str | bytes, charset: str) -> str | bytes:
+    """Return a page in which tags can be looked for: decoded where it may be UTF-16."""
+    return decode(markup, charset) if isinstance(markup, bytes) and b"\0" in markup else markup
 
 
 def give_back_memory() -> None:
