@@ -123,6 +123,12 @@ TWICE = {
     "a line break in a lazy picture's address": "<img src='data:,' data-src='a\nb' alt=words>",
     "a rule in an option": "<select><option>a<x-y><hr>words",
     "a paragraph in an option in code": "<code><option><p>words",
+    "an option in a noscript in an option": "<select><option>words<noscript>more<option>other</noscript>end</select>",
+    "a group in a noscript in an option": "<select><option>words<noscript><optgroup label=x><option>other</noscript>end</select>",
+    "an ampersand before a noscript": "<p>words &<noscript>\xf6l</noscript>",
+    "an ampersand before the space in a noscript": "<p>words &<noscript> <b>so</b> &</noscript> on",
+    "an ampersand before a name in a noscript": "<p>words &<noscript>copy</noscript>",
+    "ampersands before a noscript": "<p>words &amp;amp;&<noscript>&<p>words &</noscript>",
 }
 
 

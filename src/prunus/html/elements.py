@@ -121,12 +121,24 @@ def _select(node: Element, kept: Attrs | None) -> Special | None:
 
 def _option(node: Element, kept: Attrs | None) -> Special | None:
     """``selected`` has done its work once the option is chosen; an option inside one is another choice."""
+    if _is_in_option(node):
+        return None
     inner = tuple(c for c in node.children if not (isinstance(c, Element) and c.tag in ("option", "optgroup")))
     return inner, None, ""
 
 
+def _is_in_option(node: Element) -> bool:
+    """Tell whether only elements whose tags are never written stand between a choice and another one around it."""
+    above = node.parent
+    while isinstance(above, Element) and above.tag == "noscript":
+        above = above.parent
+    return isinstance(above, Element) and above.tag == "option"
+
+
 def _optgroup(node: Element, kept: Attrs | None) -> Special | None:
     """The label of a group is text that a reader sees."""
+    if _is_in_option(node):
+        return None
     return children_of(node), kept, (kept or {}).get("label", "")
 
 

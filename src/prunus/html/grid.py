@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from . import rules
 from .tree import Tree
 
 MAX_SPAN_WORK = 200_000
@@ -178,3 +179,19 @@ def number_after_gap(tree: Tree, item: int, mask: bytearray) -> str:
         return ""
     number, before = item_numbers(tree, above)[item]
     return f" value={number}" if before >= 0 and not mask[before] else ""
+
+
+def is_sole(tree: Tree, mask: bytearray | None, node: int) -> bool:
+    """Tell whether an element is all that is kept of its parent."""
+    above = tree.parent[node]
+    if mask is None:
+        return node == above + 1 and tree.end[node] == tree.end[above]
+    end, stop = tree.end[node], tree.end[above]
+    return next_kept(mask, above + 1, node) == node and next_kept(mask, end, stop) == stop
+
+
+def begins_with_words(tree: Tree, mask: bytearray | None, node: int) -> bool:
+    """Tell whether a node is inline content, and no inline element that begins with a block."""
+    while tree.tag[node] in rules.INLINE and tree.end[node] > node + 1:
+        node = node + 1 if mask is None else next_kept(mask, node + 1, tree.end[node])
+    return node >= len(tree) or not tree.tag[node] or tree.tag[node] in rules.INLINE

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from . import rules
-from .grid import first_part, has_rowspans, kept_cells, next_kept, number_after_gap
+from .grid import begins_with_words, first_part, has_rowspans, is_sole, kept_cells, next_kept, number_after_gap
 from .kinds import ENDING, ITEMS, NOT_NESTED
 from .style import (
     CLEAN,
@@ -55,8 +55,8 @@ class Writer:
     """
 
     __slots__ = (
-        "actions", "default", "follows", "foreign", "gap", "line", "mask", "open", "out", "pending", "pieces", "plans",
-        "raw", "style", "tree", "wrapper", "written",
+        "actions", "ampersand", "default", "follows", "foreign", "gap", "line", "mask", "open", "out", "pending",
+        "pieces", "plans", "raw", "style", "tree", "wrapper", "written",
     )  # fmt: skip
 
     def __init__(
@@ -72,6 +72,7 @@ class Writer:
         self.wrapper = -1  # an unwritten wrapper that must appear if words come next
         self.written: set[int] = set()
         self.follows: dict[int, bool] = {}  # whether bare words come right after a node
+        self.ampersand = False  # the latest text that holds any ends with "&"
         self.gap = False  # something was left out on this line: what stands around it must not join
         self.plans: dict[int, list[tuple[int, int]]] = {}
         self.actions = actions(style)
@@ -191,7 +192,7 @@ class Writer:
         """Tell whether a paragraph is all of an item, cell or quote, unwritten wrappers aside."""
         tags, parents = self.tree.tag, self.tree.parent
         above = parents[node]
-        while above > 0 and self._is_sole(node):
+        while above > 0 and is_sole(self.tree, self.mask, node):
             if tags[above] in _SOLE_PARENTS:
                 return True
             inline = tags[above] in rules.INLINE and tags[above] != "noscript"
@@ -199,15 +200,6 @@ class Writer:
                 return False
             node, above = above, parents[above]
         return False
-
-    def _is_sole(self, node: int) -> bool:
-        """Tell whether an element is all that is kept of its parent."""
-        tree, mask = self.tree, self.mask
-        above = tree.parent[node]
-        if mask is None:
-            return node == above + 1 and tree.end[node] == tree.end[above]
-        end, stop = tree.end[node], tree.end[above]
-        return next_kept(mask, above + 1, node) == node and next_kept(mask, end, stop) == stop
 
     def _words_follow(self, node: int) -> bool:
         """Tell whether bare words come right after a wrapper that might stay unwritten."""
@@ -224,7 +216,7 @@ class Writer:
             if mask is not None:
                 after = next_kept(mask, after, ends[above])
             if after < ends[above]:
-                answer = self._begins_with_words(after)
+                answer = begins_with_words(tree, mask, after)
                 break
             if tags[above] not in rules.INLINE and (self._is_written(above) or above in self.written):
                 break
@@ -232,13 +224,6 @@ class Writer:
         for passed in chain:
             known[passed] = answer
         return answer
-
-    def _begins_with_words(self, node: int) -> bool:
-        """Tell whether a node is inline content, and no inline element that begins with a block."""
-        tree = self.tree
-        while tree.tag[node] in rules.INLINE and tree.end[node] > node + 1:
-            node = node + 1 if self.mask is None else next_kept(self.mask, node + 1, tree.end[node])
-        return node >= len(tree) or not tree.tag[node] or tree.tag[node] in rules.INLINE
 
     def _is_written(self, node: int) -> bool:
         """Tell whether a block is one whose tags are always written."""
@@ -334,8 +319,14 @@ class Writer:
         if self.pending or self.wrapper >= 0:
             self._inline()
         self.line = True
+        if self.ampersand and text:
+            self.ampersand = False
+            begins_name = text[0].isascii() and (text[0].isalpha() or text[0] == "#")
+            if out[-1].endswith("&amp;") and not begins_name:
+                out[-1] = out[-1][:-4]  # read back, both are one text, in which it needs no escape
         if "&" in text or "<" in text:
             text = escape(text)
+            self.ampersand = text.endswith("&amp;")
         out.append(text)
 
     def _pieces_of(self, node: int, text: str) -> str:
