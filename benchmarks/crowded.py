@@ -1,14 +1,16 @@
 """Crowded pages: the memory of pruning pages of many kinds, each as large as is read, against what is promised.
 
-    python -m benchmarks.crowded [--cases a,b] [--most MB]
+    python -m benchmarks.crowded [--cases a,b] [--most MB] [--ask]
 
 A page of many elements for its size is refused; each kind of page here grows until it would be, or to the size that
-``--most`` says. What pruning it takes above the warm process has to stay under 20 x the page + 100 MB.
+``--most`` says. What pruning it takes above the warm process has to stay under 20 x the page + 100 MB. ``--ask``
+measures what asking takes, with the XPath of the quote, which needs the page parsed once more and may take more.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -36,6 +38,16 @@ prunus.prune(page, "When did the harbour open?", 1024)
 print(resident("VmHWM") - warm)
 """
 
+ASKED = MEASURED.replace(
+    'prunus.prune(page, "When did the harbour open?", 1024)',
+    """
+import contextlib
+with contextlib.suppress(prunus.NothingFound):
+    assert all(found.xpath for found in prunus.ask(sys.argv[1], [page]).citations)
+""",
+)
+"""Nothing is cited where the question, a text from the middle of the page, holds no word that says anything."""
+
 
 def repeated(unit: str, before: str = "") -> Make:
     """A page of one piece of markup over and over; ``{i}`` in it is the running number."""
@@ -48,11 +60,11 @@ CASES: dict[str, Make] = {
     "paragraphs": repeated("<p>two words"),
     "paragraphs of a letter": repeated("<p>a"),
     "closed paragraphs": repeated("<p>some words here</p>\n"),
-    "paragraphs, different": repeated("<p>w{i}"),
-    "long paragraphs, different": repeated("<p>word{i} word{i}"),
+    "different paragraphs": repeated("<p>w{i}"),
+    "different long paragraphs": repeated("<p>word{i} word{i}"),
     "rows": repeated("<tr><td>1<td>2<td>3", "<table>"),
     "closed rows": repeated("<tr><td>12</td><td>23</td><td>345</td></tr>\n", "<table>"),
-    "rows, different": repeated("<tr><td>{i}<td>7{i}", "<table>"),
+    "different rows": repeated("<tr><td>{i}<td>7{i}", "<table>"),
     "rows under a head": repeated("<tr><td>1<td>2\n", "<table><thead><tr><th>a<th>b<tbody>"),
     "rows without a start": repeated("<td>a</tr>", "<table>"),
     "cells": repeated("<td>", "<p>x<table><tr>"),
@@ -74,7 +86,7 @@ CASES: dict[str, Make] = {
     "inline elements": repeated("<span>a</span> <i>b</i>"),
     "line ends": repeated("a<br>"),
     "links": repeated("<a href=x>a</a> "),
-    "links, different": repeated("<a href=x{i}>a{i}</a> "),
+    "different links": repeated("<a href=x{i}>a{i}</a> "),
     "links on lines": repeated("<a href=/page/{i}>Page {i}</a><br>\n"),
     "pictures": repeated("<img src=a alt=b>"),
     "figures": repeated("<figure><img src=a alt=b><figcaption>c</figure>"),
@@ -91,7 +103,7 @@ CASES: dict[str, Make] = {
     "end tags": repeated("</p>", "<p>x"),
     "Chinese": repeated("<p>汉字"),
     "sentences": repeated("A b. ", "<p>"),
-    "words, different": repeated("w{i} ", "<p>"),
+    "different words": repeated("w{i} ", "<p>"),
 }
 
 
@@ -117,10 +129,12 @@ def largest(make: Make, most: int) -> bytes:
     return make(low)
 
 
-def peak(page: bytes) -> int:
-    """What pruning a page takes above the warm process, in bytes."""
+def peak(page: bytes, ask: bool = False) -> int:
+    """What pruning a page takes above the warm process, in bytes; or asking it for a text of its own."""
+    texts = re.findall(rb">([^<>]*\w[^<>]{,100})", page) if ask else []
+    question = texts[len(texts) // 2].decode(errors="ignore") if texts else "When did the harbour open?"
     done = subprocess.run(
-        [sys.executable, "-c", MEASURED],
+        [sys.executable, "-c", ASKED if ask else MEASURED, question],
         input=page,
         capture_output=True,
         timeout=SECONDS,
@@ -143,13 +157,16 @@ def run(options: argparse.Namespace) -> bool:
     for name in names:
         page = largest(CASES[name], int(options.most * 1e6))
         allowed = (ALLOWED + ALLOWED_PER_BYTE * len(page)) / 1e6
-        taken = peak(page) / 1e6
+        taken = peak(page, options.ask) / 1e6
         found[name] = {"mb": len(page) / 1e6, "peak_mb": taken, "allowed_mb": allowed, "share": taken / allowed}
         say(f"{name}: {taken:.0f} MB of {allowed:.0f}")
     rows = [[name, *values.values()] for name, values in found.items()]
     table("Crowded pages, each as large as is read", ["case", "page MB", "peak MB", "allowed MB", "share"], rows)
     print()
     over = [name for name, values in found.items() if values["share"] >= 1]
+    if options.ask:
+        json_line("crowded", {"cases": found, "asked": True})
+        return True
     text = f"{len(found) - len(over)} of {len(found)} cases within memory" + (
         f"; not: {', '.join(over)}" if over else ""
     )
@@ -163,6 +180,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser("crowded", __doc__)
     options.add_argument("--cases", help="comma-separated; without it, all of them")
     options.add_argument("--most", type=float, default=20.0, help="size of the largest page, in MB (20)")
+    options.add_argument("--ask", action="store_true", help="measure asking, with XPaths, against the same limit")
     return finish(run, options.parse_args(argv))
 
 

@@ -145,7 +145,7 @@ def test_any_large_page_is_cleaned_as_a_small_one(monkeypatch: pytest.MonkeyPatc
     for size in (10**9, 0):
         monkeypatch.setattr(clean_module, "_LARGE", size)
         try:
-            tree, origins = walk_page(page, "", "page", True)
+            tree, origins = walk_page(page, "", "page", (lambda node: node, []))
             found.append((everything(tree), len(origins)))
         except prunus.BadPage as error:
             found.append(str(error))
@@ -161,7 +161,7 @@ def test_the_repeated_texts_and_links_of_a_large_page_are_kept_once() -> None:
 
 def test_the_dom_of_a_large_page_is_let_go() -> None:
     """White space that waits at a page's end holds a node, and with it the whole DOM."""
-    walk = clean_module._Walk(False, False)
+    walk = clean_module._Walk(None, False)
     walk.run(clean_module.parse("<p>words <a href=/x>a link</a> "))
     assert walk.spacer is None
 

@@ -15,7 +15,7 @@ from .compact import close_gaps, drop_doubled_noscripts
 from .dom import holds_heading, holds_one_block, is_nested, says
 from .elements import SPECIAL, kept_attributes
 from .formatting import FORMER
-from .growing import FILLED, START, GrowingTree
+from .growing import FILLED, START, GrowingTree, Origins
 from .hidden import is_hidden, shown_again
 from .kinds import (
     BLOCK,
@@ -72,21 +72,22 @@ def clean_tree(markup: str | bytes, *, charset: str = "", name: str = "page") ->
     :returns: the cleaned document; it may hold no words if the page shows none.
     :raises BadPage: the page is empty, binary, or over the size limit.
     """
-    tree, _ = walk_page(markup, charset, name, False)
+    tree, _ = walk_page(markup, charset, name)
     tree._markup = (markup, charset)
     return tree
 
 
-def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) -> tuple[Tree, list[Any]]:
+def walk_page(markup: str | bytes, charset: str, name: str, origins: Origins | None = None) -> tuple[Tree, Any]:
     """Parse, walk, and close the gaps that the walk left.
 
-    :returns: the tree, and the DOM node behind each of its nodes if they are wanted.
+    :param origins: what is wanted of the DOM node behind each node of the tree, if anything.
+    :returns: the tree, and what was wanted.
     """
     large = len(markup) >= _LARGE
-    walk = _Walk(with_origins, large)
+    walk = _Walk(origins, large)
     walk.run(parse(markup, charset, name))
     if isinstance(markup, str) and not markup.isascii() and _holds_surrogates(walk):
-        walk = _Walk(with_origins, large)
+        walk = _Walk(origins, large)
         walk.run(parse(without_surrogates(markup), charset, name))
     if not walk.tag:  # a frameset has no body
         walk.tag, walk.depth, walk.text = ["html"], [0], [""]
@@ -102,7 +103,7 @@ def walk_page(markup: str | bytes, charset: str, name: str, with_origins: bool) 
     tree.lang = (tree.attrs[0] or {}).get("lang", "")
     if len(tags) > 2 and tags[1] == "title":
         tree.title = walk.text[2]
-    return tree, walk.origins or []
+    return tree, walk.origins
 
 
 def _holds_surrogates(walk: _Walk) -> bool:
@@ -132,8 +133,8 @@ class _Walk(GrowingTree):
 
     __slots__ = ("content", "mark", "marked", "styles")
 
-    def __init__(self, with_origins: bool, large: bool) -> None:
-        super().__init__(with_origins, large)
+    def __init__(self, origins: Origins | None, large: bool) -> None:
+        super().__init__(origins, large)
         self.content = 0
         self.mark = -1
         self.marked: set[Any] = set()

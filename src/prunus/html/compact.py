@@ -105,7 +105,7 @@ def close_gaps(walk: GrowingTree) -> None:
     attrs: list[Any] = []
     held, last = 0, len(walk.holders)
     holder: int = walk.holders[0] if last else len(tags)  # the next node that has attributes
-    origins: list[Any] | None = None if walk.origins is None else []
+    origins: Any = None if walk.origins is None else walk.origins[:0]
     parents, _ = linked(depths) if walk.origins else ([], [])
     joined: dict[int, list[str]] = {}  # the parts of a text, by place
     merged: list[int] = []  # depths of the merged nodes around
@@ -131,7 +131,7 @@ def close_gaps(walk: GrowingTree) -> None:
             continue
         elif latest == level:
             joined.setdefault(len(text_list) - 1, [text_list[-1]]).append(text)
-            if origins and walk.origins:  # words of several elements: what holds them all is the element around them
+            if origins:  # words of several elements: what holds them all is the element around them
                 origins[-1] = walk.origins[parents[node]]
             continue
         else:
@@ -139,7 +139,7 @@ def close_gaps(walk: GrowingTree) -> None:
         tag_list.append(tag)
         text_list.append(text)
         depth_list.append(level)
-        if origins is not None and walk.origins is not None:
+        if origins is not None:
             origins.append(walk.origins[node])
     for place, parts in joined.items():
         text_list[place] = "".join(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Callable
 from itertools import chain
 from sys import intern
 from typing import Any, Final
@@ -26,6 +27,9 @@ _SCOPES: Final = frozenset({"applet", "button", "caption", "marquee", "object", 
 _KNOWN: Final = 10_000
 """Texts and attributes that are kept once, however often a large page repeats them."""
 
+Origins = tuple[Callable[[Any], Any], Any]
+"""What is noted of the DOM node behind each node: a function of it, and an empty list or array for what it returns."""
+
 FILLED: Final = -2  # something that is no text stands last on the line
 
 
@@ -44,17 +48,18 @@ class GrowingTree:
 
     __slots__ = (
         "attrs", "depth", "dirty", "end", "firsts", "here", "holders", "kind", "kinds", "known", "large", "last",
-        "noscripts", "odd", "open", "origins", "paragraph", "parent", "preformatted", "raw", "space", "spacer", "tag",
-        "text", "vanished",
+        "noscripts", "odd", "open", "origin_of", "origins", "paragraph", "parent", "preformatted", "raw", "space",
+        "spacer", "tag", "text", "vanished",
     )  # fmt: skip
 
-    def __init__(self, with_origins: bool, large: bool) -> None:
+    def __init__(self, origins: Origins | None, large: bool) -> None:
         self.tag: list[Any] = []  # str, None where a wrapper was merged away
         self.depth: list[int] = []
         self.text: list[str] = []
         self.holders: Any = array("i") if large else []
         self.attrs: list[Any] = []
-        self.origins: list[Any] | None = [] if with_origins else None
+        self.origin_of: Any = origins[0] if origins else None
+        self.origins: Any = origins[1][:0] if origins else None
         self.parent: Any = []
         self.end: Any = []
         self.here = -1
@@ -88,7 +93,7 @@ class GrowingTree:
         self.depth.append(len(self.open))
         self.text.append(text)
         if self.origins is not None:
-            self.origins.append(node)
+            self.origins.append(self.origin_of(node))
 
     def _shared(self, value: Any) -> Any:
         """Return what a large page has held before, instead of the same once more."""
@@ -145,7 +150,7 @@ class GrowingTree:
         self.depth.append(level)
         self.text.append(text)
         if self.origins is not None:
-            self.origins.append(node)
+            self.origins.append(self.origin_of(node))
 
     def _add_words(self, data: str, node: Node, level: int) -> None:
         """Add text that shows words at a depth, its white space collapsed as CSS collapses it."""
@@ -177,7 +182,7 @@ class GrowingTree:
         self.depth.append(level)
         texts.append(words)
         if self.origins is not None:
-            self.origins.append(node)
+            self.origins.append(self.origin_of(node))
 
     def _without_odd_letters(self, text: str) -> str:
         """Take out what shows nowhere, see :data:`rules.INVISIBLE`; note that there was something of the kind."""

@@ -90,7 +90,7 @@ class _Marker:
 
     def __init__(self, blocks: Blocks, document: int, text: str) -> None:
         self.blocks, self.document, self.tree = blocks, document, blocks.trees[document]
-        _, self.origins = walk_page(text, "", "page", True)
+        _, self.origins = walk_page(text, "", "page", (lambda node: node, []))
         if len(self.origins) != len(self.tree):
             raise BadInput("this document was not read from its source; read the page again", subject="document")
         self.places = _places(self.origins[0], text)

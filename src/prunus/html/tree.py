@@ -56,7 +56,7 @@ class Tree:
         self._canonical: str | None = None
         self._starts: Sequence[int] = []
         self._markup: tuple[str | bytes, str] = ("", "")
-        self._xpaths: list[str] | None = None
+        self._xpaths: Sequence[str] | None = None
         self.cache: dict[tuple[str, int], Any] = {}  # what is derived from single nodes, by name and node
 
     def __len__(self) -> int:
