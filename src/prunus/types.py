@@ -197,7 +197,7 @@ class Citation:
     :param snapshot: sha256 of the page that was read.
     :param quote: the page's own words, as they stand there.
     :param span: where the quote stands in the document's canonical text.
-    :param xpath: the element in the HTML5-parsed page.
+    :param xpath: the element in the HTML5-parsed page; '' where the page is too large and crowded to be parsed again.
     :param found: whether the quote equals that slice of the page, checked by code.
     :param support: how well the quote bears the sentence that cites it, 0 to 1.
     """

@@ -14,7 +14,10 @@ from tests.clock import seconds_of, within
 from tests.strategies import broken_documents
 
 import prunus
+from prunus.html.clean import clean_tree
+from prunus.html.limits import check_memory, fits_again
 from prunus.html.parse import MAX_BYTES
+from prunus.sources import is_address
 
 QUESTION = "When did the harbour open?"
 
@@ -55,7 +58,7 @@ def test_any_bytes_get_an_answer_or_one_clear_error(page: bytes) -> None:
     use(page)
 
 
-@given(st.text(max_size=200))
+@given(st.text(max_size=200).filter(lambda text: not is_address(text)))
 @example("\ud800")
 @example("<p>\ud800 words")
 @example("\x00")
@@ -296,3 +299,27 @@ def test_huge_pages_take_seconds(name: str) -> None:
 )
 def test_memory_stays_under_twenty_times_the_page_and_a_hundred_megabytes(page: bytes) -> None:
     assert peak(page) < 20 * len(page) + 100_000_000
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(b"".join(b"<p>w%d" % number for number in range(70_000)), id="different paragraphs"),
+        pytest.param(b"".join(b"<p>word%d word%d" % (n, n) for n in range(120_000)), id="long paragraphs"),
+        pytest.param(b"<p>" + b" ".join(b"w%d" % number for number in range(1_000_000)), id="different words"),
+    ],
+)
+def test_so_does_asking_with_xpaths(page: bytes) -> None:
+    assert fits_again(page, page.count(b"<"), len(page))
+    assert peak(page, ask=True) < 20 * len(page) + 100_000_000
+
+
+def test_a_page_that_is_too_crowded_to_be_parsed_again_is_cited_without_xpaths() -> None:
+    page = b"".join(b"<p>w%d" % number for number in range(150_000))
+    check_memory(page, page.count(b"<"), len(page))
+    assert not fits_again(page, page.count(b"<"), len(page))
+    tree = clean_tree(page)
+    assert tree.xpath(1) == ""
+    assert tree.canonical.startswith("w0\nw1\n")

@@ -23,6 +23,11 @@ _PER_BYTE_OF_ATTRIBUTES: Final = 18
 and for attributes: what the DOM and the tree that is made of it take while both are there (measured on pages of
 fifty kinds, each as large as is read)."""
 
+_PER_NODE_AGAIN: Final = 400
+_FOR_ASKING: Final = 50_000_000
+"""Bytes that asking takes at most for an element or a text when the page is parsed and walked once more beside its
+tree, for the XPaths of quotes; and what asking itself may take (measured as above)."""
+
 _NODE: Final = r"<(?:[A-Za-z][^\s<>]*([^<>]*)|[!?])|>[^<]([^\s<])?"
 _MAKING: Final = rf"<(?:table|/(?:br|{'|'.join(NAMES)}))[\s>]"
 """Tags that may make up to two elements beside those they name: rows, and formatting that is nested wrongly."""
@@ -66,14 +71,25 @@ def check_memory(page: str | bytes, tags: int, size: int, name: str = "page") ->
         )
 
 
-def _memory(page: str | bytes, allowed: int) -> int:
+def fits_again(page: str | bytes, tags: int, size: int) -> bool:
+    """Tell whether a page may be parsed and walked once more beside its tree within the memory that is allowed.
+
+    :param page, tags, size: as for :func:`check_memory`.
+    """
+    allowed = ALLOWED + ALLOWED_PER_BYTE * size - _FOR_ASKING
+    if (2 * _PER_NODE_AGAIN + _PER_TEXT) * tags + _PER_BYTE_OF_ATTRIBUTES * len(page) <= allowed:
+        return True
+    return _memory(page, allowed, _PER_NODE_AGAIN) <= allowed
+
+
+def _memory(page: str | bytes, allowed: int, per_node: int = _PER_NODE) -> int:
     """Return how many bytes reading a page takes at most, or some number above ``allowed``.
 
     Comments and scripts count as markup.
     """
     needed = 0
     for found in _found(_NODE, page):
-        needed += _PER_NODE
+        needed += per_node
         if found.end(2) > 0:  # more than a letter, or the space between elements
             needed += _PER_TEXT
         else:
@@ -83,7 +99,7 @@ def _memory(page: str | bytes, allowed: int) -> int:
     made = 2 * _count(_MAKING, page)
     for start, end in _ENDS:
         made += 2 * max(0, _count(end, page) - _count(start, page))
-    return needed + _PER_NODE * made
+    return needed + per_node * made
 
 
 def _found(pattern: str, page: Any) -> Iterator[Any]:

@@ -19,7 +19,7 @@ from turbohtml import Axis, Document, Element, Text
 
 from ..errors import BadPage
 from .formatting import count_tags, multiplies, renamed
-from .limits import MAX_BYTES, check_memory, check_size
+from .limits import MAX_BYTES, check_memory, check_size, fits_again
 
 Node: TypeAlias = turbohtml.Node
 CHILDREN: Final = Axis.CHILDREN
@@ -60,8 +60,8 @@ _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
 
 __all__ = [
     "CHILDREN", "MAX_BYTES", "Document", "Element", "Node", "Text", "check_size", "children_of", "decode",
-    "give_back_memory", "is_binary", "is_rewritten", "line_starts", "parse", "parse_with_places", "source_text",
-    "tag_place", "without_surrogates",
+    "give_back_memory", "is_binary", "is_rewritten", "line_starts", "may_be_parsed_again", "parse",
+    "parse_with_places", "source_text", "tag_place", "without_surrogates",
 ]  # fmt: skip
 
 
@@ -184,6 +184,13 @@ def is_rewritten(markup: str | bytes, charset: str) -> bool:
     """Tell whether :func:`parse` rewrites a page because a parser would multiply its elements."""
     page = _searchable(markup, charset)
     return multiplies(page, *count_tags(page))
+
+
+def may_be_parsed_again(markup: str | bytes, charset: str) -> bool:
+    """Tell whether the memory that is allowed suffices for parsing a page once more, beside what was made of it."""
+    page = _searchable(markup, charset)
+    tags, _ = count_tags(page)
+    return fits_again(page, tags, len(markup))
 
 
 def _searchable(markup: str | bytes, charset: str) -> str | bytes:

@@ -113,7 +113,8 @@ class Tree:
         """Return the XPath of ``node`` in the page as HTML5 parses it, computed on demand.
 
         A text node answers with its element's path. The page is parsed once more for the first
-        call; later calls look it up.
+        call; later calls look it up. '' where that would take more memory than a page of that size may take
+        (20 × its size and 100 MB): hardly any page is as large and as crowded.
         """
         if self._xpaths is None:
             from .xpath import original_xpaths

@@ -8,11 +8,16 @@ from typing import Any, overload
 
 from .clean import walk_page
 from .formatting import FORMER
-from .parse import Element, children_of
+from .parse import Element, children_of, may_be_parsed_again
 
 
 def original_xpaths(markup: str | bytes, charset: str) -> Sequence[str]:
-    """Return the XPath in the HTML5-parsed original of every node that cleaning keeps."""
+    """Return the XPath in the HTML5-parsed original of every node that cleaning keeps.
+
+    :returns: none where finding them would take more memory than a page of that size may take.
+    """
+    if not may_be_parsed_again(markup, charset):
+        return ()
     steps = _Steps()
     levels = _Levels(steps)
     return _XPaths(walk_page(markup, charset, "page", (levels.step_to, array("i")))[1], steps)
