@@ -25,7 +25,8 @@ Make = Callable[[int], bytes]
 SECONDS = 300.0
 WITHIN = 0.98  # as large as is read, less what the bisection below leaves
 
-MEASURED = """
+_MEASURED = """
+import contextlib
 import sys
 import prunus
 prunus.prune("<p>warm words<p>more", "words?", 64)
@@ -34,18 +35,12 @@ def resident(field):
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 warm = resident("VmRSS")
-prunus.prune(page, "When did the harbour open?", 1024)
+with contextlib.suppress(prunus.NothingFound):
+    {call}
 print(resident("VmHWM") - warm)
 """
-
-ASKED = MEASURED.replace(
-    'prunus.prune(page, "When did the harbour open?", 1024)',
-    """
-import contextlib
-with contextlib.suppress(prunus.NothingFound):
-    assert all(found.xpath for found in prunus.ask(sys.argv[1], [page]).citations)
-""",
-)
+PRUNED = _MEASURED.format(call="prunus.prune(page, sys.argv[1], 1024)")
+ASKED = _MEASURED.format(call="assert all(found.xpath for found in prunus.ask(sys.argv[1], [page]).citations)")
 """Nothing is cited where the question, a text from the middle of the page, holds no word that says anything."""
 
 
@@ -136,7 +131,7 @@ def peak(page: bytes, ask: bool = False) -> int:
     texts = re.findall(rb">([^<>]{,60}\w)", page) if ask else []
     question = texts[len(texts) // 2].decode(errors="ignore") if texts else "When did the harbour open?"
     done = subprocess.run(
-        [sys.executable, "-c", ASKED if ask else MEASURED, question],
+        [sys.executable, "-c", ASKED if ask else PRUNED, question],
         input=page,
         capture_output=True,
         timeout=SECONDS,

@@ -27,7 +27,7 @@ from .style import (
     escape,
     shown_attributes,
     written_attributes,
-)  # fmt: skip
+)
 from .tree import Attrs, Tree
 
 _END_NEEDED_IN: Final = frozenset({"a", "audio", "del", "ins", "map", "noscript", "optgroup", "option", "video"})
