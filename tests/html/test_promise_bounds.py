@@ -285,10 +285,10 @@ def test_huge_pages_take_seconds(name: str) -> None:
             b"".join(b"<div><i id=i%d>x</div>" % number for number in range(40_000)), id="formatting without an end"
         ),
         # as many as are read
-        pytest.param(b"<p>a" * 380_000, id="short paragraphs"),
-        pytest.param(b"<p>two words" * 700_000, id="many paragraphs"),
-        pytest.param(b"<select multiple>" + b"<option>a" * 600_000, id="options"),
-        pytest.param(b"<p lang=en>x" * 400_000, id="languages"),
+        pytest.param(b"<p>a" * 360_000, id="short paragraphs"),
+        pytest.param(b"<p>two words" * 620_000, id="many paragraphs"),
+        pytest.param(b"<select multiple>" + b"<option>a" * 575_000, id="options"),
+        pytest.param(b"<p lang=en>x" * 375_000, id="languages"),
         pytest.param(b"<p>x" + b"<!--x-->" * 600_000, id="comments"),
         pytest.param(b"<p>" + b" ".join(b"w%d" % number for number in range(1_000_000)), id="different words"),
         pytest.param(b"".join(b"<p>w%d" % number for number in range(480_000)), id="different paragraphs"),
@@ -306,8 +306,8 @@ def test_memory_stays_under_twenty_times_the_page_and_a_hundred_megabytes(page: 
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(b"".join(b"<p>w%d" % number for number in range(70_000)), id="different paragraphs"),
-        pytest.param(b"".join(b"<p>word%d word%d" % (n, n) for n in range(120_000)), id="long paragraphs"),
+        pytest.param(b"".join(b"<p>w%d" % number for number in range(60_000)), id="different paragraphs"),
+        pytest.param(b"".join(b"<p>word%d word%d" % (n, n) for n in range(88_000)), id="long paragraphs"),
         pytest.param(b"<p>" + b" ".join(b"w%d" % number for number in range(1_000_000)), id="different words"),
     ],
 )
