@@ -1,10 +1,11 @@
 """Crowded pages: the memory of pruning pages of many kinds, each as large as is read, against what is promised.
 
-    python -m benchmarks.crowded [--cases a,b] [--most MB] [--ask]
+    python -m benchmarks.crowded [--cases a,b] [--most MB] [--ask | --mark]
 
 A page of many elements for its size is refused; each kind of page here grows until it would be, or to the size that
 ``--most`` says. What pruning it takes above the warm process has to stay under 20 x the page + 100 MB. ``--ask``
-measures what asking takes, of pages as large as XPaths are given for: for these a page is parsed once more.
+measures what asking takes, ``--mark`` what pruning and marking, of pages as large as XPaths are given for, and marks
+made: for these a page is parsed once more.
 """
 
 from __future__ import annotations
@@ -39,8 +40,11 @@ with contextlib.suppress(prunus.NothingFound):
     {call}
 print(resident("VmHWM") - warm)
 """
-PRUNED = _MEASURED.format(call="prunus.prune(page, sys.argv[1], 1024)")
-ASKED = _MEASURED.format(call="assert all(found.xpath for found in prunus.ask(sys.argv[1], [page]).citations)")
+CALLS = {
+    "prune": "prunus.prune(page, sys.argv[1], 1024)",
+    "ask": "assert all(found.xpath for found in prunus.ask(sys.argv[1], [page]).citations)",
+    "mark": "assert prunus.prune(page, sys.argv[1], 1024).mark()",
+}
 """Nothing is cited where the question, a text from the middle of the page, holds no word that says anything."""
 
 
@@ -102,9 +106,9 @@ CASES: dict[str, Make] = {
 }
 
 
-def is_read(page: bytes, ask: bool = False) -> bool:
-    """Whether a page is not refused for its elements; or whether its quotes get XPaths."""
-    if ask:
+def is_read(page: bytes, doing: str = "prune") -> bool:
+    """Whether a page is not refused for its elements; or whether its quotes get XPaths, what is kept of it marks."""
+    if doing != "prune":
         return fits_again(page, page.count(b"<"), len(page))
     try:
         check_memory(page, page.count(b"<"), len(page))
@@ -113,25 +117,25 @@ def is_read(page: bytes, ask: bool = False) -> bool:
     return True
 
 
-def largest(make: Make, most: int, ask: bool = False) -> bytes:
+def largest(make: Make, most: int, doing: str = "prune") -> bytes:
     """The largest page of a kind that is read, within two hundredths, and no larger than ``most`` bytes."""
     start = make(10_000)
     number = 10_000 * most // len(start)
-    if is_read(page := make(number)[:most], ask):
+    if is_read(page := make(number)[:most], doing):
         return page
     low, high = 0, number
     while low < WITHIN * high:
         middle = (low + high) // 2
-        low, high = (middle, high) if is_read(make(middle), ask) else (low, middle)
+        low, high = (middle, high) if is_read(make(middle), doing) else (low, middle)
     return make(low)
 
 
-def peak(page: bytes, ask: bool = False) -> int:
-    """What pruning a page takes above the warm process, in bytes; or asking it for a text of its own."""
-    texts = re.findall(rb">([^<>]{,60}\w)", page) if ask else []
+def peak(page: bytes, doing: str = "prune") -> int:
+    """What pruning a page takes above the warm process, in bytes; or marking it, or asking for a text of its own."""
+    texts = re.findall(rb">([^<>]{,60}\w)", page) if doing == "ask" else []
     question = texts[len(texts) // 2].decode(errors="ignore") if texts else "When did the harbour open?"
     done = subprocess.run(
-        [sys.executable, "-c", ASKED if ask else PRUNED, question],
+        [sys.executable, "-c", _MEASURED.format(call=CALLS[doing]), question],
         input=page,
         capture_output=True,
         timeout=SECONDS,
@@ -152,9 +156,9 @@ def run(options: argparse.Namespace) -> bool:
         names = names[::6]
     found: dict[str, dict[str, float]] = {}
     for name in names:
-        page = largest(CASES[name], int(options.most * 1e6), options.ask)
+        page = largest(CASES[name], int(options.most * 1e6), options.doing)
         allowed = (ALLOWED + ALLOWED_PER_BYTE * len(page)) / 1e6
-        taken = peak(page, options.ask) / 1e6
+        taken = peak(page, options.doing) / 1e6
         found[name] = {"mb": len(page) / 1e6, "peak_mb": taken, "allowed_mb": allowed, "share": taken / allowed}
         say(f"{name}: {taken:.0f} MB of {allowed:.0f}")
     rows = [[name, *values.values()] for name, values in found.items()]
@@ -165,7 +169,7 @@ def run(options: argparse.Namespace) -> bool:
         f"; not: {', '.join(over)}" if over else ""
     )
     met = verdict(text, not over)
-    json_line("crowded", {"cases": found, "asked": options.ask, "met": met})
+    json_line("crowded", {"cases": found, "doing": options.doing, "met": met})
     return met
 
 
@@ -174,7 +178,10 @@ def main(argv: list[str] | None = None) -> int:
     options = parser("crowded", __doc__)
     options.add_argument("--cases", help="comma-separated; without it, all of them")
     options.add_argument("--most", type=float, default=20.0, help="size of the largest page, in MB (20)")
-    options.add_argument("--ask", action="store_true", help="measure asking, with XPaths, instead of pruning")
+    options.set_defaults(doing="prune")
+    other = options.add_mutually_exclusive_group()
+    for doing, text in (("ask", "asking, with XPaths, instead of pruning"), ("mark", "marking what pruning kept")):
+        other.add_argument(f"--{doing}", dest="doing", action="store_const", const=doing, help=f"measure {text}")
     return finish(run, options.parse_args(argv))
 
 

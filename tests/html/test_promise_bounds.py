@@ -311,15 +311,18 @@ def test_memory_stays_under_twenty_times_the_page_and_a_hundred_megabytes(page: 
         pytest.param(b"<p>" + b" ".join(b"w%d" % number for number in range(1_000_000)), id="different words"),
     ],
 )
-def test_so_does_asking_with_xpaths(page: bytes) -> None:
+@pytest.mark.parametrize("doing", ["ask", "mark"])
+def test_so_does_what_parses_a_page_once_more(doing: str, page: bytes) -> None:
     assert fits_again(page, page.count(b"<"), len(page))
-    assert peak(page, ask=True) < 20 * len(page) + 100_000_000
+    assert peak(page, doing) < 20 * len(page) + 100_000_000
 
 
-def test_a_page_that_is_too_crowded_to_be_parsed_again_is_cited_without_xpaths() -> None:
+def test_a_page_that_is_too_crowded_to_be_parsed_again_is_cited_without_xpaths_and_not_marked() -> None:
     page = b"".join(b"<p>w%d" % number for number in range(150_000))
     check_memory(page, page.count(b"<"), len(page))
     assert not fits_again(page, page.count(b"<"), len(page))
     tree = clean_tree(page)
     assert tree.xpath(1) == ""
     assert tree.canonical.startswith("w0\nw1\n")
+    with pytest.raises(prunus.BadInput, match="might take more memory than a page of its size may take"):
+        prunus.prune(page, "w5?", 64).mark()

@@ -77,15 +77,19 @@ def clean_tree(markup: str | bytes, *, charset: str = "", name: str = "page") ->
     return tree
 
 
-def walk_page(markup: str | bytes, charset: str, name: str, origins: Origins | None = None) -> tuple[Tree, Any]:
+def walk_page(
+    markup: str | bytes, charset: str, name: str, origins: Origins | None = None, document: Document | None = None
+) -> tuple[Tree, Any]:
     """Parse, walk, and close the gaps that the walk left.
 
     :param origins: what is wanted of the DOM node behind each node of the tree, if anything.
+    :param document: the page's DOM, if it was parsed before.
     :returns: the tree, and what was wanted.
     """
     large = len(markup) >= _LARGE
     walk = _Walk(origins, large)
-    walk.run(parse(markup, charset, name))
+    walk.run(document or parse(markup, charset, name))
+    document = None
     if isinstance(markup, str) and not markup.isascii() and _holds_surrogates(walk):
         walk = _Walk(origins, large)
         walk.run(parse(without_surrogates(markup), charset, name))

@@ -26,7 +26,7 @@ fifty kinds, each as large as is read, and a tenth more: a system that gives mem
 _PER_NODE_AGAIN: Final = 500
 _FOR_ASKING: Final = 45_000_000
 """Bytes that asking takes at most for an element or a text when the page is parsed and walked once more beside its
-tree, for the XPaths of quotes; and what asking itself may take (measured as above)."""
+tree, for the XPaths of quotes or for marks; and what asking itself may take (measured as above)."""
 
 _NODE: Final = r"<(?:[A-Za-z][^\s<>]*([^<>]*)|[!?])|>[^<]([^\s<])?"
 _MAKING: Final = rf"<(?:table|/(?:br|{'|'.join(NAMES)}))[\s>]"

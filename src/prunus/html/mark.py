@@ -8,6 +8,7 @@ the parser made up have no start tag: what they hold is marked instead.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -15,7 +16,17 @@ from ..errors import BadInput
 from .blocks import Blocks
 from .clean import walk_page
 from .formatting import NAMES
-from .parse import Element, Text, is_rewritten, line_starts, parse_with_places, source_text, tag_place
+from .parse import (
+    Document,
+    Element,
+    Text,
+    is_rewritten,
+    line_starts,
+    may_be_parsed_again,
+    parse_with_places,
+    source_text,
+    tag_place,
+)
 from .tree import Tree
 
 ATTRIBUTE: Final = "data-prunus"
@@ -24,6 +35,9 @@ ATTRIBUTE: Final = "data-prunus"
 _NAME: Final = re.compile(r"data-[a-z][-a-z0-9]*")
 _FORMATTING: Final = frozenset(NAMES)
 """Never marked: the parser compares their attributes, and a mark could change what it builds."""
+
+_REMEMBERED: Final = 10_000
+"""Elements around words that are remembered: more than can be open at once."""
 
 _Marks = dict[int, tuple[bool, list[int]]]
 """Place in the source -> whether the whole element is kept, and the blocks that say so."""
@@ -46,8 +60,8 @@ def mark(
         own; where a start tag is marked, the mark comes first, and so wins.
     :returns: the page as text, decoded as the parser decoded it, otherwise letter for letter; parsed
         and cleaned again, it gives the same Tree.
-    :raises BadInput: no such document, its source is not known or its formatting never closed, or the name is no data
-        attribute.
+    :raises BadInput: no such document, its source is not known, its formatting never closed, its elements are too many
+        for the memory that a page of its size may take, or the name is no data attribute.
     """
     if not _NAME.fullmatch(attribute):
         raise BadInput(f"attribute {attribute!r}: give a name such as {ATTRIBUTE!r}", subject=attribute)
@@ -62,6 +76,12 @@ def mark(
         raise BadInput(
             "the source of this document cannot be marked: its formatting is never closed, so that each element of it"
             " stands in any number of places; close it, or do without the marks",
+            subject="document",
+        )
+    if not may_be_parsed_again(markup, charset):
+        raise BadInput(
+            "this document cannot be marked: it holds so many elements that it might take more memory than a page of"
+            " its size may take; split the page, or do without the marks",
             subject="document",
         )
     text = source_text(markup, charset)
@@ -90,10 +110,9 @@ class _Marker:
 
     def __init__(self, blocks: Blocks, document: int, text: str) -> None:
         self.blocks, self.document, self.tree = blocks, document, blocks.trees[document]
-        _, self.origins = walk_page(text, "", "page", (lambda node: node, []))
-        if len(self.origins) != len(self.tree):
+        self.places = _places(text)
+        if len(self.places) != len(self.tree):
             raise BadInput("this document was not read from its source; read the page again", subject="document")
-        self.places = _places(self.origins[0], text)
 
     def marks(self, kept: Sequence[int]) -> _Marks:
         """Return the places in the source that are to be marked."""
@@ -102,8 +121,8 @@ class _Marker:
             block = self.blocks.blocks[index]
             if block.document == self.document:
                 for node, whole in self._held(block.lo, block.hi, bool(block.first), block.last >= 0):
-                    place = self._place(node, whole)
-                    if place >= 0:
+                    place = self.places[node] if self.places[node] > 0 else ~self.places[node]
+                    if place > 0:
                         known = found.get(place, (False, []))
                         found[place] = (known[0] or whole, [*known[1], index] if index not in known[1] else known[1])
         return found
@@ -118,46 +137,67 @@ class _Marker:
                 if not tree.text[node].isspace():
                     found.append((node, False))
                 node += 1
-            elif node >= whole_from and end <= whole_to and self._place(node, True) >= 0:
+            elif node >= whole_from and end <= whole_to and self.places[node] > 0:
                 found.append((node, True))
                 node = end
             else:
                 node += 1
         return found
 
-    def _place(self, node: int, whole: bool) -> int:
-        """Return where an element is marked; for words, where the nearest element around them is. -1: nowhere."""
-        origin = self.origins[node]
-        if whole:
-            return self.places.get(origin, -1)
-        while origin is not None:
-            place = self.places.get(origin, -1)
+
+def _places(text: str) -> Sequence[int]:
+    """Return where each node that cleaning keeps is marked, as :meth:`_StartTags.place_of` says."""
+    document = parse_with_places(text)
+    tags = _StartTags(document, text)
+    places: array[int] = walk_page(text, "", "page", (tags.place_of, array("i")), document)[1]
+    return places
+
+
+class _StartTags:
+    """Where the elements of a DOM can be marked, as numbers: an object for each takes more than the DOM itself."""
+
+    def __init__(self, document: Document, text: str) -> None:
+        self._text = text
+        self._lines = line_starts(text)
+        self._owners = bytearray(len(text) + 1)
+        self._around: dict[Any, int] = {}  # elements -> where words in them are marked
+        nodes: list[Any] = [document]
+        while nodes:  # as many as the DOM is deep
+            node = nodes.pop()
+            place = self._written(node)
             if place >= 0:
-                return place
-            origin = origin.parent
-        return -1
+                self._owners[place] = min(2, self._owners[place] + 1)
+            if (beside := node.next_sibling) is not None:
+                nodes.append(beside)
+            if not isinstance(node, Text) and len(node):
+                nodes.append(node[0])
 
+    def _written(self, node: Any) -> int:
+        """Return where a start tag can take a mark; -1 where there is none that can."""
+        if not isinstance(node, Element) or node.tag in _FORMATTING:
+            return -1
+        return tag_place(node, self._text, self._lines)
 
-def _places(inside: Any, text: str) -> dict[Any, int]:
-    """Map elements of a DOM to where their start tags can be marked.
+    def place_of(self, node: Any) -> int:
+        """Return where an element is marked, ``~place`` where only one around it can be; for words it is always
+        that. ``~(-1)``, which is 0, is no place: no name of a tag ends there."""
+        if isinstance(node, Element) and (place := self._own(node)) >= 0:
+            return place
+        passed, place, around = [], -1, node.parent
+        while place < 0 and isinstance(around, Element):
+            known = self._around.get(around)
+            if known is not None:
+                place = known
+                break
+            passed.append(around)
+            place = self._own(around)
+            around = around.parent
+        if len(self._around) > _REMEMBERED:
+            self._around.clear()
+        self._around.update(dict.fromkeys(passed, place))
+        return ~place
 
-    :param inside: any node of the DOM, which was parsed without places, from the same text.
-    """
-    while inside.parent is not None:
-        inside = inside.parent
-    lines = line_starts(text)
-    found: dict[Any, int] = {}
-    owners: dict[int, Any] = {}
-    stack: list[tuple[Any, Any]] = [(inside, parse_with_places(text))]
-    while stack:
-        here, there = stack.pop()
-        if isinstance(there, Element) and there.tag not in _FORMATTING:
-            place = tag_place(there, text, lines)
-            if place in owners:  # the parser made two elements of one tag: a mark would be in both
-                found.pop(owners[place], None)
-            elif place >= 0:
-                owners[place] = here
-                found[here] = place
-        if not isinstance(there, Text):
-            stack.extend(zip(here.children, there.children, strict=True))
-    return found
+    def _own(self, element: Element) -> int:
+        """Return where an element is marked; -1: nowhere, or it is one of two that the parser made of one tag."""
+        place = self._written(element)
+        return place if place >= 0 and self._owners[place] == 1 else -1

@@ -10,6 +10,7 @@ import codecs
 import re
 import sys
 import unicodedata
+from array import array
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any, Final, TypeAlias
@@ -253,12 +254,14 @@ def parse_with_places(text: str) -> Document:
     return turbohtml.parse(text, positions=True)
 
 
-def line_starts(text: str) -> list[int]:
+def line_starts(text: str) -> Sequence[int]:
     """Return where each line of a page begins, as the parser counts them."""
-    return [0, *(found.end() for found in _LINE_END.finditer(text))]
+    starts = array("i", [0])
+    starts.extend(found.end() for found in _LINE_END.finditer(text))
+    return starts
 
 
-def tag_place(element: Element, text: str, lines: list[int]) -> int:
+def tag_place(element: Element, text: str, lines: Sequence[int]) -> int:
     """Return where the name in an element's start tag ends in the text; -1 where the parser made it up.
 
     :param lines: what :func:`line_starts` says of the text.
