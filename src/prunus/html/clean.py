@@ -36,7 +36,7 @@ from .kinds import (
     UNNESTED,
     WRAPS,
 )
-from .parse import Document, Element, Text, children_of, give_back_memory, parse, without_surrogates
+from .parse import LARGE, Document, Element, Text, children_of, give_back_memory, parse, without_surrogates
 from .tree import MANY_NODES, Attrs, Tree
 
 _ROWS: Final = frozenset({"tr", "td", "th"})
@@ -45,9 +45,6 @@ _HOLD_ROWS: Final = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
 
 _MARKED: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,button button,[lang]"
 """Elements that might be hidden, links in links, buttons in buttons, and what is in a language of its own."""
-
-_LARGE: Final = 1_000_000
-"""Bytes from which a page may hold so much that the walk must spare memory."""
 
 _ENDED_BY: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt")}
 """Items that end an open one (HTML, 13.2.6.4.7): only what is moved out of a table ever stands in it."""
@@ -86,7 +83,7 @@ def walk_page(
     :param document: the page's DOM, if it was parsed before.
     :returns: the tree, and what was wanted.
     """
-    large = len(markup) >= _LARGE
+    large = len(markup) >= LARGE
     walk = _Walk(origins, large)
     walk.run(document or parse(markup, charset, name))
     document = None

@@ -17,9 +17,11 @@ from .blocks import Blocks
 from .clean import walk_page
 from .formatting import NAMES
 from .parse import (
+    LARGE,
     Document,
     Element,
     Text,
+    give_back_memory,
     is_rewritten,
     line_starts,
     may_be_parsed_again,
@@ -147,6 +149,8 @@ class _Marker:
 
 def _places(text: str) -> Sequence[int]:
     """Return where each node that cleaning keeps is marked, as :meth:`_StartTags.place_of` says."""
+    if len(text) >= LARGE:
+        give_back_memory()  # what scoring left
     document = parse_with_places(text)
     tags = _StartTags(document, text)
     places: array[int] = walk_page(text, "", "page", (tags.place_of, array("i")), document)[1]

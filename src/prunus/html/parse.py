@@ -23,6 +23,9 @@ from .formatting import count_tags, multiplies, renamed
 from .limits import MAX_BYTES, check_memory, check_size, fits_again
 
 Node: TypeAlias = turbohtml.Node
+LARGE: Final = 1_000_000
+"""Bytes from which a page may hold so much that memory must be spared."""
+
 CHILDREN: Final = Axis.CHILDREN
 
 _MANY: Final = 10_000
@@ -60,7 +63,7 @@ _LINE_END: Final = re.compile(r"\r\n?|\n")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
 
 __all__ = [
-    "CHILDREN", "MAX_BYTES", "Document", "Element", "Node", "Text", "check_size", "children_of", "decode",
+    "CHILDREN", "LARGE", "MAX_BYTES", "Document", "Element", "Node", "Text", "check_size", "children_of", "decode",
     "give_back_memory", "is_binary", "is_rewritten", "line_starts", "may_be_parsed_again", "parse",
     "parse_with_places", "source_text", "tag_place", "without_surrogates",
 ]  # fmt: skip
@@ -200,7 +203,7 @@ def _searchable(markup: str | bytes, charset: str) -> str | bytes:
 
 
 def give_back_memory() -> None:
-    """Give what a large DOM leaves to the system, where the C library can: nothing else could use it for long."""
+    """Give what large work left to the system, where the C library can: other threads could not use it."""
     if sys.platform == "linux":
         import ctypes  # here: hardly any page needs it
 

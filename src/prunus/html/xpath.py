@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from .clean import walk_page
 from .formatting import FORMER
-from .parse import Element, children_of, may_be_parsed_again
+from .parse import LARGE, Element, children_of, give_back_memory, may_be_parsed_again
 
 
 def original_xpaths(markup: str | bytes, charset: str) -> Sequence[str]:
@@ -18,6 +18,8 @@ def original_xpaths(markup: str | bytes, charset: str) -> Sequence[str]:
     """
     if not may_be_parsed_again(markup, charset):
         return ()
+    if len(markup) >= LARGE:
+        give_back_memory()  # what scoring left
     steps = _Steps()
     levels = _Levels(steps)
     return _XPaths(walk_page(markup, charset, "page", (levels.step_to, array("i")))[1], steps)
