@@ -143,7 +143,7 @@ def test_a_large_page_is_cleaned_as_a_small_one(site: dict[str, str]) -> None:
 def test_any_large_page_is_cleaned_as_a_small_one(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     found: list[object] = []
     for size in (10**9, 0):
-        monkeypatch.setattr(clean_module, "_LARGE", size)
+        monkeypatch.setattr(clean_module, "LARGE", size)
         try:
             tree, origins = walk_page(page, "", "page", (lambda node: node, []))
             found.append((everything(tree), len(origins)))
