@@ -371,12 +371,14 @@ def test_endless_pages_are_cut_off_in_time(read: Read) -> None:
 @pytest.mark.full
 def test_too_many_bytes_and_too_large_a_page_are_one_clear_line(read: Read) -> None:
     many = "<p>M<script>(async () => { while (true) await fetch('/big') })()</script>"
-    large = "<body><script>document.body.innerHTML = '<p>word word</p>'.repeat(200000)</script>"
-    with site(index=many, big=says("x" * 500_000), large=large) as server:
+    large = "<body><script>document.body.innerHTML = '<p>word word</p>'.repeat(70000)</script>"
+    long = "<body><script>document.body.innerHTML = '<p>' + 'word '.repeat(220000)</script>"
+    with site(index=many, big=says("x" * 500_000), large=large, long=long) as server:
         with pytest.raises(FetchFailed, match=r"loads more than 2 MiB"):
             read(server.url(), server, max_bytes=2 * 1024 * 1024)
-        with pytest.raises(BadPage, match=r"over the limit of 1 MiB"):
-            read(server.url("/large"), server, max_page_bytes=1024 * 1024)
+        for path in ("/large", "/long"):
+            with pytest.raises(BadPage, match=r"over the limit of 1 MiB"):
+                read(server.url(path), server, max_page_bytes=1024 * 1024)
 
 
 @pytest.mark.full

@@ -75,7 +75,7 @@ SCRIPT: Final = r"""
     const list = children(node);
     for (let i = list.length - 1; i >= 0; i--) stack.push([list[i], moved]);
   }
-  return { html: parts.join(""), cut, frames, shadows };
+  return { html: parts.join(""), cut: cut || size > most, frames, shadows };
 })
 """
 """Takes the most code units to write; returns html, and whether it was cut, its frames and its shadow roots."""
