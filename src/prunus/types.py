@@ -147,7 +147,8 @@ class Context:
 
         :param document: which of the documents, from 0.
         :param details: say in ``data-prunus-block`` and ``data-prunus-score`` which blocks an element holds.
-        :raises BadInput: no such document.
+        :raises BadInput: no such document, or one whose formatting is never closed, or whose elements are too many
+            for the memory that a page of its size may take.
         """
         return self._mark(document, details)
 

@@ -86,7 +86,6 @@ def walk_page(
     large = len(markup) >= LARGE
     walk = _Walk(origins, large)
     walk.run(document or parse(markup, charset, name))
-    document = None
     if isinstance(markup, str) and not markup.isascii() and _holds_surrogates(walk):
         walk = _Walk(origins, large)
         walk.run(parse(without_surrogates(markup), charset, name))
