@@ -187,7 +187,7 @@ class Maker:
         def made() -> Any:
             asks = kind in ("llm", "path_scorer") and getattr(engine_class(kind, spec), "real", kind == "llm")
             if asks and not self.settings.model_calls:
-                off = "model calls are switched off (model_calls); scripted: and replay: still work"
+                off = "model calls are switched off (model_calls); scripted: still works"
                 raise BadInput(off, subject=spec)
             return make_engine(kind, spec, **given, **self._own(kind, endpoint))
 

@@ -74,7 +74,7 @@ def prices_from(table: Mapping[str, Any]) -> dict[str, Price]:
 def price_of(prices: Mapping[str, Price], spec: str, llm: LLM) -> Price | None:
     """Return the price of a model by its spec, then by its own name; None where none is written down.
 
-    A model that runs on this machine, or only repeats what was recorded, is free.
+    A model that runs on this machine is free.
     """
     named = prices.get(spec) or prices.get(str(getattr(llm, "model", "")))
     return named or (FREE if getattr(llm, "free", False) else None)

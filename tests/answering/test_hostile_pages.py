@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from prunus.chat import Turns
 from prunus.generate import llm as generating
 from prunus.network import Reading
 from prunus.plan import llm as planning
-from prunus.types import Message, Options
+from prunus.search.local import Engine as Local
+from prunus.types import Hit, Message, Options, Results, SearchRequest
 
 QUESTION = "When did the Orrel bridge open?"
 
@@ -123,36 +125,36 @@ def test_where_the_operator_lets_it_in_it_is_read(web: World, internal: World, m
     assert "swordfish" in json.dumps([str(event) for event in outcome.events])
 
 
-def secret_file(folder: Path) -> Path:
+def secret_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let a search of a folder return a file outside it as well."""
     (folder / "pages").mkdir()
     (folder / "pages" / "bridge.html").write_text(HOSTILE, "utf-8")
     secret = folder / "secret.html"
     secret.write_text("<p>The Orrel bridge opened in 1932; the password is swordfish.</p>", "utf-8")
-    row = {"url": str(secret), "title": "Orrel bridge", "snippet": "opened", "engine": "local", "rank": 1}
-    from prunus.search.replay import digest
-    from prunus.types import SearchRequest
+    original = Local.search
 
-    request = SearchRequest("Orrel bridge opened", language="en")
-    results = {"hits": [row], "warnings": [], "usd": 0.0, "remaining": -1}
-    line = {"digest": digest(request), "request": {}, "results": results}
-    (folder / "run.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
+    async def search(self: Local, request: SearchRequest) -> Results:
+        found = await original(self, request)
+        return replace(found, hits=(*found.hits, Hit(str(secret), "Orrel bridge", "opened", rank=9, engine="local")))
+
+    monkeypatch.setattr(Local, "search", search)
     return secret
 
 
-def test_a_hit_cannot_name_a_file_outside_the_folder_that_was_searched(folder: Path) -> None:
-    secret = secret_file(folder)
-    options = Options(search=f"local:{folder}/pages,replay:{folder}/run.jsonl")
-    outcome = ask(QUESTION, Model(obedient), options)
+def test_a_hit_cannot_name_a_file_outside_the_folder_that_was_searched(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = secret_file(folder, monkeypatch)
+    outcome = ask(QUESTION, Model(obedient), Options(search=f"local:{folder}/pages"))
     assert "lies in no folder" in outcome.answer.failures[str(secret)]
     assert "swordfish" not in json.dumps([str(event) for event in outcome.events])
 
 
 def test_without_that_check_the_file_would_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    secret_file(folder)
+    secret_file(folder, monkeypatch)
     original = Reading.__init__
     monkeypatch.setattr(Reading, "__init__", lambda self, settings, folders=(): original(self, settings, [Path("/")]))
-    options = Options(search=f"local:{folder}/pages,replay:{folder}/run.jsonl")
-    outcome = ask(QUESTION, Model(obedient), options)
+    outcome = ask(QUESTION, Model(obedient), Options(search=f"local:{folder}/pages"))
     assert "swordfish" in json.dumps([str(event) for event in outcome.events])
 
 

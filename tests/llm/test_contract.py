@@ -16,7 +16,6 @@ from tests.llm.server import PlainDoor, serving, speak
 from tests.llm.tiny import causal
 
 from prunus.errors import BadBudget, BadInput
-from prunus.llm.replay import Engine as Replay
 from prunus.llm.scripted import Engine as Scripted
 from prunus.registry import engine_class, engine_names, make_engine
 from prunus.types import Message
@@ -65,8 +64,6 @@ async def made(name: str, folder: Path) -> AsyncIterator[Any]:
     elif name == "transformers":
         model = folder / "llama"
         yield make_engine("llm", f"transformers:{model if model.is_dir() else causal(model)}")
-    elif name == "replay":
-        yield Replay(str(folder / "replies.jsonl"), record=Scripted("In Paris.", window=2000))
     elif name == "scripted":
         yield Scripted("In Paris.", window=2000)
     else:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.llm.asking import ASK, collect, run
 
 from prunus.errors import BadBudget, BadInput, OutsideFailed
-from prunus.llm._shared import Asked, Stops, digest, one_line
+from prunus.llm._shared import Asked, Stops, one_line
 from prunus.llm.scripted import Engine, Reply
 from prunus.registry import make_engine
 from prunus.types import Message, Usage
@@ -125,19 +125,6 @@ def test_a_stop_string_is_found_however_the_text_is_cut(text: str, stops: list[s
         assert any(text[len(shown) :].startswith(stop) for stop in stops)
     assert cutter.done == (first < len(text))
     assert len(shown) <= len(text)
-
-
-def test_a_digest_names_words_and_options_and_nothing_else() -> None:
-    base = digest(ASK, Asked(), "m")
-    assert base == digest(list(ASK), Asked.of({}), "m")
-    others = {
-        digest(ASK, Asked(seed=1), "m"),
-        digest(ASK, Asked(stop=("x",)), "m"),
-        digest(ASK, Asked(), "n"),
-        digest(ASK[1:], Asked(), "m"),
-        digest([Message("user", "\ud800")], Asked(), "m"),
-    }
-    assert len(others | {base}) == 6
 
 
 def test_what_a_service_says_becomes_one_harmless_line() -> None:

@@ -1,4 +1,4 @@
-"""``local`` and ``replay``: searches that need no network."""
+"""``local``: a search that needs no network."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from prunus.errors import BadInput, BadPage
-from prunus.search import local, replay
-from prunus.types import Hit, Results, SearchRequest
+from prunus.search import local
+from prunus.types import Results, SearchRequest
 
 SITE = Path(__file__).parents[2] / "examples" / "site"
 
@@ -93,58 +93,3 @@ def test_a_missing_folder_is_bad_input(model: str) -> None:
 def test_an_empty_folder_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no page in this folder"):
         search(local.Engine(str(tmp_path)), "x")
-
-
-# --- replay --------------------------------------------------------------------------------------
-
-
-class Counting:
-    """A provider that says how often it was asked."""
-
-    name = "counting"
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    async def search(self, request: SearchRequest) -> Results:
-        self.asked += 1
-        return Results((Hit("https://example.org/", request.query, "s", rank=1),), ("w",), 0.5, 7)
-
-
-def test_what_was_recorded_comes_again_and_nothing_is_asked(tmp_path: Path) -> None:
-    file, provider = tmp_path / "deep" / "r.jsonl", Counting()
-    first = search(replay.Engine(str(file), provider), "tide")
-    assert search(replay.Engine(str(file), provider), "tide") == first
-    assert search(replay.Engine(str(file)), "tide") == first
-    assert provider.asked == 1
-
-
-def test_another_request_is_not_in_the_recording(tmp_path: Path) -> None:
-    file = tmp_path / "r.jsonl"
-    search(replay.Engine(str(file), Counting()), "tide")
-    with pytest.raises(BadInput, match="no results are recorded for 'tide'"):
-        search(replay.Engine(str(file)), "tide", page=2)
-
-
-def test_a_line_that_a_killed_writer_left_is_passed_over(tmp_path: Path) -> None:
-    file = tmp_path / "r.jsonl"
-    search(replay.Engine(str(file), Counting()), "one")
-    whole = file.read_bytes()
-    file.write_bytes(whole + whole[: len(whole) // 2])
-    assert search(replay.Engine(str(file)), "one").hits
-    search(replay.Engine(str(file), Counting()), "two")
-    assert search(replay.Engine(str(file), Counting()), "two").hits[0].title == "two"
-
-
-@pytest.mark.parametrize("line", ["{}", "[1]", '{"digest": 1}', "x" * 50])
-def test_a_file_of_something_else_is_bad_input(tmp_path: Path, line: str) -> None:
-    file = tmp_path / "r.jsonl"
-    file.write_text(line + "\n" + line + "\n")
-    with pytest.raises(BadInput, match="line 1 holds no recorded results"):
-        search(replay.Engine(str(file)), "x")
-
-
-def test_a_missing_recording_is_bad_input(tmp_path: Path) -> None:
-    for model in ("", str(tmp_path / "none")):
-        with pytest.raises(BadInput, match="replay"):
-            search(replay.Engine(model), "x")

@@ -1,12 +1,11 @@
-"""What every language model of this room needs: the options of a call, stop strings, digests."""
+"""What every language model of this room needs: the options of a call, stop strings."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from ..errors import BadInput
@@ -83,19 +82,6 @@ def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[
     *before, last = messages
     asked = f"{last.content}\n\nReply with JSON alone, by this JSON schema:\n{json.dumps(schema, ensure_ascii=False)}"
     return [*before, Message(last.role, asked)]
-
-
-def as_plain(message: Message) -> dict[str, Any]:
-    """Return a message as plain data; pictures only where there are any."""
-    plain: dict[str, Any] = {"role": message.role, "content": message.content}
-    return plain | ({"pictures": list(message.pictures)} if message.pictures else {})
-
-
-def digest(messages: Sequence[Message], asked: Asked, model: str) -> str:
-    """Return the sha256, hex, that names a request: the same words and options, the same digest."""
-    request = {"model": model, "messages": [as_plain(message) for message in messages], "options": asdict(asked)}
-    written = json.dumps(request, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(written.encode("ascii")).hexdigest()
 
 
 def one_line(text: str, secrets: Sequence[str] = (), longest: int = 200) -> str:
