@@ -246,12 +246,25 @@ def test_engines_of_the_stages() -> None:
     assert chosen(fine="bm25", stages=1) == ("hybrid", "bm25", "never")
     assert chosen(scorer="generative:M") == ("hybrid", "generative:M", "large")
     assert chosen(scorer="generative:M", stages=1) == ("hybrid", "generative:M", "never")
-    assert chosen(scorer="block_ids:M", stages=2) == ("hybrid", "block_ids:M", "always")
+    assert chosen(scorer="generative:M", stages=2) == ("hybrid", "generative:M", "always")
     assert chosen(scorer="crossencoder") == ("crossencoder", "", "large")
     assert chosen(scorer="crossencoder", stages=2) == ("hybrid", "crossencoder", "always")
     assert chosen(stages=2, reranker="onnx:X") == ("hybrid", "crossencoder", "always")
     assert chosen(["fine=bm25"]) == ("hybrid", "bm25", "large")
     assert chosen(["fine=bm25"], stages=1) == ("hybrid", "", "never")
+
+
+def test_two_stages_have_models_of_their_own_and_a_server_its_key() -> None:
+    settings, fine = Settings(path_key="secret"), "generative:vllm:http://localhost:8000/v1#b"
+    engines = assemble(settings, Options(scorer="generative:/models/a", fine=fine))
+    assert engines.scorer.path_scorer.model == "/models/a"  # type: ignore[attr-defined]
+    assert engines.fine.path_scorer._key == "secret"  # type: ignore[union-attr]
+    assert "secret" not in repr(settings)
+
+
+def test_a_server_is_not_asked_where_model_calls_are_switched_off() -> None:
+    with pytest.raises(BadInput, match="switched off"):
+        assemble(Settings(model_calls=False), Options(fine="generative:vllm:http://localhost:8000/v1#b"))
 
 
 def test_two_stages_need_a_fine_scorer() -> None:

@@ -62,7 +62,7 @@ NEED_A_MODEL = {
     "tokenizer": {"tiktoken"},  # tests/tokens
     "extractor": {"tags"},  # tests/extract
     "generator": {"llm"},  # tests/generate
-    "scorer": {"block_ids", "generative", "yes_probe"},  # tests/generative
+    "scorer": {"generative"},  # tests/generative
 }
 """Engines that cannot be made of a name alone: their own tests hold them to the same promises."""
 

@@ -120,7 +120,7 @@ def test_a_page_that_may_not_be_read(cli: Cli, folder: Path) -> None:
         (("--budget", "-5"), "budget of -5"),
         (("--budget", "1"), "below the smallest piece"),
         (("--budget", "many"), "not a valid integer"),
-        (("--scorer", "nobody"), "no scorer is called 'nobody'; there are: block_ids, bm25"),
+        (("--scorer", "nobody"), "no scorer is called 'nobody'; there are: bm25, crossencoder"),
         (("--embedder", "nobody"), "no embedder is called 'nobody'"),
         (("--tokenizer", "hf:nowhere"), "no such file"),
         (("--scorer", "bm25:huge"), "takes no model"),

@@ -1,22 +1,19 @@
-"""Links: where they lead, which are worth following, and what they say about blocks."""
+"""Links: where they lead and which are worth following."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from prunus.embed.static import Engine as Static
 from prunus.fetch.links import promising_links
-from prunus.html.blocks import cut
 from prunus.html.clean import clean_tree
 from prunus.html.links import base_of, canonical, links_of
 from prunus.html.tree import Tree
-from prunus.score._links import link_scores
 
 URL = "https://www.velmar.org/news/today.html?x=1"
 
@@ -187,42 +184,3 @@ def test_a_page_of_links_is_ranked_quickly() -> None:
     start = time.perf_counter()
     assert names("link 1500", 1, html=html) == ["1500"]
     assert len(links_of(tree)) == 60_000 and time.perf_counter() - start < 15
-
-
-# --- what they say about blocks ------------------------------------------------------------------
-
-SITE = {
-    "a": "<title>A</title><nav><a href=c>C</a></nav><p>The price stands in the <a href=b>list of prices</a>.</p><p>Something else stands here.</p>",
-    "b": "<title>B</title><p>Eleven euros for the small gauge with its case.</p><p>Twelve euros for the large gauge with its case.</p>",
-    "c": "<title>C</title><p>Not about that.</p>",
-}
-
-
-def scored(values: dict[str, float], **weights: float) -> dict[str, float]:
-    trees = [tree_of(html, f"https://velmar.org/{name}") for name, html in SITE.items()]
-    blocks = cut(trees, 12)
-    scores = np.asarray([next((v for words, v in values.items() if words in text), 0.0) for text in blocks.texts])
-    found = link_scores(blocks, scores, **weights)
-    return {text.split()[0]: round(float(score), 3) for text, score in zip(blocks.texts, found, strict=True)}
-
-
-def test_a_page_gains_from_the_block_that_points_to_it() -> None:
-    found = scored({"price stands": 2.0, "Eleven": 1.0}, target=0.0, sources=0.1)
-    assert (found["Eleven"], found["Twelve"]) == (0.6, 0.1)
-    assert found["Not"] == 0.0, "a menu points to everything"
-    assert scored({"price stands": 2.0, "C": 1.0}, target=0.0, sources=0.1, chrome=1.0)["Not"] > 0.0
-
-
-def test_a_block_gains_from_the_page_that_it_leads_to() -> None:
-    found = scored({"Eleven": 3.0}, target=0.3, sources=0.0)
-    gained = [text for text, score in found.items() if score and "Eleven" not in text]
-    assert gained == ["The"] and found["The"] == 0.1
-
-
-def test_without_weights_or_with_one_page_the_order_stays() -> None:
-    values = {"Eleven": 3.0, "price stands": 2.0}
-    assert [score for score in scored(values, target=0.0, sources=0.0).values() if score] == [pytest.approx(0.667), 1.0]
-    blocks = cut([tree_of(SITE["a"])], 8)
-    assert link_scores(blocks, np.arange(len(blocks), dtype=float)).tolist() == pytest.approx(
-        (np.arange(len(blocks)) / (len(blocks) - 1)).tolist()
-    )

@@ -42,12 +42,10 @@ class Letters:
         return Branches([np.asarray([float(tree.token[child]) / 9 for child in group]) for group in tree.children])
 
 
-def pruned(
-    scorer: str = "generative", page: str = PAGE, budget: int = 90, **options: object
-) -> tuple[Context, Documents]:
+def pruned(page: str = PAGE, budget: int = 90, **options: object) -> tuple[Context, Documents]:
     documents = prunus.read(page)
-    fine = make_engine("scorer", scorer, path_scorer=Letters())
-    engines = replace(assemble(Settings()), fine=fine, names={"scorer": "hybrid", "fine": scorer})
+    fine = make_engine("scorer", "generative", path_scorer=Letters())
+    engines = replace(assemble(Settings()), fine=fine, names={"scorer": "hybrid", "fine": "generative"})
     given = Options(**{"max_words": 6, **options})  # type: ignore[arg-type]
     return prune_with(documents, "Which pier is deep?", budget, "html", given, engines), documents
 
@@ -134,13 +132,6 @@ def test_text_of_pages_is_escaped_in_the_drawing() -> None:
     assert "&lt;b&gt;deep&lt;/b&gt;" in drawn
     assert "<b>deep" not in drawn
     assert "&lt;div6&gt;" in drawn
-
-
-def test_block_ids_are_drawn_too() -> None:
-    context, _ = pruned("block_ids")
-    drawn = both(context)[1]
-    assert sum(bool(note) for note in drawn.notes) == len(context.blocks)
-    assert "token tree" in as_lines(context)
 
 
 def test_two_stages_draw_what_the_second_read() -> None:

@@ -18,10 +18,17 @@ from numpy.typing import NDArray
 from ..errors import BadInput
 from ..html.blocks import Blocks
 from ..ports import Embedder, Reranker, Scorer
-from ._cascade import cascade, cheap_scorer, texts_with_above
+from . import hybrid
+from ._signals import above_texts, behind_their_rows
 
 CANDIDATES = 64
 """Blocks that the reranker sees by default."""
+
+ABOVE = 400
+"""Code points of what stands above a block that are put before it."""
+
+POINTS = 4_000
+"""Code points of a block's text: what a reranker of 512 tokens reads at most; more only costs time."""
 
 
 class Engine:
@@ -43,21 +50,46 @@ class Engine:
         self, reranker: Reranker, embedder: Embedder | None = None, scorer: Scorer | None = None, model: str = ""
     ) -> None:
         self.reranker = reranker
-        self.scorer = cheap_scorer(scorer, embedder, self.name)
+        if scorer is None:
+            if embedder is None:
+                raise BadInput("crossencoder needs a cheap scorer, or an embedder to make one", subject=self.name)
+            scorer = hybrid.Engine(embedder)
+        self.scorer = scorer
         self.candidates = _number(model)
 
     def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
         """Return one score a block, float64 [n]; only their order means something."""
         if not len(blocks):
             return np.zeros(0)
-        texts = texts_with_above(blocks)
+        texts = _texts_with_above(blocks)
         cheap = np.asarray(self.scorer.score(query, blocks), np.float64)
-        return cascade(
-            cheap,
-            self.candidates,
-            lambda best: np.asarray(self.reranker.rerank(query, [texts[place] for place in best]), np.float64),
-            blocks,
-        )
+        best = np.argsort(-cheap, kind="stable")[: self.candidates]
+        found = np.asarray(self.reranker.rerank(query, [texts[place] for place in best]), np.float64)
+        scores = 0.999 * _stretched(cheap)  # below every candidate, also where the cheap scores are equal
+        scores[best] = 1.0 + _stretched(found)
+        return behind_their_rows(scores, blocks)
+
+
+def _texts_with_above(blocks: Blocks) -> list[str]:
+    """Return each block's text below its breadcrumbs: headings, caption and header of its table, its list's lead.
+
+    Made once for all questions.
+    """
+    known = blocks.cache.get("crossencoder:texts")
+    if isinstance(known, list):
+        return known
+    found = [
+        (f"{above[:ABOVE]}\n{text}" if above else text)[:POINTS]
+        for above, text in zip(above_texts(blocks), blocks.texts, strict=True)
+    ]
+    blocks.cache["crossencoder:texts"] = found
+    return found
+
+
+def _stretched(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale values to [0, 1] in their order; all 0.5 where they do not differ."""
+    low, high = float(values.min()), float(values.max())
+    return (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
 
 
 def _number(model: str) -> int:

@@ -21,7 +21,7 @@ from ...errors import BadInput, OutsideFailed, OverWindow
 from ...ports import Branches, TokenTree
 from ...types import Message
 from .. import _trie
-from . import _batch, _passes
+from . import _passes
 from ._loaded import Loaded, load
 from ._passes import Reader
 from ._rope import Frequencies, held_for, same
@@ -145,25 +145,6 @@ class Engine:
             return Branches([])
         with self._lock:
             return self._read(ids, tree, needed)
-
-    def branches_of(self, prompts: Sequence[Sequence[Message]], tree: TokenTree) -> list[Branches]:
-        """Return the logits of every branch behind each of several short prompts, read in batches.
-
-        :raises OverWindow: a prompt is over the model's window.
-        :raises OutsideFailed: out of memory or time.
-        """
-        given = [self.prompt_ids(prompt) for prompt in prompts]
-        needed = max(map(len, given), default=0) + tree.deepest
-        fits = not self.window or needed <= self.window
-        if fits and len(tree.branching) and all(given) and self._way().rows:
-            with self._lock:
-                try:
-                    end = time.monotonic() + float(self._options["total"])
-                    return _batch.branches_of(self._model().model, given, tree, end)
-                except (RuntimeError, MemoryError) as error:
-                    if "memory" not in str(error):
-                        raise
-        return [self.branches(prompt, tree) for prompt in prompts]  # one by one, with an error where one is too long
 
     def forget(self) -> None:
         """Drop what is kept of the latest page."""
