@@ -22,7 +22,7 @@ from .pictures import Pages
 from .pipeline import Reader, read_page
 from .ports import Embedder, Planner, Reranker, SearchProvider
 from .rank._mixed import Candidate, Ranked, Scores, by_embedder, by_hybrid, by_reranker, rank
-from .search._merge import canonical, fuse
+from .search._merge import fuse
 from .tracing import Stages
 from .types import Hit, Message, Page, Plan, Results, SearchQuery, SearchRequest, Usage, WebOptions
 
@@ -314,8 +314,3 @@ def scores_of(ranking: str, engine: Any) -> Scores:
         raise BadInput(f"no ranking is called {ranking!r}; there are: hybrid, paper, reranker", subject="ranking")
     embedder = cast(Embedder, engine)
     return by_embedder(embedder) if ranking == "paper" else by_hybrid(embedder)
-
-
-def same_page(one: str, other: str) -> bool:
-    """Tell whether two addresses are one page's."""
-    return canonical(one) == canonical(other)

@@ -14,7 +14,6 @@ from prunus.html.blocks import Blocks, cut
 from prunus.html.clean import clean_tree
 from prunus.registry import make_engine
 from prunus.score import bm25
-from prunus.score._fusion import fuse
 from prunus.score.crossencoder import Engine
 
 WORDS = "ferry harbour lighthouse keeper tide chart noon zone coin level diary stone".split()
@@ -116,26 +115,3 @@ def test_an_odd_number_of_candidates_is_one_line(model: str) -> None:
 def test_without_a_cheap_scorer_it_says_so() -> None:
     with pytest.raises(BadInput, match="needs a cheap scorer"):
         Engine(Reranker())
-
-
-# --- fusion --------------------------------------------------------------------------------------
-
-WAYS = ["largest", "minmax", "zscore", "rrf"]
-SCORES = st.lists(st.floats(0, 1e6), min_size=1, max_size=20)
-
-
-@pytest.mark.parametrize("way", WAYS)
-@given(scores=SCORES)
-def test_fusion_is_bounded_and_keeps_an_order_that_all_share(way: str, scores: list[float]) -> None:
-    values = np.asarray(scores)
-    found = fuse((values, values / 2), (1.0, 0.5), way)  # type: ignore[arg-type]
-    assert np.isfinite(found).all()
-    assert found.min() >= -1e-9
-    assert found.max() <= 1.5 + 1e-9
-    assert (np.diff(found[np.argsort(values, kind="stable")]) >= -1e-9).all()
-
-
-def test_reciprocal_ranks_ignore_how_far_scores_lie_apart() -> None:
-    near, far = np.array([3.0, 2.0, 1.0, 0.0]), np.array([900.0, 2.0, 1.0, 0.0])
-    assert np.allclose(fuse((near, near), (1, 1), "rrf"), fuse((far, far), (1, 1), "rrf"))
-    assert not np.allclose(fuse((near, near), (1, 1), "zscore"), fuse((far, far), (1, 1), "zscore"))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prunus.errors import BadInput
-from prunus.rank._mixed import Beyond, Candidate, by_embedder, by_hybrid, by_reranker, by_scorer, rank
+from prunus.rank._mixed import Beyond, Candidate, by_embedder, by_hybrid, by_reranker, rank
 from prunus.registry import make_engine
 from prunus.types import Hit
 
@@ -149,27 +149,17 @@ class Letters:
         return np.asarray([len({*query.lower().split()} & {*text.lower().split()}) for text in texts], np.float64)
 
 
-@pytest.mark.parametrize("way", ["embedder", "hybrid", "scorer:bm25", "scorer:hybrid", "reranker"])
-def test_any_scorer_finds_the_page(way: str) -> None:
+@pytest.mark.parametrize("way", ["embedder", "hybrid", "reranker"])
+def test_each_way_finds_the_page(way: str) -> None:
     embedder = make_engine("embedder", "static")
     scores = {
         "embedder": lambda: by_embedder(embedder),
         "hybrid": lambda: by_hybrid(embedder),
-        "scorer:bm25": lambda: by_scorer(make_engine("scorer", "bm25")),
-        "scorer:hybrid": lambda: by_scorer(make_engine("scorer", "hybrid", embedder=embedder)),
         "reranker": lambda: by_reranker(Letters()),
     }[way]()
     found = rank(["ferry leaves noon"], PAGES, scores)
     assert names(found)[0] == "ferry"
     assert all(np.isfinite(one.score) for one in found)
-
-
-def test_a_text_of_markup_is_text_to_a_scorer() -> None:
-    scores = by_scorer(make_engine("scorer", "bm25"))
-    found = rank(
-        ["ferry"], [page("a", "<b>ferry</b> & <script>x</script>"), page("b", "\u200b"), page("c", "tax")], scores
-    )
-    assert names(found)[0] == "a"
 
 
 def test_what_cannot_be_ranked_is_bad_input() -> None:

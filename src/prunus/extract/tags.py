@@ -108,8 +108,6 @@ class Engine:
         self._at_once = at_once
         self._seconds = seconds
         self._max_tokens = max_tokens
-        self.unknown = 0
-        """Tags that replies named and that were not there, since this engine was made."""
 
     async def extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
         """Return the chosen tags in the order of the page, or None when nothing bears on the question.
@@ -145,7 +143,6 @@ class Engine:
             except OutsideFailed as error:
                 return error
         read = read_tags(reply, [one.tag for one in part])
-        self.unknown += read.unknown
         if not read.tags and not read.none and not read.unknown:
             return OutsideFailed("extractor tags: the model named neither tags nor None", subject="tags")
         return read

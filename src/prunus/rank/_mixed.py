@@ -9,7 +9,6 @@ What goes beyond the paper is off unless it is switched on (:class:`Beyond`).
 
 from __future__ import annotations
 
-import html
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -22,10 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadInput
-from ..html.blocks import cut
-from ..html.clean import clean_tree
 from ..lexical import BM25
-from ..ports import Embedder, Floats, Reranker, Scorer
+from ..ports import Embedder, Floats, Reranker
 from ..text import guess_language, sentence_spans
 from ..types import Hit
 
@@ -41,7 +38,6 @@ _BEST: Final = 3
 _HALF_LIFE: Final = 30.0
 """Days after which a page is half as fresh."""
 
-_WHOLE: Final = 10**9
 _DIGITS: Final = 9
 """Decimals that count: batches of another order add up to another last digit."""
 
@@ -111,7 +107,7 @@ def rank(
 
     :param keywords: one text a keyword list, the main one and the auxiliary ones; an item is scored against each,
         and the best counts.
-    :param scores: one of ``by_embedder``, ``by_reranker``, ``by_scorer``, or any function of its kind.
+    :param scores: one of ``by_embedder``, ``by_hybrid``, ``by_reranker``, or any function of its kind.
     :param top: pages at most.
     :raises BadInput: no keywords, or freshness without a clock.
     """
@@ -242,19 +238,6 @@ def by_embedder(embedder: Embedder) -> Scores:
 def by_reranker(reranker: Reranker) -> Scores:
     """Score by a model that reads keywords and text together."""
     return reranker.rerank
-
-
-def by_scorer(scorer: Scorer) -> Scores:
-    """Score by a scorer of blocks: each text is a page of one block."""
-
-    def scores(query: str, texts: Sequence[str]) -> Floats:
-        blocks = cut([clean_tree(f"<p>{html.escape(' '.join(text.split()))}</p>") for text in texts], _WHOLE)
-        found = np.full(len(texts), -np.inf)
-        np.maximum.at(found, [block.document for block in blocks.blocks], np.asarray(scorer.score(query, blocks)))
-        real = found[np.isfinite(found)]
-        return np.where(np.isfinite(found), found, real.min() if len(real) else 0.0)
-
-    return scores
 
 
 def by_hybrid(embedder: Embedder, dense: float = 0.5) -> Scores:

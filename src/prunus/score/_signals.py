@@ -85,12 +85,6 @@ def scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return values / top if top > 0 else np.zeros(len(values))
 
 
-def standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Centre and scale to unit deviation; all zero where values do not differ."""
-    deviation = float(values.std()) if len(values) else 0.0
-    return (values - values.mean()) / deviation if deviation > 1e-9 else np.zeros(len(values))
-
-
 def coverage(index: BM25, query: str, group: NDArray[np.int64]) -> NDArray[np.float64]:
     """Give each item the share of the query's terms (by idf) that its group holds; 0 outside any group."""
     result = np.zeros(len(group))

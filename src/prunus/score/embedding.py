@@ -25,7 +25,6 @@ class Engine:
     """Cosine similarity in [-1, 1] by the given embedder."""
 
     name = "embedding"
-    needs = ("embedder",)
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from ..html.blocks import Blocks
 from ..ports import Embedder
 from . import bm25, embedding
-from ._fusion import Fusion, fuse
-from ._signals import behind_their_rows, coverage, group_means, groups, headings, link_density, neighbours
+from ._signals import behind_their_rows, coverage, group_means, groups, headings, link_density, neighbours, scaled
 
 _AGGREGATE: Final = re.compile(
     r"\b(?:most|least|first|last|next|previous|before|after|only|highest|lowest|largest|smallest|biggest|longest"
@@ -53,16 +52,15 @@ class Weights:
 class Engine:
     """A normalised sum: BM25 + dense + section + table + neighbours + position.
 
-    :param fusion: how BM25 and cosine come onto one scale.
+    BM25 and cosine are each divided by their largest value. Min-max, z-scores and reciprocal ranks were measured and
+    keep no more evidence (docs/embedders.md).
     """
 
     name = "hybrid"
-    needs = ("embedder",)
 
-    def __init__(self, embedder: Embedder, weights: Weights | None = None, fusion: Fusion = "largest") -> None:
+    def __init__(self, embedder: Embedder, weights: Weights | None = None) -> None:
         self.embedder = embedder
         self.weights = weights or Weights()
-        self.fusion: Fusion = fusion
 
     def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
         """Return one score a block, float64 [n]; only their order and ratios mean something."""
@@ -72,7 +70,7 @@ class Engine:
         weights = self.weights
         lexical = bm25.Engine().score(query, blocks)
         dense = embedding.Engine(self.embedder).score(query, blocks)
-        own = fuse((lexical, dense), (1.0, weights.dense), self.fusion)
+        own = scaled(np.clip(lexical, 0.0, None)) + weights.dense * scaled(np.clip(dense, 0.0, None))
         documents = [block.document for block in blocks.blocks]
         result = own + weights.neighbour * neighbours(own, documents)
         result += weights.section * group_means(own, groups(blocks, "section"))
