@@ -78,7 +78,7 @@ def test_merged_and_repeated_cells() -> None:
 
 
 BAD = {
-    "empty": (b"", "empty"), "text": ("words", "this is text"), "no zip": (b"PK\x03\x04xx", "damaged"),
+    "empty": (b"", "empty"), "text": ("words", "this is no OpenDocument spreadsheet"), "no zip": (b"PK\x03\x04xx", "damaged"),
     "cut off": (spreadsheet(BODY)[:-60], "damaged"), "no sheet": (spreadsheet(""), "no sheet"),
     "hidden": (spreadsheet(sheet("x", row("y"), style="off"), STYLES), "no sheet"),
     "entities": (spreadsheet("").replace(b"", b""), "no sheet"),

@@ -69,12 +69,12 @@ def test_the_encoding_that_the_document_names_is_heeded(encoding: str) -> None:
 
 BAD = {
     "empty": (b"", "the page is empty"), "binary": (b"\x00\x01\x02" * 90, "binary data, not XML"),
-    "cut off": (RSS[:500].encode(), "not well-formed XML"), "words": (b"words", "not well-formed XML"),
-    "two roots": (b"<a/><b/>", "not well-formed"), "drawing": (b"<svg><text>x</text></svg>", "an SVG picture"),
-    "laughs": (b'<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;">]><a>&c;</a>', "declares entities of its own"),
-    "outside": (b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>', "declares entities of its own"),
-    "parameter": (b'<!DOCTYPE a [<!ENTITY % b SYSTEM "http://a/b"> %b;]><a/>', "declares entities of its own"),
-    "deep": (b"<a>" * 5000, "nested more than 100 deep"),
+    "cut off": (RSS[:500].encode(), "is no valid XML"), "words": (b"words", "is no valid XML"),
+    "two roots": (b"<a/><b/>", "is no valid XML"), "drawing": (b"<svg><text>x</text></svg>", "an SVG picture"),
+    "laughs": (b'<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;">]><a>&c;</a>', "declares a document type or entities"),
+    "outside": (b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>', "declares a document type or entities"),
+    "parameter": (b'<!DOCTYPE a [<!ENTITY % b SYSTEM "http://a/b"> %b;]><a/>', "declares a document type or entities"),
+    "deep": (b"<a>" * 5000, "nested too deep"),
 }  # fmt: skip
 
 

@@ -12,15 +12,18 @@ import pytest
 from tests.clock import within
 from tests.formats.documents import packed, refused
 
+from prunus.errors import BadPage
 from prunus.formats import _zip
 from prunus.registry import make_engine
 
-ZIPPED = ("docx", "pptx", "epub", "odt")
+ZIPPED = ("docx", "pptx", "epub", "odt", "xlsx", "ods")
 FIRST = {
     "docx": "word/document.xml",
     "pptx": "ppt/presentation.xml",
     "epub": "META-INF/container.xml",
     "odt": "content.xml",
+    "xlsx": "xl/workbook.xml",
+    "ods": "content.xml",
 }
 
 XXE = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'
@@ -135,3 +138,14 @@ def test_a_zip_inside_is_never_opened(name: str, engine: Any) -> None:
 
 def test_an_archive_that_is_no_document_is_refused(engine: Any) -> None:
     refused(engine, packed({"photo.jpg": b"\xff\xd8\xff", "readme.txt": b"hello"}))
+
+
+def test_reading_ends_when_its_time_is_over() -> None:
+    archive = _zip.Archive(packed({"a.xml": b"<x/>"}), "file.x", "Word document", seconds=-1.0)
+    with pytest.raises(BadPage, match="took too long to read"):
+        archive.read("a.xml")
+
+
+def test_a_part_is_found_as_some_programs_write_its_name() -> None:
+    archive = _zip.Archive(packed({"XL\\Styles.xml": b"<x/>"}), "file.x", "Excel workbook")
+    assert "xl/styles.xml" in archive and archive.read("xl/styles.xml") == b"<x/>"

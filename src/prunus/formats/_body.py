@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from html import escape
 from typing import Final
 
 _TABLE_WORD: Final = re.compile(r"(?:table|tab\.|tabelle|tableau|tabla|tabella)\b", re.IGNORECASE)
@@ -97,32 +95,3 @@ class Body:
 
 def _captioned(table: str, caption: str) -> str:
     return table.replace("<table>", f"<table><caption>{caption}</caption>", 1)
-
-
-def page_of(body: str, title: str = "", lang: str = "", meta: Mapping[str, str] | None = None) -> str:
-    """Return a whole HTML document.
-
-    :param meta: ``author``, ``published`` and ``modified``, where the document names them.
-    """
-    head = [f"<title>{escape(title, quote=False)}</title>"] if title else []
-    for name, content in (meta or {}).items():
-        if content:
-            key = 'name="author"' if name == "author" else f'property="article:{name}_time"'
-            head.append(f'<meta {key} content="{escape(content)}">')
-    attribute = f' lang="{lang}"' if re.fullmatch(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*", lang) else ""
-    top = f'<!doctype html>\n<html{attribute}><head><meta charset="utf-8">{"".join(head)}</head><body>'
-    return f"{top}\n{body}\n</body></html>"
-
-
-def cell(html: str, *, head: bool = False, colspan: int = 1, rowspan: int = 1) -> str:
-    """Return a table cell."""
-    spans = "".join(f' {key}="{count}"' for key, count in (("colspan", colspan), ("rowspan", rowspan)) if count > 1)
-    tag = "th" if head else "td"
-    return f"<{tag}{spans}>{html}</{tag}>"
-
-
-def table_of(rows: list[list[str]], heads: int = 0) -> str:
-    """Return a table of rows of written cells, of which the first ``heads`` are its header."""
-    written = [f"<tr>{''.join(row)}</tr>" for row in rows]
-    head = f"<thead>{''.join(written[:heads])}</thead>" if heads else ""
-    return f"<table>{head}<tbody>{''.join(written[heads:])}</tbody></table>"

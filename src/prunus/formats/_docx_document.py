@@ -8,11 +8,12 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from ..types import Page
-from ._body import Body, page_of
+from ._body import Body
 from ._docx_runs import Runs
-from ._docx_styles import Numbering, Style, Styles, number_of, optional
+from ._docx_styles import Numbering, Style, Styles, heading_level, number_of, optional
 from ._docx_tables import table_html
 from ._ooxml import Relation, chosen, main_part, properties, relations
+from ._write import document
 from ._xml import below, each, value
 from ._zip import Archive
 
@@ -64,7 +65,7 @@ class _Document:
         self._add_notes(body)
         title, meta = properties(self.archive)
         lang = next((value(one, "w:val") for one in self.root.iter("w:lang")), "")
-        return page_of(body.html(), title, lang, meta)
+        return document([body.html()], title, lang, **meta)
 
     def _add_notes(self, body: Body) -> None:
         """Add the notes that the text refers to; one may refer to others."""
@@ -130,10 +131,7 @@ class _Document:
 
     def _heading(self, about: Element | None, style: Style) -> int:
         """Return the level of a heading: what the paragraph says itself, else its style; 0 for none."""
-        said = value(below(about, "w:outlineLvl"), "w:val")
-        if said.isdecimal():
-            return min(int(said) + 1, 6) if int(said) < 9 else 0
-        return style.heading
+        return heading_level(value(below(about, "w:outlineLvl"), "w:val"), style.heading)
 
     def relation(self, key: str) -> Relation | None:
         """Return a relation of the document by its id."""

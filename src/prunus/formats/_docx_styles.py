@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from ._xml import below, each, value
+from ._xml import below, each, value, whole
 from ._zip import Archive
 
 _HEADING: Final = re.compile(r"(?:heading|überschrift|titre|titolo|título)\s*([1-9])", re.IGNORECASE)
@@ -81,15 +81,20 @@ class Styles:
         return self._made[key]
 
 
+def heading_level(outline: str, otherwise: int) -> int:
+    """Return which heading an outline level is, 0 for the level of body text; ``otherwise`` where none is said."""
+    level = whole(outline, -1)
+    if level < 0:
+        return otherwise
+    return min(level + 1, 6) if level < 9 else 0
+
+
 def _apply(style: Style, element: Element) -> None:
     name = value(below(element, "w:name"), "w:val")
     about, run = below(element, "w:pPr"), below(element, "w:rPr")
     found = _HEADING.match(name)
     outline = value(below(about, "w:outlineLvl"), "w:val")
-    if found:
-        style.heading = min(int(found[1]), 6)
-    elif outline.isdecimal():
-        style.heading = min(int(outline) + 1, 6) if int(outline) < 9 else 0
+    style.heading = min(int(found[1]), 6) if found else heading_level(outline, style.heading)
     style.title = style.title or name.lower() in ("title", "titel", "titre")
     style.caption = style.caption or name.lower() in ("caption", "beschriftung", "légende")
     style.code = style.code or bool(_CODE.search(name))
@@ -111,8 +116,8 @@ def number_of(about: Element | None) -> tuple[str, int] | None:
     numbering = below(about, "w:numPr")
     if numbering is None:
         return None
-    level = value(below(numbering, "w:ilvl"), "w:val", "0")
-    return value(below(numbering, "w:numId"), "w:val"), min(int(level), 8) if level.isdecimal() else 0
+    level = whole(value(below(numbering, "w:ilvl"), "w:val"), most=8)
+    return value(below(numbering, "w:numId"), "w:val"), level
 
 
 class Numbering:
@@ -127,11 +132,11 @@ class Numbering:
             levels = _levels(abstract.get(target))
             self._shared[key] = target
             for change in each(one, "w:lvlOverride"):
-                at = value(change, "w:ilvl", "0")
+                at = whole(value(change, "w:ilvl", "0"), -1)
                 levels.update(_levels(change))
-                start = value(below(change, "w:startOverride"), "w:val")
-                if at.isdecimal() and start.isdecimal() and int(at) in levels:
-                    levels[int(at)].start = int(start[:9])
+                start = whole(value(below(change, "w:startOverride"), "w:val"), -1)
+                if start >= 0 and at in levels:
+                    levels[at].start = start
                     self._shared[key] = f"own {key}"
             self._levels[key] = levels
         self._counts: dict[str, dict[int, int]] = defaultdict(dict)
@@ -158,14 +163,13 @@ class Numbering:
 def _levels(element: Element | None) -> dict[int, Level]:
     done = {}
     for one in each(element, "w:lvl"):
-        at = value(one, "w:ilvl", "0")
+        at = whole(value(one, "w:ilvl", "0"), -1)
         form = value(below(one, "w:numFmt"), "w:val", "decimal")
-        start = value(below(one, "w:start"), "w:val", "1")
-        if at.isdecimal():
-            done[int(at)] = Level(
+        if at >= 0:
+            done[at] = Level(
                 _KINDS.get(form, "1"),
                 form in ("bullet", "none"),
-                int(start[:9]) if start.isdecimal() else 1,
+                whole(value(below(one, "w:start"), "w:val"), 1),
                 value(below(one, "w:lvlText"), "w:val"),
             )
     return done

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
-from ._body import Body, cell, table_of
+from ._body import Body
 from ._docx_runs import Document
 from ._docx_styles import is_on
-from ._xml import below, value
+from ._write import Cell, alone, table
+from ._xml import below, value, whole
 
 _FIRST_ROW = 0x20  # the bit of w:tblLook that says that the first row is a header
 
@@ -22,9 +23,9 @@ class _Cell:
         self.covered = False  # a cell above reaches down over it
 
 
-def table_html(table: Element, document: Document) -> str:
+def table_html(element: Element, document: Document) -> str:
     """Return a table as HTML."""
-    rows, heads = _rows(table)
+    rows, heads = _rows(element)
     above: dict[int, _Cell] = {}
     for row in rows:
         column = 0
@@ -41,22 +42,15 @@ def table_html(table: Element, document: Document) -> str:
                 seen[column] = one
             column += one.width
         above = seen
-    written = []
-    for number, row in enumerate(rows):
-        cells = [
-            cell(_inner(one, document), head=number < heads, colspan=one.width, rowspan=one.height)
-            for one in row
-            if not one.covered
-        ]
-        written.append(cells)
-    return table_of(written, heads) if any(written) else ""
+    written = [[Cell(_inner(one, document), one.width, one.height) for one in row if not one.covered] for row in rows]
+    return table(written, heads) if any(written) else ""
 
 
-def _rows(table: Element) -> tuple[list[list[_Cell]], int]:
+def _rows(element: Element) -> tuple[list[list[_Cell]], int]:
     """Return the rows of a table, and how many of them are its header."""
     rows: list[list[_Cell]] = []
     heads, counting = 0, True
-    for row in _inside(table, "w:tr"):
+    for row in _inside(element, "w:tr"):
         about = below(row, "w:trPr")
         if below(about, "w:del") is not None:
             continue
@@ -71,7 +65,7 @@ def _rows(table: Element) -> tuple[list[list[_Cell]], int]:
         counting = counting and is_on(below(about, "w:tblHeader"))
         heads += counting
         rows.append(cells)
-    look = below(table, "w:tblPr", "w:tblLook")
+    look = below(element, "w:tblPr", "w:tblLook")
     bits = value(look, "w:val", "0")
     flagged = value(look, "w:firstRow") == "1" or (_is_hex(bits) and int(bits, 16) & _FIRST_ROW)
     if not heads and flagged and len(rows) > 1:
@@ -96,15 +90,11 @@ def _inner(one: _Cell, document: Document) -> str:
         return ""
     body = Body()
     document.blocks(one.element, body)
-    html = body.html()
-    if html.startswith("<p>") and html.count("<p>") == 1 and html.endswith("</p>"):
-        return html[3:-4]
-    return html
+    return alone(body.html())
 
 
 def _number(element: Element | None) -> int:
-    text = value(element, "w:val", "0")
-    return min(int(text), 1000) if text.isdecimal() and len(text) < 9 else 0
+    return whole(value(element, "w:val"), most=1000)
 
 
 def _is_hex(text: str) -> bool:

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 from ..html.parse import MAX_BYTES, decode
 from ..types import Page
-from ._body import page_of
+from ._write import document
 from ._zip import Archive
 
 _CONTAINER: Final = "META-INF/container.xml"
@@ -51,12 +51,12 @@ def book_html(page: Page) -> str:
             size += len(parts[-1])
             if size > MAX_BYTES:
                 raise archive.fault(f"its chapters are over the limit of {MAX_BYTES >> 20} MiB; split the book")
-    body = "\n".join(f"<section>{part}</section>" for part in parts if part.strip())
+    body = [f"<section>{part}</section>" for part in parts if part.strip()]
     if not body:
         raise archive.fault("the EPUB book has no chapters that can be read")
     said = _metadata(root)
-    meta = {"author": said.get("creator", ""), "published": said.get("date", "")}
-    return page_of(body, said.get("title", ""), said.get("language", ""), meta)
+    about = {"author": said.get("creator", ""), "published": said.get("date", "")}
+    return document(body, said.get("title", ""), said.get("language", ""), **about)
 
 
 def _part(root: Element, name: str) -> Element:

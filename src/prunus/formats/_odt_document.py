@@ -10,10 +10,11 @@ from xml.etree.ElementTree import Element
 
 from ..errors import BadPage
 from ..types import Page
-from ._body import Body, page_of
+from ._body import Body
 from ._odt_styles import Styles
 from ._odt_tables import table_html
-from ._xml import below, each, parse_xml
+from ._write import alone, document, opened
+from ._xml import below, each, parse_xml, whole
 from ._zip import Archive
 
 _GONE: Final = frozenset(
@@ -48,7 +49,9 @@ def document_html(page: Page) -> str:
     """
     content = page.content
     if isinstance(content, bytes) and content.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<?xml"):
-        flat = parse_xml(content, page.url or "page", "document")
+        flat = parse_xml(
+            content, lambda reason: BadPage(f"{page.url or 'page'}: the document {reason}", subject=page.url)
+        )
         return _Document(None, [flat], page.url).html()
     archive = Archive(content, page.url, "OpenDocument text")
     listed = archive.xml("META-INF/manifest.xml").iter() if "META-INF/manifest.xml" in archive else ()
@@ -84,7 +87,9 @@ class _Document:
             "published": said.get("meta:creation-date", ""),
             "modified": said.get("dc:date", ""),
         }
-        return page_of(body.html(), said.get("dc:title", ""), said.get("dc:language", "") or self.styles.lang, about)
+        return document(
+            [body.html()], said.get("dc:title", ""), said.get("dc:language", "") or self.styles.lang, **about
+        )
 
     def blocks(self, element: Iterable[Element] | None, body: Body) -> None:
         """Add the blocks of a body, a cell, a list item, a note or a text box."""
@@ -106,9 +111,7 @@ class _Document:
         """Return what a table cell holds; a single paragraph stands in it without its element."""
         body = Body()
         self.blocks(element, body)
-        html = body.html()
-        alone = html.startswith("<p>") and html.count("<p>") == 1 and html.endswith("</p>")
-        return html[3:-4] if alone else html
+        return alone(body.html())
 
     def _paragraph(self, element: Element, body: Body) -> None:
         style = self.styles.get(element.get("text:style-name", ""))
@@ -118,7 +121,7 @@ class _Document:
         text = self._inline(element, beside).strip()
         level = element.get("text:outline-level", "1") if element.tag == "text:h" else ""
         if text and (level or style.title):
-            depth = max(1, min(int(level), 6)) if level.isdecimal() and len(level) < 4 else 1
+            depth = max(1, whole(level, 1, most=6))
             number = next((one.text or "" for one in each(element, "text:number")), "")
             printed = f"{escape(number, quote=False)} " if number else ""
             body.add(f"<h{depth}>{printed}{text.replace('<b>', '').replace('</b>', '')}</h{depth}>")
@@ -139,18 +142,16 @@ class _Document:
         for item in element:
             if item.tag not in ("text:list-item", "text:list-header"):
                 continue
-            start = item.get("text:start-value", "")
-            value_of = f' value="{int(start)}"' if start.isdecimal() and len(start) < 7 and int(start) != number else ""
-            number = (int(start) if value_of else number) + 1
+            start = whole(item.get("text:start-value"), number)
+            value_of = f' value="{start}"' if start != number else ""
+            number = start + 1
             inner = Body()
             for child in item:
                 if child.tag == "text:list":
                     inner.add(self._list(child, name, level + 1))
                 else:
                     self.blocks([child], inner)
-            html = inner.html()
-            if html.startswith("<p>") and html.count("<p>") == 1:
-                html = html[3:].replace("</p>", "", 1)
+            html = opened(inner.html())
             items.append(f"<li{value_of if form.tag == 'ol' else ''}>{html}</li>" if html else "")
         inside = "".join(items)
         if not inside:
@@ -172,8 +173,7 @@ class _Document:
     def _piece(self, child: Element, beside: Body) -> str:
         tag = child.tag
         if tag == "text:s":
-            count = child.get("text:c", "1")
-            return " " * (min(int(count), _MAX_SPACES) if count.isdecimal() and len(count) < 6 else 1)
+            return " " * whole(child.get("text:c"), 1, most=_MAX_SPACES)
         if tag == "text:tab":
             return "\t"
         if tag == "text:line-break":
@@ -272,8 +272,7 @@ def _raw(element: Element) -> str:
     done = [_flat(element.text)]
     for child in element:
         if child.tag == "text:s":
-            count = child.get("text:c", "1")
-            done.append(" " * (min(int(count), _MAX_SPACES) if count.isdecimal() and len(count) < 6 else 1))
+            done.append(" " * whole(child.get("text:c"), 1, most=_MAX_SPACES))
         elif child.tag == "text:tab":
             done.append("\t")
         elif child.tag == "text:line-break":

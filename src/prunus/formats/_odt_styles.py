@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from ._xml import below, value
+from ._xml import below, value, whole
 
 _CAPTIONS: Final = frozenset("Caption Table Illustration Figure Drawing Text".split())
 _CODE: Final = re.compile(r"preformatted|source_20_text|code|listing", re.IGNORECASE)
@@ -92,8 +92,8 @@ class Styles:
         """Return how a level of a list is marked; without a style it is a bullet."""
         for one in self._lists.get(name, ()):
             if value(one, "text:level") == str(level):
-                form, start = value(one, "style:num-format"), value(one, "text:start-value", "1")
+                form, start = value(one, "style:num-format"), whole(value(one, "text:start-value"), 1)
                 if one.tag == "text:list-level-style-number" and form:
-                    return ListLevel("ol", form[:1], int(start) if start.isdecimal() and len(start) < 7 else 1)
+                    return ListLevel("ol", form[:1], start)
                 return ListLevel()
         return ListLevel()

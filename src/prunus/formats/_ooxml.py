@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from html import escape
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
-from ._body import cell, table_of
-from ._xml import below, each, value
+from ._write import Cell, table, words
+from ._xml import below, each, value, whole
 from ._zip import Archive
 
 _MAX_POINTS: Final = 10_000  # of a chart
@@ -34,9 +33,7 @@ def relations(archive: Archive, part: str) -> dict[str, Relation]:
         outside = one.get("TargetMode") == "External"
         target = one.get("Target", "")
         if not outside:
-            target = (
-                target.lstrip("/") if target.startswith("/") else posixpath.normpath(posixpath.join(folder, target))
-            )
+            target = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
         found[one.get("Id", "")] = Relation(one.get("Type", "").rpartition("/")[2], target, outside)
     return found
 
@@ -85,14 +82,12 @@ def chart_table(root: Element) -> str:
         columns.append((label, _points(found if found is not None else below(one, "c:yVal"))))
     rows = sorted({*names, *(at for _, points in columns for at in points)})[:_MAX_POINTS]
     if not columns or not rows:
-        return f"<p>{escape(title, quote=False)}</p>" if title else ""
-    head = [cell("", head=True), *(cell(escape(label, quote=False), head=True) for label, _ in columns)]
-    written = [head]
+        return f"<p>{words(title)}</p>" if title else ""
+    written: list[list[str | Cell]] = [["", *(words(label) for label, _ in columns)]]
     for at in rows:
-        values = [cell(escape(points.get(at, ""), quote=False)) for _, points in columns]
-        written.append([cell(escape(names.get(at, str(at + 1)), quote=False), head=True), *values])
-    made = table_of(written, 1)
-    return made.replace("<table>", f"<table><caption>{escape(title, quote=False)}</caption>", 1) if title else made
+        named = Cell(words(names.get(at, str(at + 1))), header=True)
+        written.append([named, *(words(points.get(at, "")) for _, points in columns)])
+    return table(written, 1, words(title))
 
 
 def _texts(element: Element | None) -> Iterator[Element]:
@@ -105,9 +100,9 @@ def _points(element: Element | None) -> dict[int, str]:
     if element is None:
         return found
     for point in element.iter("c:pt"):
-        at, text = value(point, "idx"), below(point, "c:v")
-        if at.isdecimal() and len(at) < 8 and text is not None:
-            found[int(at)] = text.text or ""
+        at, text = whole(value(point, "idx"), -1), below(point, "c:v")
+        if at >= 0 and text is not None:
+            found[at] = text.text or ""
     if not found:
         text = below(element, "c:v")
         if text is not None and text.text:

@@ -8,9 +8,10 @@ from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
 from ..types import Page
-from ._body import Body, page_of
+from ._body import Body
 from ._ooxml import Relation, chart_table, chosen, main_part, properties, relations
 from ._pptx_text import inline, slide_table, text_blocks
+from ._write import document
 from ._xml import below, each, value
 from ._zip import Archive
 
@@ -54,7 +55,7 @@ def slides_html(page: Page) -> str:
             done.append(_Slide(archive, slide.target, number, (wide, high)).html())
     title, meta = properties(archive)
     lang = next((one.get("lang", "") for one in root.iter("a:defRPr") if one.get("lang")), "")
-    return page_of("\n".join(one for one in done if one), title, lang, meta)
+    return document(done, title, lang, **meta)
 
 
 class _Slide:

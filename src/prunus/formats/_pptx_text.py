@@ -7,10 +7,11 @@ from html import escape
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from ._body import Body, cell, table_of
+from ._body import Body
 from ._omml import tex
 from ._ooxml import Relation, chosen
-from ._xml import below, each, value
+from ._write import Cell, table
+from ._xml import below, each, value, whole
 
 _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
 _NUMBERS: Final = (("alphaLc", "a"), ("alphaUc", "A"), ("romanLc", "i"), ("romanUc", "I"))
@@ -26,16 +27,14 @@ def text_blocks(shape: Element | None, body: Body, bulleted: bool, links: Mappin
     alone = len(shown) == 1
     for paragraph, text in shown:
         about = below(paragraph, "a:pPr")
-        said = value(about, "lvl", "0")
-        level = min(int(said), 8) if said.isdecimal() and len(said) < 4 else 0
+        level = whole(value(about, "lvl"), most=8)
         numbered = below(about, "a:buAutoNum")
         marked = below(about, "a:buChar") is not None or below(about, "a:buBlip") is not None
         plain = below(about, "a:buNone") is not None or (not marked and not (bulleted and (level or not alone)))
         if numbered is not None:
-            start = value(numbered, "startAt", "0")
             kind = next((kind for name, kind in _NUMBERS if value(numbered, "type").startswith(name)), "")
             fresh = not body.is_numbered(level)
-            body.item(text, level, "ol", int(start[:6]) if fresh and start.isdecimal() else 0, kind)
+            body.item(text, level, "ol", whole(value(numbered, "startAt")) if fresh else 0, kind)
         elif plain:
             body.add(f"<p>{text}</p>")
         else:
@@ -81,22 +80,17 @@ def _run(run: Element, links: Mapping[str, Relation]) -> str:
     return before + core + after
 
 
-def slide_table(table: Element, links: Mapping[str, Relation]) -> str:
+def slide_table(element: Element, links: Mapping[str, Relation]) -> str:
     """Return a table of a slide, with its spans."""
-    heads = int(value(below(table, "a:tblPr"), "firstRow") in ("1", "true"))
+    heads = int(value(below(element, "a:tblPr"), "firstRow") in ("1", "true"))
     rows = []
-    found = list(each(table, "a:tr"))
-    for number, row in enumerate(found):
+    for row in each(element, "a:tr"):
         cells = []
         for one in each(row, "a:tc"):
             if one.get("hMerge") in ("1", "true") or one.get("vMerge") in ("1", "true"):
                 continue
             inner = "<br>".join(text for p in each(below(one, "a:txBody"), "a:p") if (text := inline(p, links).strip()))
-            wide, high = (_count(one.get(name, "1")) for name in ("gridSpan", "rowSpan"))
-            cells.append(cell(inner, head=number < heads < len(found), colspan=wide, rowspan=high))
+            wide, high = (max(1, whole(one.get(name), 1, most=1000)) for name in ("gridSpan", "rowSpan"))
+            cells.append(Cell(inner, wide, high))
         rows.append(cells)
-    return table_of(rows, heads if heads < len(rows) else 0) if any(rows) else ""
-
-
-def _count(text: str) -> int:
-    return max(1, min(int(text), 1000)) if text.isdecimal() and len(text) < 6 else 1
+    return table(rows, heads if heads < len(rows) else 0) if any(rows) else ""

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Final
 
-from ._body import Body, cell, table_of
+from ._body import Body
+from ._write import Cell, alone, table
 
 _HEADING: Final = re.compile(r"(?:heading|überschrift|titre|titolo|título)\s*([1-9])", re.IGNORECASE)
 _CODE: Final = re.compile(r"code|preformatted|listing|verbatim", re.IGNORECASE)
@@ -128,9 +129,7 @@ class Story:
     def end_cell(self, about: Paragraph) -> None:
         """End a cell with the paragraph that it ends in."""
         self._add(about, self._cell)
-        html = self._cell.html()
-        alone = html.startswith("<p>") and html.count("<p>") == 1 and html.endswith("</p>")
-        self._row.append(html[3:-4] if alone else html)
+        self._row.append(alone(self._cell.html()))
         self._cell = Body()
 
     def end_row(self, shape: RowShape) -> None:
@@ -175,12 +174,8 @@ class Story:
                 column = max(stop, column + 1)
             above = seen
             written.append(row)
-        heads = heads if heads < len(written) else 0
-        done = [
-            [cell(one.html, head=at < heads, colspan=one.colspan, rowspan=one.rowspan) for one in row]
-            for at, row in enumerate(written)
-        ]
-        self.body.add(table_of(done, heads), "table")
+        done = [[Cell(one.html, one.colspan, one.rowspan) for one in row] for row in written]
+        self.body.add(table(done, heads if heads < len(written) else 0), "table")
 
     def html(self) -> str:
         """End everything that is open, and return it."""

@@ -9,7 +9,7 @@ from . import _tex_words as known
 from ._tex_source import Source, define, expanded
 from ._tex_state import State
 from ._tex_table import to_markup as table_markup
-from ._write import preformatted, words
+from ._write import opened, preformatted, words
 
 MAX_DEPTH: Final = 40
 """Environments and arguments inside each other; what is deeper is kept as words."""
@@ -243,9 +243,6 @@ class TexReader:
     def close_item(self) -> None:
         """Put what was read since the last item into it."""
         if self.items:
-            found = self.markup()
-            if found.startswith("<p>") and found.count("<p>") == 1:
-                found = found[3:].replace("</p>", "", 1)
-            self.items[-1] = (self.label, found)
+            self.items[-1] = (self.label, opened(self.markup()))
         self.parts.clear()
         self.line.clear()

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Final
 
 from ._numbers import BUILT_IN, Code, plain
-from ._package import Enough
 from ._regions import Place, Sheet
+from ._xml import Enough, whole
 
 _REFERENCE: Final = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
 _ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -122,11 +122,11 @@ class Styles(_Part):
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         """Note a code, or the code of a style."""
         if name == "numFmt" and len(self._codes) < _MAX_STYLES:
-            self._codes[_whole(attrs.get("numFmtId"))] = attrs.get("formatCode", "")
+            self._codes[whole(attrs.get("numFmtId"))] = attrs.get("formatCode", "")
         elif name == "cellXfs":
             self._inside = True
         elif name == "xf" and self._inside and len(self._formats) < _MAX_STYLES:
-            self._formats.append(_whole(attrs.get("numFmtId")))
+            self._formats.append(whole(attrs.get("numFmtId")))
 
     def end(self, name: str) -> None:
         """Leave the styles of cells."""
@@ -181,18 +181,18 @@ class Cells(_Part):
         if name == "c":
             place = place_of(attrs.get("r", "")) or (self._row, self._column + 1)
             self._column = place[1]
-            self._kind, self._style, self._value = attrs.get("t", "n"), _whole(attrs.get("s")), ""
+            self._kind, self._style, self._value = attrs.get("t", "n"), whole(attrs.get("s")), ""
         elif name in ("v", "t"):
             self.take()
         elif name == "rPh":
             self._phonetic = True
         elif name == "row":
-            self._row = _whole(attrs.get("r"), self._row + 2) - 1
+            self._row = (whole(attrs.get("r")) or self._row + 2) - 1  # rows count from 1
             self._column = -1
             if attrs.get("hidden") in ("1", "true"):
                 self._hidden_rows.add(self._row)
         elif name == "col" and attrs.get("hidden") in ("1", "true"):
-            first, last = _whole(attrs.get("min"), 1), _whole(attrs.get("max"), 1)
+            first, last = whole(attrs.get("min"), 1), whole(attrs.get("max"), 1)
             self._hidden_columns.update(range(max(first, 1) - 1, min(last, _MAX_COLUMNS)))
         elif name in ("mergeCell", "autoFilter"):
             span = range_of(attrs.get("ref", ""))
@@ -224,7 +224,7 @@ class Cells(_Part):
         """Return the words of a cell, by its type."""
         kind = self._kind
         if kind == "s":
-            number = _whole(text, -1)
+            number = whole(text, -1)
             return self._texts[number] if 0 <= number < len(self._texts) else ""
         if kind == "b":
             return "TRUE" if text.strip() in ("1", "true") else "FALSE"
@@ -310,8 +310,3 @@ def unescaped(text: str) -> str:
     if "_x" not in text:
         return text
     return _ESCAPE.sub(lambda code: chr(int(code[1], 16)) if not 0xD800 <= int(code[1], 16) < 0xE000 else "", text)
-
-
-def _whole(text: str | None, otherwise: int = 0) -> int:
-    """Return a whole number; ``otherwise`` where the text is none."""
-    return int(text) if text and len(text) < 10 and text.isascii() and text.isdigit() else otherwise

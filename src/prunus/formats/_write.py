@@ -16,6 +16,7 @@ from ..html.style import Style
 from ..types import Page
 
 _WHOLE: Final = Style(full=True)
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -84,12 +85,31 @@ def note(text: str) -> str:
     return f"<p><em>{words(text)}</em></p>"
 
 
-def document(body: Iterable[str], title: str = "", lang: str = "", published: str = "") -> str:
-    """Return a whole page."""
-    named = f' lang="{value(lang)}"' if lang else ""
-    dated = f'<meta name="date" content="{value(published)}">' if published else ""
-    head = f"<head><title>{words(' '.join(title.split()))}</title>{dated}</head>" if title or dated else ""
-    return f"<!DOCTYPE html><html{named}>{head}<body>{''.join(body)}</body></html>"
+def document(body: Iterable[str], title: str = "", lang: str = "", **meta: str) -> str:
+    """Return a whole page.
+
+    :param lang: as the document names its language; left out where it is no such name.
+    :param meta: ``author``, ``published`` and ``modified``, where the document names them.
+    """
+    named = f' lang="{lang}"' if _LANGUAGE.fullmatch(lang) else ""
+    head = f"<title>{words(' '.join(title.split()))}</title>" if title else ""
+    for name, said in meta.items():
+        if said:
+            key = 'name="author"' if name == "author" else f'property="article:{name}_time"'
+            head += f'<meta {key} content="{value(said)}">'
+    return f"<!DOCTYPE html><html{named}><head>{head}</head><body>{''.join(body)}</body></html>"
+
+
+def alone(markup: str) -> str:
+    """Return markup without the element of its paragraph, where it is one paragraph and nothing else."""
+    one = markup.startswith("<p>") and markup.count("<p>") == 1 and markup.endswith("</p>")
+    return markup[3:-4] if one else markup
+
+
+def opened(markup: str) -> str:
+    """Return markup with the words of its first paragraph bare, where it has one alone: the first line of an item."""
+    one = markup.startswith("<p>") and markup.count("<p>") == 1
+    return markup[3:].replace("</p>", "", 1) if one else markup
 
 
 def table(rows: Iterable[Sequence[str | Cell]], headers: int = 0, caption: str = "") -> str:

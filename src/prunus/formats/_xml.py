@@ -1,13 +1,15 @@
-"""XML of documents: no document type, no entities, nothing fetched, bounded in size, depth and number.
+"""XML of documents: no entities, nothing fetched, bounded in size, depth and number.
 
-Names come out with short prefixes (``w:p``), whatever the document calls them; those of a name
-space that is not in the table have none.
+:func:`parse_xml` gives a tree; its names have short prefixes (``w:p``), whatever the document calls them, or none
+where the name space is not in the table. :func:`walk_xml` gives events with names that have no prefix.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+import html
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, Protocol
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
@@ -20,6 +22,7 @@ MAX_DEPTH: Final = 120
 """Elements within each other; walks that recurse stay far from the limit of Python."""
 
 _CHUNK: Final = 4096
+_NO_XML: Final = (ElementTree.ParseError, expat.ExpatError, ValueError, LookupError, OverflowError)
 _OOXML: Final = "http://schemas.openxmlformats.org/"
 _STRICT: Final = "http://purl.oclc.org/ooxml/"
 _OASIS: Final = "urn:oasis:names:tc:opendocument:xmlns:"
@@ -57,57 +60,129 @@ _SPACES: Final = {
 }
 
 
-class _Begun(Exception):
-    """The root element has begun: the prolog held nothing bad."""
+Fault = Callable[[str], BadPage]
+"""Makes the error of a document for what is wrong with its XML: ``is nested too deep``."""
 
 
-def parse_xml(data: bytes, name: str, part: str) -> Element:
-    """Parse a part of a document.
+class Enough(Exception):
+    """A reader raises it to end the reading of a part before its end."""
 
-    :param name: how errors call the document.
-    :param part: how they call the part.
-    :raises BadPage: it is no XML, has a document type or entities, or is over a limit.
+
+class Reader(Protocol):
+    """Hears the elements of a part."""
+
+    def start(self, name: str, attrs: Mapping[str, str], /) -> object:
+        """Enter an element; its name and its attributes are without prefix."""
+        ...
+
+    def end(self, name: str, /) -> object:
+        """Leave an element."""
+        ...
+
+    def data(self, text: str, /) -> object:
+        """Read words."""
+        ...
+
+
+class _Prolog:
+    """Has enough when the root element begins: what stands before it held nothing bad."""
+
+    def start(self, name: str, attrs: Mapping[str, str]) -> None:
+        raise Enough
+
+    def end(self, name: str) -> None: ...
+
+    def data(self, text: str) -> None: ...
+
+
+class _Names(dict[str, str]):
+    """Names as they are written → without prefix; those that only say something of XML itself are ''."""
+
+    def __missing__(self, name: str) -> str:
+        self[name] = "" if name.startswith(("xmlns", "xsi:")) else sys.intern(name.rpartition(":")[2])
+        return self[name]
+
+
+def walk_xml(
+    chunks: Iterable[bytes], reader: Reader, fault: Fault, encoding: str | None = None, *, doctype: bool = False
+) -> None:
+    """Read XML to its end, or until the reader has enough.
+
+    :param encoding: of the bytes; default what the XML says of itself.
+    :param doctype: take a document type that declares no entities; what it may mean by one is what HTML means.
+    :raises BadPage: it is no XML, declares a document type or entities, or is nested too deep.
+    """
+    parser = expat.ParserCreate(encoding)
+    parser.buffer_text = True
+    names = _Names()
+    depth = 0
+
+    def start(tag: str, attrs: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise fault("is nested too deep")
+        if attrs:
+            attrs = {names[key]: text for key, text in attrs.items()}
+            attrs.pop("", None)
+        reader.start(names[tag] or tag, attrs)
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        reader.end(names[tag] or tag)
+
+    def refuse(*_: object) -> None:
+        raise fault("declares a document type or entities; refused")
+
+    def skipped(name: str, is_parameter: bool) -> None:
+        if not is_parameter:
+            reader.data(html.unescape(f"&{name};"))
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler, parser.EntityDeclHandler = reader.data, refuse
+    if doctype:
+        parser.SkippedEntityHandler = skipped
+    else:
+        parser.StartDoctypeDeclHandler = refuse
+    try:
+        for chunk in chunks:
+            parser.Parse(chunk, False)
+        parser.Parse(b"", True)
+    except Enough:
+        return
+    except _NO_XML as error:
+        raise fault(f"is no valid XML ({error}); fetch or save it again") from error
+
+
+def pieces(data: bytes, size: int = _CHUNK) -> Iterator[bytes]:
+    """Cut bytes: after an error in a handler, expat reads on to the end of what it was given."""
+    return (data[start : start + size] for start in range(0, len(data), size))
+
+
+def parse_xml(data: bytes, fault: Fault) -> Element:
+    """Return XML as a tree.
+
+    :raises BadPage: it is no XML, declares a document type or entities, or is over a limit.
     """
     if len(data) > MAX_BYTES or data.count(b"<") > MAX_TAGS:
-        raise BadPage(f"{name}: its part {part[:80]!r} is too large; split it", subject=name)
+        raise fault("is too large; split it")
+    walk_xml(pieces(data), _Prolog(), fault)
     try:
-        _check_prolog(data, name, part)
         root = ElementTree.fromstring(data)  # noqa: S314 - the prolog was checked
-    except (ElementTree.ParseError, expat.ExpatError, ValueError, LookupError) as error:
-        raise BadPage(
-            f"{name}: its part {part[:80]!r} is no valid XML; fetch or save it again", subject=name
-        ) from error
-    _check_depth(root, name, part)
+    except _NO_XML as error:
+        raise fault(f"is no valid XML ({error}); fetch or save it again") from error
+    _check_depth(root, fault)
     _shorten(root)
     return root
 
 
-def _check_prolog(data: bytes, name: str, part: str) -> None:
-    """Refuse a document type: with it go entities, and all that they can do."""
-    parser = expat.ParserCreate()
-
-    def refuse(*_: object) -> None:
-        raise BadPage(f"{name}: its part {part[:80]!r} declares a document type or entities; refused", subject=name)
-
-    def begin(*_: object) -> None:
-        raise _Begun
-
-    parser.StartDoctypeDeclHandler = refuse
-    parser.EntityDeclHandler = refuse
-    parser.StartElementHandler = begin
-    try:
-        for start in range(0, len(data), _CHUNK):  # after an exception expat reads on to the end of what it was given
-            parser.Parse(data[start : start + _CHUNK], False)
-    except _Begun:
-        return
-
-
-def _check_depth(root: Element, name: str, part: str) -> None:
+def _check_depth(root: Element, fault: Fault) -> None:
     level, depth = [root], 0
     while level:
         depth += 1
         if depth > MAX_DEPTH:
-            raise BadPage(f"{name}: its part {part[:80]!r} is nested too deep", subject=name)
+            raise fault("is nested too deep")
         level = [child for element in level for child in element]
 
 
@@ -144,6 +219,11 @@ def below(element: Element | None, *path: str) -> Element | None:
 def value(element: Element | None, key: str, default: str = "") -> str:
     """Return an attribute of an element that may be missing."""
     return default if element is None else element.get(key, default)
+
+
+def whole(text: str | None, otherwise: int = 0, most: int = 99_999_999) -> int:
+    """Return the whole number in an attribute, ``most`` at the most; ``otherwise`` where it is none, or absurd."""
+    return min(int(text), most) if text and text.isascii() and text.isdigit() and len(text) < 9 else otherwise
 
 
 def each(element: Element | None, tag: str) -> Iterator[Element]:

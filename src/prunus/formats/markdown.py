@@ -54,7 +54,9 @@ class Engine:
         title = fields.get("title", "")
         if title and not _FIRST_HEADING.search(markup):
             markup = f"<h1>{words(title)}</h1>{markup}"
-        return document([markup], title, fields.get("lang", fields.get("language", "")), fields.get("date", ""))
+        return document(
+            [markup], title, fields.get("lang", fields.get("language", "")), published=fields.get("date", "")
+        )
 
 
 def front_matter(text: str) -> tuple[Mapping[str, str], str]:

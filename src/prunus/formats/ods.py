@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from ..types import Page
-from ._package import Enough, Package
 from ._regions import Sheet, to_markup
 from ._workbook import Budget
-from ._write import bad, document, note, words
+from ._write import document, note, words
+from ._xml import Enough, whole
+from ._zip import Archive
 
-_KIND: Final = "an OpenDocument spreadsheet"
 _MAX_COLUMNS: Final = 16_384
 _LONG: Final = 32_768
 _UNSEEN: Final = frozenset({"annotation", "shapes", "tracked-changes"})
@@ -42,11 +42,11 @@ class Engine:
 
         :raises BadPage: it is no spreadsheet, damaged, under a password, or over a limit.
         """
-        package = Package(page, _KIND, self._max_mb << 20, self._seconds)
+        archive = Archive(page.content, page.url, "OpenDocument spreadsheet", self._max_mb << 20, self._seconds)
         reader = _Content(Budget(self._max_cells, self._max_chars))
-        package.walk("content.xml", reader)
+        archive.walk("content.xml", reader)
         if not reader.sheets:
-            raise bad(page, "this spreadsheet shows no sheet of cells, or is under a password")
+            raise archive.fault("this spreadsheet shows no sheet of cells, or is under a password")
         return document(
             f"<section><h2>{words(sheet.name)}</h2>{''.join(map(note, sheet.notes))}{to_markup(sheet)}</section>"
             for sheet in reader.sheets
@@ -179,5 +179,4 @@ class _Content:
 
 def _count(attrs: Mapping[str, str], name: str) -> int:
     """Return a count of at least one; nobody has more than a million rows."""
-    text = attrs.get(name, "1")
-    return max(1, min(int(text), 1_048_576)) if text.isascii() and text.isdigit() and len(text) < 9 else 1
+    return max(1, whole(attrs.get(name), 1, most=1_048_576))

@@ -19,8 +19,9 @@ class Engine:
 
         :raises BadPage: it is no RTF, too large, or nested too deep.
         """
-        from ._body import Body, page_of  # here: a program that reads no Rich Text does not load what reads it
+        from ._body import Body  # here: a program that reads no Rich Text does not load what reads it
         from ._rtf_reader import MAX_DEPTH, Reader, TooDeep
+        from ._write import document
 
         name = page.url or "page"
         content = page.content.encode("latin-1", "replace") if isinstance(page.content, str) else page.content
@@ -41,7 +42,7 @@ class Engine:
         if not html:
             raise BadPage(f"{name}: the RTF document shows no text", subject=page.url)
         meta = {key: reader.about.get(key, "") for key in ("author", "published")}
-        return page_of(html, reader.about.get("title", ""), "", meta)
+        return document([html], reader.about.get("title", ""), **meta)
 
 
 def _is_rtf(content: bytes) -> bool:

@@ -7,10 +7,11 @@ sheets, rows and columns are left out. A formula shows the value that was saved 
 from __future__ import annotations
 
 from ..types import Page
-from ._package import Package
+from ._ooxml import main_part, relations
 from ._regions import Sheet, to_markup
 from ._workbook import Book, Budget, Cells, DeclaredTable, Styles, Texts
-from ._write import bad, document, note, words
+from ._write import document, note, words
+from ._zip import Archive
 
 
 class Engine:
@@ -40,44 +41,44 @@ class Engine:
 
         :raises BadPage: it is no workbook, damaged, under a password, or over a limit.
         """
-        package = Package(page, "an Excel workbook", self._max_mb << 20, self._seconds)
+        archive = Archive(page.content, page.url, "Excel workbook", self._max_mb << 20, self._seconds)
         book = Book()
-        name = next((one for kind, one in package.links("").values() if kind == "officeDocument"), "xl/workbook.xml")
-        package.walk(name, book)
-        links = package.links(name)
-        parts = dict(links.values())
+        name = main_part(archive, "xl/workbook.xml")
+        archive.walk(name, book)
+        links = relations(archive, name)
+        parts = {link.kind: link.target for link in links.values()}
         texts, styles = Texts(self._max_chars), Styles(book.epoch_1904)
-        if package.has(parts.get("sharedStrings", "")):
-            package.walk(parts["sharedStrings"], texts)
+        if parts.get("sharedStrings", "") in archive:
+            archive.walk(parts["sharedStrings"], texts)
         if texts.too_many:
-            raise bad(page, f"this workbook holds more than {self._max_chars:,} letters; save it in smaller parts")
-        if package.has(parts.get("styles", "")):
-            package.walk(parts["styles"], styles)
+            raise archive.fault(f"this workbook holds more than {self._max_chars:,} letters; save it in smaller parts")
+        if parts.get("styles", "") in archive:
+            archive.walk(parts["styles"], styles)
         budget = Budget(self._max_cells, self._max_chars)
         sections = []
-        for title, link in book.sheets:
-            kind, target = links.get(link, ("", ""))
-            if kind == "worksheet" and package.has(target):
-                sheet = _sheet(package, target, title, texts.found, styles, budget)
+        for title, id in book.sheets:
+            link = links.get(id)
+            if link is not None and link.kind == "worksheet" and link.target in archive:
+                sheet = _sheet(archive, link.target, title, texts.found, styles, budget)
                 body = to_markup(sheet)
                 sections.append(f"<section><h2>{words(title)}</h2>{''.join(map(note, sheet.notes))}{body}</section>")
         if not sections:
-            raise bad(page, "this workbook shows no sheet of cells")
+            raise archive.fault("this workbook shows no sheet of cells")
         return document(sections)
 
 
-def _sheet(package: Package, part: str, title: str, texts: list[str], styles: Styles, budget: Budget) -> Sheet:
+def _sheet(archive: Archive, part: str, title: str, texts: list[str], styles: Styles, budget: Budget) -> Sheet:
     """Read one sheet, then lay its cells out without what is hidden."""
     reader = Cells(texts, styles, budget)
-    package.walk(part, reader)
-    links = package.links(part)
+    archive.walk(part, reader)
+    links = relations(archive, part)
     headers = list(reader.filters)
-    for kind, target in links.values():
-        if kind == "table" and package.has(target):
+    for link in links.values():
+        if link.kind == "table" and link.target in archive:
             declared = DeclaredTable()
-            package.walk(target, declared)
+            archive.walk(link.target, declared)
             headers += declared.found
-    reader.targets.update(
-        {place: links[link][1] for place, link in reader.link_ids.items() if link in links and "://" in links[link][1]}
-    )
+    for place, id in reader.link_ids.items():
+        if id in links and "://" in links[id].target:
+            reader.targets[place] = links[id].target
     return reader.laid_out(title, headers)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
+from xml.etree.ElementTree import Element, TreeBuilder
 
+from ..errors import BadPage
 from ..types import Page
-from ._elements import Element, parse
 from ._write import bad, document, fragment, lines, table, text_of, value, words
+from ._xml import pieces, walk_xml
 
 _DECLARED: Final = re.compile(rb"<\?xml[^>]{0,200}encoding\s*=\s*[\"']([A-Za-z0-9._:-]{1,40})[\"']")
 _TITLES: Final = frozenset({"title", "head", "heading", "bridgehead"})
@@ -46,13 +48,70 @@ class Engine:
         text = text_of(page, "XML").lstrip()
         if len(text) > self._max_chars:
             raise bad(page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; split the file")
-        root = parse(page, text, self._max_nodes)
-        if root.name == "svg":
+        root = _parsed(page, text, self._max_nodes)
+        if root.tag == "svg":
             raise bad(page, "this is an SVG picture, which holds no text to read; give the page that shows it")
-        if root.name.lower() in _FEEDS:
+        if root.tag.lower() in _FEEDS:
             return _feed(root)
-        title = root.find("title")
-        return document([_block(root, 1)], title.text if title else "", root.attrs.get("lang", ""))
+        return document([_block(root, 1)], _text(_first(root, "title")), root.get("lang", ""))
+
+
+class _Builder:
+    """Makes the tree, whose names have no prefix, and counts what it holds."""
+
+    def __init__(self, page: Page, max_nodes: int) -> None:
+        self._page, self._left, self._max = page, max_nodes, max_nodes
+        self._tree = TreeBuilder()
+        self.end, self.data, self.close = self._tree.end, self._tree.data, self._tree.close
+
+    def start(self, name: str, attrs: Mapping[str, str]) -> None:
+        self._left -= 1 + len(attrs)
+        if self._left < 0:
+            raise bad(self._page, f"XML of more than {self._max:,} elements is not read; split the file")
+        self._tree.start(name, dict(attrs))
+
+
+def _parsed(page: Page, text: str, max_nodes: int) -> Element:
+    """Return the root element of a whole document.
+
+    :raises BadPage: it is no XML, over a limit, or declares entities.
+    """
+    builder = _Builder(page, max_nodes)
+    data = pieces(text.encode("utf-8", "replace"), 1 << 16)
+
+    def fault(reason: str) -> BadPage:
+        return bad(page, f"this document {reason}")
+
+    walk_xml(data, builder, fault, "utf-8", doctype=True)  # what it declares was heeded when it was decoded
+    return builder.close()
+
+
+# --- what an element holds ---------------------------------------------------------------------------
+
+
+def _first(element: Element, *names: str) -> Element | None:
+    """Return the first element right below that has one of the names, tried in their order."""
+    return next((child for name in names for child in element if child.tag == name), None)
+
+
+def _text(element: Element | None) -> str:
+    """Return all words below, in one line."""
+    return " ".join("".join(element.itertext()).split()) if element is not None else ""
+
+
+def _mixed(element: Element) -> Iterator[Element | str]:
+    """Yield the elements and texts right below, in order."""
+    if element.text:
+        yield element.text
+    for child in element:
+        yield child
+        if child.tail:
+            yield child.tail
+
+
+def _has_words(element: Element) -> bool:
+    """Tell whether words stand right below."""
+    return any(isinstance(child, str) and not child.isspace() for child in _mixed(element))
 
 
 # --- feeds -----------------------------------------------------------------------------------------
@@ -60,47 +119,45 @@ class Engine:
 
 def _feed(root: Element) -> str:
     """Return a feed as articles."""
-    channel = root.find("channel") or root
+    channel = _first(root, "channel")
+    channel = root if channel is None else channel
     places = [channel] if channel is root else [channel, root]  # RDF puts its items beside the channel
-    items = [one for place in places for one in place.elements if one.name in ("item", "entry")]
-    title = channel.find("title")
-    about = channel.find("description", "subtitle")
-    parts = [f"<h1>{words(title.text)}</h1>" if title else ""]
-    if about and about.text:
-        parts.append(f"<p>{words(about.text)}</p>")
+    items = [one for place in places for one in place if one.tag in ("item", "entry")]
+    title, about = _text(_first(channel, "title")), _text(_first(channel, "description", "subtitle"))
+    parts = [f"<h1>{words(title)}</h1>" if title else "", f"<p>{words(about)}</p>" if about else ""]
     parts.extend(_article(one) for one in items)
-    return document(parts, title.text if title else "", root.attrs.get("lang", ""))
+    return document(parts, title, root.get("lang", ""))
 
 
 def _article(item: Element) -> str:
-    title, date = item.find("title"), item.find("pubDate", "published", "updated", "date")
-    head = words(_plain(title)) if title else ""
+    title, date = _first(item, "title"), _text(_first(item, "pubDate", "published", "updated", "date"))
+    head = words(_plain(title)) if title is not None else ""
     address = _address(item)
     if address:
         head = f'<a href="{value(address)}">{head or words(address)}</a>'
-    author = item.find("creator", "author")
-    told = [words(date.text) if date else "", words((author.find("name") or author).text) if author else ""]
-    body = item.find("encoded", "content", "description", "summary")
+    author = _first(item, "creator", "author")
+    name = _first(author, "name") if author is not None else None
+    body = _first(item, "encoded", "content", "description", "summary")
     inside = ""
     if body is not None:
-        inside = fragment(_written(body) if body.elements else "".join(body.texts()))
-    said = " · ".join(one for one in told if one)
+        inside = fragment(_written(body) if len(body) else "".join(body.itertext()))
+    said = " · ".join(words(one) for one in (date, _text(author if name is None else name)) if one)
     return f"<article><h2>{head}</h2>{f'<p>{said}</p>' if said else ''}{inside}</article>"
 
 
 def _plain(title: Element) -> str:
     """Return a title without the markup that some feeds put into it."""
-    text = title.text
-    return re.sub(r"<[^>]{0,200}>", "", text) if title.attrs.get("type") == "html" else text
+    text = _text(title)
+    return re.sub(r"<[^>]{0,200}>", "", text) if title.get("type") == "html" else text
 
 
 def _address(item: Element) -> str:
     """Return where an article stands."""
-    links = [one for one in item.elements if one.name == "link"]
-    links.sort(key=lambda one: one.attrs.get("rel", "alternate") != "alternate")
-    for one in [*links, *[one for one in item.elements if one.name in ("guid", "id")]]:
-        found = _ADDRESS.fullmatch((one.attrs.get("href") or one.text).strip())
-        if found and one.attrs.get("isPermaLink") != "false":
+    links = [one for one in item if one.tag == "link"]
+    links.sort(key=lambda one: one.get("rel", "alternate") != "alternate")
+    for one in [*links, *[one for one in item if one.tag in ("guid", "id")]]:
+        found = _ADDRESS.fullmatch((one.get("href") or _text(one)).strip())
+        if found and one.get("isPermaLink") != "false":
             return found[0]
     return ""
 
@@ -108,12 +165,12 @@ def _address(item: Element) -> str:
 def _written(element: Element) -> str:
     """Return XHTML below an element as HTML."""
     parts = []
-    for child in element.children:
+    for child in _mixed(element):
         if isinstance(child, str):
             parts.append(words(child))
             continue
-        name = child.name if child.name.isalnum() else "span"
-        attrs = "".join(f' {key}="{value(text)}"' for key, text in child.attrs.items() if key.isalpha())
+        name = child.tag if child.tag.isalnum() else "span"
+        attrs = "".join(f' {key}="{value(text)}"' for key, text in child.attrib.items() if key.isalpha())
         inside = _written(child)
         parts.append(f"<{name}{attrs}>" if name in ("br", "hr", "img") else f"<{name}{attrs}>{inside}</{name}>")
     return "".join(parts)
@@ -124,7 +181,7 @@ def _written(element: Element) -> str:
 
 def _block(element: Element, level: int) -> str:
     """Return what an element holds, as blocks in their order."""
-    if element.has_words:
+    if _has_words(element):
         return f"<p>{_inline(element)}</p>{_told(element)}"
     parts = [_told(element)]
     pairs: list[str] = []
@@ -134,11 +191,11 @@ def _block(element: Element, level: int) -> str:
             parts.append(f"<dl>{''.join(pairs)}</dl>")
             pairs.clear()
 
-    for name, group in groupby(element.elements, key=lambda one: one.name):
+    for name, group in groupby(element, key=lambda one: one.tag):
         run = list(group)
-        if name in _TITLES and len(run) == 1 and not run[0].attrs:
+        if name in _TITLES and len(run) == 1 and not run[0].attrib:
             close()
-            parts.append(f"<h{min(level, 6)}>{_inline(run[0])}</h{min(level, 6)}>" if run[0].text else "")
+            parts.append(f"<h{min(level, 6)}>{_inline(run[0])}</h{min(level, 6)}>" if _text(run[0]) else "")
             continue
         if name in _PARAGRAPHS:
             close()
@@ -149,15 +206,15 @@ def _block(element: Element, level: int) -> str:
             close()
             rows = [[lines(_field(one, column)) for column in columns] for one in run]
             parts.append(table([[words(column) for column in columns], *rows], 1, words(name)))
-        elif len(run) > 1 and all(not one.elements and not one.attrs for one in run):
-            entries = "".join(f"<li>{words(one.text)}</li>" for one in run)
+        elif len(run) > 1 and all(not len(one) and not one.attrib for one in run):
+            entries = "".join(f"<li>{words(_text(one))}</li>" for one in run)
             pairs.append(f"<dt>{words(name)}</dt><dd><ul>{entries}</ul></dd>")
-        elif any(one.find(*_TITLES) for one in run):
+        elif any(_first(one, *_TITLES) is not None for one in run):
             close()
             parts.extend(f"<section>{_block(one, level + 1)}</section>" for one in run)
         else:
             for one in run:
-                inside = words(one.text) if not one.elements and not one.attrs else _block(one, level + 1)
+                inside = words(_text(one)) if not len(one) and not one.attrib else _block(one, level + 1)
                 pairs.append(f"<dt>{words(name)}</dt><dd>{inside}</dd>")
     close()
     return "".join(parts)
@@ -165,7 +222,7 @@ def _block(element: Element, level: int) -> str:
 
 def _told(element: Element) -> str:
     """Return the attributes of an element that tell something."""
-    told = [(key, text) for key, text in element.attrs.items() if text.strip() and key != "lang"]
+    told = [(key, text) for key, text in element.attrib.items() if text.strip() and key != "lang"]
     pairs = "".join(f"<dt>{words(key)}</dt><dd>{_linked(text)}</dd>" for key, text in told)
     return f"<dl>{pairs}</dl>" if pairs else ""
 
@@ -177,14 +234,14 @@ def _linked(text: str) -> str:
 def _inline(element: Element) -> str:
     """Return words with what stands among them, in one line; links stay links."""
     parts = []
-    apart = not element.has_words  # white space between elements alone means nothing, and none means nothing too
-    for child in element.children:
+    apart = not _has_words(element)  # white space between elements alone means nothing, and none means nothing too
+    for child in _mixed(element):
         if isinstance(child, str):
             parts.append(words(child))
             continue
-        target = child.attrs.get("href") or child.attrs.get("url") or ""
+        target = child.get("href") or child.get("url") or ""
         inside = _inline(child)
-        block = apart or child.name in _PARAGRAPHS or child.name in _BLOCKS
+        block = apart or child.tag in _PARAGRAPHS or child.tag in _BLOCKS
         linked = f'<a href="{value(target)}">{inside or words(target)}</a>' if _ADDRESS.fullmatch(target) else inside
         parts.append(f" {linked} " if block else linked)
     return "".join(parts)
@@ -197,9 +254,8 @@ def _columns(run: Sequence[Element]) -> list[str]:
     columns: dict[str, None] = {}
     filled = 0
     for one in run:
-        below = one.elements
-        names = [*one.attrs, *[child.name for child in below]]
-        flat = not one.has_words and all(not child.elements and not child.attrs for child in below)
+        names = [*one.attrib, *[child.tag for child in one]]
+        flat = not _has_words(one) and all(not len(child) and not child.attrib for child in one)
         if not flat or not names or len(set(names)) < len(names):
             return []
         columns.update(dict.fromkeys(names))
@@ -210,7 +266,4 @@ def _columns(run: Sequence[Element]) -> list[str]:
 
 
 def _field(element: Element, name: str) -> str:
-    if name in element.attrs:
-        return element.attrs[name]
-    found = element.find(name)
-    return found.text if found else ""
+    return element.get(name) or _text(_first(element, name))
