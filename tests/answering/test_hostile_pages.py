@@ -194,8 +194,8 @@ def test_an_altered_plan_stays_inside_its_limits(web: World) -> None:
 def test_without_the_check_of_plans_it_would_flood_the_search(web: World, monkeypatch: pytest.MonkeyPatch) -> None:
     from prunus.types import Plan, SearchQuery
 
-    def unchecked(self: object, value: dict[str, list[dict[str, str]]]) -> Plan:
-        return Plan(True, "", tuple(SearchQuery(**one) for one in value["queries"]))
+    def unchecked(self: object, found: planning.Reply) -> Plan:
+        return Plan(True, "", tuple(SearchQuery(one.text, one.language, one.time_range) for one in found.queries))
 
     monkeypatch.setattr(planning.Engine, "_plan", unchecked)
     chat = Turns()

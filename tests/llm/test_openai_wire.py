@@ -450,7 +450,7 @@ SCHEMA = {
 
 def test_json_is_asked_for_by_schema() -> None:
     text, _, server = run(ask(speak('{"city":', ' "Paris"}'), schema=SCHEMA))
-    assert read_json(text, SCHEMA) == ({"city": "Paris"}, "")
+    assert read_json(text, dict) == ({"city": "Paris"}, "")
     assert server.requests[0].body["response_format"] == {
         "type": "json_schema",
         "json_schema": {"name": "reply", "schema": SCHEMA, "strict": True},
@@ -465,7 +465,7 @@ def test_a_schema_that_is_not_closed_is_not_called_strict() -> None:
 
 def test_without_schemas_any_json_is_asked_for_and_the_schema_stands_in_the_prompt() -> None:
     text, _, server = run(ask(strict(["json_schema"], speak('{"city": "Paris"}')), schema=SCHEMA))
-    assert read_json(text, SCHEMA)[0] == {"city": "Paris"}
+    assert read_json(text, dict)[0] == {"city": "Paris"}
     sent = server.requests[-1].body
     assert sent["response_format"] == {"type": "json_object"}
     assert json.dumps(SCHEMA) in sent["messages"][-1]["content"]
@@ -474,7 +474,7 @@ def test_without_schemas_any_json_is_asked_for_and_the_schema_stands_in_the_prom
 def test_without_any_json_mode_words_must_do() -> None:
     good = speak('Here you are: {"city": "Paris"}')
     text, _, server = run(ask(strict(["response_format"], good), schema=SCHEMA))
-    assert read_json(text, SCHEMA)[0] == {"city": "Paris"}
+    assert read_json(text, dict)[0] == {"city": "Paris"}
     assert [("response_format" in one.body) for one in server.requests] == [True, True, False]
     assert json.dumps(SCHEMA) in server.requests[-1].body["messages"][-1]["content"]
 

@@ -90,7 +90,7 @@ def test_a_prompt_over_the_window_is_refused() -> None:
         ({"seed": -1}, "seed"),
         ({"stop": [""]}, "stop"),
         ({"stop": ["a", "b", "c", "d", "e"]}, "stop"),
-        ({"schema": {"pattern": "x"}}, "pattern"),
+        ({"schema": "object"}, "no JSON schema"),
     ],
 )
 def test_a_wrong_option_is_one_clear_line(options: dict[str, object], said: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from prunus.errors import BadInput, OutsideFailed
 from prunus.llm.scripted import Engine as Scripted
 from prunus.llm.scripted import Reply
-from prunus.plan.llm import SCHEMA, Engine
+from prunus.plan.llm import Engine
 from prunus.types import Message, Plan
 
 NOW = datetime(2026, 3, 14, 9, 30)
@@ -42,7 +42,22 @@ def test_one_inference_decides_and_writes_the_queries() -> None:
         ("Xylo", "de", "year"),
     ]
     assert len(model.calls) == 1
-    assert model.calls[0].asked.schema == SCHEMA
+    asked = model.calls[0].asked.schema
+    assert asked is not None
+    assert asked["required"] == ["needs_search", "reason", "queries"]
+    assert asked["properties"]["queries"]["maxItems"] == 20
+    text = {"type": "string", "minLength": 1, "maxLength": 500}
+    assert asked["properties"]["queries"]["items"]["properties"]["text"] == text
+    assert _is_strict(asked)
+
+
+def _is_strict(schema: Any) -> bool:
+    """Tell whether servers take a schema as strict: no references, every value has a type, every object is closed."""
+    closed = schema.get("type") != "object" or (
+        schema["additionalProperties"] is False and set(schema["required"]) == set(schema["properties"])
+    )
+    inner = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
+    return "type" in schema and closed and all(_is_strict(one) for one in inner)
 
 
 def test_no_search_is_a_plan_without_queries() -> None:

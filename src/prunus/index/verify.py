@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
+from msgspec import Struct
 
 from ..errors import BadInput, OutsideFailed
 from ..ports import LLM, Reranker
@@ -25,20 +26,6 @@ from .nodes import Node, NodeStore
 Verdict = Literal["supported", "unsupported", "unchecked"]
 
 _PREFIX: Final = "verify:"
-_SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "required": ["verdicts"],
-    "properties": {
-        "verdicts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["number", "supported"],
-                "properties": {"number": {"type": "integer"}, "supported": {"type": "boolean"}},
-            },
-        }
-    },
-}
 _TOKENS: Final = 2048
 _LONGEST_REPLY: Final = 40_000
 
@@ -58,6 +45,17 @@ class Checked:
     verdict: Verdict
     by: str = ""
     score: float = 0.0
+
+
+class _Verdict(Struct):
+    number: int
+    supported: bool
+
+
+class _Reply(Struct):
+    """What a model replies."""
+
+    verdicts: list[_Verdict]
 
 
 class Judge:
@@ -114,8 +112,8 @@ class Judge:
         for _ in range(2):
             stream = self._llm.stream(messages, max_tokens=_TOKENS, temperature=0.0)
             reply, _usage = await text_of(stream, _LONGEST_REPLY)
-            value, fault = read_json(reply, _SCHEMA)
-            said = {} if fault else {int(one["number"]): bool(one["supported"]) for one in value["verdicts"]}
+            parsed, fault = read_json(reply, _Reply)
+            said = {one.number: one.supported for one in parsed.verdicts} if parsed is not None else {}
             if not fault and said.keys() >= {*range(1, len(left) + 1)}:
                 return {one.number: _judged(one, said[place], "llm") for place, one in enumerate(left, 1)}
             fault = fault or "a sentence has no verdict"

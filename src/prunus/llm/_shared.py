@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from ..errors import BadInput
-from ..replies import check_schema
 from ..types import Message
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
@@ -26,7 +25,7 @@ class Asked:
     :param temperature: 0 is greedy: the likeliest token each time.
     :param seed: makes sampling repeatable where the model can; None leaves it to the model.
     :param stop: the reply ends before any of these strings.
-    :param schema: JSON schema of the reply, in the subset of :func:`prunus.replies.check_schema`.
+    :param schema: JSON schema that the model is asked to keep; its reply is still to be checked.
     """
 
     max_tokens: int = 1024
@@ -55,8 +54,8 @@ class Asked:
             raise BadInput(f"seed: {asked.seed!r} is not a whole number from 0", subject="seed")
         if len(asked.stop) > 4 or not all(isinstance(one, str) and 0 < len(one) <= 200 for one in asked.stop):
             raise BadInput("stop: give at most 4 strings of 1 to 200 characters", subject="stop")
-        if asked.schema is not None:
-            check_schema(asked.schema)
+        if asked.schema is not None and not isinstance(asked.schema, Mapping):
+            raise BadInput(f"schema: {asked.schema!r} is no JSON schema", subject="schema")
         return asked
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta, Struct
 
 from ..errors import BadInput, OutsideFailed
 from ..ports import LLM
 from ..prompts.render import Quoted, render
-from ..replies import read_json, repair, text_of
+from ..replies import read_json, repair, schema_of, text_of
 from ..types import Message, Plan, SearchQuery
 from . import rules
 
@@ -23,33 +25,22 @@ _LONGEST_QUESTION: Final = 8_000
 _LONGEST_REPLY: Final = 20_000
 _TOKENS: Final = 600
 
-_RANGES: Final = ("", "day", "week", "month", "year")
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(?:-[A-Za-z]{2,4})?")
 _UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
 
-SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "needs_search": {"type": "boolean"},
-        "reason": {"type": "string", "maxLength": 1000},
-        "queries": {
-            "type": "array",
-            "maxItems": 20,
-            "items": {
-                "type": "object",
-                "properties": {
-                    "text": {"type": "string", "minLength": 1, "maxLength": 500},
-                    "language": {"type": "string", "maxLength": 20},
-                    "time_range": {"type": "string", "enum": list(_RANGES)},
-                },
-                "required": ["text", "language", "time_range"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["needs_search", "reason", "queries"],
-    "additionalProperties": False,
-}
+
+class _Query(Struct, forbid_unknown_fields=True):
+    text: Annotated[str, Meta(min_length=1, max_length=500)]
+    language: Annotated[str, Meta(max_length=20)]
+    time_range: Annotated[Literal["", "day", "week", "month", "year"], Meta(extra_json_schema={"type": "string"})]
+
+
+class Reply(Struct, forbid_unknown_fields=True):
+    """What a model replies; its schema is sent with the question."""
+
+    needs_search: bool
+    reason: Annotated[str, Meta(max_length=1000)]
+    queries: Annotated[list[_Query], Meta(max_length=20)]
 
 
 class Engine:
@@ -106,28 +97,28 @@ class Engine:
         """Return the model's plan, or what is wrong with its second reply."""
         fault = ""
         for _ in range(2):
-            stream = self._llm.stream(messages, max_tokens=_TOKENS, temperature=0.0, schema=SCHEMA)
+            stream = self._llm.stream(messages, max_tokens=_TOKENS, temperature=0.0, schema=schema_of(Reply))
             reply, _usage = await text_of(stream, _LONGEST_REPLY)
-            value, fault = read_json(reply, SCHEMA)
-            if not fault:
-                plan = self._plan(value)
+            found, fault = read_json(reply, Reply)
+            if found is not None:
+                plan = self._plan(found)
                 if plan is not None:
                     return plan, ""
                 fault = "needs_search is true, but there is no query in queries"
             messages = repair(messages, reply, fault)
         return None, fault
 
-    def _plan(self, value: Mapping[str, Any]) -> Plan | None:
+    def _plan(self, found: Reply) -> Plan | None:
         """Return a checked reply as a plan; None where it wants a search without a query."""
-        reason = " ".join(_UNSEEN.sub(" ", value["reason"]).split())[:300]
-        if not value["needs_search"]:
+        reason = " ".join(_UNSEEN.sub(" ", found.reason).split())[:300]
+        if not found.needs_search:
             return Plan(False, reason)
         queries: dict[str, SearchQuery] = {}
-        for one in value["queries"]:
-            text = " ".join(_UNSEEN.sub(" ", one["text"]).split())
-            language = one["language"] if _LANGUAGE.fullmatch(one["language"]) else ""
+        for one in found.queries:
+            text = " ".join(_UNSEEN.sub(" ", one.text).split())
+            language = one.language if _LANGUAGE.fullmatch(one.language) else ""
             if text:
-                queries.setdefault(text.lower(), SearchQuery(text, language, one["time_range"]))
+                queries.setdefault(text.lower(), SearchQuery(text, language, one.time_range))
         return Plan(True, reason, tuple(queries.values())[: self._limit]) if queries else None
 
 
