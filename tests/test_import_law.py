@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).parents[1]
 LADDER: tuple[frozenset[str], ...] = (
     frozenset({"options"}),
     frozenset({"abbreviations", "errors", "types"}),
-    frozenset({"events", "segment"}),
+    frozenset({"events", "retry", "segment"}),
     frozenset({"text", "embedded", "prompts", "model_folder", "encoders"}),
     frozenset({"lexical"}),
     frozenset({"html"}),
@@ -177,6 +177,7 @@ HOME_OF: dict[str, Callable[[str], bool]] = {
     "huggingface_hub": lambda module: module == "prunus.model_folder",
     "sentence_transformers": lambda module: module.endswith(".sentence_transformers"),
     "openai": lambda module: module == "prunus.llm.openai",
+    "tenacity": lambda module: module == "prunus.retry",
     "tiktoken": lambda module: module == "prunus.tokens.tiktoken",
     **dict.fromkeys(
         ("torch", "transformers"),

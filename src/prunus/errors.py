@@ -65,9 +65,20 @@ class MissingExtra(PrunusError):
 
 
 class OutsideFailed(PrunusError):
-    """A service or model outside this process failed or timed out."""
+    """A service or model outside this process failed or timed out.
+
+    :param may_pass: the same request may succeed in a moment.
+    :param retry_after: seconds that the other side asks to wait before it; None where it does not say.
+    """
 
     exit_code = 3
+
+    def __init__(
+        self, message: str, *, subject: str = "", may_pass: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, subject=subject)
+        self.may_pass = may_pass
+        self.retry_after = retry_after
 
 
 class NothingFound(PrunusError):

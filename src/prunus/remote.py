@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from .errors import BadInput, OutsideFailed
+from .retry import Retries, retry_after, wish
 
 if TYPE_CHECKING:
     import httpx
@@ -32,7 +33,8 @@ LONGEST_PAUSE: Final = 60.0
 MAX_BYTES: Final = 64 << 20
 """Of an answer; 2,048 vectors of 3,072 numbers written out are below it."""
 
-_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+"""Statuses of a service that may answer in a moment."""
 
 
 class Refused(OutsideFailed):
@@ -74,43 +76,21 @@ class Service:
         :raises Refused: the service does not want this request.
         :raises OutsideFailed: the service cannot be reached, stays broken, or answers no JSON.
         """
-        pause = 0.5
-        for attempt in range(1, TRIES + 1):
-            status, headers, content = self._ask(body, last=attempt == TRIES)
-            if status and status not in _AGAIN:
-                return self._read(status, content)
-            wanted = retry_after(headers.get("retry-after", ""), self.now())
-            if attempt == TRIES or wanted > LONGEST_PAUSE:
-                asks = f" and asks for {wanted:.0f} s of patience" if wanted > LONGEST_PAUSE else ""
-                raise OutsideFailed(
-                    f"{self.url}: answers {status} after {attempt} tries{asks}{self._said(content)}", subject=self.url
-                )
-            self.sleep(max(pause, wanted))
-            pause *= 2
-        raise AssertionError("the last try returns or raises")
+        return Retries(TRIES, longest=LONGEST_PAUSE).call(lambda: self._once(body), sleep=self.sleep)
 
-    def _ask(self, body: Mapping[str, Any], last: bool) -> tuple[int, Mapping[str, str], bytes]:
-        """Send one request; status 0 is no answer, which only the last try raises for."""
-        import httpx
-
+    def _once(self, body: Mapping[str, Any]) -> Any:
         headers = {"accept": "application/json"} | ({"authorization": f"Bearer {self.key}"} if self.key else {})
-        try:
-            with (
-                self.door.client(self.url, seconds=self.seconds) as client,
-                client.stream("POST", self.url, json=body, headers=headers) as answer,
-            ):
-                return answer.status_code, answer.headers, self._whole(answer)
-        except httpx.TimeoutException as error:
-            if last:
-                raise OutsideFailed(f"{self.url}: no answer within {self.seconds:g} s", subject=self.url) from error
-        except httpx.TransportError as error:
-            if last:
-                raise OutsideFailed(
-                    f"{self.url}: {self._clean(str(error) or 'no connection')}", subject=self.url
-                ) from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise OutsideFailed(f"{self.url}: {self._clean(str(error))}", subject=self.url) from error
-        return 0, {}, b""
+        with (
+            reaching(self.url, f"no answer within {self.seconds:g} s"),
+            self.door.client(self.url, seconds=self.seconds) as client,
+            client.stream("POST", self.url, json=body, headers=headers) as answer,
+        ):
+            content = self._whole(answer)
+        if answer.status_code in BUSY:
+            asked = retry_after(answer.headers, self.now())
+            said = f"answers {answer.status_code}{wish(asked)}{self._said(content)}"
+            raise OutsideFailed(f"{self.url}: {said}", subject=self.url, may_pass=True, retry_after=asked)
+        return self._read(answer.status_code, content)
 
     def _whole(self, answer: httpx.Response) -> bytes:
         """Read an answer up to the limit."""
@@ -188,10 +168,8 @@ async def exchange(door: Door, call: Call) -> Reply:
     :raises OutsideFailed: no connection, no whole answer in time, or one over the limit. The message names the
         host alone: an address may hold a key.
     """
-    import httpx
-
     host = urlsplit(call.url).hostname or "?"
-    try:
+    with reaching(host, f"no whole answer within {call.seconds:g} s"):
         async with (
             asyncio.timeout(call.seconds),
             door.async_client(call.endpoint, seconds=call.seconds) as client,
@@ -204,22 +182,28 @@ async def exchange(door: Door, call: Call) -> Reply:
                     raise OutsideFailed(f"{host}: answers more than {call.max_bytes >> 20} MiB", subject=host)
                 parts.append(part)
             return Reply(answer.status_code, answer.headers, b"".join(parts))
-    except (TimeoutError, httpx.TimeoutException) as error:
-        raise OutsideFailed(f"{host}: no whole answer within {call.seconds:g} s", subject=host) from error
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        why = "the address cannot be used" if isinstance(error, httpx.InvalidURL) else "no connection, or it broke off"
-        raise OutsideFailed(f"{host}: {why} ({type(error).__name__})", subject=host) from error
 
 
-def retry_after(said: str, now: float) -> float:
-    """Return the seconds that a ``Retry-After`` header asks for: a number, or a date; 0 where it says nothing."""
-    said = said.strip()
-    if said.replace(".", "", 1).isdigit():
-        return float(said)
+@contextmanager
+def reaching(where: str, late: str) -> Iterator[None]:
+    """Turn what the HTTP library raises on the way to a service into one line; what the door raises stays.
+
+    :param where: begins the message, which holds no other address: that may hold a key.
+    :param late: says what did not come in time.
+    """
+    import httpx
+
     try:
-        return max(0.0, parsedate_to_datetime(said).timestamp() - now)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return 0.0
+        yield
+    except (TimeoutError, httpx.TimeoutException) as error:
+        raise OutsideFailed(f"{where}: {late}", subject=where, may_pass=True) from error
+    except httpx.TransportError as error:
+        kind = type(error).__name__
+        raise OutsideFailed(
+            f"{where}: no connection, or it broke off ({kind})", subject=where, may_pass=True
+        ) from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise OutsideFailed(f"{where}: cannot be asked ({type(error).__name__})", subject=where) from error
 
 
 def endpoint(given: str, shapes: tuple[str, ...], kind: str) -> tuple[str, str, str]:

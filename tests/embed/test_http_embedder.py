@@ -14,7 +14,8 @@ from tests.embed.server import PlainDoor, Server, as_json, embeddings, letters, 
 import prunus.remote
 from prunus.embed.http import Engine
 from prunus.errors import BadInput, OutsideFailed
-from prunus.remote import Service, endpoint, retry_after
+from prunus.fetch.egress import FetchFailed
+from prunus.remote import Service, endpoint
 
 pytestmark = pytest.mark.full
 
@@ -191,7 +192,7 @@ def test_a_busy_service_is_asked_again_when_it_says(server: Server, pauses: list
 
 def test_a_service_that_stays_broken_is_given_up(server: Server, pauses: list[float]) -> None:
     server.first = [as_json({"error": "overloaded"}, 503)] * 9
-    with pytest.raises(OutsideFailed, match=r"answers 503 after 4 tries: overloaded") as caught:
+    with pytest.raises(OutsideFailed, match=r"answers 503: overloaded") as caught:
         engine(server).embed(["ferry"])
     assert pauses == [0.5, 1.0, 2.0]
     assert caught.value.exit_code == 3
@@ -199,7 +200,7 @@ def test_a_service_that_stays_broken_is_given_up(server: Server, pauses: list[fl
 
 def test_a_service_that_wants_an_hour_is_not_waited_for(server: Server, pauses: list[float]) -> None:
     server.first = [as_json({}, 429, retry_after="3600")]
-    with pytest.raises(OutsideFailed, match="3600 s of patience"):
+    with pytest.raises(OutsideFailed, match="asks to wait 3600 s"):
         engine(server).embed(["ferry"])
     assert pauses == []
 
@@ -228,6 +229,22 @@ def test_a_service_that_is_not_there_is_one_line(pauses: list[float]) -> None:
         Engine(f"{url}/v1#m", door=PlainDoor()).embed(["x"])
     assert str(caught.value).startswith(url)
     assert len(pauses) == 3
+
+
+@pytest.mark.parametrize(("kind", "tries"), [("connect", 4), ("timeout", 4), ("too-large", 1), ("tls", 1)])
+def test_what_the_door_could_not_reach_is_tried_again_where_that_may_help(
+    pauses: list[float], kind: str, tries: int
+) -> None:
+    asked: list[str] = []
+
+    class Unreached(PlainDoor):
+        def client(self, endpoint: str = "", *, seconds: float = 0.0) -> Any:
+            asked.append(endpoint)
+            raise FetchFailed(endpoint, kind, "it did not work")
+
+    with pytest.raises(OutsideFailed, match="it did not work"):
+        Engine("http://host/v1#m", door=Unreached()).embed(["x"])
+    assert len(asked) == tries
 
 
 @pytest.mark.parametrize(("status", "said"), [(401, "refuses the key"), (403, "refuses the key")])
@@ -300,10 +317,3 @@ def test_vectors_of_another_length_are_refused(server: Server) -> None:
 def test_without_a_door_nothing_is_sent() -> None:
     with pytest.raises(BadInput, match="no way to the network"):
         Engine("https://host/v1#m").embed(["x"])
-
-
-@pytest.mark.parametrize(
-    ("said", "seconds"), [("", 0), ("3", 3), ("1.5", 1.5), ("soon", 0), ("Thu, 01 Jan 1970 00:00:10 GMT", 0)]
-)
-def test_retry_after_is_a_number_or_a_date(said: str, seconds: float) -> None:
-    assert retry_after(said, 1000.0) == seconds

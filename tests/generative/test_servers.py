@@ -230,7 +230,7 @@ def test_a_busy_server_is_asked_again(kind: str) -> None:
 
 @every
 def test_a_server_that_stays_busy_is_an_error(kind: str) -> None:
-    assert "429 after 4 tries" in failing(kind, as_json({"error": "slow down"}, 429))
+    assert "answers 429: slow down" in failing(kind, as_json({"error": "slow down"}, 429))
 
 
 @every

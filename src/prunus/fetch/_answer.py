@@ -1,4 +1,4 @@
-"""What an answer says about itself: type, charset, dates, the headers that matter, how long to wait."""
+"""What an answer says about itself: type, charset, dates, the headers that matter."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import hashlib
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Final
 
+from ..retry import http_date
 from ..types import Page
 
 KEPT: Final = frozenset(
@@ -19,7 +19,6 @@ KEPT: Final = frozenset(
 
 _TYPE: Final = re.compile(r"\s*([A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127})\s*(?:;|$)")
 _CHARSET: Final = re.compile(r""";\s*charset\s*=\s*["']?\s*([A-Za-z0-9_.:+-]{1,40})""", re.IGNORECASE)
-_SECONDS: Final = re.compile(r"\s*([0-9]{1,9})\s*")
 
 
 def page_of(url: str, status: int, headers: Mapping[str, str], content: bytes, now: float) -> Page:
@@ -33,6 +32,7 @@ def page_of(url: str, status: int, headers: Mapping[str, str], content: bytes, n
     """
     kind = headers.get("content-type", "")
     found, charset = _TYPE.match(kind), _CHARSET.search(kind)
+    changed = http_date(headers.get("last-modified", ""))
     return Page(
         content,
         url=url,
@@ -41,32 +41,7 @@ def page_of(url: str, status: int, headers: Mapping[str, str], content: bytes, n
         charset=charset.group(1).lower() if charset else "",
         status=status,
         fetched_at=datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds"),
-        published=_date(headers.get("last-modified", "")),
+        published=changed.isoformat(timespec="seconds") if changed else "",
         snapshot=hashlib.sha256(content).hexdigest(),
         headers={name: value for name, value in headers.items() if name in KEPT},
     )
-
-
-def wait_asked(headers: Mapping[str, str], now: float) -> float:
-    """Return the seconds that Retry-After asks to wait; negative where it does not say."""
-    value = headers.get("retry-after", "")
-    found = _SECONDS.fullmatch(value)
-    if found:
-        return float(found.group(1))
-    moment = _moment(value)
-    return max(0.0, moment.timestamp() - now) if moment is not None else -1.0
-
-
-def _date(value: str) -> str:
-    """Return an HTTP date in ISO form; '' for none."""
-    moment = _moment(value)
-    return moment.isoformat(timespec="seconds") if moment is not None else ""
-
-
-def _moment(value: str) -> datetime | None:
-    """Read an HTTP date."""
-    try:
-        moment = parsedate_to_datetime(value[:60])
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, IndexError, TypeError, OverflowError):
-        return None

@@ -13,6 +13,10 @@ from ..types import Page
 
 _CREDENTIALS: Final = re.compile(r"(?<=//)[^/?#]*@")
 _LONGEST: Final = 300
+_FLEETING: Final = ("dns", "connect", "cut", "timeout")
+
+BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Statuses of a server that may answer in a moment."""
 
 
 def shown(url: str) -> str:
@@ -43,16 +47,16 @@ class FetchFailed(OutsideFailed):
     :param kind: ``dns``, ``connect``, ``tls``, ``timeout``, ``protocol``, ``cut`` (the answer ended early),
         ``encoding``, ``too-large``, ``headers``, ``redirects``, ``proxy``, ``robots``, ``status``.
     :param status: the HTTP status, where there is one; else 0.
-    :param retry_after: seconds that the server asks to wait; negative where it does not say.
+    :param retry_after: seconds that the server asks to wait; None where it does not say.
 
     ``page`` is what came with a status that is no success: it may say why.
     """
 
     page: Page | None = None
 
-    def __init__(self, url: str, kind: str, why: str, *, status: int = 0, retry_after: float = -1.0) -> None:
-        super().__init__(f"{shown(url)}: {why}", subject=shown(url))
+    def __init__(self, url: str, kind: str, why: str, *, status: int = 0, retry_after: float | None = None) -> None:
+        may_pass = status in BUSY or kind in _FLEETING
+        super().__init__(f"{shown(url)}: {why}", subject=shown(url), may_pass=may_pass, retry_after=retry_after)
         self.kind = kind
         self.why = why
         self.status = status
-        self.retry_after = retry_after

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Final
+
+from ..retry import http_date
 
 HEURISTIC_STATUSES: Final = frozenset({200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501})
 """Final status codes that may be kept without being told how long (RFC 9110 §15.1; 206 is a part of a page)."""
@@ -38,11 +38,8 @@ def seconds(value: str | None) -> float | None:
 
 def date(headers: Mapping[str, str], name: str) -> float | None:
     """Read a header that is an HTTP date; None where it is absent or not one."""
-    try:
-        parsed = parsedate_to_datetime(headers[name])
-        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
-    except (KeyError, ValueError, TypeError, IndexError, OverflowError):
-        return None
+    found = http_date(headers.get(name, ""))
+    return None if found is None else found.timestamp()
 
 
 def lifetime(headers: Mapping[str, str], status: int, answered: float) -> float:

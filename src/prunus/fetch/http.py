@@ -13,10 +13,11 @@ from typing import Final, Protocol
 
 import httpx
 
-from ..errors import PrunusError
+from ..errors import OutsideFailed, PrunusError
+from ..retry import Retries, retry_after, wish
 from ..types import Page
-from ._answer import page_of, wait_asked
-from ._errors import FetchFailed, RefusedUrl, shown
+from ._answer import page_of
+from ._errors import BUSY, FetchFailed, RefusedUrl, shown
 from ._many import Result, each
 from ._transport import LOCATION
 from ._turns import Clock, Turns
@@ -27,8 +28,6 @@ __all__ = ["Clock", "FetchRules", "HttpFetcher", "PageCache", "RobotsRules"]
 
 ACCEPT: Final = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/*;q=0.9,*/*;q=0.8"
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
-_BUSY: Final = (408, 425, 429, 500, 502, 503, 504)
-_FLEETING: Final = ("connect", "cut")
 _OLD_WILL_DO: Final = ("connect", "cut", "dns", "timeout")
 _IDLE_BODY: Final = 64 * 1024
 """Bytes of a redirect or an error that are read, so that its connection can be used again."""
@@ -229,7 +228,7 @@ class HttpFetcher:
         for _ in range(limits.max_redirects + 1):
             page = await self._hop(session, url, cookies, clock)
             if page.status not in _REDIRECTS or "location" not in page.headers:
-                return _content(page)
+                return _content(page, self._clock.now())
             following = self._following(url, page.headers["location"])
             if following.origin != url.origin:
                 cookies.clear()
@@ -261,7 +260,7 @@ class HttpFetcher:
             async with session.turns.at(url.host):
                 return await self._tries(session, url, cookies, clock)
         except FetchFailed as error:
-            old = cache.stale(key) if cache and (error.status in _BUSY or error.kind in _OLD_WILL_DO) else None
+            old = cache.stale(key) if cache and (error.status in BUSY or error.kind in _OLD_WILL_DO) else None
             if old is None:
                 raise
             return old
@@ -277,33 +276,19 @@ class HttpFetcher:
                 f"the site asks for {delay:g} s between two requests, and at most {self._rules.max_delay:g} are waited"
             )
             raise FetchFailed(str(url), "robots", f"{why}; the operator may raise max_delay")
-        for number in range(self._rules.retries + 1):
+
+        async def attempt() -> Page:
             await session.turns.wait(url.host, delay)
-            try:
-                async with clock.running():
-                    return await self._ask(session.client, url, cookies)
-            except FetchFailed as error:
-                if number == self._rules.retries or not _may_pass(error, number):
-                    raise
-                pause = self._pause(error, number)
-                if pause > min(clock.left, self._rules.max_wait):
-                    raise self._too_long(error, pause) from error
-            clock.left -= pause
-            session.turns.hold(url.host, pause)
-        raise AssertionError("a try either returns or raises")
+            async with clock.running():
+                return await self._ask(session.client, url, cookies)
 
-    def _pause(self, error: FetchFailed, number: int) -> float:
-        """Return the seconds before the next try: what the server asks, else a doubling time that varies."""
-        if error.retry_after >= 0:
-            return error.retry_after + self._clock.jitter() * min(1.0, error.retry_after / 10)
-        return self._rules.backoff * 2.0**number * (0.5 + self._clock.jitter())
+        async def pause(seconds: float) -> None:  # the host rests, for all who want something of it
+            clock.left -= seconds
+            session.turns.hold(url.host, seconds)
 
-    def _too_long(self, error: FetchFailed, pause: float) -> FetchFailed:
-        """Return the error for a server that asks for more patience than there is."""
-        if error.retry_after < 0:
-            return error
-        why = f"{error.why}, and asks to wait {error.retry_after:g} s"
-        return FetchFailed(error.subject, error.kind, why, status=error.status, retry_after=error.retry_after)
+        rules = self._rules
+        retries = Retries(rules.retries + 1, rules.backoff, rules.max_wait, self._clock.jitter)
+        return await retries.acall(attempt, sleep=pause, left=lambda: clock.left, may_pass=_may_pass)
 
     async def _ask(self, client: httpx.AsyncClient, url: Url, cookies: httpx.Cookies) -> Page:
         """Send one request; return what came, which for a redirect has no content."""
@@ -357,9 +342,11 @@ class HttpFetcher:
             yield _Session(asyncio.get_running_loop(), client, turns)
 
 
-def _may_pass(error: FetchFailed, number: int) -> bool:
+def _may_pass(error: OutsideFailed, tries: int) -> bool:
     """Tell whether another try may help; once where a connection that was used before holds what is left over."""
-    return error.status in _BUSY or error.kind in _FLEETING or (error.kind == "protocol" and number == 0)
+    if not isinstance(error, FetchFailed) or error.kind in ("timeout", "dns"):  # the page's time is over; nobody there
+        return False
+    return error.may_pass or (error.kind == "protocol" and tries == 1)
 
 
 async def _read(response: httpx.Response) -> tuple[bytes, bool]:
@@ -375,11 +362,11 @@ async def _read(response: httpx.Response) -> tuple[bytes, bool]:
     return b"".join(parts), True
 
 
-def _content(page: Page) -> Page:
+def _content(page: Page, now: float) -> Page:
     """Return a page that has content, or raise for an answer that has none."""
     if 200 <= page.status < 300 and page.status != HTTPStatus.PARTIAL_CONTENT:
         return page
-    raise _refusal(page, 0.0)
+    raise _refusal(page, now)
 
 
 def _refusal(page: Page, now: float) -> FetchFailed:
@@ -388,7 +375,8 @@ def _refusal(page: Page, now: float) -> FetchFailed:
         phrase = HTTPStatus(page.status).phrase
     except ValueError:
         phrase = "an unknown status"
-    why = f"answered {page.status} ({phrase})"
-    failed = FetchFailed(page.final_url, "status", why, status=page.status, retry_after=wait_asked(page.headers, now))
+    asked = retry_after(page.headers, now)
+    why = f"answered {page.status} ({phrase}){wish(asked)}"
+    failed = FetchFailed(page.final_url, "status", why, status=page.status, retry_after=asked)
     failed.page = page
     return failed

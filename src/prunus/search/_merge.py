@@ -143,7 +143,7 @@ class Breaker:
         self._failed += 1
         wanted, at_once = 0.0, False
         if isinstance(error, SearchFailed):
-            wanted, at_once = min(error.retry_after, 3600.0), error.kind in ("key", "rate")
+            wanted, at_once = min(error.retry_after or 0.0, 3600.0), error.kind in ("key", "rate")
         if at_once or self._failed >= self.failures:
             self._until = self.clock() + max(self.pause, wanted)
 

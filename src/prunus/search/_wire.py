@@ -19,7 +19,8 @@ from urllib.parse import urlencode, urlsplit
 
 from ..errors import BadInput, OutsideFailed
 from ..ports import Door
-from ..remote import Call, exchange, retry_after
+from ..remote import Call, exchange
+from ..retry import Retries, retry_after, wish
 from ..types import Hit, Results, SearchRequest
 
 PATIENCE: Final = 10.0
@@ -45,13 +46,13 @@ class SearchFailed(OutsideFailed):
 
     :param kind: ``rate`` (asked too often), ``key`` (missing or refused), ``malformed``, ``refused``
         (another status), ``unreachable``.
-    :param retry_after: seconds that it asks to wait; 0 where it does not say.
     """
 
-    def __init__(self, message: str, *, subject: str, kind: Kind, retry_after: float = 0.0) -> None:
-        super().__init__(message, subject=subject)
+    def __init__(
+        self, message: str, *, subject: str, kind: Kind, may_pass: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, subject=subject, may_pass=may_pass, retry_after=retry_after)
         self.kind: Kind = kind
-        self.retry_after = retry_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,28 +301,29 @@ class Provider:
         headers = {"accept": "application/json", **ask.headers}
         method = "GET" if ask.body is None else "POST"
         call = Call(method, url, headers, _sendable(ask.body), self._given, self._seconds)
-        for tries in (1, 2):
+        door = self._door
+
+        async def once() -> tuple[Mapping[str, Any], Mapping[str, str]]:
             try:
-                reply = await exchange(self._door, call)
+                reply = await exchange(door, call)
             except OutsideFailed as error:
                 raise self._failed(str(error), "unreachable") from error
-            wanted = retry_after(reply.headers.get("retry-after", ""), self._now())
-            if tries == 1 and reply.status in (429, 503) and 0 < wanted <= PATIENCE:
-                await self._sleep(wanted)
-                continue
+            wanted = retry_after(reply.headers, self._now())
             return self._read(reply.status, reply.content, wanted), reply.headers
-        raise AssertionError("the second try returns or raises")
 
-    def _read(self, status: int, content: bytes, wanted: float) -> Mapping[str, Any]:
+        return await Retries(2, longest=PATIENCE).acall(once, sleep=self._sleep)
+
+    def _read(self, status: int, content: bytes, wanted: float | None) -> Mapping[str, Any]:
         """Return an answer that is a JSON object, or say why it is none."""
         if status in (401, 403):
             what = "refuses the key" if self._key else "refuses the request"
             raise self._failed(f"{what} (HTTP {status}){self._said(content)}{self.hint(status)}", "key")
         if status in (402, 429, 432, 433):  # 402, 432, 433: the plan's credit is spent
-            when = f"; it asks for a pause of {wanted:.0f} s" if wanted else ""
-            raise self._failed(f"asked too often (HTTP {status}){when}{self._said(content)}", "rate", wanted)
+            raise self._failed(
+                f"asked too often (HTTP {status}){wish(wanted)}{self._said(content)}", "rate", status, wanted
+            )
         if status != 200:
-            raise self._failed(f"HTTP {status}{self._said(content)}", "refused", wanted)
+            raise self._failed(f"HTTP {status}{self._said(content)}", "refused", status, wanted)
         try:
             data = json.loads(content)
         except (ValueError, RecursionError) as error:
@@ -334,9 +336,12 @@ class Provider:
         """Return the way out of a refusal, where a provider has a usual one."""
         return ""
 
-    def _failed(self, why: str, kind: Kind, wanted: float = 0.0) -> SearchFailed:
+    def _failed(self, why: str, kind: Kind, status: int = 0, wanted: float | None = None) -> SearchFailed:
         said = " ".join(self._hidden(why, self._key).split())[:400]
-        return SearchFailed(f"search {self.name}: {said}", subject=self.name, kind=kind, retry_after=wanted)
+        again = status in (429, 503) and wanted is not None  # each request may cost; only who says when is asked again
+        return SearchFailed(
+            f"search {self.name}: {said}", subject=self.name, kind=kind, may_pass=again, retry_after=wanted
+        )
 
     @staticmethod
     def _hidden(text: str, key: str) -> str:
