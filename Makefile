@@ -8,7 +8,7 @@ DEV := $(VENV)/.dev
 EVALS := $(VENV)/.evals
 ALL := $(VENV)/.all
 comma := ,
-EXTRAS := browser,evals,faiss,onnx,openai,otel,postgres,raptor,sentence-transformers,tiktoken,train,transformers,zstd
+EXTRAS := browser,evals,faiss,onnx,otel,postgres,raptor,sentence-transformers,tiktoken,train,transformers,zstd
 
 .PHONY: help setup demo test test-all check gate bench fuzz lock dist clean
 

@@ -66,7 +66,6 @@ def test_calls_of_models_can_be_switched_off() -> None:
 
 
 def test_an_address_names_the_engine_that_speaks_to_it() -> None:
-    pytest.importorskip("openai")
     llm = maker(llm="http://localhost:8000/v1#tiny").make("llm")
     assert llm.model == "tiny"
 

@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 from tests.answering.world import World, let_in, plan, tags_of, world
-from tests.extras import need
 
 import prunus
 from prunus.types import Limits, Options
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.slow  # silent servers are really waited for
 QUESTION = "When did the Orrel bridge open?"
 
 
@@ -98,7 +97,6 @@ def serving(answer: Behaviour) -> Iterator[str]:
 
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    need("openai")
     with world() as state:
         state.pages = {
             "/bridge": "<title>Bridge</title><p>The Orrel bridge opened in 1932 after four years of work.</p>"

@@ -70,7 +70,7 @@ def test_what_works_says_what_it_answered(kind: str, make: Callable[[], Any], sa
 @pytest.mark.parametrize(
     ("kind", "make", "said"),
     [
-        ("llm", raising(MissingExtra("run: pip install 'prunus[openai]'")), "pip install"),
+        ("llm", raising(MissingExtra("run: pip install 'prunus[transformers]'")), "pip install"),
         ("llm", raising(ValueError("two\nlines")), "ValueError: two lines"),
         ("llm", lambda: Engine(script=[Reply(error=OutsideFailed("HTTP 500: boom"))]), "HTTP 500: boom"),
         ("llm", lambda: Engine(script=[Reply("", usage=False)]), "the reply is empty"),

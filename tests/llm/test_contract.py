@@ -20,7 +20,7 @@ from prunus.llm.scripted import Engine as Scripted
 from prunus.registry import engine_class, engine_names, make_engine
 from prunus.types import Message
 
-FULL = {"openai": ("openai",), "transformers": ("torch", "transformers")}
+FULL = {"transformers": ("torch", "transformers")}
 """What an engine needs beside the base installation."""
 
 EVERY = pytest.mark.parametrize(

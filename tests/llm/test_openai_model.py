@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::DeprecationW
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Local:
-    for package in ("openai", "torch", "transformers"):
+    for package in ("torch", "transformers"):
         need(package)
     return Local(str(causal(tmp_path_factory.mktemp("models") / "llama")), {"context_window": 4096})
 

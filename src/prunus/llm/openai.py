@@ -2,43 +2,52 @@
 
 Every byte goes through the egress door. Each call opens one connection and closes it when it ends,
 whichever way: the stream is read to its end, given up, or cancelled. What a server refuses is left
-out from then on: usage in the stream, JSON by schema, a seed.
+out from then on: usage in the stream, JSON by schema, a seed. What a server sends is hostile until
+it is read: lines, answers and numbers are bounded and checked.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadBudget, BadInput, MissingExtra, OutsideFailed
+from ..errors import BadBudget, BadInput, OutsideFailed, PrunusError
 from ..events import Event, TokenEvent, UsageEvent
 from ..ports import Door, TokenCounter
+from ..remote import BUSY, reaching
+from ..retry import Retries, retry_after, wish
 from ..types import Message, Usage
-from ._failures import KEY_SETTING, Again, Place, Refused, check_response
-from ._shared import MESSAGE_TOKENS, Asked, Stops, check_messages, one_line
-from ._wire import Patience, Piece, Pieces, body, complaint, window_of
+from ._shared import MESSAGE_TOKENS, Asked, Stops, check_messages, encodable, one_line, with_schema
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    import httpx
+
+T = TypeVar("T")
 
 ENDPOINT: Final = "https://api.openai.com/v1"
+KEY_SETTING: Final = "llm_key (PRUNUS_LLM_KEY)"
+"""What the key is called where it is set; errors name it, and never the key."""
+
 _KEY: Final = re.compile(r"[\x21-\x7e]*")
-_SENT: Final = frozenset(
-    "host accept accept-encoding connection content-type content-length transfer-encoding authorization "
-    "user-agent".split()
-)
-"""Headers that leave; what the package adds about this machine, and from variables of its own, stays here."""
+_WINDOW_WORDS: Final = re.compile(r"context[_ ](length|window|size)|maximum context|prompt is too long", re.I)
+_LONGEST_LINE: Final = 8 * 1024 * 1024
+"""Bytes of one line; a whole answer that was not streamed is one line, too."""
 
 _MOST_LISTED: Final = 4 * 1024 * 1024
 """Bytes of a server's list of models."""
+
+_MOST_SAID: Final = 16_384
+"""Bytes that are read of an error."""
 
 
 class Engine:
@@ -102,21 +111,14 @@ class Engine:
         if not self.context_window:
             end = time.monotonic() + self._patience.connect + self._patience.gap
             found = bytearray()
-            try:
-                async with self._client() as client:
-                    from openai import AsyncStream
-
-                    listing = client.get("/models", cast_to=object, stream=True, stream_cls=AsyncStream[object])
-                    async with self._response(listing, end) as chunks:
-                        while chunk := await self._next(chunks, end):
-                            found += chunk
-                            if len(found) > _MOST_LISTED:
-                                raise OutsideFailed(f"{self._place.where}: the list of models is over 4 MiB")
-            except Refused as refused:
-                failure = self._place.failure(refused)
-                raise (failure.failure if isinstance(failure, Again) else failure) from None
-            except Again as again:
-                raise again.failure from None
+            async with self._asked("GET", "/models", None, end) as answer:
+                if answer.status_code != 200:
+                    raise self._place.failure(answer, await self._error(answer, end))
+                chunks = answer.aiter_raw()
+                while chunk := await self._within(end, anext(chunks, b"")):
+                    found += chunk
+                    if len(found) > _MOST_LISTED:
+                        raise OutsideFailed(f"{self._place.where}: the list of models is over 4 MiB")
             self.context_window = window_of(bytes(found), self.model)
         return self.context_window
 
@@ -132,26 +134,27 @@ class Engine:
         asked = Asked.of(options)
         check_messages(messages)
         self._check_window(messages)
-        started = time.monotonic()
-        stops, tokens, tries = Stops(asked.stop), (0, 0), 0
-        while True:
-            begun = False
-            try:
-                async with aclosing(self._attempt(messages, asked, started + self._patience.total)) as pieces:
-                    async for piece in pieces:
-                        begun = begun or bool(piece.text)
-                        tokens = piece.tokens or tokens
-                        text = stops.feed(piece.text)
-                        if text:
-                            yield TokenEvent(text)
-                        if stops.done:
-                            break
-                break
-            except Again as again:
-                if begun:
-                    raise OutsideFailed(f"{again.failure}; the answer broke off", subject=self.model) from None
-                tries += not again.free
-                await self._pause(again, tries, started + self._patience.total)
+        started, patience = time.monotonic(), self._patience
+        end = started + patience.total
+        retries = Retries(patience.retries + 1, patience.backoff, longest=patience.total)
+        piece, rest = await retries.acall(
+            lambda: self._begin(messages, asked, end), left=lambda: end - time.monotonic()
+        )
+        stops, tokens = Stops(asked.stop), (0, 0)
+        async with aclosing(rest):
+            while piece is not None:
+                tokens = piece.tokens or tokens
+                text = stops.feed(piece.text)
+                if text:
+                    yield TokenEvent(text)
+                if stops.done:
+                    break
+                try:
+                    piece = await anext(rest, None)
+                except OutsideFailed as error:
+                    if not error.may_pass:
+                        raise
+                    raise OutsideFailed(f"{error}; the answer broke off", subject=self.model) from None
         text = "" if stops.done else stops.rest()
         if text:
             yield TokenEvent(text)
@@ -168,130 +171,412 @@ class Engine:
                     subject=self.model,
                 )
 
-    async def _pause(self, again: Again, tries: int, end: float) -> None:
-        """Wait before the next try; raise the failure when there is none."""
-        if again.free:
-            return
-        pause = again.pause if again.pause >= 0 else self._patience.backoff * 2.0 ** (tries - 1)
-        if tries > self._patience.retries or time.monotonic() + pause > end:
-            asks = f"; the server asks to wait {again.pause:.0f} seconds" if again.pause > 0 else ""
-            raise OutsideFailed(f"{again.failure}{asks}", subject=self.model) from None
-        await asyncio.sleep(pause)
+    async def _begin(
+        self, messages: Sequence[Message], asked: Asked, end: float
+    ) -> tuple[Piece | None, AsyncGenerator[Piece]]:
+        """Ask once, and return the first piece that holds words (or the last piece), and those that follow it."""
+        pieces = self._pieces(messages, asked, end)
+        first: Piece | None = None
+        async for piece in pieces:
+            first = replace(piece, tokens=piece.tokens or (first.tokens if first else None))
+            if piece.text:
+                break
+        return first, pieces
 
-    async def _attempt(self, messages: Sequence[Message], asked: Asked, end: float) -> AsyncGenerator[Piece]:
-        """Ask once, and yield what comes.
-
-        :raises Again: the call may be tried again, if nothing has come.
-        """
-        patience = self._patience
-        request = body(self.model, messages, asked, self.refused)
-        pieces: Pieces | None = None
-        wait = min(end, time.monotonic() + patience.first)
-        try:
-            async with self._client() as client:
-                asking = client.chat.completions.create(**request)
-                async with self._response(asking, wait) as chunks:
-                    while chunk := await self._next(chunks, wait):
-                        if pieces is None:
-                            # a server that does not stream answers with one JSON object, whatever type it states
-                            streamed = not chunk.lstrip().startswith(b"{")
-                            longest = 4096 + 64 * asked.max_tokens
-                            key = self._place.key
-                            pieces = Pieces(self._place.where, streamed, patience.max_bytes, longest, [key])
-                        for piece in pieces.feed(chunk):
-                            wait = min(end, time.monotonic() + patience.gap)
+    async def _pieces(self, messages: Sequence[Message], asked: Asked, end: float) -> AsyncGenerator[Piece]:
+        """Ask, again without each option that the server refuses, and yield what comes."""
+        while True:
+            request = body(self.model, messages, asked, self.refused)
+            wait = min(end, time.monotonic() + self._patience.first)
+            async with self._asked("POST", "/chat/completions", request, wait) as answer:
+                if answer.status_code == 200:
+                    async with aclosing(self._read(answer, asked.max_tokens, wait, end)) as pieces:
+                        async for piece in pieces:
                             yield piece
-                            if piece.last:
-                                return
-                    if pieces is None:
-                        raise OutsideFailed(f"{self._place.where}: an empty answer", subject=self.model)
-                    for piece in pieces.end():
-                        yield piece
-        except Refused as refused:
-            option = complaint(refused.status, refused.said, request)
-            if option:
-                self.refused |= {option}
-                raise Again(OutsideFailed(f"{self._place.where}: refuses {option}"), free=True) from None
-            raise self._place.failure(refused) from None
+                    return
+                said = await self._error(answer, wait)
+            option = complaint(answer.status_code, said, request)
+            if not option:
+                raise self._place.failure(answer, said)
+            self.refused |= {option}
+
+    async def _read(self, answer: httpx.Response, max_tokens: int, wait: float, end: float) -> AsyncGenerator[Piece]:
+        """Yield the pieces of an answer; ``wait`` and ``end`` are when the first piece and the last must have come."""
+        pieces: Pieces | None = None
+        chunks = answer.aiter_raw()
+        while chunk := await self._within(wait, anext(chunks, b"")):
+            if pieces is None:
+                # a server that does not stream answers with one JSON object, whatever type it states
+                streamed = not chunk.lstrip().startswith(b"{")
+                longest = 4096 + 64 * max_tokens
+                pieces = Pieces(self._place.where, streamed, self._patience.max_bytes, longest, [self._place.key])
+            for piece in pieces.feed(chunk):
+                wait = min(end, time.monotonic() + self._patience.gap)
+                yield piece
+                if piece.last:
+                    return
+        if pieces is None:
+            raise OutsideFailed(f"{self._place.where}: an empty answer", subject=self.model)
+        for piece in pieces.end():
+            yield piece
 
     @asynccontextmanager
-    async def _client(self) -> AsyncIterator[AsyncOpenAI]:
-        """Open a client of the package over the door's own; close it whatever happens."""
-        try:
-            import openai
-        except ImportError as error:
-            raise MissingExtra(
-                "llm openai: the package openai is not installed; run: pip install 'prunus[openai]'", subject="openai"
-            ) from error
+    async def _asked(self, method: str, path: str, request: Any, deadline: float) -> AsyncIterator[httpx.Response]:
+        """Send a request and give its response, the body still to come; close the connection whatever happens."""
+        place, patience = self._place, self._patience
         if self._door is None:
-            raise BadInput(f"{self._place.where}: no way to the network was given", subject=self.model)
-        key = self._place.key
-        if not key and self._endpoint == ENDPOINT:
-            raise BadInput(f"{self._place.where}: needs a key; set {KEY_SETTING}", subject="llm_key")
+            raise BadInput(f"{place.where}: no way to the network was given", subject=self.model)
+        if not place.key and self._endpoint == ENDPOINT:
+            raise BadInput(f"{place.where}: needs a key; set {KEY_SETTING}", subject="llm_key")
+        # compressed, a limit of bytes would be none of letters
+        headers = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "prunus"}
+        if place.key:
+            headers["authorization"] = f"Bearer {place.key}"
+        async with self._door.async_client(self._endpoint, seconds=patience.total) as client:
+            waits = (patience.connect, patience.total, patience.total, patience.total)
+            sent = client.build_request(method, self._endpoint + path, json=request, headers=headers, timeout=waits)
+            answer = await self._within(deadline, client.send(sent, stream=True))
+            try:
+                if answer.status_code == 200 and not _is_plain(answer):
+                    raise OutsideFailed(f"{place.where}: the answer is compressed, which it was asked not to be")
+                yield answer
+            finally:
+                await answer.aclose()
 
-        async def check_request(request: Any) -> None:
-            for name in [name for name in request.headers if name.lower() not in _SENT]:
-                del request.headers[name]
-            request.headers["accept-encoding"] = "identity"  # so that a limit of bytes is one of letters, too
-            request.headers["user-agent"] = "prunus"
-            if not key:
-                request.headers.pop("authorization", None)
+    async def _error(self, answer: httpx.Response, deadline: float) -> str:
+        """Return what a response that is no success says, by no more than the beginning of its body."""
+        if not _is_plain(answer):
+            return ""
+        found, chunks = b"", answer.aiter_raw()
+        while len(found) < _MOST_SAID and (chunk := await self._within(deadline, anext(chunks, b""))):
+            found += chunk
+        return words_of(found[:_MOST_SAID])
 
-        http = self._door.async_client(self._endpoint, seconds=self._patience.total)
-        hooks = http.event_hooks
-        http.event_hooks = {
-            "request": [*hooks.get("request", ()), check_request],
-            "response": [check_response, *hooks.get("response", ())],
-        }
-        waits = openai.Timeout(self._patience.total, connect=self._patience.connect)
-        async with openai.AsyncOpenAI(
-            api_key=key or "none",
-            base_url=self._endpoint,
-            http_client=cast(Any, http),
-            max_retries=0,
-            timeout=waits,
-            default_headers={"Authorization": f"Bearer {key or 'none'}"},
-        ) as client:
-            yield client
-
-    @asynccontextmanager
-    async def _response(self, asking: Any, deadline: float) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Send a request, and give the body of its response as it comes."""
-        with self._outside():
-            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
-                stream = await asking
+    async def _within(self, deadline: float, work: Awaitable[T]) -> T:
+        """Wait for the network until a moment of the monotonic clock; what goes wrong names the model."""
+        where, key = self._place.where, self._place.key
         try:
-            raw = stream.response  # read here and not by the package, which knows no limit
-            if raw.headers.get("content-encoding", "identity") != "identity":
-                raise OutsideFailed(f"{self._place.where}: the answer is compressed, which it was asked not to be")
-            async with aclosing(raw.aiter_raw()) as chunks:
-                yield chunks
-        finally:
-            await stream.close()
+            with reaching(where, "no answer within the time-out"):
+                async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                    return await work
+        except OutsideFailed as error:
+            said = str(error) if error.subject == where else f"{where}: {error}"  # the door names the address
+            raise OutsideFailed(one_line(said, [key], 300), subject=self.model, may_pass=error.may_pass) from None
 
-    async def _next(self, chunks: AsyncIterator[bytes], deadline: float) -> bytes:
-        """Return the next bytes of a body; b'' at its end."""
-        with self._outside():
-            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
-                return await anext(chunks, b"")
 
-    @contextmanager
-    def _outside(self) -> Iterator[None]:
-        """Turn what goes wrong on the way into :class:`Again`; nothing of the request comes with it."""
-        import openai
+def _is_plain(answer: httpx.Response) -> bool:
+    """Tell whether a body comes as it is, and not compressed."""
+    return bool(answer.headers.get("content-encoding", "identity") == "identity")
 
-        try:
-            yield
-        except (TimeoutError, openai.APITimeoutError):
-            said = "no answer within the time-out"
-        except OutsideFailed as error:  # of the egress door
-            said = one_line(str(error), [self._place.key])
-        except openai.APIConnectionError as error:
-            said = f"no connection ({one_line(str(error.__cause__ or error), [self._place.key])})"
-        except Exception as error:
-            if type(error).__module__.partition(".")[0] not in ("httpx", "httpcore", "httpx2", "httpcore2"):
-                raise
-            said = f"the connection broke ({one_line(str(error), [self._place.key])})"
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A model at a server, and the key that no error may show."""
+
+    where: str
+    model: str
+    key: str = field(repr=False)
+
+    def failure(self, answer: httpx.Response, said: str) -> PrunusError:
+        """Return the error for an answer that is no success.
+
+        :param said: what it says, in words of the server.
+        """
+        status = answer.status_code
+        shown = one_line(said, [self.key])
+        tail = f": {shown}" if shown else ""
+        if status in (401, 403):
+            fix = f"check {KEY_SETTING}" if self.key else f"set {KEY_SETTING}"
+            return OutsideFailed(f"{self.where}: the server refuses the key ({status}); {fix}", subject=self.model)
+        if status in (400, 413, 422) and (status == 413 or _WINDOW_WORDS.search(said)):
+            return BadBudget(f"{self.where}: the prompt is too long for the model; lower the budget{tail}")
+        if 300 <= status < 400:
+            return OutsideFailed(f"{self.where}: the server sends elsewhere ({status}); write that address instead")
+        if status == 404:
+            return OutsideFailed(f"{self.where}: no such model or path (404); check both{tail}", subject=self.model)
+        if status == 429 and "insufficient_quota" in said:
+            return OutsideFailed(f"{self.where}: the account's quota is used up (429){tail}", subject=self.model)
+        asked = retry_after(answer.headers, time.time())
+        return OutsideFailed(
+            f"{self.where}: HTTP {status}{wish(asked)}{tail}",
+            subject=self.model,
+            may_pass=status in BUSY or status == 409,
+            retry_after=asked,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a server is waited for, and how much it may send. Seconds and bytes.
+
+    :param connect: for the connection and TLS.
+    :param first: from the request to the first piece; a local server reads the whole prompt in this time.
+    :param gap: between two pieces; comments that keep a connection open are no pieces.
+    :param total: for the whole call, with its retries.
+    :param retries: how often a call is tried again that failed before its first piece.
+    :param backoff: before the first retry; doubled each time. ``Retry-After`` of the server wins.
+    :param max_bytes: of one answer, as sent.
+    :param context_window: tokens of prompt and reply together; 0: not known.
+    """
+
+    connect: float = 10.0
+    first: float = 120.0
+    gap: float = 60.0
+    total: float = 600.0
+    retries: int = 3
+    backoff: float = 0.5
+    max_bytes: int = 64 * 1024 * 1024
+    context_window: int = 0
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any] | None) -> Patience:
+        """Make it from a table of settings.
+
+        :raises BadInput: an unknown name, or a value that is no positive number.
+        """
+        known = {field.name: str(field.type) for field in fields(cls)}
+        values: dict[str, Any] = {}
+        for name, value in (options or {}).items():
+            if name not in known:
+                raise BadInput(f"llm_options: no such option: {name}; known: {', '.join(known)}", subject=name)
+            whole = known[name] == "int"
+            fits = isinstance(value, int) or (isinstance(value, float) and not whole)
+            may_be_0 = name in ("retries", "backoff", "context_window")
+            if not fits or isinstance(value, bool) or not (0 <= value < 1e12) or (value == 0 and not may_be_0):
+                kind = "a whole number" if whole else "a number"
+                raise BadInput(f"llm_options: {name}: {value!r} is not {kind} over 0", subject=name)
+            values[name] = value if whole else float(value)
+        return cls(**values)
+
+
+# --- what is sent --------------------------------------------------------------------------------
+
+FORMS: Final = ("json_schema", "json_object", "prompt")
+"""How JSON is asked for, best first: by schema, as any object, by words alone."""
+
+
+def body(model: str, messages: Sequence[Message], asked: Asked, refused: frozenset[str]) -> dict[str, Any]:
+    """Return a request, without what the server is known to refuse."""
+    longest = "max_completion_tokens" if "max_tokens" in refused else "max_tokens"
+    wanted: dict[str, Any] = {"temperature": asked.temperature, "stream_options": {"include_usage": True}}
+    if asked.seed is not None:
+        wanted["seed"] = asked.seed
+    if asked.stop:
+        wanted["stop"] = [encodable(one) for one in asked.stop]
+    if asked.schema is not None:
+        form = next(form for form in FORMS if form not in refused)
+        if form == "json_schema":
+            named = {"name": "reply", "schema": dict(asked.schema), "strict": _strict(asked.schema)}
+            wanted["response_format"] = {"type": "json_schema", "json_schema": named}
         else:
+            messages = with_schema(messages, asked.schema)
+            if form == "json_object":
+                wanted["response_format"] = {"type": "json_object"}
+    written = [{"role": message.role, "content": _content(message)} for message in messages]
+    request = {"model": model, "messages": written, "stream": True, longest: asked.max_tokens}
+    return request | {name: value for name, value in wanted.items() if name not in refused}
+
+
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    """Return a message's content: text, or with pictures its parts."""
+    text = encodable(message.content)
+    if not message.pictures:
+        return text
+    parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
+    return [*parts, *({"type": "image_url", "image_url": {"url": url}} for url in message.pictures)]
+
+
+_COMPLAINTS: Final = (
+    ("stream_options", re.compile(r"stream_options|include_usage")),
+    ("max_tokens", re.compile(r"max_completion_tokens")),
+    ("json_schema", re.compile(r"response_format|json_schema|structured output|guided", re.I)),
+    ("json_object", re.compile(r"response_format|json_object|json_schema", re.I)),
+    ("seed", re.compile(r"\bseed\b")),
+    ("temperature", re.compile(r"\btemperature\b")),
+    ("stop", re.compile(r"['\"]stop['\"]")),
+)
+
+
+def complaint(status: int, said: str, request: Mapping[str, Any]) -> str:
+    """Return the part of a request that a server refuses, by its error; '' when it means none.
+
+    Servers answer 400, 422, 500 or 501 to an option that they do not know, and name it in words.
+    """
+    if status not in (400, 422, 500, 501):
+        return ""
+    form = request.get("response_format", {}).get("type", "")
+    sent = {*request, form}
+    return next((name for name, pattern in _COMPLAINTS if name in sent and pattern.search(said)), "")
+
+
+def _strict(schema: Mapping[str, Any]) -> bool:
+    """Tell whether a schema is strict as servers mean it: objects are closed, and all their members required."""
+    if schema.get("type") == "object":
+        members = schema.get("properties", {})
+        if schema.get("additionalProperties", True) is not False or {*members} != {*schema.get("required", ())}:
+            return False
+    inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", ())]
+    if isinstance(schema.get("items"), Mapping):
+        inner.append(schema["items"])
+    return all(_strict(one) for one in inner)
+
+
+# --- what comes back -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One chunk of an answer, read.
+
+    :param finished: why the model ended, ``stop`` or ``length``; '' when it goes on.
+    :param tokens: (prompt, completion) where the server says so.
+    """
+
+    text: str = ""
+    finished: str = ""
+    tokens: tuple[int, int] | None = None
+    last: bool = False
+
+
+class Pieces:
+    """Reads a body, given in any cuts, into pieces: server-sent events, or one JSON object.
+
+    :param where: the server, for errors.
+    :param events: False: the server did not stream; its whole answer is one JSON object.
+    :param max_bytes: of the whole body.
+    :param max_chars: of the answer.
+    :param secrets: what no error may show.
+    """
+
+    def __init__(self, where: str, events: bool, max_bytes: int, max_chars: int, secrets: Sequence[str] = ()) -> None:
+        self._where = where
+        self._secrets = tuple(secrets)
+        self._events = events
+        self._left, self._chars = max_bytes, max_chars
+        self._buffer = bytearray()
+        self._searched = 0
+        self._data: list[bytes] = []
+        self.finished = False
+
+    def feed(self, chunk: bytes) -> Iterator[Piece]:
+        """Take bytes in, and yield the pieces that are whole.
+
+        :raises OutsideFailed: malformed, too large, or an error that the server put into its stream.
+        """
+        self._left -= len(chunk)
+        self._buffer += chunk
+        if self._left < 0:
+            raise OutsideFailed(f"{self._where}: the answer is over the limit of bytes; it was given up")
+        if self._events:
+            for line in self._lines():
+                yield from self._line(line)
+        if len(self._buffer) > _LONGEST_LINE:
+            raise OutsideFailed(
+                f"{self._where}: a line of the answer is over {_LONGEST_LINE >> 20} MiB; it was given up"
+            )
+
+    def end(self) -> Iterator[Piece]:
+        """Yield what is left when the body has ended.
+
+        :raises OutsideFailed: the answer is not whole.
+        """
+        if not self._events:
+            yield self._read(bytes(self._buffer))
             return
-        raise Again(OutsideFailed(f"{self._place.where}: {said}", subject=self.model))
+        self._buffer += b"\n\n"
+        for line in self._lines():
+            yield from self._line(line)
+        if not self.finished:
+            raise OutsideFailed(f"{self._where}: the stream broke off before the answer was whole; ask again")
+
+    def _lines(self) -> Iterator[bytes]:
+        """Take whole lines out of the buffer; a byte is looked at once."""
+        start = 0
+        while (end := self._buffer.find(b"\n", max(start, self._searched))) >= 0:
+            yield bytes(self._buffer[start:end]).removesuffix(b"\r")
+            start = self._searched = end + 1
+        del self._buffer[:start]
+        self._searched = len(self._buffer)
+
+    def _line(self, line: bytes) -> Iterator[Piece]:
+        if line.startswith(b"data:"):
+            self._data.append(line[5:].removeprefix(b" "))
+        elif not line and self._data:
+            data, self._data = b"\n".join(self._data), []
+            if data.strip() == b"[DONE]":
+                self.finished = True
+                yield Piece(last=True)
+            else:
+                yield self._read(data)
+
+    def _read(self, data: bytes) -> Piece:
+        try:
+            found = json.loads(data)
+            piece = _piece(found)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise OutsideFailed(f"{self._where}: a malformed piece of an answer") from None
+        if piece is None:
+            raise OutsideFailed(f"{self._where}: {one_line(_said(found), self._secrets) or 'an error'}")
+        if piece.finished == "content_filter":
+            raise OutsideFailed(f"{self._where}: the server's content filter withheld the answer")
+        self._chars -= len(piece.text)
+        if self._chars < 0:
+            raise OutsideFailed(f"{self._where}: the answer is far longer than was asked for; it was given up")
+        self.finished = self.finished or bool(piece.finished)
+        return piece
+
+
+def _piece(found: Any) -> Piece | None:
+    """Read one chunk or one whole answer; None when it is an error."""
+    if found.get("error"):
+        return None
+    tokens = None
+    if isinstance(found.get("usage"), Mapping):
+        tokens = (_count(found["usage"].get("prompt_tokens")), _count(found["usage"].get("completion_tokens")))
+    choices = found.get("choices") or []
+    if not choices:
+        return Piece(tokens=tokens)
+    said = choices[0].get("delta") or choices[0].get("message") or {}
+    text = said.get("content") or ""
+    if said.get("refusal"):
+        return Piece(finished="content_filter")
+    if not isinstance(text, str):
+        raise TypeError("content is no text")
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # half a pair is no character
+    return Piece(text, str(choices[0].get("finish_reason") or ""), tokens)
+
+
+def _count(value: Any) -> int:
+    """Return a count that a server reports, if it is one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0
+
+
+def words_of(data: bytes) -> str:
+    """Return what the body of an error says: its message where it has one, else the body itself."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return data.decode("utf-8", "replace")
+    return _said(found) or data.decode("utf-8", "replace")
+
+
+def _said(found: Any) -> str:
+    """Return the message of an error, in any of the shapes that servers give it."""
+    for _ in range(4):
+        if isinstance(found, Mapping):
+            found = next((found[name] for name in ("error", "message", "detail", "msg") if found.get(name)), "")
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)[:2000] if found else ""
+
+
+def window_of(data: bytes, model: str) -> int:
+    """Return the context window that a list of models states for a model; 0 when it states none."""
+    try:
+        listed = json.loads(data)["data"]
+        named = [one for one in listed if one.get("id") == model] or (listed if len(listed) == 1 else [])
+        one = named[0] if named else {}
+        inner = one.get("meta") or {}
+        names = ("max_model_len", "context_window", "context_length", "max_context_length")
+        found = [one.get(name) for name in names] + [inner.get("n_ctx"), inner.get("n_ctx_train")]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return 0
+    return next((size for size in map(_count, found) if size), 0)
