@@ -16,6 +16,12 @@ that reaches the user is a bug and shows its traceback.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from typing import Final
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+
 
 class PrunusError(Exception):
     """Base of all deliberate errors: one line for the user, and the thing that it concerns."""
@@ -100,3 +106,12 @@ class Failures(dict[str, str]):
         self[name or error.subject] = str(error)
         if self.first is None:
             self.first = error
+
+
+def one_line(text: str, secrets: Sequence[str] = (), longest: int = 200) -> str:
+    """Make what an outside service says fit for an error: one short line, no control characters, no secret."""
+    for secret in secrets:
+        if secret:
+            text = text.replace(secret, "[key]")
+    text = " ".join(_CONTROL.sub(" ", text[: 10 * longest]).split())
+    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from .errors import BadInput, OutsideFailed
+from .errors import BadInput, OutsideFailed, one_line
 from .retry import Retries, retry_after, wish
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ LONGEST_PAUSE: Final = 60.0
 
 MAX_BYTES: Final = 64 << 20
 """Of an answer; 2,048 vectors of 3,072 numbers written out are below it."""
+
+_MOST_SAID: Final = 64 << 10
+"""Bytes of a failed answer that are looked at."""
 
 BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 """Statuses of a service that may answer in a moment."""
@@ -88,7 +91,7 @@ class Service:
             content = self._whole(answer)
         if answer.status_code in BUSY:
             asked = retry_after(answer.headers, self.now())
-            said = f"answers {answer.status_code}{wish(asked)}{self._said(content)}"
+            said = f"answers {answer.status_code}{wish(asked)}{ending(content, self.key)}"
             raise OutsideFailed(f"{self.url}: {said}", subject=self.url, may_pass=True, retry_after=asked)
         return self._read(answer.status_code, content)
 
@@ -107,31 +110,15 @@ class Service:
     def _read(self, status: int, content: bytes) -> Any:
         if status in (401, 403):
             what = "refuses the key" if self.key else "wants a key"
-            raise BadInput(f"{self.url}: {what} (HTTP {status}){self._said(content)}", subject=self.url)
+            raise BadInput(f"{self.url}: {what} (HTTP {status}){ending(content, self.key)}", subject=self.url)
         if status >= 300:
-            raise Refused(f"{self.url}: HTTP {status}{self._said(content)}", subject=self.url, status=status)
+            raise Refused(f"{self.url}: HTTP {status}{ending(content, self.key)}", subject=self.url, status=status)
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise OutsideFailed(f"{self.url}: the answer is not JSON{self._said(content)}", subject=self.url) from error
-
-    def _said(self, content: bytes) -> str:
-        """Return what a service says about a failure, as the end of a message."""
-        text = content[:4000].decode("utf-8", "replace")
-        try:
-            found = json.loads(content) if len(content) < 100_000 else text
-        except (ValueError, RecursionError):
-            found = text
-        for step in ("error", "message", "detail"):
-            if isinstance(found, dict) and found.get(step):
-                found = found[step]
-        shown = self._clean(found if isinstance(found, str) else text)
-        return f": {shown}" if shown else ""
-
-    def _clean(self, text: str) -> str:
-        """Return text on one line, short, without the key."""
-        shown = text.replace(self.key, "[key]") if self.key else text
-        return " ".join("".join(c if c.isprintable() else " " for c in shown).split())[:200]
+            raise OutsideFailed(
+                f"{self.url}: the answer is not JSON{ending(content, self.key)}", subject=self.url
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,3 +223,27 @@ def endpoint(given: str, shapes: tuple[str, ...], kind: str) -> tuple[str, str, 
             f"{parts.hostname}: an address holds no user or password; give the key as a setting", subject=kind
         )
     return shape, address.rstrip("/"), model
+
+
+def words_of(content: bytes) -> str:
+    """Return what the body of an error says: its message where it is JSON, else the text itself."""
+    try:
+        found = message_of(json.loads(content))
+    except (ValueError, RecursionError):
+        found = ""
+    return found or content.decode("utf-8", "replace")
+
+
+def message_of(found: Any) -> str:
+    """Return the message of an error that was JSON, in any of the shapes that services give it; '' for none."""
+    for _ in range(4):
+        if isinstance(found, Mapping):
+            found = next((found[name] for name in ("error", "message", "detail", "msg") if found.get(name)), "")
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)[:2000] if found else ""
+
+
+def ending(content: bytes, key: str) -> str:
+    """Return what a failed answer says, as the end of a message; '' for nothing, and for a web page."""
+    words = words_of(content[:_MOST_SAID])
+    shown = "" if words.lstrip().startswith("<") else one_line(words, [key])
+    return f": {shown}" if shown else ""

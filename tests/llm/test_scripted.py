@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.llm.asking import ASK, collect, run
 
-from prunus.errors import BadBudget, BadInput, OutsideFailed
-from prunus.llm._shared import Asked, Stops, one_line
+from prunus.errors import BadBudget, BadInput, OutsideFailed, one_line
+from prunus.llm._shared import Asked, Stops
 from prunus.llm.scripted import Engine, Reply
 from prunus.registry import make_engine
 from prunus.types import Message, Usage
@@ -129,5 +129,5 @@ def test_a_stop_string_is_found_however_the_text_is_cut(text: str, stops: list[s
 
 def test_what_a_service_says_becomes_one_harmless_line() -> None:
     said = one_line("bad\nkey \x1b[31msk-123 \u202eabc" + "x" * 5000, ["sk-123", ""])
-    assert said.startswith("bad key [31m… abcxxx")
+    assert said.startswith("bad key [31m[key] abcxxx")
     assert len(said) == 200

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from ..errors import BadInput
 from ..types import Message
-
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
 MESSAGE_TOKENS: Final = 4
 """Tokens that a chat template spends on each message, about: its role and its borders."""
@@ -81,15 +78,6 @@ def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[
     *before, last = messages
     asked = f"{last.content}\n\nReply with JSON alone, by this JSON schema:\n{json.dumps(schema, ensure_ascii=False)}"
     return [*before, Message(last.role, asked)]
-
-
-def one_line(text: str, secrets: Sequence[str] = (), longest: int = 200) -> str:
-    """Make what an outside service says fit for an error: one short line, no control characters, no secret."""
-    for secret in secrets:
-        if secret:
-            text = text.replace(secret, "…")
-    text = " ".join(_CONTROL.sub(" ", text[: 10 * longest]).split())
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 class Stops:

@@ -21,13 +21,13 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadBudget, BadInput, OutsideFailed, PrunusError
+from ..errors import BadBudget, BadInput, OutsideFailed, PrunusError, one_line
 from ..events import Event, TokenEvent, UsageEvent
 from ..ports import Door, TokenCounter
-from ..remote import BUSY, reaching
+from ..remote import BUSY, message_of, reaching, words_of
 from ..retry import Retries, retry_after, wish
 from ..types import Message, Usage
-from ._shared import MESSAGE_TOKENS, Asked, Stops, check_messages, encodable, one_line, with_schema
+from ._shared import MESSAGE_TOKENS, Asked, Stops, check_messages, encodable, with_schema
 
 if TYPE_CHECKING:
     import httpx
@@ -516,7 +516,7 @@ class Pieces:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise OutsideFailed(f"{self._where}: a malformed piece of an answer") from None
         if piece is None:
-            raise OutsideFailed(f"{self._where}: {one_line(_said(found), self._secrets) or 'an error'}")
+            raise OutsideFailed(f"{self._where}: {one_line(message_of(found), self._secrets) or 'an error'}")
         if piece.finished == "content_filter":
             raise OutsideFailed(f"{self._where}: the server's content filter withheld the answer")
         self._chars -= len(piece.text)
@@ -549,23 +549,6 @@ def _piece(found: Any) -> Piece | None:
 def _count(value: Any) -> int:
     """Return a count that a server reports, if it is one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0
-
-
-def words_of(data: bytes) -> str:
-    """Return what the body of an error says: its message where it has one, else the body itself."""
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        return data.decode("utf-8", "replace")
-    return _said(found) or data.decode("utf-8", "replace")
-
-
-def _said(found: Any) -> str:
-    """Return the message of an error, in any of the shapes that servers give it."""
-    for _ in range(4):
-        if isinstance(found, Mapping):
-            found = next((found[name] for name in ("error", "message", "detail", "msg") if found.get(name)), "")
-    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)[:2000] if found else ""
 
 
 def window_of(data: bytes, model: str) -> int:

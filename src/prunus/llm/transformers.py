@@ -20,10 +20,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadBudget, BadInput, MissingExtra, OutsideFailed
+from ..errors import BadBudget, BadInput, MissingExtra, OutsideFailed, one_line
 from ..events import Event, TokenEvent, UsageEvent
 from ..types import Message, Usage
-from ._shared import Asked, Stops, check_messages, encodable, one_line, with_schema
+from ._shared import Asked, Stops, check_messages, encodable, with_schema
 
 _LOCK: Final = threading.Lock()
 """Sampling draws from the one generator of the process; whoever holds this has it for himself."""

@@ -17,9 +17,9 @@ from datetime import date
 from typing import Any, ClassVar, Final, Literal
 from urllib.parse import urlencode, urlsplit
 
-from ..errors import BadInput, OutsideFailed
+from ..errors import BadInput, OutsideFailed, one_line
 from ..ports import Door
-from ..remote import Call, exchange
+from ..remote import Call, ending, exchange
 from ..retry import Retries, retry_after, wish
 from ..types import Hit, Results, SearchRequest
 
@@ -213,7 +213,7 @@ class Provider:
         self._given = given or endpoint
         if self._given and not web_address(self._given):
             raise BadInput(
-                f"search {self.name}: {self._hidden(self._given, key)!r} is no address; write it as https://host/path",
+                f"search {self.name}: {one_line(self._given, [key])!r} is no address; write it as https://host/path",
                 subject=self.name,
             )
         self.address = (self._given or self.home).rstrip("/")
@@ -317,13 +317,13 @@ class Provider:
         """Return an answer that is a JSON object, or say why it is none."""
         if status in (401, 403):
             what = "refuses the key" if self._key else "refuses the request"
-            raise self._failed(f"{what} (HTTP {status}){self._said(content)}{self.hint(status)}", "key")
+            raise self._failed(f"{what} (HTTP {status}){ending(content, self._key)}{self.hint(status)}", "key")
         if status in (402, 429, 432, 433):  # 402, 432, 433: the plan's credit is spent
             raise self._failed(
-                f"asked too often (HTTP {status}){wish(wanted)}{self._said(content)}", "rate", status, wanted
+                f"asked too often (HTTP {status}){wish(wanted)}{ending(content, self._key)}", "rate", status, wanted
             )
         if status != 200:
-            raise self._failed(f"HTTP {status}{self._said(content)}", "refused", status, wanted)
+            raise self._failed(f"HTTP {status}{ending(content, self._key)}", "refused", status, wanted)
         try:
             data = json.loads(content)
         except (ValueError, RecursionError) as error:
@@ -337,29 +337,11 @@ class Provider:
         return ""
 
     def _failed(self, why: str, kind: Kind, status: int = 0, wanted: float | None = None) -> SearchFailed:
-        said = " ".join(self._hidden(why, self._key).split())[:400]
+        said = one_line(why, [self._key], 400)
         again = status in (429, 503) and wanted is not None  # each request may cost; only who says when is asked again
         return SearchFailed(
             f"search {self.name}: {said}", subject=self.name, kind=kind, may_pass=again, retry_after=wanted
         )
-
-    @staticmethod
-    def _hidden(text: str, key: str) -> str:
-        return text.replace(key, "[key]") if key else text
-
-    def _said(self, content: bytes) -> str:
-        """Return what a provider says about a failure, on one line."""
-        try:
-            found: Any = json.loads(content[:100_000])
-        except (ValueError, RecursionError):
-            return ""  # a page of HTML says nothing in one line
-        for step in ("error", "detail", "message", "error"):
-            if isinstance(found, Mapping) and found.get(step):
-                found = found[step]
-        if not isinstance(found, str):
-            return ""
-        shown = "".join(c if c.isprintable() else " " for c in self._hidden(found[:2_000], self._key))
-        return f": {' '.join(shown.split())[:200]}" if shown.strip() else ""
 
 
 def _sendable(value: Any) -> Any:
