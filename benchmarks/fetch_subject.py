@@ -16,7 +16,7 @@ import httpx
 from benchmarks.protocol import Clock, serve
 from prunus.errors import PrunusError
 from prunus.fetch.egress import Egress, EgressRules
-from prunus.fetch.http import FetchRules, HttpFetcher, PageCache
+from prunus.fetch.http import FetchRules, HttpFetcher
 
 
 def has_cache() -> bool:
@@ -24,14 +24,13 @@ def has_cache() -> bool:
     return importlib.util.find_spec("prunus.fetch.cache") is not None
 
 
-def cache_in(folder: str) -> PageCache:
+def cache_in(folder: str) -> Any:
     """The disk cache in a folder."""
     module = importlib.import_module("prunus.fetch.cache")
-    made: PageCache = module.Cache(Path(folder), request_headers=fetcher_of(1, 1).request_headers)
-    return made
+    return module.Cache(Path(folder), request_headers=fetcher_of(1, 1).request_headers)
 
 
-def fetcher_of(port: int, at_once: int, cache: PageCache | None = None) -> HttpFetcher:
+def fetcher_of(port: int, at_once: int, cache: Any = None) -> HttpFetcher:
     """A fetcher that may reach the server."""
     rules = EgressRules(allow_hosts=(f"127.0.0.1:{port}",))
     return HttpFetcher(Egress(rules), FetchRules(at_once=at_once, per_host=at_once), cache=cache)

@@ -7,11 +7,13 @@ import gzip
 import ssl
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import brotli
 import pytest
 import trustme
 from tests.fetch.server import Answer, Request, Server, door_to, goes, in_turn, reply, says, sends
@@ -20,6 +22,12 @@ from prunus.errors import PrunusError
 from prunus.fetch.egress import Egress, FetchFailed, RefusedUrl
 from prunus.fetch.http import Clock, FetchRules, HttpFetcher
 from prunus.types import Page
+
+
+async def fetch_all(fetcher: HttpFetcher, urls: Iterable[str], limit: int = 0) -> list[Page | PrunusError]:
+    """Return pages or errors in the order of their addresses."""
+    async with aclosing(fetcher.fetch_many(urls, limit, ordered=True)) as results:
+        return [found async for _, found in results]
 
 
 class Slept:
@@ -416,7 +424,7 @@ def bomb(coding: str, size: int = 50_000_000) -> bytes:
     if coding == "deflate":
         return zlib.compress(plain, 9)
     if coding == "br":
-        return bytes(pytest.importorskip("brotli").compress(plain, quality=1))
+        return bytes(brotli.compress(plain, quality=1))
     zstd = pytest.importorskip("backports.zstd")
     return bytes(zstd.compress(plain))
 
@@ -444,7 +452,7 @@ def test_every_coding_that_is_asked_for_is_undone(coding: str) -> None:
     packed = {
         "gzip": lambda: gzip.compress(text, mtime=0), "deflate": lambda: zlib.compress(text), "raw deflate": lambda: raw.compress(text) + raw.flush(),
         "two members": lambda: gzip.compress(text[:1000], mtime=0) + gzip.compress(text[1000:]) + b"\0\0", "identity": lambda: text,
-        "br": lambda: pytest.importorskip("brotli").compress(text), "zstd": lambda: pytest.importorskip("backports.zstd").compress(text),
+        "br": lambda: brotli.compress(text), "zstd": lambda: pytest.importorskip("backports.zstd").compress(text),
     }[coding]()  # fmt: skip
     name = {"raw deflate": "deflate", "two members": "gzip"}.get(coding, coding)
     with Server({"/": says(packed, f"Content-Encoding: {name}")}) as server:
@@ -505,7 +513,7 @@ def test_a_longer_body_than_its_length_says_does_not_leak_into_the_next_page() -
         fetcher = HttpFetcher(door_to(server))
 
         async def both() -> list[Page | PrunusError]:
-            return await fetcher.fetch_all([server.url("/a"), server.url("/b")], 1)
+            return await fetch_all(fetcher, [server.url("/a"), server.url("/b")], 1)
 
         first, second = asyncio.run(both())
     assert isinstance(first, Page) and first.content == b"hello"
@@ -668,7 +676,7 @@ def test_many_pages_fail_alone_and_come_in_the_order_of_the_urls() -> None:
 
         async def run() -> list[Page | PrunusError]:
             async with HttpFetcher(door_to(server), clock=Slept().clock()) as fetcher:
-                return await fetcher.fetch_all(urls, 3)
+                return await fetch_all(fetcher, urls, 3)
 
         found = asyncio.run(run())
     assert [type(one).__name__ for one in found] == [
@@ -709,7 +717,7 @@ def test_no_more_than_so_many_at_once_and_at_one_host() -> None:
     async def run(rules: FetchRules) -> int:
         most[0] = 0
         async with HttpFetcher(door_to(server), rules) as fetcher:
-            assert len(await fetcher.fetch_all([server.url(f"/{number}") for number in range(20)])) == 20
+            assert len(await fetch_all(fetcher, [server.url(f"/{number}") for number in range(20)])) == 20
         return most[0]
 
     with Server(count) as server:
@@ -725,7 +733,7 @@ def test_a_pause_between_two_requests_to_a_host() -> None:
 
         async def run() -> None:
             async with HttpFetcher(door_to(server), FetchRules(delay=2.0, at_once=1), clock=slept.clock()) as fetcher:
-                await fetcher.fetch_all([server.url()] * 3)
+                await fetch_all(fetcher, [server.url()] * 3)
             await HttpFetcher(door_to(server), FetchRules(delay=2.0), clock=slept.clock()).fetch(server.url())
 
         asyncio.run(run())
@@ -758,7 +766,7 @@ def test_cancelling_stops_at_once_and_leaves_nothing_behind() -> None:
 
         async def run() -> None:
             async with HttpFetcher(door_to(server)) as fetcher:
-                task = asyncio.create_task(fetcher.fetch_all([server.url(f"/{number}") for number in range(50)]))
+                task = asyncio.create_task(fetch_all(fetcher, [server.url(f"/{number}") for number in range(50)]))
                 while len(server.requests) < 4:
                     await asyncio.sleep(0.01)
                 task.cancel()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.fetch.server import Answer, Server, door_to, goes, in_turn, says
-from tests.fetch.test_http import Slept
+from tests.fetch.test_http import Slept, fetch_all
 
 from prunus.errors import PrunusError
 from prunus.fetch.egress import FetchFailed, RefusedUrl
@@ -97,6 +97,8 @@ def test_hostile_rules_take_no_time() -> None:
         many,
         "User-agent: *\nDisallow: /" + "%41" * (MAX_BYTES // 3),
         "User-agent: a\n" * (MAX_BYTES // 14),
+        "".join(f"User-agent: x{number}\n" for number in range(15_000))  # rules for each would be 200 million
+        + "Allow: /a\n" * 15_000,
     ):
         assert read_policy(text, "Prunus").allows("/" + "a" * 8000)
     assert time.process_time() - begun < 5
@@ -205,7 +207,7 @@ def test_the_file_is_read_once_for_many_pages_and_again_after_its_time() -> None
 
     async def run(door_robots: Robots) -> list[Page | PrunusError]:
         async with HttpFetcher(door, robots=door_robots) as fetcher:
-            return await fetcher.fetch_all([server.url(f"/?{number}") for number in range(20)])
+            return await fetch_all(fetcher, [server.url(f"/?{number}") for number in range(20)])
 
     with serving(says("User-agent: *\nDisallow: /private")) as server:
         door = door_to(server)
@@ -223,7 +225,7 @@ def test_a_failure_is_remembered_for_a_shorter_time() -> None:
         robots = Robots(door, keep_failed=60.0, clock=lambda: now[0])
         for later, good in ((0.0, False), (59.0, False), (61.0, True)):
             now[0] = later
-            found = asyncio.run(HttpFetcher(door, robots=robots).fetch_all([server.url()]))
+            found = asyncio.run(fetch_all(HttpFetcher(door, robots=robots), [server.url()]))
             assert isinstance(found[0], Page) is good
 
 
@@ -234,7 +236,7 @@ def test_what_is_remembered_is_bounded() -> None:
         robots = Robots(door)
         robots._most, robots._most_rules = 10, 500
         found = asyncio.run(
-            HttpFetcher(door, robots=robots).fetch_all([server.url(host=f"h{number}.corp") for number in range(20)])
+            fetch_all(HttpFetcher(door, robots=robots), [server.url(host=f"h{number}.corp") for number in range(20)])
         )
     assert all(isinstance(one, Page) for one in found)
     assert len(robots._known) <= 5
@@ -245,7 +247,7 @@ def test_a_crawl_delay_is_the_pause_between_two_requests() -> None:
     with serving(says("User-agent: *\nCrawl-delay: 7")) as server:
         door = door_to(server)
         fetcher = HttpFetcher(door, robots=Robots(door), clock=slept.clock())
-        asyncio.run(fetcher.fetch_all([server.url()] * 3))
+        asyncio.run(fetch_all(fetcher, [server.url()] * 3))
     assert slept.naps == [7.0, 14.0] or slept.naps == [7.0, 7.0]
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, Protocol
+
+import brotli
 
 from ._errors import FetchFailed
 
@@ -29,12 +32,7 @@ class Decoder(Protocol):
 @cache
 def accepted() -> str:
     """Return the Accept-Encoding header for what is installed."""
-    names = ["gzip", "deflate"]
-    if _module("brotli"):
-        names.append("br")
-    if _zstd():
-        names.append("zstd")
-    return ", ".join(names)
+    return "gzip, deflate, br" + (", zstd" if _zstd() else "")
 
 
 def decoder(coding: str, url: str) -> Decoder | None:
@@ -47,8 +45,8 @@ def decoder(coding: str, url: str) -> Decoder | None:
         return None
     if name in ("gzip", "x-gzip", "deflate"):
         return _Zlib(gzip=name != "deflate")
-    if name == "br" and _module("brotli"):
-        return _Brotli(_module("brotli").Decompressor())
+    if name == "br":
+        return _Brotli(brotli.Decompressor())
     if name == "zstd" and _zstd():
         return _Zstd(_zstd())
     raise FetchFailed(url, "encoding", f"the content coding {name[:40]!r} is not read; accepted: {accepted()}")
@@ -155,14 +153,9 @@ class _Zstd:
 
 
 @cache
-def _module(name: str) -> Any:
-    """Return an optional module, or None."""
-    try:
-        return import_module(name)
-    except ImportError:
-        return None
-
-
 def _zstd() -> Any:
     """Return the standard library's zstd module or its backport, or None."""
-    return _module("compression.zstd") or _module("backports.zstd")
+    for name in ("compression.zstd", "backports.zstd"):
+        with suppress(ImportError):
+            return import_module(name)
+    return None

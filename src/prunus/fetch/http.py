@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from http import HTTPStatus
 from types import TracebackType
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import httpx
 
 from ..errors import OutsideFailed, PrunusError
-from ..retry import Retries, retry_after, wish
+from ..retry import Retries, http_date, retry_after, wish
 from ..types import Page
-from ._answer import page_of
 from ._errors import BUSY, FetchFailed, RefusedUrl, shown
 from ._many import Result, each
 from ._transport import LOCATION
@@ -24,54 +26,26 @@ from ._turns import Clock, Turns
 from ._url import Url, resolve
 from .egress import Egress
 
-__all__ = ["Clock", "FetchRules", "HttpFetcher", "PageCache", "RobotsRules"]
+if TYPE_CHECKING:
+    from .cache import Cache
+    from .robots import Robots
+
+__all__ = ["Clock", "FetchRules", "HttpFetcher"]
 
 ACCEPT: Final = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/*;q=0.9,*/*;q=0.8"
+KEPT: Final = frozenset(
+    "content-type content-language content-disposition content-location last-modified etag cache-control expires "
+    "date age vary link location retry-after x-robots-tag".split()
+)
+"""Headers that a page keeps."""
+
+_TYPE: Final = re.compile(r"\s*([A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127})\s*(?:;|$)")
+_CHARSET: Final = re.compile(r""";\s*charset\s*=\s*["']?\s*([A-Za-z0-9_.:+-]{1,40})""", re.IGNORECASE)
+
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _OLD_WILL_DO: Final = ("connect", "cut", "dns", "timeout")
 _IDLE_BODY: Final = 64 * 1024
 """Bytes of a redirect or an error that are read, so that its connection can be used again."""
-
-
-class PageCache(Protocol):
-    """Keeps answers by the address of their request; a redirect is an answer too (RFC 9111)."""
-
-    def fresh(self, url: str) -> Page | None:
-        """Return a page that may be used without asking."""
-        ...
-
-    def validators(self, url: str) -> dict[str, str]:
-        """Return headers that make a request conditional."""
-        ...
-
-    def stored(
-        self,
-        url: str,
-        page: Page,
-        response_headers: Mapping[str, str],
-        request_time: float,
-        response_time: float,
-        *,
-        authorised: bool = False,
-    ) -> None:
-        """Keep an answer, if it may be kept; ``authorised``: cookies were sent."""
-        ...
-
-    def revalidated(self, url: str, response_headers: Mapping[str, str], now: float) -> Page | None:
-        """Return the page that a 304 confirms; None where it is gone."""
-        ...
-
-    def stale(self, url: str) -> Page | None:
-        """Return a page that may stand in for a server that fails."""
-        ...
-
-
-class RobotsRules(Protocol):
-    """Says what a site lets robots read."""
-
-    async def delay(self, client: httpx.AsyncClient, url: Url) -> float:
-        """Return the seconds between two requests, or raise RefusedUrl or FetchFailed."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +118,8 @@ class HttpFetcher:
         door: Egress,
         rules: FetchRules | None = None,
         *,
-        cache: PageCache | None = None,
-        robots: RobotsRules | None = None,
+        cache: Cache | None = None,
+        robots: Robots | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._door = door
@@ -205,11 +179,6 @@ class HttpFetcher:
             async with aclosing(each(one, urls, limit or self._rules.at_once, ordered)) as results:
                 async for result in results:
                     yield result
-
-    async def fetch_all(self, urls: Iterable[str], limit: int = 0) -> list[Page | PrunusError]:
-        """Return pages or errors in the order of the URLs."""
-        async with aclosing(self.fetch_many(urls, limit, ordered=True)) as results:
-            return [found async for _, found in results]
 
     @property
     def request_headers(self) -> dict[str, str]:
@@ -316,7 +285,7 @@ class HttpFetcher:
             if confirmed is not None:
                 return confirmed
             conditions = {}  # the entry went away meanwhile: ask for the whole
-        page = page_of(key, response.status_code, headers, content, answered)
+        page = _page(key, response.status_code, headers, content, answered)
         if cache and whole:
             cache.stored(key, page, headers, asked, answered, authorised=authorised)
         if page.status >= 400 or page.status < 200:
@@ -360,6 +329,32 @@ async def _read(response: httpx.Response) -> tuple[bytes, bool]:
         if 0 <= most < size:
             return b"", False
     return b"".join(parts), True
+
+
+def _page(url: str, status: int, headers: Mapping[str, str], content: bytes, now: float) -> Page:
+    """Return one answer as a page.
+
+    ``published`` is the Last-Modified date, for want of a better one: many servers say when a file was
+    copied. What the page says about itself goes before it.
+
+    :param headers: by lower-case name.
+    :param now: when it was read, seconds since 1970.
+    """
+    kind = headers.get("content-type", "")
+    found, charset = _TYPE.match(kind), _CHARSET.search(kind)
+    changed = http_date(headers.get("last-modified", ""))
+    return Page(
+        content,
+        url=url,
+        final_url=url,
+        media_type=found.group(1).lower() if found else "",
+        charset=charset.group(1).lower() if charset else "",
+        status=status,
+        fetched_at=datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds"),
+        published=changed.isoformat(timespec="seconds") if changed else "",
+        snapshot=hashlib.sha256(content).hexdigest(),
+        headers={name: value for name, value in headers.items() if name in KEPT},
+    )
 
 
 def _content(page: Page, now: float) -> Page:
