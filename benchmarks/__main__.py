@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from benchmarks import answer, clean, cli, crowded, fetch, formats, hostile, pipeline
+from benchmarks import answer, clean, cli, fetch, formats, hostile, pipeline
 from benchmarks.reference.make_env import DEFAULT_ENV
 from benchmarks.report import folder
 
@@ -20,7 +20,6 @@ BENCHMARKS: dict[str, tuple[Main, bool]] = {
     "pipeline": (pipeline.main, True),
     "answer": (answer.main, False),
     "hostile": (hostile.main, False),
-    "crowded": (crowded.main, False),
     "cli": (cli.main, False),
     "fetch": (fetch.main, False),
     "formats": (formats.main, False),

@@ -147,8 +147,7 @@ class Context:
 
         :param document: which of the documents, from 0.
         :param details: say in ``data-prunus-block`` and ``data-prunus-score`` which blocks an element holds.
-        :raises BadInput: no such document, or one whose formatting is never closed, or whose elements are too many
-            for the memory that a page of its size may take.
+        :raises BadInput: no such document, or one whose formatting is never closed.
         """
         return self._mark(document, details)
 
@@ -198,7 +197,7 @@ class Citation:
     :param snapshot: sha256 of the page that was read.
     :param quote: the page's own words, as they stand there.
     :param span: where the quote stands in the document's canonical text.
-    :param xpath: the element in the HTML5-parsed page; '' where the page is too large and crowded to be parsed again.
+    :param xpath: the element in the HTML5-parsed page; '' where the quote is not found.
     :param found: whether the quote equals that slice of the page, checked by code.
     :param support: how well the quote bears the sentence that cites it, 0 to 1.
     """

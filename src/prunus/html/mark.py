@@ -24,7 +24,6 @@ from .parse import (
     give_back_memory,
     is_rewritten,
     line_starts,
-    may_be_parsed_again,
     parse_with_places,
     source_text,
     tag_place,
@@ -62,8 +61,8 @@ def mark(
         own; where a start tag is marked, the mark comes first, and so wins.
     :returns: the page as text, decoded as the parser decoded it, otherwise letter for letter; parsed
         and cleaned again, it gives the same Tree.
-    :raises BadInput: no such document, its source is not known, its formatting never closed, its elements are too many
-        for the memory that a page of its size may take, or the name is no data attribute.
+    :raises BadInput: no such document, its source is not known, its formatting never closed, or the name is no data
+        attribute.
     """
     if not _NAME.fullmatch(attribute):
         raise BadInput(f"attribute {attribute!r}: give a name such as {ATTRIBUTE!r}", subject=attribute)
@@ -78,12 +77,6 @@ def mark(
         raise BadInput(
             "the source of this document cannot be marked: its formatting is never closed, so that each element of it"
             " stands in any number of places; close it, or do without the marks",
-            subject="document",
-        )
-    if not may_be_parsed_again(markup, charset):
-        raise BadInput(
-            "this document cannot be marked: it holds so many elements that it might take more memory than a page of"
-            " its size may take; split the page, or do without the marks",
             subject="document",
         )
     text = source_text(markup, charset)

@@ -20,9 +20,14 @@ from turbohtml import Axis, Document, Element, Text
 
 from ..errors import BadPage
 from .formatting import count_tags, multiplies, renamed
-from .limits import MAX_BYTES, check_memory, check_size, fits_again
 
 Node: TypeAlias = turbohtml.Node
+MAX_BYTES: Final = 64 * 1024 * 1024
+"""Size of markup that is read, in bytes or code points."""
+
+MAX_TAGS: Final = 4_000_000
+"""Tags that are read, counted as "<"."""
+
 LARGE: Final = 1_000_000
 """Bytes from which a page may hold so much that memory must be spared."""
 
@@ -63,9 +68,9 @@ _LINE_END: Final = re.compile(r"\r\n?|\n")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
 
 __all__ = [
-    "CHILDREN", "LARGE", "MAX_BYTES", "Document", "Element", "Node", "Text", "check_size", "children_of", "decode",
-    "give_back_memory", "is_binary", "is_rewritten", "line_starts", "may_be_parsed_again", "parse",
-    "parse_with_places", "source_text", "tag_place", "without_surrogates",
+    "CHILDREN", "LARGE", "MAX_BYTES", "MAX_TAGS", "Document", "Element", "Node", "Text", "check_size", "children_of",
+    "decode", "give_back_memory", "is_binary", "is_rewritten", "line_starts", "parse", "parse_with_places",
+    "source_text", "tag_place", "without_surrogates",
 ]  # fmt: skip
 
 
@@ -156,6 +161,18 @@ def _guessed(content: bytes) -> str:
     return content.decode(found.codec or "latin-1")
 
 
+def check_size(content: str | bytes, name: str = "page") -> None:
+    """Refuse what is larger than ``MAX_BYTES``, before any work on it.
+
+    :raises BadPage: it is.
+    """
+    if len(content) > MAX_BYTES:
+        size = len(content) / 1048576
+        raise BadPage(
+            f"{name}: {size:.0f} MiB is over the limit of {MAX_BYTES // 1048576} MiB; split the page", subject=name
+        )
+
+
 def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Document:
     """Parse a page into a DOM that nothing here ever changes.
 
@@ -165,8 +182,7 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
     :param markup: the page; bytes are decoded by BOM, ``charset``, ``<meta>``, then detection.
     :param charset: what the transport said of the encoding, if anything.
     :param name: how errors call the page.
-    :raises BadPage: empty, binary, larger than ``MAX_BYTES``, or of so many elements for its size that
-        reading it would take more memory than twenty times its size and 100 MB.
+    :raises BadPage: empty, binary, larger than ``MAX_BYTES``, or of more than ``MAX_TAGS`` tags.
     """
     check_size(markup, name)
     if not markup or markup.isspace():
@@ -175,7 +191,8 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
         raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
     page = _searchable(markup, charset)
     tags, starts = count_tags(page)
-    check_memory(page, tags, len(markup), name)
+    if tags > MAX_TAGS:
+        raise BadPage(f"{name}: {tags:,} tags are over the limit of {MAX_TAGS:,}; split the page", subject=name)
     if multiplies(page, tags, starts):
         markup = renamed(page)
     if isinstance(markup, str):
@@ -188,13 +205,6 @@ def is_rewritten(markup: str | bytes, charset: str) -> bool:
     """Tell whether :func:`parse` rewrites a page because a parser would multiply its elements."""
     page = _searchable(markup, charset)
     return multiplies(page, *count_tags(page))
-
-
-def may_be_parsed_again(markup: str | bytes, charset: str) -> bool:
-    """Tell whether the memory that is allowed suffices for parsing a page once more, beside what was made of it."""
-    page = _searchable(markup, charset)
-    tags, _ = count_tags(page)
-    return fits_again(page, tags, len(markup))
 
 
 def _searchable(markup: str | bytes, charset: str) -> str | bytes:

@@ -113,14 +113,13 @@ class Tree:
         """Return the XPath of ``node`` in the page as HTML5 parses it, computed on demand.
 
         A text node answers with its element's path. The page is parsed once more for the first
-        call; later calls look it up. '' where that would take more memory than a page of that size may take
-        (20 × its size and 100 MB): hardly any page is as large and as crowded.
+        call; later calls look it up.
         """
         if self._xpaths is None:
             from .xpath import original_xpaths
 
             self._xpaths = original_xpaths(*self._markup)
-        return self._xpaths[node] if node < len(self._xpaths) else ""
+        return self._xpaths[node]
 
     def _lay_out(self) -> None:
         """Lay the text out once: where which node's words stand in the canonical text."""

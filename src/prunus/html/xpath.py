@@ -8,16 +8,11 @@ from typing import Any, overload
 
 from .clean import walk_page
 from .formatting import FORMER
-from .parse import LARGE, Element, children_of, give_back_memory, may_be_parsed_again
+from .parse import LARGE, Element, children_of, give_back_memory
 
 
 def original_xpaths(markup: str | bytes, charset: str) -> Sequence[str]:
-    """Return the XPath in the HTML5-parsed original of every node that cleaning keeps.
-
-    :returns: none where finding them would take more memory than a page of that size may take.
-    """
-    if not may_be_parsed_again(markup, charset):
-        return ()
+    """Return the XPath in the HTML5-parsed original of every node that cleaning keeps."""
     if len(markup) >= LARGE:
         give_back_memory()  # what scoring left
     steps = _Steps()
