@@ -30,12 +30,11 @@ _FLAGS = "-O3 -fvisibility=hidden -fno-semantic-interposition"
 _SETUP = """
 import sys
 from mypyc.build import mypycify
-from setuptools import Extension, setup
+from setuptools import setup
 modules = mypycify(
     ["--ignore-missing-imports", *sys.argv.pop().split(",")], opt_level="3", debug_level="0", group_name="prunus"
 )
-tags = Extension("prunus.html._tags", ["prunus/html/_tags.c"])
-setup(name="prunus", packages=[], ext_modules=[*modules, tags])
+setup(name="prunus", packages=[], ext_modules=modules)
 """
 
 
@@ -61,7 +60,7 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg]
         )
         built = [path for path in self._folder.rglob("*") if path.suffix in (".so", ".pyd")]
         built = [path for path in built if "build" not in path.relative_to(self._folder).parts]
-        if done.returncode or len(built) != len(COMPILED) + 2:  # what they share, and what is C from the start
+        if done.returncode or len(built) != len(COMPILED) + 1:  # and what they share
             last = ((done.stderr.strip() or done.stdout.strip()).splitlines() or ["nothing was built"])[-1]
             self.app.display_warning(f"the wheel is pure Python: compiling failed ({last})")
             return

@@ -147,7 +147,7 @@ class Context:
 
         :param document: which of the documents, from 0.
         :param details: say in ``data-prunus-block`` and ``data-prunus-score`` which blocks an element holds.
-        :raises BadInput: no such document, or one whose formatting is never closed.
+        :raises BadInput: no such document.
         """
         return self._mark(document, details)
 

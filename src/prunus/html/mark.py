@@ -8,37 +8,23 @@ the parser made up have no start tag: what they hold is marked instead.
 from __future__ import annotations
 
 import re
-from array import array
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, Final
 
 from ..errors import BadInput
 from .blocks import Blocks
 from .clean import walk_page
-from .formatting import NAMES
-from .parse import (
-    LARGE,
-    Document,
-    Element,
-    Text,
-    give_back_memory,
-    is_rewritten,
-    line_starts,
-    parse_with_places,
-    source_text,
-    tag_place,
-)
+from .formatting import FORMER, NAMES
+from .parse import Element, line_starts, parse_with_places, source_text, tag_place
 from .tree import Tree
 
 ATTRIBUTE: Final = "data-prunus"
 """What is put into start tags; its value is ``kept`` or ``kept-text``."""
 
 _NAME: Final = re.compile(r"data-[a-z][-a-z0-9]*")
-_FORMATTING: Final = frozenset(NAMES)
+_FORMATTING: Final = frozenset({*NAMES, *FORMER})
 """Never marked: the parser compares their attributes, and a mark could change what it builds."""
-
-_REMEMBERED: Final = 10_000
-"""Elements around words that are remembered: more than can be open at once."""
 
 _Marks = dict[int, tuple[bool, list[int]]]
 """Place in the source -> whether the whole element is kept, and the blocks that say so."""
@@ -61,8 +47,7 @@ def mark(
         own; where a start tag is marked, the mark comes first, and so wins.
     :returns: the page as text, decoded as the parser decoded it, otherwise letter for letter; parsed
         and cleaned again, it gives the same Tree.
-    :raises BadInput: no such document, its source is not known, its formatting never closed, or the name is no data
-        attribute.
+    :raises BadInput: no such document, its source is not known, or the name is no data attribute.
     """
     if not _NAME.fullmatch(attribute):
         raise BadInput(f"attribute {attribute!r}: give a name such as {ATTRIBUTE!r}", subject=attribute)
@@ -73,12 +58,6 @@ def mark(
     markup, charset = blocks.trees[document]._markup
     if not markup:
         raise BadInput("the source of this document is not known; read the page with Prunus", subject="document")
-    if is_rewritten(markup, charset):
-        raise BadInput(
-            "the source of this document cannot be marked: its formatting is never closed, so that each element of it"
-            " stands in any number of places; close it, or do without the marks",
-            subject="document",
-        )
     text = source_text(markup, charset)
     marks = _Marker(blocks, document, text).marks(kept)
     out: list[str] = []
@@ -105,9 +84,12 @@ class _Marker:
 
     def __init__(self, blocks: Blocks, document: int, text: str) -> None:
         self.blocks, self.document, self.tree = blocks, document, blocks.trees[document]
-        self.places = _places(text)
-        if len(self.places) != len(self.tree):
+        parsed, text, self.added = parse_with_places(text)
+        self.origins = walk_page(text, "", "page", (lambda node: node, []), parsed)[1]
+        if len(self.origins) != len(self.tree):
             raise BadInput("this document was not read from its source; read the page again", subject="document")
+        self.own = _start_tags(parsed, text)
+        self.around = dict(self.own)
 
     def marks(self, kept: Sequence[int]) -> _Marks:
         """Return the places in the source that are to be marked."""
@@ -115,86 +97,49 @@ class _Marker:
         for index in sorted(set(kept)):
             block = self.blocks.blocks[index]
             if block.document == self.document:
-                for node, whole in self._held(block.lo, block.hi, bool(block.first), block.last >= 0):
-                    place = self.places[node] if self.places[node] > 0 else ~self.places[node]
-                    if place > 0:
-                        known = found.get(place, (False, []))
-                        found[place] = (known[0] or whole, [*known[1], index] if index not in known[1] else known[1])
-        return found
+                for place, whole in self._held(block.lo, block.hi, bool(block.first), block.last >= 0):
+                    known = found.get(place, (False, []))
+                    found[place] = (known[0] or whole, [*known[1], index] if index not in known[1] else known[1])
+        return {place - bisect_right(self.added, place): mark for place, mark in found.items()}
 
     def _held(self, lo: int, hi: int, cut_first: bool, cut_last: bool) -> list[tuple[int, bool]]:
-        """List what a block holds: elements whole, as far as they can be marked; else the words in them."""
+        """List where what a block holds is marked: elements whole, as far as they can be; else the words in them."""
         tree, found, node = self.tree, [], lo
         whole_from, whole_to = lo + cut_first, hi - cut_last
         while node < hi:
-            end = tree.end[node]
+            end, place = tree.end[node], -1
             if not tree.tag[node]:
                 if not tree.text[node].isspace():
-                    found.append((node, False))
-                node += 1
-            elif node >= whole_from and end <= whole_to and self.places[node] > 0:
-                found.append((node, True))
-                node = end
-            else:
-                node += 1
+                    place = self._place_around(self.origins[node])
+            elif node >= whole_from and end <= whole_to:
+                place = self.own.get(self.origins[node], -1)
+            if place >= 0:
+                found.append((place, bool(tree.tag[node])))
+            node = end if place >= 0 else node + 1
         return found
 
+    def _place_around(self, node: Any) -> int:
+        """Return where the nearest element around words is marked; -1: nowhere."""
+        passed = []
+        while node is not None and node not in self.around:
+            passed.append(node)
+            node = node.parent
+        place = -1 if node is None else self.around[node]
+        self.around.update(dict.fromkeys(passed, place))
+        return place
 
-def _places(text: str) -> Sequence[int]:
-    """Return where each node that cleaning keeps is marked, as :meth:`_StartTags.place_of` says."""
-    if len(text) >= LARGE:
-        give_back_memory()  # what scoring left
-    document = parse_with_places(text)
-    tags = _StartTags(document, text)
-    places: array[int] = walk_page(text, "", "page", (tags.place_of, array("i")), document)[1]
-    return places
 
-
-class _StartTags:
-    """Where the elements of a DOM can be marked, as numbers: an object for each takes more than the DOM itself."""
-
-    def __init__(self, document: Document, text: str) -> None:
-        self._text = text
-        self._lines = line_starts(text)
-        self._owners = bytearray(len(text) + 1)
-        self._around: dict[Any, int] = {}  # elements -> where words in them are marked
-        nodes: list[Any] = [document]
-        while nodes:  # as many as the DOM is deep
-            node = nodes.pop()
-            place = self._written(node)
-            if place >= 0:
-                self._owners[place] = min(2, self._owners[place] + 1)
-            if (beside := node.next_sibling) is not None:
-                nodes.append(beside)
-            if not isinstance(node, Text) and len(node):
-                nodes.append(node[0])
-
-    def _written(self, node: Any) -> int:
-        """Return where a start tag can take a mark; -1 where there is none that can."""
-        if not isinstance(node, Element) or node.tag in _FORMATTING:
-            return -1
-        return tag_place(node, self._text, self._lines)
-
-    def place_of(self, node: Any) -> int:
-        """Return where an element is marked, ``~place`` where only one around it can be; for words it is always
-        that. ``~(-1)``, which is 0, is no place: no name of a tag ends there."""
-        if isinstance(node, Element) and (place := self._own(node)) >= 0:
-            return place
-        passed, place, around = [], -1, node.parent
-        while place < 0 and isinstance(around, Element):
-            known = self._around.get(around)
-            if known is not None:
-                place = known
-                break
-            passed.append(around)
-            place = self._own(around)
-            around = around.parent
-        if len(self._around) > _REMEMBERED:
-            self._around.clear()
-        self._around.update(dict.fromkeys(passed, place))
-        return ~place
-
-    def _own(self, element: Element) -> int:
-        """Return where an element is marked; -1: nowhere, or it is one of two that the parser made of one tag."""
-        place = self._written(element)
-        return place if place >= 0 and self._owners[place] == 1 else -1
+def _start_tags(document: Any, text: str) -> dict[Any, int]:
+    """Map elements of a DOM to where their start tags can be marked."""
+    lines = line_starts(text)
+    found: dict[Any, int] = {}
+    owners: dict[int, Any] = {}
+    for element in document.descendants:
+        if isinstance(element, Element) and element.tag not in _FORMATTING:
+            place = tag_place(element, text, lines)
+            if place in owners:  # the parser made two elements of one tag: a mark would be in both
+                found.pop(owners[place], None)
+            elif place >= 0:
+                owners[place] = element
+                found[element] = place
+    return found

@@ -19,7 +19,7 @@ import turbohtml
 from turbohtml import Axis, Document, Element, Text
 
 from ..errors import BadPage
-from .formatting import count_tags, multiplies, renamed
+from .formatting import multiplies, renamed
 
 Node: TypeAlias = turbohtml.Node
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -69,7 +69,7 @@ _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
 
 __all__ = [
     "CHILDREN", "LARGE", "MAX_BYTES", "MAX_TAGS", "Document", "Element", "Node", "Text", "check_size", "children_of",
-    "decode", "give_back_memory", "is_binary", "is_rewritten", "line_starts", "parse", "parse_with_places",
+    "decode", "give_back_memory", "is_binary", "line_starts", "parse", "parse_with_places",
     "source_text", "tag_place", "without_surrogates",
 ]  # fmt: skip
 
@@ -190,21 +190,20 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
     if isinstance(markup, bytes) and is_binary(markup, charset):
         raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
     page = _searchable(markup, charset)
-    tags, starts = count_tags(page)
+    tags = _tags(page)
     if tags > MAX_TAGS:
         raise BadPage(f"{name}: {tags:,} tags are over the limit of {MAX_TAGS:,}; split the page", subject=name)
-    if multiplies(page, tags, starts):
-        markup = renamed(page)
+    if multiplies(page, tags):
+        markup = renamed(page)[0]
     if isinstance(markup, str):
         return turbohtml.parse(markup, positions=False)
     document, text = _read(markup, charset)
     return turbohtml.parse(text, positions=False) if text else document
 
 
-def is_rewritten(markup: str | bytes, charset: str) -> bool:
-    """Tell whether :func:`parse` rewrites a page because a parser would multiply its elements."""
-    page = _searchable(markup, charset)
-    return multiplies(page, *count_tags(page))
+def _tags(page: str | bytes) -> int:
+    """Return how many "<" a page holds."""
+    return page.count("<") if isinstance(page, str) else page.count(b"<")
 
 
 def _searchable(markup: str | bytes, charset: str) -> str | bytes:
@@ -262,9 +261,16 @@ def source_text(markup: str | bytes, charset: str = "") -> str:
     return markup.decode(f"whatwg-{document.encoding}", "replace").removeprefix("\ufeff")
 
 
-def parse_with_places(text: str) -> Document:
-    """Parse text that :func:`source_text` returned; :func:`tag_place` says where its elements stand in it."""
-    return turbohtml.parse(text, positions=True)
+def parse_with_places(text: str) -> tuple[Document, str, Sequence[int]]:
+    """Parse text that :func:`source_text` returned, by the same names as :func:`parse`.
+
+    :returns: the document, the text that was parsed, in which :func:`tag_place` finds its elements, and where the
+        letters stand that this text has more than the page.
+    """
+    added: Sequence[int] = ()
+    if multiplies(text, _tags(text)):
+        text, added = renamed(text)
+    return turbohtml.parse(text, positions=True), text, added
 
 
 def line_starts(text: str) -> Sequence[int]:
