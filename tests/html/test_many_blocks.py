@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import oracle
-from tests.strategies import Made, broken_documents, worded_documents
+from tests.strategies import Made, worded_documents
 
 import prunus
 from prunus import embedded, lexical
@@ -18,9 +18,8 @@ from prunus.html import blocks as blocks_module
 from prunus.html import clean as clean_module
 from prunus.html import cut as cut_module
 from prunus.html.blocks import cut
-from prunus.html.clean import clean_tree, walk_page
+from prunus.html.clean import clean_tree
 from prunus.html.render import Rendering, render_blocks
-from prunus.html.tree import Tree
 from prunus.registry import make_engine
 from prunus.score import embedding
 
@@ -124,44 +123,9 @@ def test_a_million_paragraphs_of_one_word_are_few_blocks() -> None:
     assert {block.words for block in blocks.blocks[:-1]} == {48}
 
 
-# --- a large page is walked with less memory, and gives the same tree ------------------------------
-
-
-def everything(tree: Tree) -> tuple[object, ...]:
-    columns = (tree.tag, tree.parent, tree.end, tree.text, tree.attrs)
-    return (*(list(column) for column in columns), tree.lang, tree.title)
-
-
-def test_a_large_page_is_cleaned_as_a_small_one(site: dict[str, str]) -> None:
-    for html in site.values():
-        small, large = clean_tree(html), clean_tree(html + " " * 1_000_000)
-        assert everything(large) == everything(small)
-
-
-@under_another_setting
-@given(page=broken_documents())
-def test_any_large_page_is_cleaned_as_a_small_one(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
-    found: list[object] = []
-    for size in (10**9, 0):
-        monkeypatch.setattr(clean_module, "LARGE", size)
-        try:
-            tree, origins = walk_page(page, "", "page", (lambda node: node, []))
-            found.append((everything(tree), len(origins)))
-        except prunus.BadPage as error:
-            found.append(str(error))
-    assert found[0] == found[1]
-
-
-def test_the_repeated_texts_and_links_of_a_large_page_are_kept_once() -> None:
-    tree = clean_tree(b"<p><a href=/pier>the same words</a>" * 40_000)
-    assert len({id(text) for text in tree.text if text}) == 1
-    assert tree.attrs[tree.tag.index("a")] == {"href": "/pier"}
-    assert len({id(attrs) for attrs in tree.attrs if attrs}) == 1
-
-
-def test_the_dom_of_a_large_page_is_let_go() -> None:
+def test_the_dom_of_a_page_is_let_go() -> None:
     """White space that waits at a page's end holds a node, and with it the whole DOM."""
-    walk = clean_module._Walk(None, False)
+    walk = clean_module._Walk(False)
     walk.run(clean_module.parse("<p>words <a href=/x>a link</a> "))
     assert walk.spacer is None
 

@@ -15,7 +15,7 @@ from .compact import close_gaps, drop_doubled_noscripts
 from .dom import holds_heading, holds_one_block, is_nested, says
 from .elements import SPECIAL, kept_attributes
 from .formatting import FORMER
-from .growing import FILLED, START, GrowingTree, Origins
+from .growing import FILLED, START, GrowingTree
 from .hidden import is_hidden, shown_again
 from .kinds import (
     BLOCK,
@@ -36,8 +36,8 @@ from .kinds import (
     UNNESTED,
     WRAPS,
 )
-from .parse import LARGE, Document, Element, Text, children_of, give_back_memory, parse, without_surrogates
-from .tree import MANY_NODES, Attrs, Tree
+from .parse import Document, Element, Text, parse, without_surrogates
+from .tree import Attrs, Tree
 
 _ROWS: Final = frozenset({"tr", "td", "th"})
 _HOLD_ROWS: Final = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
@@ -75,44 +75,38 @@ def clean_tree(markup: str | bytes, *, charset: str = "", name: str = "page") ->
 
 
 def walk_page(
-    markup: str | bytes, charset: str, name: str, origins: Origins | None = None, document: Document | None = None
-) -> tuple[Tree, Any]:
+    markup: str | bytes, charset: str, name: str, with_origins: bool = False, document: Document | None = None
+) -> tuple[Tree, list[Any]]:
     """Parse, walk, and close the gaps that the walk left.
 
-    :param origins: what is wanted of the DOM node behind each node of the tree, if anything.
     :param document: the page's DOM, if it was parsed before.
-    :returns: the tree, and what was wanted.
+    :returns: the tree, and ``with_origins`` the DOM node behind each node of it.
     """
-    large = len(markup) >= LARGE
-    walk = _Walk(origins, large)
+    walk = _Walk(with_origins)
     walk.run(document or parse(markup, charset, name))
     if isinstance(markup, str) and not markup.isascii() and _holds_surrogates(walk):
-        walk = _Walk(origins, large)
+        walk = _Walk(with_origins)
         walk.run(parse(without_surrogates(markup), charset, name))
     if not walk.tag:  # a frameset has no body
-        walk.tag, walk.depth, walk.text = ["html"], [0], [""]
+        walk.tag, walk.depth, walk.text, walk.attrs = ["html"], [0], [""], [None]
     if walk.noscripts and drop_doubled_noscripts(walk, walk.noscripts):
         walk.dirty = True
-    if len(walk.tag) > MANY_NODES:  # the DOM took more than all that is made of it, and is gone
-        give_back_memory()
     if walk.dirty:
         close_gaps(walk)
     walk.link()
     tags: list[str] = walk.tag
-    tree = Tree(tags, walk.parent, walk.end, walk.text, walk.all_attrs())
+    tree = Tree(tags, walk.parent, walk.end, walk.text, walk.attrs)
     tree.lang = (tree.attrs[0] or {}).get("lang", "")
     if len(tags) > 2 and tags[1] == "title":
         tree.title = walk.text[2]
-    return tree, walk.origins
+    return tree, walk.origins or []
 
 
 def _holds_surrogates(walk: _Walk) -> bool:
     """Tell whether anything that is kept of a page holds what no encoding can write."""
     kept: list[str] = [text for text in walk.text if not text.isascii()] if walk.odd else []
     for attrs in walk.attrs:
-        if walk.large:
-            kept.extend([value for value in attrs if not value.isascii()])
-        else:
+        if attrs:
             kept.extend(attrs.values())
     shown = "".join(kept)
     if shown.isascii():
@@ -133,8 +127,8 @@ class _Walk(GrowingTree):
 
     __slots__ = ("content", "mark", "marked", "styles")
 
-    def __init__(self, origins: Origins | None, large: bool) -> None:
-        super().__init__(origins, large)
+    def __init__(self, with_origins: bool) -> None:
+        super().__init__(with_origins)
         self.content = 0
         self.mark = -1
         self.marked: set[Any] = set()
@@ -143,10 +137,8 @@ class _Walk(GrowingTree):
     def run(self, document: Document) -> None:
         """Walk the DOM once, in document order, without recursion."""
         element, words = Element, Text  # names of a module are slow to look up in compiled code
-        if not self.large:  # one native search is cheaper than a look at every element, but holds all that it finds
-            self.marked = set(document.select(_MARKED))
-        roots: Any = document
-        nodes: Iterator[Any] = iter([node for node in children_of(roots) if type(node) is element])
+        self.marked = set(document.select(_MARKED))  # one native search is cheaper than a look at every element
+        nodes: Iterator[Any] = iter([node for node in document.children if type(node) is element])
         levels: list[tuple[Iterator[Any], int]] = []  # what comes after each open element, and its mark
         while True:
             for node in nodes:
@@ -177,7 +169,7 @@ class _Walk(GrowingTree):
         if seen == DROP and (self.here < 0 or self.tag[self.here] not in _MEDIA or tag not in LEAVES):
             return None
         self.mark = -1
-        marked = node in self.marked if not self.large else node.matches(_MARKED)
+        marked = node in self.marked
         if marked:
             if is_hidden(node, self.styles):
                 again = shown_again(node)
@@ -185,7 +177,7 @@ class _Walk(GrowingTree):
                     self._line_end()
                 return again or None
             if tag in ("a", "button") and is_nested(node):
-                return children_of(node)
+                return node.children
         if seen == RENAMED:
             tag = FORMER[tag]
             flags = KINDS[tag]
@@ -197,7 +189,7 @@ class _Walk(GrowingTree):
         kept = kept_attributes(tag, node, marked) if marked or flags & KEEPS else None
         if seen == MORE:
             return self._special(node, tag, kept)
-        children: Sequence[Any] = node.children if not self.large else children_of(node)
+        children: Sequence[Any] = node.children
         if seen == BLOCK:
             if self.last != START:
                 self._line_end()
@@ -262,7 +254,7 @@ class _Walk(GrowingTree):
         """Enter an element that needs more than its tag; return what of it is walked next, None where nothing is."""
         tag = OBSOLETE.get(tag, tag)
         flags = KINDS[tag]
-        children: Any = node.children if not self.large else children_of(node)
+        children: Any = node.children
         own = ""
         if tag in SPECIAL:
             special = SPECIAL[tag](node, kept)
@@ -356,10 +348,10 @@ class _Walk(GrowingTree):
             return
         if tag in NOT_NESTED and any(held in NOT_NESTED for held in tags[child + 1 :]):
             return  # the wrapper keeps a heading in a heading from ending the outer one
-        if inner in rules.WRAPPERS and not self._has_attrs(child):
+        if inner in rules.WRAPPERS and not self.attrs[child]:
             tags[child] = None
             self.dirty = True
-        elif tag in rules.WRAPPERS and not self._has_attrs(node) and inner not in rules.INLINE:
+        elif tag in rules.WRAPPERS and not self.attrs[node] and inner not in rules.INLINE:
             if inner in NOT_NESTED and tags[self.here] in NOT_NESTED:
                 return
             tags[node] = None

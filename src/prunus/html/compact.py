@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from . import rules
 from .growing import GrowingTree, linked
+from .tree import Attrs
 
 _SEARCHED: Final = 64
 """Noscripts whose words are searched for in the page; beyond, only equal text nodes count: the
@@ -101,11 +102,8 @@ def close_gaps(walk: GrowingTree) -> None:
     tag_list: list[Any] = []
     text_list: list[str] = []
     depth_list: list[int] = []
-    holders: Any = walk.holders[:0]
-    attrs: list[Any] = []
-    held, last = 0, len(walk.holders)
-    holder: int = walk.holders[0] if last else len(tags)  # the next node that has attributes
-    origins: Any = None if walk.origins is None else walk.origins[:0]
+    attrs: list[Attrs | None] = []
+    origins: list[Any] | None = None if walk.origins is None else []
     parents, _ = linked(depths) if walk.origins else ([], [])
     joined: dict[int, list[str]] = {}  # the parts of a text, by place
     merged: list[int] = []  # depths of the merged nodes around
@@ -121,17 +119,11 @@ def close_gaps(walk: GrowingTree) -> None:
         text = texts[node]
         if tag:
             latest = -1
-            while holder <= node:
-                if holder == node:
-                    holders.append(len(tag_list))
-                    attrs.append(walk.attrs[held])
-                held += 1
-                holder = walk.holders[held] if held < last else len(tags)
         elif not text:
             continue
         elif latest == level:
             joined.setdefault(len(text_list) - 1, [text_list[-1]]).append(text)
-            if origins:  # words of several elements: what holds them all is the element around them
+            if origins and walk.origins:  # words of several elements: what holds them all is the element around them
                 origins[-1] = walk.origins[parents[node]]
             continue
         else:
@@ -139,9 +131,9 @@ def close_gaps(walk: GrowingTree) -> None:
         tag_list.append(tag)
         text_list.append(text)
         depth_list.append(level)
-        if origins is not None:
+        attrs.append(walk.attrs[node])
+        if origins is not None and walk.origins is not None:
             origins.append(walk.origins[node])
     for place, parts in joined.items():
         text_list[place] = "".join(parts)
-    walk.tag, walk.text, walk.depth, walk.origins = tag_list, text_list, depth_list, origins
-    walk.holders, walk.attrs = holders, attrs
+    walk.tag, walk.text, walk.depth, walk.attrs, walk.origins = tag_list, text_list, depth_list, attrs, origins

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import rules
-from .parse import CHILDREN, Element, children_of
+from .parse import CHILDREN, Element
 from .tree import Attrs
 
 _SUSPECT = frozenset("#jJdDvV \t\n\f\r")
@@ -109,7 +109,7 @@ def _select(node: Element, kept: Attrs | None) -> Special | None:
     """A closed <select> shows one option; one with ``multiple`` or ``size`` shows them all."""
     size = (node.attr("size") or "").strip()
     if node.attr("multiple") is not None or (size.isdigit() and int(size) > 1):
-        return children_of(node), kept, ""
+        return node.children, kept, ""
     first: Element | None = None
     for child in node.descendants:
         if isinstance(child, Element) and child.tag == "option":
@@ -139,7 +139,7 @@ def _optgroup(node: Element, kept: Attrs | None) -> Special | None:
     """The label of a group is text that a reader sees."""
     if _is_in_option(node):
         return None
-    return children_of(node), kept, (kept or {}).get("label", "")
+    return node.children, kept, (kept or {}).get("label", "")
 
 
 def _media(node: Element, kept: Attrs | None) -> Special | None:
@@ -150,7 +150,7 @@ def _media(node: Element, kept: Attrs | None) -> Special | None:
 
 def _dialog(node: Element, kept: Attrs | None) -> Special | None:
     """A dialog that is not open is not shown."""
-    return (children_of(node), kept, "") if node.attr("open") is not None else None
+    return (node.children, kept, "") if node.attr("open") is not None else None
 
 
 SPECIAL: dict[str, Callable[[Element, Attrs | None], Special | None]] = {

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
-from collections.abc import Callable
-from itertools import chain
-from sys import intern
 from typing import Any, Final
 
 from . import rules
 from .kinds import KINDS, LINE
 from .parse import Node
-from .tree import MANY_NODES, Attrs
+from .tree import Attrs
 
 START: Final = -1  # at the start of a line: white space collapses to nothing
 _END_A_PARAGRAPH: Final = frozenset(
@@ -24,44 +19,34 @@ _END_A_PARAGRAPH: Final = frozenset(
 _SCOPES: Final = frozenset({"applet", "button", "caption", "marquee", "object", "table", "td", "template", "th"})
 """Elements in which the <p> outside is out of reach (HTML, 13.2.4.2: button scope)."""
 
-_KNOWN: Final = 10_000
-"""Texts and attributes that are kept once, however often a large page repeats them."""
-
-Origins = tuple[Callable[[Any], Any], Any]
-"""What is noted of the DOM node behind each node: a function of it, and an empty list or array for what it returns."""
-
 FILLED: Final = -2  # something that is no text stands last on the line
 
 
 class GrowingTree:
     """The growing arrays, and where white space stands.
 
-    While it grows, ``depth`` says where each node hangs: one small number, which takes no memory of its own. ``parent``
-    and ``end`` follow from it at the end. ``open`` holds the open elements, ``kinds`` the number of their tags in
-    :data:`prunus.html.kinds.KINDS`, ``here`` and ``kind`` the innermost; ``firsts`` where the first child of each has
-    ended, 0 as long as it has none that did.
+    While it grows, ``depth`` says where each node hangs; ``parent`` and ``end`` follow from it at the end. ``origins``
+    are the DOM nodes behind the nodes, where they are wanted. ``open`` holds the open elements, ``kinds`` the number of
+    their tags in :data:`prunus.html.kinds.KINDS`, ``here`` and ``kind`` the innermost; ``firsts`` where the first child
+    of each has ended, 0 as long as it has none that did.
 
-    ``attrs`` holds those of the nodes in ``holders``: dicts, or of a large page tuples of names and values in turn,
-    which take a third. ``last`` is the latest text node of the line, or START, or FILLED. ``space`` tells that white
-    space waits for words to come on its line: most of it stands before the end of a line, and goes.
+    ``last`` is the latest text node of the line, or START, or FILLED. ``space`` tells that white space waits for words
+    to come on its line: most of it stands before the end of a line, and goes.
     """
 
     __slots__ = (
-        "attrs", "depth", "dirty", "end", "firsts", "here", "holders", "kind", "kinds", "known", "large", "last",
-        "noscripts", "odd", "open", "origin_of", "origins", "paragraph", "parent", "preformatted", "raw", "space",
-        "spacer", "tag", "text", "vanished",
+        "attrs", "depth", "dirty", "end", "firsts", "here", "kind", "kinds", "last", "noscripts", "odd", "open",
+        "origins", "paragraph", "parent", "preformatted", "raw", "space", "spacer", "tag", "text", "vanished",
     )  # fmt: skip
 
-    def __init__(self, origins: Origins | None, large: bool) -> None:
+    def __init__(self, with_origins: bool) -> None:
         self.tag: list[Any] = []  # str, None where a wrapper was merged away
         self.depth: list[int] = []
         self.text: list[str] = []
-        self.holders: Any = array("i") if large else []
-        self.attrs: list[Any] = []
-        self.origin_of: Any = origins[0] if origins else None
-        self.origins: Any = origins[1][:0] if origins else None
-        self.parent: Any = []
-        self.end: Any = []
+        self.attrs: list[Attrs | None] = []
+        self.origins: list[Any] | None = [] if with_origins else None
+        self.parent: list[int] = []
+        self.end: list[int] = []
         self.here = -1
         self.open: list[int] = []
         self.kind = 0
@@ -76,33 +61,18 @@ class GrowingTree:
         self.paragraph = -1  # the <p> that is open
         self.raw = 0  # depth of preformatted elements
         self.preformatted = False  # there is text in which white space stays
-        self.large = large  # the page may hold any number of nodes
-        self.known: dict[Any, Any] = {}  # what a large page may repeat
         self.odd = False  # letters were seen that show nowhere, or that no encoding can write
 
     def _add(self, tag: str, flags: int, text: str, attrs: Attrs | None, node: Node) -> None:
         """Add an element to the open one."""
         if self.paragraph >= 0 and not flags & LINE and tag in _END_A_PARAGRAPH:
             self._open_paragraph()
-        if attrs:
-            self.holders.append(len(self.tag))
-            self.attrs.append(self._shared(tuple(chain.from_iterable(attrs.items()))) if self.large else attrs)
-        if self.large:  # the parser makes a new string for each element
-            tag = intern(tag)
         self.tag.append(tag)
         self.depth.append(len(self.open))
         self.text.append(text)
+        self.attrs.append(attrs)
         if self.origins is not None:
-            self.origins.append(self.origin_of(node))
-
-    def _shared(self, value: Any) -> Any:
-        """Return what a large page has held before, instead of the same once more."""
-        return self.known.setdefault(value, value) if len(self.known) < _KNOWN else self.known.get(value, value)
-
-    def _has_attrs(self, node: int) -> bool:
-        """Tell whether a node has attributes."""
-        found = bisect_left(self.holders, node)
-        return found < len(self.holders) and self.holders[found] == node
+            self.origins.append(node)
 
     def _enter_node(self, node: int, flags: int) -> None:
         """Let what comes next be inside the element that was just added."""
@@ -149,8 +119,9 @@ class GrowingTree:
         tags.append("")
         self.depth.append(level)
         self.text.append(text)
+        self.attrs.append(None)
         if self.origins is not None:
-            self.origins.append(self.origin_of(node))
+            self.origins.append(node)
 
     def _add_words(self, data: str, node: Node, level: int) -> None:
         """Add text that shows words at a depth, its white space collapsed as CSS collapses it."""
@@ -173,16 +144,15 @@ class GrowingTree:
             self.vanished = False
             if self._line_is_open(level):
                 words = " " + words
-        if self.large:
-            words = self._shared(words)
         if tags[-1] == "" and self.depth[-1] == level:
             self.dirty = True
         self.last = len(tags)
         tags.append("")
         self.depth.append(level)
         texts.append(words)
+        self.attrs.append(None)
         if self.origins is not None:
-            self.origins.append(self.origin_of(node))
+            self.origins.append(node)
 
     def _without_odd_letters(self, text: str) -> str:
         """Take out what shows nowhere, see :data:`rules.INVISIBLE`; note that there was something of the kind."""
@@ -206,8 +176,7 @@ class GrowingTree:
         """Add preformatted text as it is; return 1 if it shows words."""
         if data:
             self.preformatted = True
-            text = self._without_odd_letters(data)
-            self._add_text(self._shared(text) if self.large else text, node)
+            self._add_text(self._without_odd_letters(data), node)
             self.last = FILLED
         return 0 if not data or data.isspace() else 1
 
@@ -251,13 +220,12 @@ class GrowingTree:
             self.tag.pop()
             self.depth.pop()
             self.text.pop()
+            self.attrs.pop()
         else:
             del self.tag[node:]
             del self.depth[node:]
             del self.text[node:]
-        while self.holders and self.holders[-1] >= node:
-            self.holders.pop()
-            self.attrs.pop()
+            del self.attrs[node:]
         if self.origins is not None:
             del self.origins[node:]
         while self.noscripts and self.noscripts[-1] >= node:
@@ -290,75 +258,34 @@ class GrowingTree:
                 node -= 1
         return False
 
-    def all_attrs(self) -> list[Attrs | None]:
-        """Return the attributes of every node."""
-        found: list[Attrs | None] = [None] * len(self.tag)
-        if self.large:
-            for place, packed in enumerate(self.attrs):
-                found[self.holders[place]] = self._unpacked(packed)
-        else:
-            holders: list[int] = self.holders
-            for place, attrs in enumerate(self.attrs):  # zip() is slow in compiled code
-                found[holders[place]] = attrs
-        self.attrs = []
-        return found
-
-    def _unpacked(self, packed: tuple[str, ...]) -> Attrs:
-        """Return attributes as a dict, the same one for those that a large page repeats."""
-        known = self.known.get(packed)
-        if type(known) is dict:
-            return known
-        attrs = dict(zip(packed[::2], packed[1::2], strict=True))
-        if known:
-            self.known[packed] = attrs
-        return attrs
-
     def link(self) -> None:
         """Work out ``parent`` and ``end`` from the depths."""
         self.parent, self.end = linked(self.depth)
-        self.depth = []
 
 
-def linked(depths: list[int]) -> tuple[Any, Any]:
-    """Return ``parent`` and ``end`` of the nodes of a tree in document order, in arrays where they are many.
+def linked(depths: list[int]) -> tuple[list[int], list[int]]:
+    """Return ``parent`` and ``end`` of the nodes of a tree in document order.
 
     :param depths: of each node; 0 is the root, and each is at most one more than the one before.
     """
-    if len(depths) > MANY_NODES:
-        return _linked_in_arrays(depths)
-    places: list[Any] = list(range(len(depths) + 1))  # one object for each number
-    parent: list[Any] = []
-    end: list[Any] = places[1:]  # right for all that hold nothing
+    parent: list[int] = []
+    end = list(range(1, len(depths) + 1))  # right for all that hold nothing
     opened: list[int] = []
-    above: Any = -1
+    above = -1
     level, node = -1, 0
     for depth in depths:
         if depth > level:
             if node:
-                opened.append(node - 1)
-                above = places[node - 1]
+                above = node - 1
+                opened.append(above)
             level = depth
         elif depth < level:
             while level > depth:
-                end[opened.pop()] = places[node]
+                end[opened.pop()] = node
                 level -= 1
-            above = places[opened[-1]]
+            above = opened[-1]
         parent.append(above)
         node += 1
     for last in opened:
-        end[last] = places[node]
-    return parent, end
-
-
-def _linked_in_arrays(depths: list[int]) -> tuple[Any, Any]:
-    """Do the same for so many nodes that there should not be an object for each number."""
-    parent, end = array("i"), array("i", range(1, len(depths) + 1))
-    opened: list[int] = []
-    for node, depth in enumerate(depths):
-        while len(opened) > depth:
-            end[opened.pop()] = node
-        parent.append(opened[-1] if opened else -1)
-        opened.append(node)
-    for last in opened:
-        end[last] = len(depths)
+        end[last] = node
     return parent, end

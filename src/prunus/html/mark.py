@@ -85,7 +85,7 @@ class _Marker:
     def __init__(self, blocks: Blocks, document: int, text: str) -> None:
         self.blocks, self.document, self.tree = blocks, document, blocks.trees[document]
         parsed, text, self.added = parse_with_places(text)
-        self.origins = walk_page(text, "", "page", (lambda node: node, []), parsed)[1]
+        self.origins = walk_page(text, "", "page", True, parsed)[1]
         if len(self.origins) != len(self.tree):
             raise BadInput("this document was not read from its source; read the page again", subject="document")
         self.own = _start_tags(parsed, text)

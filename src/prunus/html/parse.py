@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import codecs
 import re
-import sys
 import unicodedata
-from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import turbohtml
 from turbohtml import Axis, Document, Element, Text
@@ -28,13 +26,7 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 MAX_TAGS: Final = 4_000_000
 """Tags that are read, counted as "<"."""
 
-LARGE: Final = 1_000_000
-"""Bytes from which a page may hold so much that memory must be spared."""
-
 CHILDREN: Final = Axis.CHILDREN
-
-_MANY: Final = 10_000
-"""Children from which an element's are looked up one by one."""
 
 _SNIFF: Final = 4096
 _BOM: Final = b"\xef\xbb\xbf"
@@ -68,9 +60,8 @@ _LINE_END: Final = re.compile(r"\r\n?|\n")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
 
 __all__ = [
-    "CHILDREN", "LARGE", "MAX_BYTES", "MAX_TAGS", "Document", "Element", "Node", "Text", "check_size", "children_of",
-    "decode", "give_back_memory", "is_binary", "line_starts", "parse", "parse_with_places",
-    "source_text", "tag_place", "without_surrogates",
+    "CHILDREN", "MAX_BYTES", "MAX_TAGS", "Document", "Element", "Node", "Text", "check_size", "decode", "is_binary",
+    "line_starts", "parse", "parse_with_places", "source_text", "tag_place", "without_surrogates",
 ]  # fmt: skip
 
 
@@ -211,42 +202,6 @@ def _searchable(markup: str | bytes, charset: str) -> str | bytes:
     return decode(markup, charset) if isinstance(markup, bytes) and b"\0" in markup else markup
 
 
-def give_back_memory() -> None:
-    """Give what large work left to the system, where the C library can: other threads could not use it."""
-    if sys.platform == "linux":
-        import ctypes  # here: hardly any page needs it
-
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl needs none
-        if trim is not None:
-            trim(0)
-
-
-def children_of(node: Element | Document) -> Sequence[Any]:
-    """Return the children of an element of a large page, which may be any number."""
-    count = len(node)
-    return node.children if count < _MANY else _ManyChildren(node, count)
-
-
-class _ManyChildren(Sequence[Any]):
-    """The children of an element that has many: the objects for all at once take as much as the nodes themselves."""
-
-    def __init__(self, parent: Element | Document, count: int) -> None:
-        self._parent = parent
-        self._count = count
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._parent.children[index]
-
-    def __iter__(self) -> Iterator[Any]:
-        node: Any = self._parent[0]
-        while node is not None:
-            yield node
-            node = node.next_sibling
-
-
 def source_text(markup: str | bytes, charset: str = "") -> str:
     """Return a page as the parser reads it: decoded, without byte-order mark; parsed, it gives the same DOM.
 
@@ -275,9 +230,7 @@ def parse_with_places(text: str) -> tuple[Document, str, Sequence[int]]:
 
 def line_starts(text: str) -> Sequence[int]:
     """Return where each line of a page begins, as the parser counts them."""
-    starts = array("i", [0])
-    starts.extend(found.end() for found in _LINE_END.finditer(text))
-    return starts
+    return [0, *(found.end() for found in _LINE_END.finditer(text))]
 
 
 def tag_place(element: Element, text: str, lines: Sequence[int]) -> int:

@@ -5,11 +5,10 @@ Built by :mod:`prunus.html.clean`, read by everything after it, changed by nothi
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any
 
 from ..text import count_words
 from . import rules
@@ -18,10 +17,6 @@ Attrs = dict[str, str]
 
 SPACED = frozenset({"button", "select", "option", "textarea", "input", "img", "meter", "progress", "label"})
 """Inline elements that a reader sees apart from their neighbours."""
-
-
-MANY_NODES: Final = 50_000
-"""Nodes from which lists of numbers are arrays: a number in a list takes 36 bytes, in an array 4."""
 
 
 class Tree:
@@ -56,7 +51,7 @@ class Tree:
         self._canonical: str | None = None
         self._starts: Sequence[int] = []
         self._markup: tuple[str | bytes, str] = ("", "")
-        self._xpaths: Sequence[str] | None = None
+        self._xpaths: Any = None  # the XPath of each node
         self.cache: dict[tuple[str, int], Any] = {}  # what is derived from single nodes, by name and node
 
     def __len__(self) -> int:
@@ -66,8 +61,7 @@ class Tree:
     def words(self) -> Sequence[int]:
         """Prefix sums of words: nodes ``[lo, hi)`` hold ``words[hi] - words[lo]`` of them."""
         if self._words is None:
-            sums = accumulate((count_words(text) if text else 0 for text in self.text), initial=0)
-            self._words = array("i", sums) if len(self.text) > MANY_NODES else list(sums)
+            self._words = list(accumulate((count_words(text) if text else 0 for text in self.text), initial=0))
         return self._words
 
     @property
@@ -116,17 +110,17 @@ class Tree:
         call; later calls look it up.
         """
         if self._xpaths is None:
-            from .xpath import original_xpaths
+            from .xpath import XPaths
 
-            self._xpaths = original_xpaths(*self._markup)
-        return self._xpaths[node]
+            self._xpaths = XPaths(*self._markup)
+        return str(self._xpaths[node])
 
     def _lay_out(self) -> None:
         """Lay the text out once: where which node's words stand in the canonical text."""
         if self._canonical is not None:
             return
         pieces: list[str] = []
-        starts: Any = array("i") if len(self.tag) > MANY_NODES else []
+        starts: list[int] = []
         position = 0
         gap = ""
         closing: list[int] = []  # ends of open elements whose closing separates words
