@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -17,8 +16,6 @@ from .text import SYLLABIC, UNSPACED
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Counted = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.int64]]
-
 _TOKEN: Final = re.compile(rf"\d+(?:[.,]\d+)*|[{UNSPACED}]+|[{SYLLABIC}]+|[^\W_]+")
 _UNSPACED_RUN: Final = re.compile(f"[{UNSPACED}{SYLLABIC}]")
 
@@ -29,17 +26,6 @@ _STEMMERS: Final = {
     "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil",
     "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
-
-_PART: Final = 8_192
-_PART_LETTERS: Final = 1_000_000
-"""Texts that are counted at once, and their letters; what has been counted takes a small part of the memory that
-counting takes."""
-
-_SLICE: Final = 1 << 18
-"""Frequencies that are saturated at once."""
-
-_NO_ITEMS: Final = np.zeros(0, np.int32)
-_NO_TERMS: Final = np.zeros(0, np.int64)
 
 QUERY_NOISE: Final = frozenset(
     """a an and any are as at be been being by can could did do does for from had has have he her his how i
@@ -88,18 +74,6 @@ def query_terms(query: str, language: str = "en") -> list[str]:
     return stem(telling or words, language)
 
 
-def _parts(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the first of the texts that are counted at once, and the one after the last."""
-    first, letters = 0, 0
-    for place, text in enumerate(texts):
-        letters += len(text)
-        if place + 1 - first == _PART or letters > _PART_LETTERS:
-            yield first, place + 1
-            first, letters = place + 1, 0
-    if first < len(texts):
-        yield first, len(texts)
-
-
 class BM25:
     """An index over short texts with an optional weaker field each (BM25F with two fields).
 
@@ -107,10 +81,6 @@ class BM25:
     :param above: what stands above each item (headings, caption), counted at ``above_weight``.
     :param language: ISO 639-1 code, for the stemmer.
     :param k1, b: the usual parameters of BM25.
-
-    Terms are known by 64-bit hashes: a large page holds millions of numbers and names, each once, and a string for
-    each would take twenty times its place in the page. That any two of a million terms share one is less likely than
-    one in thirty million.
     """
 
     def __init__(
@@ -125,65 +95,48 @@ class BM25:
     ) -> None:
         self.language = language
         self.size = len(texts)
-        fields = [(texts, 1.0), (above, above_weight)] if above else [(texts, 1.0)]
-        counted = [self._count(fields, first, stop) for first, stop in _parts(texts)]
-        self._index(counted, k1, b)
+        self._numbers: dict[str, int] = {}  # of stemmed terms
+        self._index([(texts, 1.0), (above, above_weight)] if above else [(texts, 1.0)], k1, b)
 
-    def _count(self, fields: Sequence[tuple[Sequence[str], float]], first: int, stop: int) -> Counted:
-        """Count some texts: items and terms of each pair that occurs, weighted term frequencies; the terms' hashes.
+    def _index(self, fields: Sequence[tuple[Sequence[str], float]], k1: float, b: float) -> None:
+        """Count terms, and keep for each the items that hold it, with their saturated term frequencies.
 
         :param fields: texts of all items, and what a term in them weighs.
-        :param first, stop: the items that are counted.
         """
-        raw: dict[str, int] = {}
+        words: dict[str, int] = {}
         found: list[tuple[NDArray[np.int64], NDArray[np.int64], float]] = []  # items, words, and what one weighs
         for texts, weight in fields:
             ids: list[int] = []
             lengths: list[int] = []
             same: dict[str, list[int]] = {}
-            for text in texts[first:stop]:
+            for text in texts:
                 known = same.get(text)
                 if known is None:
-                    known = same[text] = [raw.setdefault(token, len(raw)) for token in tokens(text)]
+                    known = same[text] = [words.setdefault(token, len(words)) for token in tokens(text)]
                 ids.extend(known)
                 lengths.append(len(known))
-            item = np.repeat(np.arange(first, first + len(lengths)), lengths)
-            found.append((item, np.asarray(ids, np.int64), weight))
-        stems = stem(list(raw), self.language)
-        terms, to_term = np.unique(np.fromiter(map(hash, stems), np.int64, len(stems)), return_inverse=True)
+            found.append((np.repeat(np.arange(self.size), lengths), np.asarray(ids, np.int64), weight))
+        stems = stem(list(words), self.language)
+        term_of = np.asarray([self._numbers.setdefault(one, len(self._numbers)) for one in stems], np.int64)
         keys: list[NDArray[np.int64]] = []
         weights: list[NDArray[np.float64]] = []
-        for item, words, weight in found:
-            unique, counts = np.unique((item << 32) | to_term[words], return_counts=True)
+        for item, word, weight in found:
+            unique, counts = np.unique((term_of[word] << 32) | item, return_counts=True)
             keys.append(unique)
-            weights.append(counts.astype(np.float64) * weight)
-        all_keys, place = np.unique(np.concatenate(keys), return_inverse=True)
-        frequency = np.bincount(place, np.concatenate(weights), len(all_keys)).astype(np.float64)
-        return (all_keys >> 32).astype(np.int32), (all_keys & 0xFFFFFFFF).astype(np.int32), frequency, terms
-
-    def _index(self, counted: list[Counted], k1: float, b: float) -> None:
-        """Turn counts into postings by term: items, and their saturated term frequencies."""
-        self._terms = np.unique(np.concatenate([_NO_TERMS, *(part[3] for part in counted)]))
-        numbers = (np.searchsorted(self._terms, part[3]).astype(np.int32)[part[1]] for part in counted)
-        terms = np.concatenate([_NO_ITEMS, *numbers])
-        items = np.concatenate([_NO_ITEMS, *(part[0] for part in counted)])
-        frequency = np.concatenate([np.zeros(0), *(part[2] for part in counted)])
-        counted.clear()
-        length = np.bincount(items, frequency, self.size) if self.size else np.zeros(0)
+            weights.append(counts * weight)
+        pairs, place = np.unique(np.concatenate(keys), return_inverse=True)
+        terms, self._items = pairs >> 32, pairs & 0xFFFFFFFF
+        frequency = np.bincount(place, np.concatenate(weights), len(pairs)).astype(np.float64)
+        length = np.bincount(self._items, frequency, self.size) if self.size else np.zeros(0)
         average = float(length.mean()) if self.size and length.any() else 1.0
         norm = k1 * (1 - b + b * length / average)
-        for first in range(0, len(items), _SLICE):  # in parts: of a large page they are millions
-            part = slice(first, first + _SLICE)
-            frequency[part] = frequency[part] * (k1 + 1) / (frequency[part] + norm[items[part]])
-        self._bounds = np.concatenate([[0], np.cumsum(np.bincount(terms, minlength=len(self._terms)))])
-        order = np.argsort(terms, kind="stable")
-        del terms
-        self._items, self._saturated = items[order], frequency[order]
+        self._saturated = frequency * (k1 + 1) / (frequency + norm[self._items])
+        self._bounds = np.searchsorted(terms, np.arange(len(self._numbers) + 1))
 
     def _postings(self, term: str) -> slice:
         """Return where the postings of a stemmed term stand; nowhere for one that occurs in no item."""
-        number = bisect_left(self._terms, hash(term))  # for one, quicker than numpy's
-        if number == len(self._terms) or self._terms[number] != hash(term):
+        number = self._numbers.get(term)
+        if number is None:
             return slice(0, 0)
         return slice(int(self._bounds[number]), int(self._bounds[number + 1]))
 
@@ -193,7 +146,7 @@ class BM25:
         found: int = postings.stop - postings.start
         return math.log(1 + (self.size - found + 0.5) / (found + 0.5))
 
-    def items(self, term: str) -> NDArray[np.int32]:
+    def items(self, term: str) -> NDArray[np.int64]:
         """Return the items that hold a stemmed term, in order."""
         return self._items[self._postings(term)]
 

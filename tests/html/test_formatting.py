@@ -15,13 +15,13 @@ from prunus.html.clean import clean_tree
 from prunus.html.formatting import multiplies, renamed
 
 BOMBS = {
-    "in paragraphs": "<p>" + "".join(f"<b id=b{i}>" for i in range(400)) + "one" + "<p>two" * 4000,
-    "in each block": "".join(f"<div><i id=i{i}>one</div>" for i in range(4000)),
-    "in capitals": "".join(f"<DIV><FONT ID=i{i}>one</DIV>" for i in range(4000)),
-    "in quotes": "".join(f"<div><i id='>{i}'>one</div>" for i in range(4000)),
-    "closed in comments": "".join(f"<div><i id=i{i}>one<!--</i>--></div>" for i in range(4000)),
-    "closed out of reach": "".join(f"<div><i id=i{i}>one<object></i></object></div>" for i in range(4000)),
-    "all alike": "<p>" + "".join(f"<{name}>" * 3 for name in formatting.NAMES) + "one" + "<p>two" * 30_000,
+    "in paragraphs": "<p>" + "".join(f"<b id=b{i}>" for i in range(400)) + "one" + "<p>two" * 6000,
+    "in each block": "".join(f"<div><i id=i{i}>one</div>" for i in range(6000)),
+    "in capitals": "".join(f"<DIV><FONT ID=i{i}>one</DIV>" for i in range(6000)),
+    "in quotes": "".join(f"<div><i id='>{i}'>one</div>" for i in range(6000)),
+    "closed in comments": "".join(f"<div><i id=i{i}>one<!--</i>--></div>" for i in range(6000)),
+    "closed out of reach": "".join(f"<div><i id=i{i}>one<object></i></object></div>" for i in range(8000)),
+    "all alike": "<p>" + "".join(f"<{name}>" * 3 for name in formatting.NAMES) + "one" + "<p>two" * 60_000,
 }
 
 

@@ -12,7 +12,7 @@ from tests import oracle
 from tests.strategies import Made, worded_documents
 
 import prunus
-from prunus import embedded, lexical
+from prunus import embedded
 from prunus.embed import static
 from prunus.html import blocks as blocks_module
 from prunus.html import clean as clean_module
@@ -131,22 +131,6 @@ def test_the_dom_of_a_page_is_let_go() -> None:
 
 
 # --- in parts --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("texts", "letters"), [(2, 10**6), (10**6, 20), (1, 1)])
-def test_terms_that_are_counted_in_parts_score_the_same(
-    monkeypatch: pytest.MonkeyPatch, texts: int, letters: int
-) -> None:
-    found = cut([clean_tree(PAGE)], 3).texts
-    above = [f"Pier {number % 5}" for number in range(len(found))]
-    whole = lexical.BM25(found, above)
-    monkeypatch.setattr(lexical, "_PART", texts)
-    monkeypatch.setattr(lexical, "_PART_LETTERS", letters)
-    parts = lexical.BM25(found, above)
-    for question in (QUESTION, "depth of light", "7", "nothing of the kind", ""):
-        assert np.array_equal(whole.scores(question), parts.scores(question))
-    assert np.array_equal(whole.items("pier"), parts.items("pier"))
-    assert len(whole.items("pier")) > 1
 
 
 @pytest.mark.parametrize("tokens", [1, 7, 10**6])

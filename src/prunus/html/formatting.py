@@ -18,8 +18,8 @@ NAMES: Final = ("b", "big", "code", "em", "font", "i", "nobr", "s", "small", "st
 FORMER: Final = {f"{name}-": name for name in NAMES}
 """What a formatting element is called in a page that was rewritten, and what it was."""
 
-MOST_COPIES: Final = 1_000_000
-"""Elements that a parser may have to add to a page: some 160 MB."""
+MOST_COPIES: Final = 2_000_000
+"""Elements that a parser may have to add to a page: as many as a page may have tags; they take some 320 MB."""
 
 _DEPTH: Final = 511  # the parser nests no deeper
 _ALIKE: Final = 3  # equal formatting elements that are opened anew (HTML, 13.2.4.3: the Noah's Ark clause)

@@ -23,7 +23,7 @@ Node: TypeAlias = turbohtml.Node
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Size of markup that is read, in bytes or code points."""
 
-MAX_TAGS: Final = 4_000_000
+MAX_TAGS: Final = 2_000_000
 """Tags that are read, counted as "<"."""
 
 CHILDREN: Final = Axis.CHILDREN
