@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain
 from typing import Final
 
 from .abbreviations import ABBREVIATIONS, LABELLED, MONTHS, NAMES, NUMBERED, SHOUTED, STARTERS, TITLES, ZONES
@@ -170,35 +169,23 @@ def _heads(text: str, at: int) -> bool:
 
 
 def sentence_spans(text: str, *, wrapped: bool = False) -> list[tuple[int, int]]:
-    """Cut ``text`` into sentences and return their (start, end); see :func:`each_sentence`."""
-    return list(each_sentence(text, wrapped=wrapped))
-
-
-def each_sentence(text: str, *, wrapped: bool = False) -> Iterator[tuple[int, int]]:
-    """Yield the (start, end) of each sentence of ``text``; they touch and cover all of it.
+    """Cut ``text`` into sentences and return their (start, end), which touch and cover all of it.
 
     White space after a sentence belongs to it, and at the head of the text to the first. Linear in the text.
 
     :param wrapped: a line may go on in the next one, as in mail and in text taken from print. Otherwise every
         line break ends a segment, as in the canonical text of a page, where it stands between two blocks.
     """
-    begin, held = 0, (0, 0)
-    for cut in chain(_cuts(text, wrapped), (len(text),)):
-        if cut <= begin:
-            continue
-        if text[begin:cut].strip():
-            if held[1]:
-                yield held
-            held = (begin, cut)
-        elif held[1]:
-            held = (held[0], cut)
-        else:
-            continue  # white space at the head
-        begin = cut
-    if held[1]:
-        yield held
-    elif text:
-        yield 0, len(text)
+    spans: list[tuple[int, int]] = []
+    begin = 0
+    for cut in (*_cuts(text, wrapped), len(text)):
+        if cut > begin and text[begin:cut].strip():
+            spans.append((begin, cut))
+            begin = cut
+        elif cut > begin and spans:
+            spans[-1] = (spans[-1][0], cut)
+            begin = cut
+    return spans or ([(0, len(text))] if text else [])
 
 
 def _cuts(text: str, wrapped: bool) -> Iterator[int]:

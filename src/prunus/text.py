@@ -9,13 +9,12 @@ import re
 import unicodedata
 from typing import Final
 
-from .segment import each_sentence, sentence_spans, sentences
+from .segment import sentence_spans, sentences
 
 __all__ = [
     "SYLLABIC",
     "UNSPACED",
     "count_words",
-    "each_sentence",
     "guess_language",
     "normalise",
     "sentence_spans",

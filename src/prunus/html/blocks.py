@@ -8,13 +8,12 @@ every visible word lies in exactly one of them.
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
-from typing import Literal, overload
+from typing import Literal
 
 from .context import Context, context_of
 from .cut import cut_piece, cut_tree
@@ -26,9 +25,6 @@ Units = Literal["blocks", "leaves"]
 
 DEFAULT_MAX_WORDS = 256
 """Words per block before embedding-based pruning (HtmlRAG §4.4)."""
-
-_KEPT_TEXTS = 20_000
-"""Blocks up to which their texts are kept; beyond, each is cut out of its document when it is asked for."""
 
 Steps = tuple[Sequence[int], Sequence[int]]
 """The children of a node, and the number that each carries in a path: 0 where it carries none."""
@@ -78,10 +74,10 @@ class Blocks:
     max_words: int
     whole: Blocks | None = None
     places: Sequence[int] = ()
-    _texts: Sequence[str] = ()
+    _texts: list[str] = field(default_factory=list)
     _contexts: list[Context] = field(default_factory=list)
     _steps: dict[tuple[int, int], Steps] = field(default_factory=dict)
-    _attached: dict[tuple[int, int], array[int]] = field(default_factory=dict)
+    _attached: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     cache: dict[str, object] = field(default_factory=dict)
     """What engines derive from the blocks alone (token lists, embeddings), by engine."""
 
@@ -89,11 +85,12 @@ class Blocks:
         return len(self.blocks)
 
     @property
-    def texts(self) -> Sequence[str]:
+    def texts(self) -> list[str]:
         """The visible text of each block, a slice of its document's canonical text."""
         if not self._texts and self.blocks:
-            lazy = _Texts(self)
-            self._texts = list(lazy) if len(self.blocks) <= _KEPT_TEXTS else lazy
+            spans = map(self.span, range(len(self.blocks)))
+            whole = [self.trees[block.document].canonical for block in self.blocks]
+            self._texts = [text[start:end] for text, (start, end) in zip(whole, spans, strict=True)]
         return self._texts
 
     @property
@@ -148,7 +145,7 @@ class Blocks:
         known = self._steps.get((document, parent))
         if known is None:
             tree = self.trees[document]
-            children = array("q", (child for child in tree.children(parent) if tree.tag[child]))
+            children = [child for child in tree.children(parent) if tree.tag[child]]
             known = self._steps[document, parent] = children, _numbers([tree.tag[child] for child in children])
         return known
 
@@ -157,40 +154,13 @@ class Blocks:
         if not self._attached:
             for index, other in enumerate(self.blocks):
                 if not other.is_subtree:
-                    self._attached.setdefault((other.document, other.node), array("q")).append(index)
+                    self._attached.setdefault((other.document, other.node), []).append(index)
         key = (-1 - block.document, block.node)
         known = self._steps.get(key)
         if known is None:
             runs = self._attached[block.document, block.node]
             known = self._steps[key] = runs, _numbers(["text"] * len(runs))
         return known
-
-
-class _Texts(Sequence[str]):
-    """The texts of blocks, none of them kept."""
-
-    def __init__(self, blocks: Blocks) -> None:
-        self._blocks = blocks
-
-    def __len__(self) -> int:
-        return len(self._blocks)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self._text(place) for place in range(*index.indices(len(self)))]
-        return self._text(range(len(self))[index])
-
-    def __iter__(self) -> Iterator[str]:
-        return map(self._text, range(len(self)))
-
-    def _text(self, index: int) -> str:
-        tree = self._blocks.trees[self._blocks.blocks[index].document]
-        start, end = self._blocks.span(index)
-        return tree.canonical[start:end]
 
 
 def _name(tag: str) -> str:
@@ -205,7 +175,7 @@ def _numbers(names: Sequence[str]) -> Sequence[int]:
     for name in names:
         totals[name] = totals.get(name, 0) + 1
     seen: dict[str, int] = {}
-    found = array("q")
+    found: list[int] = []
     for name in names:
         seen[name] = seen.get(name, 0) + 1
         found.append(seen[name] if totals[name] > 1 else 0)
@@ -232,10 +202,7 @@ def cut(trees: Sequence[Tree], max_words: int = DEFAULT_MAX_WORDS, units: Units 
     requires: tuple[int, ...] = ()
     for document, tree in enumerate(trees):
         offset = len(blocks)
-        pieces = cut_tree(tree, max_words, units == "leaves")
-        pieces.reverse()
-        while pieces:  # each is let go when its block is made
-            piece = pieces.pop()
+        for piece in cut_tree(tree, max_words, units == "leaves"):
             needed = tuple(offset + other for other in piece.requires)
             requires = requires if requires == needed else needed  # the rows of a table share theirs
             blocks.append(

@@ -7,9 +7,6 @@ from .grid import first_rows, row_cells
 from .runs import Piece, cut_run
 from .tree import Tree
 
-CROWDED = 300_000
-"""Nodes of a document from which small neighbours share a block: a page may hold a million paragraphs of one word."""
-
 FIGURE_SLACK = 3
 """A figure stays whole up to this many times ``max_words``: a picture stays with its caption."""
 
@@ -50,7 +47,6 @@ class _Cutter:
         self.max_words = max_words
         self.leaves = leaves
         self.pieces: list[Piece] = []
-        self.crowded = len(tree) > CROWDED and not leaves
         self.holds_block = _holds_block(tree)
         self.stack: list[tuple[int, tuple[int, ...]]] = []  # (node, requires)
         self.terms: dict[int, int] = {}  # definitions that are blocks of their own -> their term
@@ -114,9 +110,8 @@ class _Cutter:
         self.push(self.units(node, self.tree.children(node)), requires)
 
     def push(self, parts: list[tuple[int, int, bool]], requires: tuple[int, ...]) -> None:
-        """Put parts onto the stack, the first on top; the list is used up."""
-        while parts:  # each is let go when it is on the stack: a page may have any number of them
-            lo, hi, subtree = parts.pop()
+        """Put parts onto the stack, the first on top."""
+        for lo, hi, subtree in reversed(parts):
             if subtree:
                 term = self.terms.get(lo)
                 # the term's place among the blocks is not known yet: named by its node until the end
@@ -133,12 +128,10 @@ class _Cutter:
         return self._pairs(parts) if self.tree.tag[node] == "dl" else self._sections(parts)
 
     def group(self, children: list[int]) -> list[tuple[int, int, bool]]:
-        """Group siblings into block-level subtrees and runs between them: (lo, hi, is a subtree); uses them up."""
+        """Group siblings into block-level subtrees and runs between them: (lo, hi, is a subtree)."""
         tree = self.tree
         parts: list[tuple[int, int, bool]] = []
-        children.reverse()
-        while children:
-            child = children.pop()
+        for child in children:
             tag, end = tree.tag[child], tree.end[child]
             inline = not tag or (not self.leaves and tag in rules.INLINE and not self.holds_block[child])
             if inline and tag not in rules.FIGURES:
@@ -146,15 +139,11 @@ class _Cutter:
                     parts[-1] = (parts[-1][0], end, False)
                 else:
                     parts.append((child, end, False))
-            elif parts and ((tag == "br" and not parts[-1][2]) or self._share(parts[-1][0], end)):
+            elif parts and tag == "br" and not parts[-1][2]:
                 parts[-1] = (parts[-1][0], end, False)
             else:
                 parts.append((child, end, True))
         return parts
-
-    def _share(self, lo: int, hi: int) -> bool:
-        """Tell whether siblings share a block because there would be far too many."""
-        return self.crowded and self.tree.words[hi] - self.tree.words[lo] <= self.max_words
 
     def _pairs(self, parts: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
         """Keep terms with their definitions where both fit into a block."""
@@ -215,33 +204,22 @@ class _Cutter:
                 todo.extend(tree.children(child))
             else:
                 todo.append(child)
-        todo.reverse()
-        plan: list[tuple[int, int, tuple[int, ...]]] = []
+        plan: list[tuple[int, tuple[int, ...]]] = []
         needed = requires
-        while todo:
-            node = todo.pop()
+        for node in todo:
             end = tree.end[node]
             if node in header and not plan:
                 needed = (*needed, len(self.pieces))
                 self._add(tree.parent[node], node, end, requires, node)
             elif not tree.tag[node]:
-                self._run(node, end, requires) if not plan else plan.append((node, end, requires))
+                self._run(node, end, requires) if not plan else plan.append((node, requires))
             elif tree.tag[node] == "tr":
-                above = tree.parent[node]
-                if plan and plan[-1][1] == node and tree.parent[plan[-1][0]] == above and self._share(plan[-1][0], end):
-                    node = plan.pop()[0]
-                plan.append((node, end, needed))
+                plan.append((node, needed))
             elif not plan and tree.word_count(node) <= self.max_words:
                 self._add(tree.parent[node], node, end, requires, node)
             else:
-                plan.append((node, end, requires))
-        while plan:
-            node, end, needed = plan.pop()
-            if end > tree.end[node]:  # rows that share a block
-                self.stack.append((end, ()))
-                self.stack.append((~node, needed))
-            else:
-                self.stack.append((node, needed))
+                plan.append((node, requires))
+        self.stack.extend(reversed(plan))
 
     def _row(self, row: int, requires: tuple[int, ...]) -> None:
         """Cut a large row at its cells; each needs the row's own header cell, when it is short."""

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from ..text import SYLLABIC, UNSPACED, count_words, each_sentence
+from ..text import SYLLABIC, UNSPACED, count_words, sentence_spans
 from . import rules
 from .tree import Tree
 
@@ -106,7 +106,7 @@ def _cut_points(text: str, max_words: int) -> list[int]:
     """Choose where to cut a long text: between sentences; inside one only if it exceeds a block."""
     cuts: list[int] = []
     held = 0
-    for start, end in each_sentence(text):
+    for start, end in sentence_spans(text):
         size = count_words(text[start:end])
         if held and held + size > max_words:
             cuts.append(start)
