@@ -17,21 +17,10 @@ from prunus.config import load_settings
 from prunus.cost import Meter, Metered
 from prunus.errors import PrunusError
 from prunus.events import DoneEvent, Event, TokenEvent, UsageEvent
+from prunus.options import Options, WebOptions
 from prunus.registry import make_engine
 from prunus.running import Asked
-from prunus.types import (
-    Answer,
-    Hit,
-    Message,
-    Options,
-    Page,
-    Plan,
-    Results,
-    SearchQuery,
-    SearchRequest,
-    Usage,
-    WebOptions,
-)
+from prunus.types import Answer, Hit, Message, Page, Plan, Results, SearchQuery, SearchRequest, Usage
 from prunus.webanswer import answer_from_web
 from prunus.websearch import Web
 

@@ -23,10 +23,10 @@ from prunus.edge.cli.main import COMMANDS, app
 from prunus.html.rules import GLOBAL_ATTRIBUTES, KEPT_ATTRIBUTES
 from prunus.index.cluster.raptor import Published
 from prunus.index.terms import Retrieval
+from prunus.options import Options
 from prunus.ports import ClusterLimits
 from prunus.registry import ROOMS, engine_class, engine_names
 from prunus.score.hybrid import Weights
-from prunus.types import Options
 
 FOLDER = Path(__file__).resolve().parent
 WIDTH = 80

@@ -11,8 +11,9 @@ from prunus.assemble import Maker, assemble
 from prunus.config import load_settings
 from prunus.cost import Metered, OverLimit
 from prunus.errors import BadInput, UnknownEngine
+from prunus.options import Limits, Options
 from prunus.replies import text_of
-from prunus.types import Limits, Message, Options
+from prunus.types import Message
 
 ASK = [Message("user", "When does the ferry leave?")]
 

@@ -17,7 +17,7 @@ import prunus
 from prunus import BadInput, Index, NothingFound, Options, Retrieval, Settings
 from prunus.config import load_settings
 from prunus.index.verify import Judge
-from prunus.types import Limits
+from prunus.options import Limits
 
 QUESTION = "Where do passengers of the night train sleep?"
 

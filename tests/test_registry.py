@@ -14,16 +14,7 @@ import prunus
 from prunus import registry
 from prunus.edge.cli.doctor import examine
 from prunus.errors import UnknownEngine
-from prunus.registry import (
-    ROOMS,
-    engine_class,
-    engine_names,
-    is_built_in,
-    make_engine,
-    needs_of,
-    shadowed,
-    split_spec,
-)
+from prunus.registry import ROOMS, engine_class, engine_names, is_built_in, make_engine, needs_of, shadowed, split_spec
 
 SRC = Path(prunus.__file__).parent
 

@@ -18,10 +18,11 @@ from prunus.errors import BadBudget, BadInput, OverWindow
 from prunus.granularity import coarse_budget_for, coarse_words_for, fine_words_for
 from prunus.html.blocks import Blocks
 from prunus.html.documents import Documents
+from prunus.options import Options
 from prunus.pipeline import prune as prune_with
 from prunus.prune.stages import sizes_for
 from prunus.registry import make_engine
-from prunus.types import Context, Options
+from prunus.types import Context
 
 QUESTION = "When does the ferry to Pell leave?"
 

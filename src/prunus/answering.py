@@ -13,14 +13,14 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Final, cast
 
+from .answer.gather import gather_evidence, passage_of, per_page
 from .cite import cite
 from .cost import PICTURE_TOKENS
 from .errors import BadBudget, Failures, NothingFound, OutsideFailed
 from .events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, TokenEvent, UsageEvent
-from .evidence import gather_evidence, passage_of, per_page
+from .evidence.engines import Engines
 from .html.documents import Documents
 from .pictures import Pages
-from .pipeline import Engines
 from .ports import Source, Writer
 from .running import LEAST_ROOM, OVERHEAD, Asked, Run, start, tokens_for_evidence
 from .support import check, claims

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
-from . import pipeline
 from .assemble import Maker, assemble, engines_of, formats, web_of
 from .chat import Turns
 from .config import Settings, load_settings
-from .errors import BadInput, Failures, PrunusError
+from .core.sync import in_a_thread, run
+from .errors import BadInput, Failures
 from .events import DoneEvent, Event
-from .html.documents import Documents
+from .evidence.engines import Engines
+from .html.documents import Documents, read_pages
 from .html.parse import without_surrogates
-from .html.render import render_tree
+from .html.segments import segments
 from .html.style import CLEAN, Style
-from .sources import Fetch, Source, arrived, as_page, each_page, is_address
-from .types import Answer, Context, Format, Options, Page, Passage, Results, SearchRequest
+from .network import fetch_with
+from .options import Options
+from .pages.read import clean_page
+from .pages.write.whole import render_tree
+from .pipeline import prune as prune_documents
+from .sources import Source, arrived, as_page, each_page, is_address
+from .types import Answer, Context, Format, Page, Passage, Results, SearchRequest
 
 if TYPE_CHECKING:
     from .asked import Indexes
     from .index.terms import Retrieval
     from .indexed import Index
 
-T = TypeVar("T")
 _FORMATS = ("html", "markdown", "text")
 
 
@@ -43,7 +47,7 @@ def clean(page: Source, format: Format = "html", style: Style = CLEAN) -> str:
     '<p>Hello <b>world</b>'
     """
     _check_format(format)
-    return render_tree(pipeline.clean_page(_one_page(page), formats().to_html), format, style)
+    return render_tree(clean_page(_one_page(page), formats().to_html), format, style)
 
 
 def _one_page(page: Source) -> Page:
@@ -72,18 +76,7 @@ def read(
         from .network import keep_each  # here: most calls keep nothing
 
         given = keep_each(settings, given)
-    return pipeline.read_pages(given, known.to_html, strict=strict, failures=failures)
-
-
-def fetch_with(settings: Settings) -> Fetch:
-    """Return what reads addresses with these settings; nothing is loaded before it is called."""
-
-    def fetch(urls: Sequence[str]) -> Iterator[Page | PrunusError]:
-        from .network import fetch_each  # here: most calls read no address
-
-        return fetch_each(settings, urls)
-
-    return fetch
+    return read_pages(given, known.to_html, strict=strict, failures=failures)
 
 
 def prune(
@@ -107,7 +100,7 @@ def prune(
     engines = assemble(settings, options, answers=False)
     documents = pages if isinstance(pages, Documents) else read(pages, settings=settings)
     tokens = settings.budget if budget is None else budget
-    return pipeline.prune(documents, without_surrogates(query), tokens, format, options, engines)
+    return prune_documents(documents, without_surrogates(query), tokens, format, options, engines)
 
 
 def extract(
@@ -125,14 +118,14 @@ def extract(
     query = without_surrogates(query)
     documents = pages if isinstance(pages, Documents) else read(pages, settings=settings)
     tokens = settings.budget if budget is None else budget
-    context = pipeline.prune(documents, query, tokens, "html", options, engines)
-    tagged = pipeline.segments(context.kept, {tree.document: tree for tree in documents.trees})
+    context = prune_documents(documents, query, tokens, "html", options, engines)
+    tagged = segments(context.kept, {tree.document: tree for tree in documents.trees})
     chosen = run(lambda: _extract(engines, query, tagged)) or []
     by_tag = {one.tag: one for one in tagged}
     return [Passage(one.text, (one.span,), one.score, one.label) for one in (by_tag[tag] for tag in chosen)]
 
 
-async def _extract(engines: pipeline.Engines, query: str, tagged: Any) -> list[int] | None:
+async def _extract(engines: Engines, query: str, tagged: Any) -> list[int] | None:
     return await engines.extractor.extract(query, tagged)
 
 
@@ -207,11 +200,11 @@ async def _asking(
     from .asked import Indexes  # here: most calls ask no index
     from .indexed import opened
 
-    return Indexes(await _in_a_thread(lambda: opened(indexes, settings, options)), retrieval)
+    return Indexes(await in_a_thread(lambda: opened(indexes, settings, options)), retrieval)
 
 
 async def _read_quietly(pages: Source | Iterable[Source], settings: Settings) -> Documents:
-    return await _in_a_thread(lambda: read(pages, strict=False, keep=True, settings=settings))
+    return await in_a_thread(lambda: read(pages, strict=False, keep=True, settings=settings))
 
 
 def ask(
@@ -273,38 +266,6 @@ def search(query: str | SearchRequest, provider: str = "") -> Results:
     request = replace(request, query=without_surrogates(request.query))
     found = Maker(load_settings(), Options(search=provider)).search()
     return run(lambda: found.search(request))
-
-
-async def _in_a_thread(work: Callable[[], T]) -> T:
-    """Do work that waits, without holding up whoever else uses this event loop."""
-    import asyncio
-
-    return await asyncio.to_thread(work)
-
-
-def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to its end, also where an event loop is already running."""
-    import asyncio  # here: cleaning and pruning do without it, and it takes its time
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work())
-    box: list[Any] = []
-
-    def inside() -> None:
-        try:
-            box.append((True, asyncio.run(work())))
-        except BaseException as error:  # handed over to the caller's thread, which raises it
-            box.append((False, error))
-
-    thread = threading.Thread(target=inside, daemon=True)
-    thread.start()
-    thread.join()
-    done, value = box[0]
-    if done:
-        return value  # type: ignore[no-any-return]
-    raise value
 
 
 def _check_format(format: str) -> None:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from .config import FILE, Settings
 from .errors import BadInput, BadPage
+from .evidence.engines import Engines, Spare
 from .html.parse import check_size
-from .pipeline import Engines, Spare
+from .options import Options
 from .ports import Format as FormatPort
 from .ports import SearchProvider
 from .registry import ROOMS, engine_class, engine_names, make_engine, needs_of, split_spec
-from .types import Options, Page
+from .types import Page
 
 if TYPE_CHECKING:
     from .cost import Meter, Metered, Price

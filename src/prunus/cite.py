@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from .html.tree import Tree
+from .html.xpath import xpath_of
 from .text import normalise
 from .types import Citation, Span
 
@@ -78,7 +79,7 @@ def cite(number: int, quote: str, tree: Tree, span: Span | None = None) -> Citat
         snapshot=tree.snapshot,
         quote=tree.canonical[place.start : place.end] if found else quote,
         span=place,
-        xpath=tree.xpath(_holder(tree, place)) if found else "",
+        xpath=xpath_of(tree, _holder(tree, place)) if found else "",
         found=found,
         support=1.0 if found else 0.0,
     )

@@ -17,8 +17,9 @@ from typing import Any, Final, cast
 
 from .errors import BadBudget, BadInput, MissingExtra
 from .events import Event, TokenEvent, UsageEvent
+from .options import Limits
 from .ports import LLM, TokenCounter
-from .types import Limits, Message, Usage
+from .types import Message, Usage
 
 _MESSAGE_TOKENS: Final = 4
 """Tokens that a chat template spends on each message, about."""

@@ -8,11 +8,11 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
-from . import pipeline
 from .assemble import formats
 from .config import Settings
 from .errors import BadInput, PrunusError
 from .index.terms import Report
+from .pages.read import read_page, snapshot_of
 from .sources import Source, as_page, is_address, is_folder, pages_of
 from .types import Page
 
@@ -41,7 +41,7 @@ def named(documents: Source | Iterable[Source] | Mapping[str, Source], settings:
             found[one.strip()] = one.strip()
         else:
             page = as_page(one)
-            found[page.url or pipeline.snapshot_of(page.content)] = page
+            found[page.url or snapshot_of(page.content)] = page
     if not found:
         raise BadInput("no document was given", subject="documents")
     return found
@@ -63,12 +63,12 @@ def each_document(
         try:
             if isinstance(page, PrunusError):
                 raise page
-            digest = page.snapshot or pipeline.snapshot_of(page.content)
+            digest = page.snapshot or snapshot_of(page.content)
             if known.get(id) == digest:
                 report.unchanged.append(id)
                 done(id, "unchanged")
                 continue
-            tree = pipeline.read_page(page, to_html)
+            tree = read_page(page, to_html)
             source = packed(*tree._markup)
         except PrunusError as error:
             report.failures.note(error, id)
@@ -80,7 +80,7 @@ def each_document(
 
 def _pages(named: Mapping[str, Source], settings: Settings) -> Iterator[tuple[str, Page | PrunusError]]:
     """Read documents one by one; addresses are fetched meanwhile."""
-    from .api import fetch_with
+    from .network import fetch_with
 
     addresses = [one for one in named.values() if isinstance(one, str) and is_address(one)]
     fetched = fetch_with(settings)(addresses) if addresses else iter(())

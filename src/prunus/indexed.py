@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import pipeline
 from .assemble import Maker, assemble, formats
 from .config import Settings, load_settings
 from .errors import BadInput, OutsideFailed
@@ -23,9 +22,11 @@ from .html.parse import without_surrogates
 from .index.nodes import NodeStore, NoIndex
 from .index.store._named import engine_of
 from .index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval
+from .options import Options
+from .pipeline import prune as prune_documents
 from .registry import make_engine
 from .sources import Source, is_folder, pages_of
-from .types import Answer, Context, Format, Options
+from .types import Answer, Context, Format
 
 if TYPE_CHECKING:
     from .index.build import Builder
@@ -242,7 +243,7 @@ class Index:
 
         A clusterer that needs summaries waits for :meth:`summarize` where those are paid for.
         """
-        from .api import run
+        from .core.sync import run
 
         if not (self.pays and self.builder.clusterer.needs_summaries):
             run(lambda: self.builder.update(summaries=not self.pays))
@@ -273,7 +274,7 @@ class Index:
         :raises OverLimit: a limit of the options is reached.
         :raises OutsideFailed: the model failed.
         """
-        from .api import run
+        from .core.sync import run
 
         before = len(self.store.unsummarised())
         try:
@@ -355,7 +356,7 @@ class Index:
         tokens = self.budget if budget is None else budget
         evidence = evidence_of(query, self, tokens, retrieval)
         engines = replace(engines, scorer=evidence)
-        return pipeline.prune(evidence, without_surrogates(query), tokens, format, options, engines)
+        return prune_documents(evidence, without_surrogates(query), tokens, format, options, engines)
 
     def ask(self, question: str, budget: int | None = None, retrieval: Retrieval | None = None) -> Answer:
         """Answer a question from the index, with citations that are checked against its pages.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from .config import Settings
 from .errors import BadInput, BadPage, MissingExtra, OutsideFailed, PrunusError
 from .html.clean import clean_tree
-from .sources import is_address
+from .sources import Fetch, is_address
 from .types import Page
 
 if TYPE_CHECKING:
@@ -353,3 +353,12 @@ async def _cancel_all() -> None:
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
+
+
+def fetch_with(settings: Settings) -> Fetch:
+    """Return what reads addresses with these settings; nothing is loaded before it is called."""
+
+    def fetch(urls: Sequence[str]) -> Iterator[Page | PrunusError]:
+        return fetch_each(settings, urls)
+
+    return fetch

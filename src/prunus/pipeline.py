@@ -5,140 +5,29 @@ Sees ports only: the engines arrive from :mod:`prunus.assemble`.
 
 from __future__ import annotations
 
-import hashlib
 import time
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import groupby
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .errors import BadBudget, BadInput, BadPage, Failures, OutsideFailed, PrunusError
-from .events import Event
+from .errors import BadBudget, BadInput
+from .evidence.engines import Engines
 from .granularity import max_words_for
 from .html.blocks import Blocks
-from .html.clean import clean_tree
 from .html.documents import Documents
 from .html.records import Records
 from .html.recut import subset
-from .html.render import Rendering, render_blocks, render_tree
-from .html.segments import segments_of
+from .html.render import Rendering, render_blocks
 from .html.style import LEAN, Style
-from .html.tree import Tree
-from .ports import LLM, Embedder, Extractor, Generator, Scorer, Tagged, TokenCounter
+from .options import Options
+from .pages.write.whole import render_tree
 from .prune.greedy import Selection, select
 from .prune.stages import Ranked, Scorers, Writing, cut_best, rank, rank_once, sizes_for
-from .types import (
-    BlockRecord,
-    Context,
-    DocumentInfo,
-    Format,
-    Options,
-    Page,
-    Span,
-)
+from .types import Context, DocumentInfo, Format
 
 if TYPE_CHECKING:
-    from .cost import Meter
-
-Reader = Callable[[Page], "str | bytes"]
-"""Turns a page of any format into HTML."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spare:
-    """What needs no model, and takes over where the model's engines fail or would go over a limit."""
-
-    extractor: Extractor
-    generator: Generator
-
-
-@dataclass(frozen=True, slots=True)
-class Engines:
-    """The engines of one call, and their names.
-
-    :param scorer: of the only stage, or of the first of two.
-    :param fine: of the second stage; None where there is one.
-    :param first: when the first of two stages runs: ``always``, ``large`` (pages over the intermediate budget), or
-        ``never``, unless a prompt is over a window.
-    :param llm: the language model, where one is configured; every call is counted.
-    :param spare: what takes over where the model's engines fail.
-    :param meter: what the whole call has cost so far, and may cost.
-    """
-
-    counter: TokenCounter
-    scorer: Scorer
-    extractor: Extractor
-    generator: Generator
-    names: Mapping[str, str] = field(default_factory=dict)
-    fine: Scorer | None = None
-    first: str = "large"
-    llm: LLM | None = None
-    embedder: Embedder | None = None
-    spare: Spare | None = None
-    meter: Meter | None = None
-
-
-def read_page(page: Page, to_html: Reader) -> Tree:
-    """Clean one page and give it its snapshot id.
-
-    :raises BadPage: it cannot be read, or shows no words.
-    """
-    tree = clean_page(page, to_html)
-    tree.snapshot = tree.document = page.snapshot or snapshot_of(page.content)
-    return tree
-
-
-def clean_page(page: Page, to_html: Reader) -> Tree:
-    """Clean one page.
-
-    :raises BadPage: it cannot be read, or shows no words.
-    :raises OutsideFailed: it is a wall and no content.
-    """
-    name = page.url or "page"
-    if page.wall:
-        raise OutsideFailed(f"{name}: this is no content ({page.wall})", subject=name)
-    tree = clean_tree(to_html(page), charset=page.charset, name=name)
-    if not tree.has_words:
-        raise BadPage(f"{name}: the page shows no text", subject=name)
-    tree.url = page.final_url or page.url
-    tree.published = page.published
-    return tree
-
-
-def snapshot_of(content: bytes | str) -> str:
-    """Return the sha256 of a page's content, hex."""
-    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    return hashlib.sha256(data).hexdigest()
-
-
-def read_pages(
-    pages: Iterable[Page], to_html: Reader, *, strict: bool = True, failures: Failures | None = None
-) -> Documents:
-    """Clean pages once, for any number of questions.
-
-    :param strict: raise at the first page that cannot be read; else note it in ``failures`` and go on.
-    :param failures: where whoever yields the pages notes those that it could not read.
-    :raises BadPage: a page cannot be read; without ``strict``, only if none can.
-    """
-    trees: list[Tree] = []
-    twins: Counter[str] = Counter()
-    failures = Failures() if failures is None else failures
-    for number, page in enumerate(pages, 1):
-        try:
-            tree = read_page(page, to_html)
-            twins[tree.snapshot] += 1
-            if twins[tree.snapshot] > 1:  # the same page once more, perhaps from another address
-                tree.document = f"{tree.snapshot}#{twins[tree.snapshot]}"
-            trees.append(tree)
-        except (BadInput, OutsideFailed) as error:
-            if strict:
-                raise
-            failures.note(error, page.url or f"page {number}")
-    if not trees:
-        raise failures.first or BadPage("no page was given", subject="pages")
-    return Documents(trees, failures)
+    pass
 
 
 def prune(documents: Documents, query: str, budget: int, format: Format, options: Options, engines: Engines) -> Context:
@@ -294,33 +183,3 @@ def _marked(blocks: Blocks, kept: Sequence[int], document: int, scores: Sequence
     from .html.mark import mark  # here: hardly any call marks
 
     return mark(blocks, kept, document, scores)
-
-
-# --- answering -----------------------------------------------------------------------------------
-
-
-def answer(documents: Documents, query: str, budget: int, options: Options, engines: Engines) -> AsyncIterator[Event]:
-    """Answer a question from documents, as a stream of events that ends in ``done``.
-
-    :raises NothingFound: nothing in the documents bears on the question.
-    """
-    from .answering import answer_from  # here: it builds on this file
-    from .running import Asked
-
-    return answer_from(documents, Asked(query, budget, options), engines)
-
-
-def segments(kept: Sequence[BlockRecord], trees: Mapping[str, Tree]) -> list[Tagged]:
-    """Cut kept blocks into what can be quoted, each with its place, its block's score and what stands above it."""
-    tagged: list[Tagged] = []
-    for document, run in groupby(kept, key=lambda record: record.span.document):
-        records, tree = list(run), trees[document]
-        begins = [record.span.start for record in records]
-        for one in segments_of(tree, [(record.span.start, record.span.end) for record in records]):
-            score = records[max(0, bisect_right(begins, one.start) - 1)].score
-            text, span = tree.canonical[one.start : one.end], Span(document, one.start, one.end)
-            tagged.append(Tagged(len(tagged) + 1, text, span, score, one.above, one.label, one.kind))
-    return tagged
-
-
-__all__ = ["Engines", "PrunusError", "answer", "prune", "read_page", "read_pages"]

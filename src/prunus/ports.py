@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from .errors import BadInput
 from .events import Event
-from .html.blocks import Blocks
 from .types import Message, Page, Passage, Plan, Results, SearchRequest, Span, Summary
 
 if TYPE_CHECKING:
@@ -41,14 +40,6 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Vectors:
         """Return float32 [n, dim] of unit norm."""
-        ...
-
-
-class Scorer(Protocol):
-    """Scores blocks for a question."""
-
-    def score(self, query: str, blocks: Blocks) -> Floats:
-        """Return one number a block, float [n]; higher is better."""
         ...
 
 

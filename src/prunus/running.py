@@ -9,14 +9,14 @@ from typing import Final, Protocol, cast
 from .chat import Turns
 from .cost import Meter
 from .errors import BadBudget, BadInput, Failures
+from .evidence.engines import Engines
 from .html.documents import Documents
+from .options import Options
 from .pictures import Pages
-from .pipeline import Engines
 from .ports import Tagged, Writer
 from .support import Reference
 from .systems import MODES
 from .tracing import Stages
-from .types import Options
 
 OVERHEAD: Final = 900
 """Tokens of the instructions, the question and the sources' heads, about."""

@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 
 from .errors import BadInput
-from .html.render import render_tree
 from .html.style import LEAN
 from .html.tree import Tree
+from .pages.write.whole import render_tree
 from .ports import Embedder, TokenCounter
 from .types import Passage, Span
 

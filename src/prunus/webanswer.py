@@ -9,8 +9,8 @@ from .answering import answer_again, answer_in_groups, answer_unread
 from .cost import Meter
 from .errors import BadBudget, NothingFound, OutsideFailed
 from .events import Event, PageEvent, PlanEvent
+from .evidence.engines import Engines
 from .html.documents import Documents
-from .pipeline import Engines
 from .running import Asked, Run, start
 from .tracing import Stages
 from .types import Message

@@ -14,7 +14,7 @@ from tests.edge.conftest import cli  # noqa: F401
 from prunus.assemble import Maker
 from prunus.config import load_settings
 from prunus.edge.cli.doctor import _shown
-from prunus.types import Options
+from prunus.options import Options
 
 QUESTION = "When did the Orrel bridge open?"
 

@@ -13,8 +13,9 @@ from tests.answering.world import Model, World, ask, let_in, plan, tags_of, worl
 
 import prunus
 from prunus.errors import NothingFound
+from prunus.options import Options
 from prunus.text import normalise
-from prunus.types import Message, Options
+from prunus.types import Message
 
 SITE = Path(__file__).parents[2] / "examples" / "site"
 

@@ -10,7 +10,8 @@ from tests.answering.world import Model, World, ask, let_in, plan, tags_of, worl
 
 from prunus.errors import NothingFound, OutsideFailed
 from prunus.llm.scripted import Reply
-from prunus.types import Limits, Message, Options, WebOptions
+from prunus.options import Limits, Options, WebOptions
+from prunus.types import Message
 
 QUESTION = "When did the Orrel bridge open?"
 BRIDGE = (

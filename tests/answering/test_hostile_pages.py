@@ -16,9 +16,10 @@ from prunus import support
 from prunus.chat import Turns
 from prunus.generate import llm as generating
 from prunus.network import Reading
+from prunus.options import Options
 from prunus.plan import llm as planning
 from prunus.search.local import Engine as Local
-from prunus.types import Hit, Message, Options, Results, SearchRequest
+from prunus.types import Hit, Message, Results, SearchRequest
 
 QUESTION = "When did the Orrel bridge open?"
 

@@ -23,8 +23,9 @@ from prunus.events import DoneEvent, Event
 from prunus.html.documents import Documents
 from prunus.llm.scripted import Engine as Scripted
 from prunus.llm.scripted import Reply
+from prunus.options import Options
 from prunus.running import Asked, Indexes
-from prunus.types import Answer, Message, Options
+from prunus.types import Answer, Message
 from prunus.webanswer import answer_from_web
 
 

@@ -17,10 +17,11 @@ from prunus.config import Settings
 from prunus.edge.report import write_report
 from prunus.edge.trees import as_html, as_lines, block_tree, notes_of, rows_of, token_tree
 from prunus.html.documents import Documents
+from prunus.options import Options
 from prunus.pipeline import prune as prune_with
 from prunus.ports import Branches, TokenTree
 from prunus.registry import make_engine
-from prunus.types import Context, Message, Options
+from prunus.types import Context, Message
 
 PAGE = "<h1>Harbour</h1>" + "".join(
     f"<div><p>Pier {number} is open.</p><p>It is {number} m &lt;b&gt;deep&lt;/b&gt;.</p></div>" for number in range(6)

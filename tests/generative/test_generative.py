@@ -14,9 +14,10 @@ from prunus.config import load_settings
 from prunus.errors import BadInput, MissingExtra, OverWindow, UnknownEngine
 from prunus.html.blocks import Blocks, cut
 from prunus.html.clean import clean_tree
+from prunus.options import Options
 from prunus.ports import Branches, TokenTree
 from prunus.score.generative import Engine
-from prunus.types import Message, Options
+from prunus.types import Message
 
 
 class Letters:

@@ -23,10 +23,11 @@ from prunus.errors import BadInput, OutsideFailed, OverWindow
 from prunus.html.blocks import Blocks, cut
 from prunus.html.clean import clean_tree
 from prunus.html.numbering import number, path_prompt
+from prunus.options import Options
 from prunus.score import generative
 from prunus.score._trie import grow, log_probabilities, summed
 from prunus.score.paths.transformers import MODES, Engine
-from prunus.types import Message, Options
+from prunus.types import Message
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.*")]
 

@@ -11,8 +11,8 @@ from tests.strategies import Made, broken_documents, worded_documents
 
 import prunus
 from prunus.html.clean import clean_tree
-from prunus.html.render import render_tree
 from prunus.html.style import CLEAN, LEAN, Style
+from prunus.pages.write.whole import render_tree
 
 FULL = Style(full=True)
 PRETTY = Style(full=True, pretty=True)

@@ -15,8 +15,9 @@ from tests.strategies import Made, articles, worded_documents
 import prunus
 from prunus.html.blocks import Blocks, cut
 from prunus.html.clean import clean_tree
-from prunus.html.render import Rendering, render_blocks, render_tree
+from prunus.html.render import Rendering, render_blocks
 from prunus.html.style import CLEAN, LEAN, Style
+from prunus.pages.write.whole import render_tree
 
 FULL = Style(full=True)
 ALWAYS_MADE = {"html", "head", "body", "tbody"}

@@ -16,8 +16,8 @@ from prunus.errors import BadInput, OutsideFailed
 from prunus.index.summarize import extractive, llm
 from prunus.llm.scripted import Engine as Scripted
 from prunus.llm.scripted import Reply
+from prunus.options import Limits
 from prunus.tokens import approx
-from prunus.types import Limits
 
 GROUP = [
     "The lighthouse was built in 1871. It stands on a rock.",

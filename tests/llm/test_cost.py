@@ -14,7 +14,8 @@ from tests.llm.asking import ASK, collect, run
 from prunus.cost import FREE, EstimatedUsage, Meter, Metered, OverLimit, Price, add_usage, price_of, prices_from
 from prunus.errors import BadInput, OutsideFailed
 from prunus.llm.scripted import Engine, Reply
-from prunus.types import Limits, Usage
+from prunus.options import Limits
+from prunus.types import Usage
 
 PRICE = Price(prompt=1.0, completion=10.0)
 PROMPT = 10 + 2 * 4

@@ -15,7 +15,7 @@ from tests.llm.tiny import causal
 from prunus.cost import Meter, Metered, OverLimit, Price
 from prunus.llm.openai import Engine
 from prunus.llm.transformers import Engine as Local
-from prunus.types import Limits
+from prunus.options import Limits
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.*")]
 

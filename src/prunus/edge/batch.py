@@ -13,8 +13,9 @@ from typing import Any, BinaryIO, Final, get_args
 from ..api import ask, clean, prune
 from ..errors import BadInput, NothingFound, PrunusError
 from ..html.style import Style
+from ..options import Options
 from ..sources import Source
-from ..types import Format, Options
+from ..types import Format
 from .cli.prune import as_record
 from .ledger import digest_of, key_of
 

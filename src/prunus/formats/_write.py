@@ -11,8 +11,8 @@ from typing import Final
 from ..errors import BadPage
 from ..html.clean import clean_tree
 from ..html.parse import decode, is_binary
-from ..html.render import render_tree
 from ..html.style import Style
+from ..pages.write.whole import render_tree
 from ..types import Page
 
 _WHOLE: Final = Style(full=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from . import rules
-from .cut import header_rows
-from .tree import Tree
+from .grid import header_rows
+from .tree import Tree, subtree_text
 
 LEAD_LENGTH = 300
 """Code points of a caption, header or lead that count as context."""
@@ -57,14 +57,6 @@ def context_of(tree: Tree, blocks: Iterable[tuple[int, int, int]]) -> list[Conte
         context = Context(path, path[-1] if path else -1, table, lead)
         found.append(found[-1] if found and found[-1] == context else context)
     return found
-
-
-def subtree_text(tree: Tree, node: int) -> str:
-    """Return the visible text of a subtree on one line."""
-    end = tree.end[node] - 1
-    while end > node and not tree.text[end]:
-        end -= 1
-    return " ".join(tree.canonical[tree.starts[node] : tree.starts[end] + len(tree.text[end])].split())
 
 
 def _headings(tree: Tree) -> list[tuple[int, int, int]]:

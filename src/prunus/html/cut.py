@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import rules
-from .grid import first_rows, row_cells
+from .grid import header_rows, row_cells
 from .runs import Piece, cut_run
 from .tree import Tree
 
@@ -257,17 +257,3 @@ def _holds_block(tree: Tree) -> bytearray:
         if marks[node] or (tag[node] and tag[node] != "br" and tag[node] not in inline):
             marks[parent[node]] = 1
     return marks
-
-
-def header_rows(tree: Tree, table: int) -> set[int]:
-    """Return the rows at a table's top that label its columns: <thead>, or rows of <th> alone."""
-    found: set[int] = set()
-    rows = first_rows(tree, table, 5)
-    for row in rows[:4]:
-        cells = row_cells(tree, row)
-        labels = all(tree.tag[cell] == "th" or not tree.word_count(cell) for cell in cells)
-        if tree.tag[tree.parent[row]] == "thead" or (cells and labels and tree.word_count(row)):
-            found.add(row)
-        else:
-            break
-    return found if len(found) < len(rows) else set()

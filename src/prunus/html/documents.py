@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..errors import BadInput, BadPage, Failures, OutsideFailed
+from ..pages.read import Reader, read_page
+from ..types import Page
 from .blocks import Blocks, Units, cut
 from .recut import Expanded, expand
 from .tree import Tree
@@ -66,3 +70,31 @@ class Documents:
         if found is None:
             found = self._expanded[key] = expand(self.blocks(coarse_words, units), max_words)
         return found
+
+
+def read_pages(
+    pages: Iterable[Page], to_html: Reader, *, strict: bool = True, failures: Failures | None = None
+) -> Documents:
+    """Clean pages once, for any number of questions.
+
+    :param strict: raise at the first page that cannot be read; else note it in ``failures`` and go on.
+    :param failures: where whoever yields the pages notes those that it could not read.
+    :raises BadPage: a page cannot be read; without ``strict``, only if none can.
+    """
+    trees: list[Tree] = []
+    twins: Counter[str] = Counter()
+    failures = Failures() if failures is None else failures
+    for number, page in enumerate(pages, 1):
+        try:
+            tree = read_page(page, to_html)
+            twins[tree.snapshot] += 1
+            if twins[tree.snapshot] > 1:  # the same page once more, perhaps from another address
+                tree.document = f"{tree.snapshot}#{twins[tree.snapshot]}"
+            trees.append(tree)
+        except (BadInput, OutsideFailed) as error:
+            if strict:
+                raise
+            failures.note(error, page.url or f"page {number}")
+    if not trees:
+        raise failures.first or BadPage("no page was given", subject="pages")
+    return Documents(trees, failures)

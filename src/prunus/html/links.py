@@ -8,9 +8,8 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from . import rules
-from .context import subtree_text
 from .parse import Element, parse
-from .tree import Tree
+from .tree import Tree, subtree_text
 
 _BASE: Final = re.compile(r"<base\b", re.IGNORECASE)
 _HEAD: Final = 65_536  # code points, or bytes, in which a page may name its base

@@ -6,9 +6,8 @@ import re
 from typing import Final
 
 from . import rules
-from .cut import header_rows
 from .escapes import destination, escape_heading, escape_label, escape_line, escape_markdown, html_block
-from .grid import item_numbers, next_kept, row_cells, table_rows
+from .grid import header_rows, item_numbers, next_kept, row_cells, table_rows
 from .inline import Line
 from .markup import Pieces, Writer
 from .plain import KeptText

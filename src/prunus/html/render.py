@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..pages.write.whole import write_tree
 from ..types import Format
 from .blocks import Blocks, mask_of
-from .markup import Pieces, Writer
-from .plain import plain_text
-from .style import CLEAN, LEAN, Style
+from .markup import Writer
+from .style import LEAN, Style
 from .tree import Tree
 
 _TITLE_LENGTH = 120
@@ -28,11 +28,6 @@ class Rendering:
     headers: bool = False
 
 
-def render_tree(tree: Tree, format: Format = "html", style: Style = CLEAN) -> str:
-    """Render one whole document."""
-    return _render(tree, format, style, None, None)
-
-
 def render_blocks(blocks: Blocks, kept: Sequence[int], rendering: Rendering) -> str:
     """Render the kept blocks, given by index in any order."""
     by_document: dict[int, list[int]] = {}
@@ -42,7 +37,7 @@ def render_blocks(blocks: Blocks, kept: Sequence[int], rendering: Rendering) -> 
     for document in sorted(by_document):
         tree = blocks.trees[document]
         mask, pieces = mask_of(blocks, sorted(by_document[document]), document)
-        body = _render(tree, rendering.format, rendering.style, mask, pieces)
+        body = write_tree(tree, rendering.format, rendering.style, mask, pieces)
         head = document_header(tree, document, rendering.format) if rendering.headers else ""
         parts.append(head + body)
     return ("\n" if rendering.format == "html" else "\n\n").join(parts)
@@ -60,7 +55,7 @@ def render_near(blocks: Blocks, kept: Sequence[int], root: tuple[int, int], rend
     mask, pieces = mask_of(blocks, kept, document)
     if rendering.format == "html":
         return Writer(tree, rendering.style, mask, pieces).html(node, tree.end[node])
-    return _render(tree, rendering.format, rendering.style, mask, pieces)
+    return write_tree(tree, rendering.format, rendering.style, mask, pieces)
 
 
 def document_header(tree: Tree, number: int, format: Format) -> str:
@@ -71,13 +66,3 @@ def document_header(tree: Tree, number: int, format: Format) -> str:
         return f"[{label}]\n"
     safe = label.replace("--", "- -").replace(">", "\u203a").replace("<", "\u2039").rstrip("-")
     return f"<!-- {safe} -->\n"
-
-
-def _render(tree: Tree, format: Format, style: Style, mask: bytearray | None, pieces: Pieces | None) -> str:
-    if format == "html":
-        return Writer(tree, style, mask, pieces).html()
-    if format == "markdown":
-        from .markdown import MarkdownWriter  # here: HTML, the default, does without it
-
-        return MarkdownWriter(tree, style, mask, pieces).markdown()
-    return plain_text(tree, mask, pieces)

@@ -8,16 +8,18 @@ no part of it.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final, Literal
 
+from ..ports import Tagged
 from ..text import sentence_spans
+from ..types import BlockRecord, Span
 from . import rules
-from .context import Context, context_of, subtree_text
-from .cut import header_rows
-from .grid import has_rowspans, row_cells, span
-from .tree import Tree
+from .context import Context, context_of
+from .grid import has_rowspans, header_rows, row_cells, span
+from .tree import Tree, subtree_text
 
 Kind = Literal["sentence", "row", "pair", "list", "code"]
 
@@ -235,3 +237,16 @@ def _left(spans: Sequence[tuple[int, int]], taken: Sequence[tuple[int, int]]) ->
             index += 1
         if start < end:
             yield start, end
+
+
+def segments(kept: Sequence[BlockRecord], trees: Mapping[str, Tree]) -> list[Tagged]:
+    """Cut kept blocks into what can be quoted, each with its place, its block's score and what stands above it."""
+    tagged: list[Tagged] = []
+    for document, run in groupby(kept, key=lambda record: record.span.document):
+        records, tree = list(run), trees[document]
+        begins = [record.span.start for record in records]
+        for one in segments_of(tree, [(record.span.start, record.span.end) for record in records]):
+            score = records[max(0, bisect_right(begins, one.start) - 1)].score
+            text, span = tree.canonical[one.start : one.end], Span(document, one.start, one.end)
+            tagged.append(Tagged(len(tagged) + 1, text, span, score, one.above, one.label, one.kind))
+    return tagged

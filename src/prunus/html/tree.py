@@ -103,18 +103,6 @@ class Tree:
             node -= 1
         return max(node, 0)
 
-    def xpath(self, node: int) -> str:
-        """Return the XPath of ``node`` in the page as HTML5 parses it, computed on demand.
-
-        A text node answers with its element's path. The page is parsed once more for the first
-        call; later calls look it up.
-        """
-        if self._xpaths is None:
-            from .xpath import XPaths
-
-            self._xpaths = XPaths(*self._markup)
-        return str(self._xpaths[node])
-
     def _lay_out(self) -> None:
         """Lay the text out once: where which node's words stand in the canonical text."""
         if self._canonical is not None:
@@ -164,3 +152,11 @@ def wider(one: str, other: str) -> str:
     if not one or not other:
         return one or other
     return order[min(order.index(one), order.index(other))]
+
+
+def subtree_text(tree: Tree, node: int) -> str:
+    """Return the visible text of a subtree on one line."""
+    end = tree.end[node] - 1
+    while end > node and not tree.text[end]:
+        end -= 1
+    return " ".join(tree.canonical[tree.starts[node] : tree.starts[end] + len(tree.text[end])].split())

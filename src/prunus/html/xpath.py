@@ -8,6 +8,18 @@ from typing import Any
 from .clean import walk_page
 from .formatting import FORMER
 from .parse import Element
+from .tree import Tree
+
+
+def xpath_of(tree: Tree, node: int) -> str:
+    """Return the XPath of a node in the page as HTML5 parses it.
+
+    A text node answers with its element's path. The page is parsed once more for the first call on a tree; later
+    calls look it up.
+    """
+    if tree._xpaths is None:
+        tree._xpaths = XPaths(*tree._markup)
+    return str(tree._xpaths[node])
 
 
 class XPaths:

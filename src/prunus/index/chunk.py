@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..errors import BadInput
-from ..html.context import context_of, subtree_text
+from ..html.context import context_of
 from ..html.rules import HEADINGS
-from ..html.tree import Tree
+from ..html.tree import Tree, subtree_text
 from ..ports import TokenCounter
 from ..text import sentence_spans
 

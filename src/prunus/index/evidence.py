@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from ..cite import cite
 from ..html.blocks import Block, Blocks, Units, cut
 from ..html.clean import clean_tree
-from ..html.cut import header_rows
 from ..html.documents import Documents
+from ..html.grid import header_rows
 from ..html.tree import Tree
 from ..text import count_words, normalise, sentence_spans
 from ..types import Citation, Span

@@ -1,1 +1,1 @@
-"""Pruning: the best blocks that fit a budget."""
+"""Chooses blocks within a budget."""

@@ -20,13 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadBudget, BadInput, OverWindow
+from ..evidence.scorer import Scorer
 from ..granularity import coarse_budget_for, coarse_words_for, fine_words_for
 from ..html.blocks import Block, Blocks, split
 from ..html.documents import Documents
 from ..html.recut import Expanded, replaced, subset
 from ..html.render import Rendering, render_blocks
-from ..ports import Scorer, TokenCounter
-from ..types import Options, Trace
+from ..options import Options
+from ..ports import TokenCounter
+from ..types import Trace
 from .greedy import select, text_tokens
 
 _SHRINKS: Final = 8

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..html.blocks import Blocks
-from ..html.context import subtree_text
 from ..html.rules import HEADINGS
+from ..html.tree import subtree_text
 from ..lexical import BM25, query_terms
 
 _HEADING_LENGTH = 200

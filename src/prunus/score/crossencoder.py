@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BadInput
+from ..evidence.scorer import Scorer
 from ..html.blocks import Blocks
-from ..ports import Embedder, Reranker, Scorer
+from ..ports import Embedder, Reranker
 from . import hybrid
 from ._signals import above_texts, behind_their_rows
 

@@ -17,9 +17,9 @@ from functools import cache
 import numpy as np
 
 import prunus
+from prunus.evidence.scorer import Scorer
 from prunus.html.blocks import Blocks
 from prunus.html.render import Rendering, render_blocks
-from prunus.ports import Scorer
 from prunus.registry import make_engine
 from prunus_evals.records import Question
 from prunus_train.data import labels, synthetic

@@ -10,15 +10,16 @@ from typing import Any
 import click
 
 from ...answering import answer_from
-from ...api import run
 from ...assemble import Formats, Maker, engines_of, web_of
 from ...chat import Turns
 from ...config import Settings, load_settings
+from ...core.sync import run
 from ...errors import BadInput, NothingFound, PrunusError
 from ...events import Event
 from ...html.documents import Documents
+from ...options import Options
 from ...running import Asked
-from ...types import Answer, Options
+from ...types import Answer
 from ...webanswer import answer_from_web
 from .answers import Following, Shown, questions, traced, written
 from .choices import (

@@ -11,13 +11,13 @@ from typing import Any
 
 import click
 
-from ...api import run
 from ...assemble import Maker
 from ...config import load_settings
+from ...core.sync import run
 from ...errors import BadInput
 from ...index.verify import Checked, Judge, exported, imported, keep, kept, sample
 from ...indexed import Index
-from ...types import Options
+from ...options import Options
 from .choices import common
 from .output import emit, emit_json, one_line, progress, say, write_whole
 

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from ...options import Limits, Options, WebOptions
 from ...systems import MODES
-from ...types import Limits, Options, WebOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -13,9 +13,9 @@ import click
 from ...assemble import Formats
 from ...config import Settings, load_settings
 from ...errors import BadInput, Failures, OutsideFailed
-from ...html.render import render_tree
 from ...html.style import Style
-from ...pipeline import read_page
+from ...pages.read import read_page
+from ...pages.write.whole import render_tree
 from ...types import Format
 from .choices import FORMATS, PAGE, common, shape
 from .given import Given, Reading, pages_given

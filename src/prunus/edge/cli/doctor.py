@@ -15,16 +15,19 @@ from typing import Any, Final
 import click
 
 from ... import __version__
-from ...api import run
+from ...answering import answer_from
 from ...assemble import BY_MODEL, Formats, Maker, assemble, engines_of, web_of
 from ...config import ADDRESSED, FILE, SECRETS, Settings, load_settings, setting_origins
+from ...core.sync import run
 from ...errors import BadInput, OutsideFailed, PrunusError
 from ...events import DoneEvent
+from ...html.documents import read_pages
 from ...index.terms import Retrieval
 from ...indexed import Index
-from ...pipeline import answer, read_pages
+from ...options import Options
 from ...registry import ROOMS, engine_names, make_engine, needs_of, shadowed, split_spec
-from ...types import Options, Page
+from ...running import Asked
+from ...types import Page
 from ..ping import ping as ping_engines
 from .choices import common
 from .output import emit, emit_json, one_line
@@ -221,7 +224,7 @@ def _try(settings: Settings) -> None:
     documents = read_pages([Page(_PAGE, snapshot="doctor")], Formats().to_html)
 
     async def whole() -> None:
-        async for event in answer(documents, _QUESTION, 64, Options(), engines):
+        async for event in answer_from(documents, Asked(_QUESTION, 64), engines):
             if isinstance(event, DoneEvent) and not event.answer.text:
                 raise BadInput("the answer is empty")
 

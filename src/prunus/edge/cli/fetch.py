@@ -18,8 +18,9 @@ from ...config import load_settings
 from ...errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
 from ...html.tree import Tree
 from ...network import fetch_each, follow
-from ...pipeline import clean_page, snapshot_of
-from ...types import Options, Page
+from ...options import Options
+from ...pages.read import clean_page, snapshot_of
+from ...types import Page
 from .choices import common
 from .output import Interrupted, emit_json, progress, say, settle, write_bytes
 

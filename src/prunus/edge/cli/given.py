@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ...api import fetch_with
 from ...assemble import Formats, Maker
 from ...config import Settings
 from ...errors import BadInput, BadPage, Failures, OutsideFailed
-from ...html.documents import Documents
-from ...pipeline import read_page, read_pages
+from ...html.documents import Documents, read_pages
+from ...network import fetch_with
+from ...options import Options
+from ...pages.read import read_page
 from ...sources import Source, arrived, as_page, each_page, is_folder, pages_of
-from ...types import Options, Page
+from ...types import Page
 from .output import one_line, progress, say
 
 STDIN: Final = "-"

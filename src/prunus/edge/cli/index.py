@@ -17,8 +17,8 @@ from ...errors import BadInput, OutsideFailed
 from ...gathered import named
 from ...index.terms import PRESETS, Report
 from ...indexed import Index
+from ...options import Limits, Options
 from ...sources import Source, is_address
-from ...types import Limits, Options
 from .checked import verify
 from .choices import FORMATS, PAGE, as_unicode, common
 from .drawn import tree

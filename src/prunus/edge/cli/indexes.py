@@ -12,7 +12,7 @@ from ...config import Settings
 from ...errors import BadInput
 from ...index.terms import Retrieval
 from ...indexed import opened
-from ...types import Options
+from ...options import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 WAYS = click.Choice(["hybrid", "collapsed", "traversal", "flat"])

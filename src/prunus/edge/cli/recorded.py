@@ -13,12 +13,12 @@ from ...assemble import Formats
 from ...config import ADDRESSED, SECRETS, Settings, load_settings
 from ...errors import BadInput, Failures, PrunusError
 from ...events import DoneEvent, Event
-from ...html.documents import Documents
-from ...pipeline import read_pages
+from ...html.documents import Documents, read_pages
+from ...options import Limits, Options, WebOptions
 from ...recording import Recorder, Tape, bare, error_to
 from ...replaying import Player, reading
 from ...runfile import RunFile, pack
-from ...types import Answer, Limits, Options, Page, Usage, WebOptions
+from ...types import Answer, Page, Usage
 from .output import write_bytes
 
 MACHINE: Final = (

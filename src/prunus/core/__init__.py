@@ -1,0 +1,1 @@
+"""What every part agrees on: data, settings, errors, events, ports, the registry of engines, and text."""

@@ -1,0 +1,1 @@
+"""What of the pages fits a budget: blocks, scores, pruning, marks."""

@@ -1,0 +1,1 @@
+"""Scores the branches of a token tree with a model on this machine."""

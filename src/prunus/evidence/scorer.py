@@ -1,0 +1,16 @@
+"""The port of scorers: what scores blocks for a question."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..html.blocks import Blocks
+from ..ports import Floats
+
+
+class Scorer(Protocol):
+    """Scores blocks for a question."""
+
+    def score(self, query: str, blocks: Blocks) -> Floats:
+        """Return one number a block, float [n]; higher is better."""
+        ...

@@ -1,0 +1,1 @@
+"""Language models, embedders, rerankers, tokenizers, prompts, and the meter of what they cost."""

@@ -1,0 +1,1 @@
+"""A document becomes a tree: sources, formats, cleaning, the tree, and what writes it."""

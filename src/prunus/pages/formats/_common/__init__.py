@@ -1,0 +1,1 @@
+"""What readers of several formats share: archives, XML, formulas, HTML that is written."""

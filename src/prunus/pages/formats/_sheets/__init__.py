@@ -1,0 +1,1 @@
+"""What readers of workbooks share: cells, numbers, regions."""

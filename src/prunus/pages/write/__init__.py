@@ -1,0 +1,1 @@
+"""Writes trees, or parts of them, as HTML, Markdown and text."""

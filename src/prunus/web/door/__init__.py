@@ -1,0 +1,1 @@
+"""The egress door: every address is checked, resolved once and dialled as checked."""
