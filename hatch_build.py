@@ -21,7 +21,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 COMPILED = """
     html/blocks html/clean html/compact html/context html/cut html/dom html/elements html/grid html/growing
     html/hidden html/inline html/kinds html/markup html/plain html/rules html/runs html/style html/tree prune/greedy
-    text
+    core/text/words
 """.split()
 """Modules in which cleaning and pruning spend their time."""
 

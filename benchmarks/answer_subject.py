@@ -13,14 +13,14 @@ from typing import Any
 
 from benchmarks.protocol import Clock, forget_peak, serve
 from prunus.assemble import Maker, engines_of, formats
-from prunus.config import load_settings
+from prunus.core.errors import PrunusError
+from prunus.core.events import DoneEvent, Event, TokenEvent, UsageEvent
+from prunus.core.options import Options, WebOptions
+from prunus.core.registry import make_engine
+from prunus.core.settings import load_settings
+from prunus.core.types import Answer, Hit, Message, Page, Plan, Results, SearchQuery, SearchRequest, Usage
 from prunus.cost import Meter, Metered
-from prunus.errors import PrunusError
-from prunus.events import DoneEvent, Event, TokenEvent, UsageEvent
-from prunus.options import Options, WebOptions
-from prunus.registry import make_engine
 from prunus.running import Asked
-from prunus.types import Answer, Hit, Message, Page, Plan, Results, SearchQuery, SearchRequest, Usage
 from prunus.webanswer import answer_from_web
 from prunus.websearch import Web
 

@@ -38,7 +38,7 @@ def passages(number: int) -> list[str]:
 
 def encoder(spec: str, batch: int, threads: int) -> Callable[[Sequence[str], bool], Any]:
     """How an embedder is called, sorted or not; only engines with a graph of their own can be unsorted."""
-    from prunus.registry import make_engine
+    from prunus.core.registry import make_engine
 
     engine = make_engine("embedder", spec, batch=batch, threads=threads)
     engine.embed(["warm"])
@@ -108,7 +108,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def guarded(options: argparse.Namespace) -> bool:
     """Run, with what is missing as one line."""
-    from prunus.errors import PrunusError
+    from prunus.core.errors import PrunusError
     from prunus_evals.errors import EvalError
 
     try:

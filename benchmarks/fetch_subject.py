@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 
 from benchmarks.protocol import Clock, serve
-from prunus.errors import PrunusError
+from prunus.core.errors import PrunusError
 from prunus.fetch.egress import Egress, EgressRules
 from prunus.fetch.http import FetchRules, HttpFetcher
 

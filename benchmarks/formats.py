@@ -233,9 +233,9 @@ WRITERS: dict[str, Callable[[int], bytes]] = {
 
 def measure(name: str, pages: int, rounds: int) -> dict[str, float]:
     """Read one document several times."""
+    from prunus.core.registry import make_engine
+    from prunus.core.types import Page
     from prunus.html.clean import clean_tree
-    from prunus.registry import make_engine
-    from prunus.types import Page
 
     engine = make_engine("format", name)
     engine.to_html(Page(WRITERS[name](1), url=f"warm.{name}"))

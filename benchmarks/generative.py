@@ -212,7 +212,7 @@ def prefill(back_end: Any, work: Task) -> Any:
     import torch
     from transformers import DynamicCache
 
-    from prunus.ports import Branches
+    from prunus.core.ports import Branches
     from prunus.score._trie import grow
     from prunus.score.paths._passes import Reader
     from prunus.score.paths._rope import held_for

@@ -17,11 +17,11 @@ import numpy as np
 
 from benchmarks.index_texts import corpus
 from benchmarks.protocol import Clock, forget_peak, peak_mb, serve
+from prunus.core.registry import make_engine
 from prunus.index.approximate import Approximate
 from prunus.index.build import PAPER, Builder, Settings, Source
 from prunus.index.retrieve import Retriever
 from prunus.index.store.file import Engine as Store
-from prunus.registry import make_engine
 from prunus_evals import trees
 
 STAGES = ("chunk", "embed", "cluster", "summarise", "store")
@@ -127,7 +127,7 @@ def _store(folder: str, embedder: Any) -> Store:
 
 def _warm(clusterer: Any) -> None:
     """Let compiled code compile before the clock runs."""
-    from prunus.ports import ClusterItems, ClusterLimits
+    from prunus.core.ports import ClusterItems, ClusterLimits
 
     draw = np.random.default_rng(0).normal(size=(60, 16)).astype(np.float32)
     clusterer.layer(ClusterItems(draw, np.full(60, 100), ["d"] * 60, np.arange(60)), ClusterLimits())

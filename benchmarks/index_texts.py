@@ -10,8 +10,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from prunus.ports import TokenCounter
-from prunus.text import sentences
+from prunus.core.ports import TokenCounter
+from prunus.core.text.words import sentences
 from prunus_evals.data import rows
 
 SHUFFLED_BY = 20261121

@@ -12,7 +12,7 @@ from typing import Any
 import prunus
 from benchmarks.hostile_cases import CASES, FIRST, LAST
 from benchmarks.protocol import Clock, forget_peak, serve
-from prunus.types import Format
+from prunus.core.types import Format
 
 WARM_UP = "<html><body><h1>Warm</h1><p>One small page, so that first calls are over.</p></body>"
 REPEATS = 3

@@ -17,15 +17,15 @@ from typing import Any
 import click
 from click.testing import CliRunner
 
-from prunus.config import Settings
+from prunus.core.options import Options
+from prunus.core.ports import ClusterLimits
+from prunus.core.registry import KINDS, engine_class, engine_names
+from prunus.core.settings import Settings
 from prunus.edge.cli.index import command as index
 from prunus.edge.cli.main import COMMANDS, app
 from prunus.html.rules import GLOBAL_ATTRIBUTES, KEPT_ATTRIBUTES
 from prunus.index.cluster.raptor import Published
 from prunus.index.terms import Retrieval
-from prunus.options import Options
-from prunus.ports import ClusterLimits
-from prunus.registry import ROOMS, engine_class, engine_names
 from prunus.score.hybrid import Weights
 
 FOLDER = Path(__file__).resolve().parent
@@ -79,10 +79,10 @@ def fields_of(cls: Any) -> str:
 def engines() -> str:
     """Return the kinds of engine as a table, with the engines that come with Prunus."""
     rows = []
-    for kind, room in ROOMS.items():
+    for kind, (folder, group) in KINDS.items():
         ours = [name for name in engine_names(kind) if engine_class(kind, name).__module__.startswith("prunus.")]
         names = ", ".join(f"`{name}`" for name in ours)
-        rows.append((kind, f"`{PORTS[kind]}`", f"`src/prunus/{room}/`", f"`prunus.{room}`", names))
+        rows.append((kind, f"`{PORTS[kind]}`", f"`src/prunus/{folder}/`", f"`{group}`", names))
     return table(("kind", "port", "folder", "entry-point group", "engines"), rows)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import prunus
-from prunus.events import CitationEvent, DoneEvent, ExtractedEvent, KeptEvent, PageEvent, TokenEvent, UsageEvent
+from prunus.core.events import CitationEvent, DoneEvent, ExtractedEvent, KeptEvent, PageEvent, TokenEvent, UsageEvent
 
 PAGE = "<h1>Harbour</h1><p>The ferry leaves at noon.</p><p>The lighthouse was built in 1871.</p>"
 QUESTION = "When does the ferry leave?"

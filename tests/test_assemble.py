@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from prunus.assemble import Maker, assemble
-from prunus.config import load_settings
+from prunus.core.errors import BadInput, UnknownEngine
+from prunus.core.options import Limits, Options
+from prunus.core.settings import load_settings
+from prunus.core.types import Message
 from prunus.cost import Metered, OverLimit
-from prunus.errors import BadInput, UnknownEngine
-from prunus.options import Limits, Options
 from prunus.replies import text_of
-from prunus.types import Message
 
 ASK = [Message("user", "When does the ferry leave?")]
 

@@ -10,9 +10,9 @@ from tests.strategies import Made, worded_documents
 
 import prunus
 from prunus.cite import cite, is_found, locate
+from prunus.core.text.words import normalise
+from prunus.core.types import Span
 from prunus.html.clean import clean_tree
-from prunus.text import normalise
-from prunus.types import Span
 
 PAGE = """<title>Works</title><h1>Harbour</h1><p>The “old” bridge, finished in 1932–1933, isn’t open.</p>
 <p>It cost <b>3.50</b> coins.<br>Nobody   paid.</p>

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from prunus import BadInput, Settings, load_settings
-from prunus.config import setting_origins
+from prunus.core.settings import setting_origins
 
 
 def test_nothing_said_gives_the_defaults(folder: Path) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 import prunus
 from prunus.cite import cite
-from prunus.ports import Tagged
-from prunus.registry import engine_class, make_engine
-from prunus.types import Passage, Span
+from prunus.core.ports import Tagged
+from prunus.core.registry import engine_class, make_engine
+from prunus.core.types import Passage, Span
 
 TABLE = """<h1>Levels</h1><table><tr><th>Month<th>North Quay<th>South Quay<th>Old Lock
 <tr><td>October<td>0.36<td>0.41<td>1.20<tr><td>November<td><td>0.52<td>1.31</table>

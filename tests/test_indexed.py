@@ -15,9 +15,9 @@ from tests.index.library import SUBJECTS, page
 
 import prunus
 from prunus import BadInput, Index, NothingFound, Options, Retrieval, Settings
-from prunus.config import load_settings
+from prunus.core.options import Limits
+from prunus.core.settings import load_settings
 from prunus.index.verify import Judge
-from prunus.options import Limits
 
 QUESTION = "Where do passengers of the night train sleep?"
 

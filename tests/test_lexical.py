@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prunus.lexical import BM25, QUERY_NOISE, query_terms, stem, tokens
+from prunus.core.text.bm25 import BM25, QUERY_NOISE, query_terms, stem, tokens
 
 WORDS = (
     "harbour",

@@ -11,10 +11,19 @@ import numpy as np
 import pytest
 
 import prunus
-from prunus import registry
+from prunus.core import registry
+from prunus.core.errors import UnknownEngine
+from prunus.core.registry import (
+    KINDS,
+    engine_class,
+    engine_names,
+    is_built_in,
+    make_engine,
+    needs_of,
+    shadowed,
+    split_spec,
+)
 from prunus.edge.cli.doctor import examine
-from prunus.errors import UnknownEngine
-from prunus.registry import ROOMS, engine_class, engine_names, is_built_in, make_engine, needs_of, shadowed, split_spec
 
 SRC = Path(prunus.__file__).parent
 
@@ -32,7 +41,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         facts = tmp_path / f"{package}-1.0.dist-info"
         facts.mkdir()
         (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-        (facts / "entry_points.txt").write_text(f"[prunus.score]\n{name} = {package}:Engine\n")
+        (facts / "entry_points.txt").write_text(f"[prunus.scorers]\n{name} = {package}:Engine\n")
         forget()
 
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -56,9 +65,9 @@ class Engine:
 """
 
 
-@pytest.mark.parametrize("kind", ROOMS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_files_of_a_room_are_its_engines(kind: str) -> None:
-    files = {path.stem for path in (SRC / ROOMS[kind]).glob("*.py") if not path.stem.startswith("_")}
+    files = {path.stem for path in (SRC / KINDS[kind].folder).glob("*.py") if not path.stem.startswith("_")}
     assert files <= set(engine_names(kind))
     assert engine_names(kind) == sorted(engine_names(kind))
 

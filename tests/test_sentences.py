@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.clock import seconds_of
 
-from prunus.text import sentence_spans, sentences
+from prunus.core.text.words import sentence_spans, sentences
 from prunus_evals import segmentation
 from prunus_evals.split import half
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prunus.text import sentences
+from prunus.core.text.words import sentences
 
 TOPICS = {
     "times of day": """

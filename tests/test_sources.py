@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import prunus
-from prunus.errors import BadInput, BadPage
+from prunus.core.errors import BadInput, BadPage
 from prunus.sources import as_page, as_pages
 
 SUFFIXES = (".html", ".htm", ".txt")

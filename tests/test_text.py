@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.clock import seconds_of
 
 import prunus
-from prunus.text import count_words, guess_language, normalise, sentence_spans, sentences
+from prunus.core.text.words import count_words, guess_language, normalise, sentence_spans, sentences
 
 anything = st.text(max_size=200)
 prose = st.lists(

@@ -13,16 +13,16 @@ from tests.strategies import Made, worded_documents
 
 import prunus
 from prunus.assemble import assemble, stages_of
-from prunus.config import Settings
-from prunus.errors import BadBudget, BadInput, OverWindow
+from prunus.core.errors import BadBudget, BadInput, OverWindow
+from prunus.core.options import Options
+from prunus.core.registry import make_engine
+from prunus.core.settings import Settings
+from prunus.core.types import Context
 from prunus.granularity import coarse_budget_for, coarse_words_for, fine_words_for
 from prunus.html.blocks import Blocks
 from prunus.html.documents import Documents
-from prunus.options import Options
 from prunus.pipeline import prune as prune_with
 from prunus.prune.stages import sizes_for
-from prunus.registry import make_engine
-from prunus.types import Context
 
 QUESTION = "When does the ferry to Pell leave?"
 

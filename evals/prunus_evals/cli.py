@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from prunus.errors import BadInput, MissingExtra
+from prunus.core.errors import BadInput, MissingExtra
 from prunus_evals import (
     articles,
     extraction,

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from prunus.errors import PrunusError
+from prunus.core.errors import PrunusError
+from prunus.core.registry import make_engine
+from prunus.core.text.words import sentences
 from prunus.index.build import PAPER, Builder, Settings, Source
 from prunus.index.nodes import Node
 from prunus.index.retrieve import Retriever, Weights
 from prunus.index.store.file import Engine as Store
-from prunus.registry import make_engine
-from prunus.text import sentences
 from prunus_evals import stats, trees
 from prunus_evals.errors import BudgetBroken, EvalError, UnknownName
 from prunus_evals.index_tasks import Asked, Task

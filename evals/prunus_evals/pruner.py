@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import prunus
-from prunus.errors import OverWindow
+from prunus.core.errors import OverWindow
+from prunus.core.registry import make_engine
 from prunus.html.blocks import Blocks
-from prunus.registry import make_engine
 from prunus_evals import stats, tasks
 from prunus_evals.bm25 import BM25
 from prunus_evals.records import Question

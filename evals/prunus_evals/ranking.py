@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prunus.ports import Embedder, Reranker
-from prunus.registry import make_engine
+from prunus.core.ports import Embedder, Reranker
+from prunus.core.registry import make_engine
 from prunus_evals import stats
 from prunus_evals.bm25 import BM25
 from prunus_evals.data import rows

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from prunus.text import sentences
+from prunus.core.text.words import sentences
 from prunus_evals.data import rows
 from prunus_evals.split import Half, half
 

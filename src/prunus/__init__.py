@@ -9,15 +9,36 @@
 # rooms whose names are also functions are imported first, so that the functions win for good
 from . import extract as _extract_room, prune as _prune_room, search as _search_room  # noqa: F401  isort: skip
 from .api import Chat, ask, astream, clean, extract, prune, read, search
-from .config import Settings, load_settings
-from .errors import BadBudget, BadInput, BadPage, MissingExtra, NothingFound, OutsideFailed, PrunusError, UnknownEngine
+from .core.errors import (
+    BadBudget,
+    BadInput,
+    BadPage,
+    MissingExtra,
+    NothingFound,
+    OutsideFailed,
+    PrunusError,
+    UnknownEngine,
+)
+from .core.options import Limits, Options, WebOptions
+from .core.settings import Settings, load_settings
+from .core.text.words import sentences
+from .core.types import (
+    Answer,
+    BlockRecord,
+    Citation,
+    Context,
+    Hit,
+    Message,
+    Page,
+    Passage,
+    Results,
+    SearchRequest,
+    Span,
+)
 from .html.documents import Documents
 from .html.style import CLEAN, LEAN, Style
 from .index.terms import Retrieval
 from .indexed import Index
-from .options import Limits, Options, WebOptions
-from .text import sentences
-from .types import Answer, BlockRecord, Citation, Context, Hit, Message, Page, Passage, Results, SearchRequest, Span
 
 __version__ = "0.1.0"
 

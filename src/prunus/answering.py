@@ -15,17 +15,17 @@ from typing import Any, Final, cast
 
 from .answer.gather import gather_evidence, passage_of, per_page
 from .cite import cite
+from .core.errors import BadBudget, Failures, NothingFound, OutsideFailed
+from .core.events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, TokenEvent, UsageEvent
+from .core.ports import Source, Writer
+from .core.types import Answer, Citation, Passage
 from .cost import PICTURE_TOKENS
-from .errors import BadBudget, Failures, NothingFound, OutsideFailed
-from .events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, TokenEvent, UsageEvent
 from .evidence.engines import Engines
 from .html.documents import Documents
 from .pictures import Pages
-from .ports import Source, Writer
 from .running import LEAST_ROOM, OVERHEAD, Asked, Run, start, tokens_for_evidence
 from .support import check, claims
 from .systems import cut_to
-from .types import Answer, Citation, Passage
 
 _ANSWER_SHARE: Final = 0.9
 """Of the seconds that are left."""

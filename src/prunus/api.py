@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from .assemble import Maker, assemble, engines_of, formats, web_of
 from .chat import Turns
-from .config import Settings, load_settings
+from .core.errors import BadInput, Failures
+from .core.events import DoneEvent, Event
+from .core.options import Options
+from .core.settings import Settings, load_settings
 from .core.sync import in_a_thread, run
-from .errors import BadInput, Failures
-from .events import DoneEvent, Event
+from .core.types import Answer, Context, Format, Page, Passage, Results, SearchRequest
 from .evidence.engines import Engines
 from .html.documents import Documents, read_pages
 from .html.parse import without_surrogates
 from .html.segments import segments
 from .html.style import CLEAN, Style
 from .network import fetch_with
-from .options import Options
 from .pages.read import clean_page
 from .pages.write.whole import render_tree
 from .pipeline import prune as prune_documents
 from .sources import Source, arrived, as_page, each_page, is_address
-from .types import Answer, Context, Format, Page, Passage, Results, SearchRequest
 
 if TYPE_CHECKING:
     from .asked import Indexes

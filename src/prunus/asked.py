@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .errors import NothingFound
+from .core.errors import NothingFound
 from .html.documents import Documents
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from .config import FILE, Settings
-from .errors import BadInput, BadPage
+from .core.errors import BadInput, BadPage
+from .core.options import Options
+from .core.ports import Format as FormatPort
+from .core.ports import SearchProvider
+from .core.registry import KINDS, engine_class, engine_names, make_engine, needs_of, split_spec
+from .core.settings import FILE, Settings
+from .core.types import Page
 from .evidence.engines import Engines, Spare
 from .html.parse import check_size
-from .options import Options
-from .ports import Format as FormatPort
-from .ports import SearchProvider
-from .registry import ROOMS, engine_class, engine_names, make_engine, needs_of, split_spec
-from .types import Page
 
 if TYPE_CHECKING:
     from .cost import Meter, Metered, Price
@@ -128,7 +128,7 @@ class Maker:
         self.settings = settings
         self.tape = tape
         self.specs = {
-            kind: getattr(options, kind, "") or str(getattr(settings, kind)) for kind in ROOMS if kind != "format"
+            kind: getattr(options, kind, "") or str(getattr(settings, kind)) for kind in KINDS if kind != "format"
         }
         model = bool(self.specs["llm"]) and (bool(options.llm) or self._may_call())
         for kind, (with_model, without) in BY_MODEL.items():

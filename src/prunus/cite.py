@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 
+from .core.text.words import normalise
+from .core.types import Citation, Span
 from .html.tree import Tree
 from .html.xpath import xpath_of
-from .text import normalise
-from .types import Citation, Span
 
 
 def locate(quote: str, tree: Tree) -> Span | None:

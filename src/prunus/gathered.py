@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from .assemble import formats
-from .config import Settings
-from .errors import BadInput, PrunusError
+from .core.errors import BadInput, PrunusError
+from .core.settings import Settings
+from .core.types import Page
 from .index.terms import Report
 from .pages.read import read_page, snapshot_of
 from .sources import Source, as_page, is_address, is_folder, pages_of
-from .types import Page
 
 
 def absolute(path: Path) -> str:

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .assemble import Maker, assemble, formats
-from .config import Settings, load_settings
-from .errors import BadInput, OutsideFailed
+from .core.errors import BadInput, OutsideFailed
+from .core.options import Options
+from .core.registry import make_engine
+from .core.settings import Settings, load_settings
+from .core.types import Answer, Context, Format
 from .gathered import absolute, each_document, named
 from .html.parse import without_surrogates
 from .index.nodes import NodeStore, NoIndex
 from .index.store._named import engine_of
 from .index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval
-from .options import Options
 from .pipeline import prune as prune_documents
-from .registry import make_engine
 from .sources import Source, is_folder, pages_of
-from .types import Answer, Context, Format
 
 if TYPE_CHECKING:
     from .index.build import Builder

@@ -9,22 +9,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from .config import Settings
-from .errors import BadInput, BadPage, MissingExtra, OutsideFailed, PrunusError
+from .core.errors import BadInput, BadPage, MissingExtra, OutsideFailed, PrunusError
+from .core.settings import Settings
+from .core.types import Page
 from .html.clean import clean_tree
 from .sources import Fetch, is_address
-from .types import Page
 
 if TYPE_CHECKING:
     import httpx
 
+    from .core.ports import Embedder
     from .fetch.browser import BrowserFetcher
     from .fetch.cache import Cache
     from .fetch.egress import Egress
     from .fetch.http import HttpFetcher
     from .fetch.snapshots import Snapshots
     from .html.tree import Tree
-    from .ports import Embedder
 
 T = TypeVar("T")
 
@@ -64,11 +64,11 @@ class LazyDoor:
         return self._door
 
     def client(self, endpoint: str = "", *, seconds: float = 0.0) -> httpx.Client:
-        """See :class:`prunus.ports.Door`."""
+        """See :class:`prunus.core.ports.Door`."""
         return self._made().client(endpoint, seconds=seconds)
 
     def async_client(self, endpoint: str = "", *, seconds: float = 0.0) -> httpx.AsyncClient:
-        """See :class:`prunus.ports.Door`."""
+        """See :class:`prunus.core.ports.Door`."""
         return self._made().async_client(endpoint, seconds=seconds)
 
 

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .errors import BadBudget, BadInput
+from .core.errors import BadBudget, BadInput
+from .core.options import Options
+from .core.types import Context, DocumentInfo, Format
 from .evidence.engines import Engines
 from .granularity import max_words_for
 from .html.blocks import Blocks
@@ -20,11 +22,9 @@ from .html.records import Records
 from .html.recut import subset
 from .html.render import Rendering, render_blocks
 from .html.style import LEAN, Style
-from .options import Options
 from .pages.write.whole import render_tree
 from .prune.greedy import Selection, select
 from .prune.stages import Ranked, Scorers, Writing, cut_best, rank, rank_once, sizes_for
-from .types import Context, DocumentInfo, Format
 
 if TYPE_CHECKING:
     pass

@@ -19,12 +19,12 @@ from typing import Any, Final, Protocol, cast
 
 import numpy as np
 
-from . import errors
-from .errors import OutsideFailed, PrunusError
-from .events import Event, TokenEvent, UsageEvent
+from .core import errors
+from .core.errors import OutsideFailed, PrunusError
+from .core.events import Event, TokenEvent, UsageEvent
+from .core.types import Message, Page, Results, SearchRequest
 from .pictures import Pages
 from .runfile import RunFile
-from .types import Message, Page, Results, SearchRequest
 
 _ERRORS: Final = ("BadInput", "BadPage", "BadBudget", "MissingExtra", "NothingFound", "OutsideFailed")
 _DROPPED: Final = frozenset({"set-cookie", "cookie", "authorization", "proxy-authorization"})
@@ -246,11 +246,11 @@ class _RecordedNumbers:
         self._recorder, self._spec, self._engine = recorder, spec, engine
 
     def embed(self, texts: Sequence[str], kind: str = "document") -> Any:
-        """Return vectors; see :class:`~prunus.ports.Embedder`."""
+        """Return vectors; see :class:`~prunus.core.ports.Embedder`."""
         return self._asked("embed", list(texts), kind)
 
     def rerank(self, query: str, texts: Sequence[str]) -> Any:
-        """Return scores; see :class:`~prunus.ports.Reranker`."""
+        """Return scores; see :class:`~prunus.core.ports.Reranker`."""
         return self._asked("rerank", query, list(texts))
 
     def _asked(self, method: str, *request: Any) -> Any:

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from .errors import BadInput, OutsideFailed, one_line
+from .core.errors import BadInput, OutsideFailed, one_line
 from .retry import Retries, retry_after, wish
 
 if TYPE_CHECKING:
     import httpx
 
-    from .ports import Door
+    from .core.ports import Door
 
 TRIES: Final = 4
 """Requests in all before a service counts as failed."""

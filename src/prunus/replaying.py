@@ -14,12 +14,12 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from .errors import BadInput, PrunusError
-from .events import Event, TokenEvent, UsageEvent
+from .core.errors import BadInput, PrunusError
+from .core.events import Event, TokenEvent, UsageEvent
+from .core.types import Hit, Message, Page, Results, SearchRequest, Usage
 from .pictures import Pages
 from .recording import called, digest, error_from, page_from
 from .runfile import RunFile
-from .types import Hit, Message, Page, Results, SearchRequest, Usage
 
 T = TypeVar("T")
 
@@ -189,11 +189,11 @@ class _PlayedNumbers:
         self._engine: Any = None
 
     def embed(self, texts: Sequence[str], kind: str = "document") -> Any:
-        """Return vectors; see :class:`~prunus.ports.Embedder`."""
+        """Return vectors; see :class:`~prunus.core.ports.Embedder`."""
         return self._asked("embed", list(texts), kind)
 
     def rerank(self, query: str, texts: Sequence[str]) -> Any:
-        """Return scores; see :class:`~prunus.ports.Reranker`."""
+        """Return scores; see :class:`~prunus.core.ports.Reranker`."""
         return self._asked("rerank", query, list(texts))
 
     def _asked(self, method: str, *request: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, Retrying
 
-from .errors import OutsideFailed
+from .core.errors import OutsideFailed
 
 T = TypeVar("T")
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
 from .chat import Turns
+from .core.errors import BadBudget, BadInput, Failures
+from .core.options import Options
+from .core.ports import Tagged, Writer
 from .cost import Meter
-from .errors import BadBudget, BadInput, Failures
 from .evidence.engines import Engines
 from .html.documents import Documents
-from .options import Options
 from .pictures import Pages
-from .ports import Tagged, Writer
 from .support import Reference
 from .systems import MODES
 from .tracing import Stages

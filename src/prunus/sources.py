@@ -1,6 +1,6 @@
 """What callers may give where a page is: bytes, HTML, a path, a folder, an address, a Page. Nothing else.
 
-Each becomes a :class:`~prunus.types.Page`.
+Each becomes a :class:`~prunus.core.types.Page`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from .errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
-from .types import Page
+from .core.errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
+from .core.types import Page
 
 Source: TypeAlias = "Page | str | bytes | Path"
 

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .cite import cite, locate
+from .core.ports import Embedder
+from .core.text.bm25 import query_terms, stem, tokens
+from .core.text.words import guess_language, normalise, sentences
+from .core.types import Citation, Passage, Span
 from .html.segments import Segment, segments_of
 from .html.tree import Tree
-from .lexical import query_terms, stem, tokens
-from .ports import Embedder
-from .text import guess_language, normalise, sentences
-from .types import Citation, Passage, Span
 
 LEAST: Final = 0.5
 """Support from which a sentence counts as borne out. Chosen by hand: half of what it says stands there."""

@@ -13,12 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from .errors import BadInput
+from .core.errors import BadInput
+from .core.ports import Embedder, TokenCounter
+from .core.types import Passage, Span
 from .html.style import LEAN
 from .html.tree import Tree
 from .pages.write.whole import render_tree
-from .ports import Embedder, TokenCounter
-from .types import Passage, Span
 
 MODES: Final = ("default", "naive", "vector", "clean")
 

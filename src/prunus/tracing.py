@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .errors import MissingExtra
-from .types import Trace, Usage
+from .core.errors import MissingExtra
+from .core.types import Trace, Usage
 
 if TYPE_CHECKING:
     from .cost import Meter

@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from .answering import answer_again, answer_in_groups, answer_unread
+from .core.errors import BadBudget, NothingFound, OutsideFailed
+from .core.events import Event, PageEvent, PlanEvent
+from .core.types import Message
 from .cost import Meter
-from .errors import BadBudget, NothingFound, OutsideFailed
-from .events import Event, PageEvent, PlanEvent
 from .evidence.engines import Engines
 from .html.documents import Documents
 from .running import Asked, Run, start
 from .tracing import Stages
-from .types import Message
 from .websearch import Found, Search, Web, find_pages, plan_search
 
 

@@ -13,12 +13,12 @@ from tests.extras import need
 
 import prunus
 from prunus.chat import Turns
-from prunus.errors import BadBudget, BadInput, NothingFound
-from prunus.options import Limits, Options, WebOptions
+from prunus.core.errors import BadBudget, BadInput, NothingFound
+from prunus.core.options import Limits, Options, WebOptions
+from prunus.core.types import Message
 from prunus.systems import CHUNK, OVERLAP, chunks_of, cut_to
 from prunus.tokens.llama2 import Engine as Llama2
 from prunus.tracing import Trace, as_record, spans
-from prunus.types import Message
 
 QUESTION = "When did the Orrel bridge open?"
 FILLER = "".join(

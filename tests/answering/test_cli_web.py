@@ -12,9 +12,9 @@ from tests.edge.command import Cli, lines_of, only_line
 from tests.edge.conftest import cli  # noqa: F401
 
 from prunus.assemble import Maker
-from prunus.config import load_settings
+from prunus.core.options import Options
+from prunus.core.settings import load_settings
 from prunus.edge.cli.doctor import _shown
-from prunus.options import Options
 
 QUESTION = "When did the Orrel bridge open?"
 

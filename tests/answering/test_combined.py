@@ -19,8 +19,8 @@ import prunus
 from prunus import Index, NothingFound, Options, OutsideFailed, Retrieval, read
 from prunus.asked import Indexes
 from prunus.chat import Turns
-from prunus.config import load_settings
-from prunus.types import Message
+from prunus.core.settings import load_settings
+from prunus.core.types import Message
 
 QUESTION = "How many lamps does the Orrel bridge carry?"
 SAID = {

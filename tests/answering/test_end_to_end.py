@@ -12,10 +12,10 @@ import pytest
 from tests.answering.world import Model, World, ask, let_in, plan, tags_of, world
 
 import prunus
-from prunus.errors import NothingFound
-from prunus.options import Options
-from prunus.text import normalise
-from prunus.types import Message
+from prunus.core.errors import NothingFound
+from prunus.core.options import Options
+from prunus.core.text.words import normalise
+from prunus.core.types import Message
 
 SITE = Path(__file__).parents[2] / "examples" / "site"
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 import pytest
 from tests.answering.world import Model, World, ask, let_in, plan, tags_of, world
 
-from prunus.errors import NothingFound, OutsideFailed
+from prunus.core.errors import NothingFound, OutsideFailed
+from prunus.core.options import Limits, Options, WebOptions
+from prunus.core.types import Message
 from prunus.llm.scripted import Reply
-from prunus.options import Limits, Options, WebOptions
-from prunus.types import Message
 
 QUESTION = "When did the Orrel bridge open?"
 BRIDGE = (

@@ -14,12 +14,12 @@ from tests.answering.world import Model, World, ask, let_in, plan, tags_of, worl
 from prunus import cite as cite_module
 from prunus import support
 from prunus.chat import Turns
+from prunus.core.options import Options
+from prunus.core.types import Hit, Message, Results, SearchRequest
 from prunus.generate import llm as generating
 from prunus.network import Reading
-from prunus.options import Options
 from prunus.plan import llm as planning
 from prunus.search.local import Engine as Local
-from prunus.types import Hit, Message, Results, SearchRequest
 
 QUESTION = "When did the Orrel bridge open?"
 
@@ -193,7 +193,7 @@ def test_an_altered_plan_stays_inside_its_limits(web: World) -> None:
 
 
 def test_without_the_check_of_plans_it_would_flood_the_search(web: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    from prunus.types import Plan, SearchQuery
+    from prunus.core.types import Plan, SearchQuery
 
     def unchecked(self: object, found: planning.Reply) -> Plan:
         return Plan(True, "", tuple(SearchQuery(one.text, one.language, one.time_range) for one in found.queries))

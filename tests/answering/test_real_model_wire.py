@@ -14,7 +14,7 @@ import pytest
 from tests.answering.world import World, let_in, plan, tags_of, world
 
 import prunus
-from prunus.options import Limits, Options
+from prunus.core.options import Limits, Options
 
 pytestmark = pytest.mark.slow  # silent servers are really waited for
 QUESTION = "When did the Orrel bridge open?"

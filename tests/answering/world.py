@@ -18,14 +18,14 @@ import pytest
 from prunus.answering import answer_from
 from prunus.assemble import Maker, engines_of, web_of
 from prunus.chat import Turns
-from prunus.config import load_settings
-from prunus.events import DoneEvent, Event
+from prunus.core.events import DoneEvent, Event
+from prunus.core.options import Options
+from prunus.core.settings import load_settings
+from prunus.core.types import Answer, Message
 from prunus.html.documents import Documents
 from prunus.llm.scripted import Engine as Scripted
 from prunus.llm.scripted import Reply
-from prunus.options import Options
 from prunus.running import Asked, Indexes
-from prunus.types import Answer, Message
 from prunus.webanswer import answer_from_web
 
 

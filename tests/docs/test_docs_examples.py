@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from tests.docs.fences import DOCS, PAGES, ROOT, Fence, fences, name_of, shows
 
 import prunus
-from prunus import registry
+from prunus.core import registry
 from prunus.edge.cli.main import app
 from prunus.html.blocks import cut
 from prunus.html.clean import clean_tree

@@ -12,7 +12,7 @@ from tests.extras import need
 from tests.fetch.server import Server, goes, says
 
 import prunus
-from prunus.errors import BadInput, OutsideFailed
+from prunus.core.errors import BadInput, OutsideFailed
 
 BRIDGE = "<title>Bridge</title><h1>Bridge</h1><p>The bridge opened in 1932, with a parade of boats on the river."
 FERRY = "<title>Ferry</title><h1>Ferry</h1><p>The ferry leaves at noon, and on Sundays at one o'clock as well."

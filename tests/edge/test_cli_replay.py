@@ -19,12 +19,12 @@ from click.testing import Result
 from tests.answering.world import let_in, plan, tags_of, world
 from tests.edge.command import Cli, only_line
 
+from prunus.core.errors import BadInput, OutsideFailed
+from prunus.core.types import Page
 from prunus.edge.cli import ask as asking
-from prunus.errors import BadInput, OutsideFailed
 from prunus.recording import Recorder
 from prunus.replaying import Player
 from prunus.runfile import RunFile, pack, unpack
-from prunus.types import Page
 
 QUESTION = "When did the Harrow bridge open?"
 PAGE = (

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from tests.llm.asking import run
 
+from prunus.core.errors import BadInput, MissingExtra, OutsideFailed
+from prunus.core.registry import make_engine
+from prunus.core.types import Hit, Results, SearchRequest
 from prunus.edge.ping import Pinged, ping
-from prunus.errors import BadInput, MissingExtra, OutsideFailed
 from prunus.llm.scripted import Engine, Reply
-from prunus.registry import make_engine
-from prunus.types import Hit, Results, SearchRequest
 
 
 class Reranker:

@@ -14,7 +14,7 @@ from tests.edge.conftest import cli  # noqa: F401
 from tests.extras import need
 
 from prunus import Index
-from prunus.errors import MissingExtra
+from prunus.core.errors import MissingExtra
 from prunus.fetch.browser import find_browser
 
 pytestmark = pytest.mark.full

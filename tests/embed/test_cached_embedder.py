@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prunus.core.errors import BadInput, OutsideFailed
 from prunus.embed._cached import FILE, CachedEmbedder
 from prunus.embed.static import Engine as Static
-from prunus.errors import BadInput, OutsideFailed
 
 
 class Counting:

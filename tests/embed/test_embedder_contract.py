@@ -13,8 +13,8 @@ from tests.embed.server import PlainDoor, embeddings, serve
 from tests.embed.tiny import save_encoder
 from tests.extras import need
 
+from prunus.core.registry import engine_names, make_engine
 from prunus.embed._cached import CachedEmbedder
-from prunus.registry import engine_names, make_engine
 
 pytestmark = pytest.mark.full
 

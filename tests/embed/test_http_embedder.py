@@ -12,8 +12,8 @@ import pytest
 from tests.embed.server import PlainDoor, Server, as_json, embeddings, letters, serve
 
 import prunus.remote
+from prunus.core.errors import BadInput, OutsideFailed
 from prunus.embed.http import Engine
-from prunus.errors import BadInput, OutsideFailed
 from prunus.fetch.egress import FetchFailed
 from prunus.remote import Service, endpoint
 

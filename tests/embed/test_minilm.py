@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from tests.extras import need
 
+from prunus.core.errors import BadInput, MissingExtra
 from prunus.embed.minilm import Engine
-from prunus.errors import BadInput, MissingExtra
 
 pytestmark = pytest.mark.full
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from tests.embed.tiny import bert, save_encoder, save_graph, save_tokenizer, say_pooling, settings, weights
 
+from prunus.core.errors import BadInput, MissingExtra
 from prunus.embed.onnx import Engine
 from prunus.encoders import SLICE, Texts, in_batches
-from prunus.errors import BadInput, MissingExtra
 from prunus.model_folder import find_model
 
 pytestmark = pytest.mark.full

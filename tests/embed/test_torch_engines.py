@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tests.extras import need
 
+from prunus.core.errors import BadInput, MissingExtra
 from prunus.embed.sentence_transformers import Engine
-from prunus.errors import BadInput, MissingExtra
 from prunus.rank.sentence_transformers import Engine as Reranker
 
 pytestmark = pytest.mark.full

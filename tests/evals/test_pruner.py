@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prunus.errors import OverWindow
+from prunus.core.errors import OverWindow
 from prunus.html.blocks import Blocks
 from prunus_evals.records import Question
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prunus.errors import BadInput, OutsideFailed
+from prunus.core.errors import BadInput, OutsideFailed
+from prunus.core.ports import Tagged
+from prunus.core.types import Span
 from prunus.extract.tags import Engine, Read, read_tags
 from prunus.llm.scripted import Engine as Scripted
 from prunus.llm.scripted import Reply
-from prunus.ports import Tagged
-from prunus.types import Span
 
 TEXTS = ["The ferry leaves at noon.", "The lighthouse was built in 1871.", "Charts are sold here.", "Come in."]
 

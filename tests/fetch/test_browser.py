@@ -16,10 +16,10 @@ from tests.extras import need
 from tests.fetch.server import Answer, Server, door_to, goes, says, sends
 
 from prunus import clean
-from prunus.errors import BadPage, MissingExtra
+from prunus.core.errors import BadPage, MissingExtra
+from prunus.core.types import Page
 from prunus.fetch.browser import BrowserFetcher, BrowserRules, find_browser
 from prunus.fetch.egress import FetchFailed, RefusedUrl
-from prunus.types import Page
 
 HTML = "Content-Type: text/html; charset=utf-8"
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from prunus.errors import BadInput
+from prunus.core.errors import BadInput
+from prunus.core.types import Page
 from prunus.fetch.cache import Cache
-from prunus.types import Page
 
 URL = "https://example.org/page"
 START = 1_800_000_000.0

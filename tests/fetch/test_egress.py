@@ -14,8 +14,8 @@ import pytest
 import trustme
 from tests.fetch.server import Http2Server, Proxy, Server, door_to, goes, resolver, says
 
-from prunus import ports
-from prunus.errors import BadInput, PrunusError
+from prunus.core import ports
+from prunus.core.errors import BadInput, PrunusError
 from prunus.fetch.egress import Egress, EgressRules, FetchFailed, RefusedUrl, system_resolver
 
 Get = Callable[..., httpx.Response]

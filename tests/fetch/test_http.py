@@ -18,10 +18,10 @@ import pytest
 import trustme
 from tests.fetch.server import Answer, Request, Server, door_to, goes, in_turn, reply, says, sends
 
-from prunus.errors import PrunusError
+from prunus.core.errors import PrunusError
+from prunus.core.types import Page
 from prunus.fetch.egress import Egress, FetchFailed, RefusedUrl
 from prunus.fetch.http import Clock, FetchRules, HttpFetcher
-from prunus.types import Page
 
 
 async def fetch_all(fetcher: HttpFetcher, urls: Iterable[str], limit: int = 0) -> list[Page | PrunusError]:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tests.fetch.server import Answer, Server, door_to, goes, in_turn, says
 from tests.fetch.test_http import Slept, fetch_all
 
-from prunus.errors import PrunusError
+from prunus.core.errors import PrunusError
+from prunus.core.types import Page
 from prunus.fetch.egress import FetchFailed, RefusedUrl
 from prunus.fetch.http import FetchRules, HttpFetcher
 from prunus.fetch.robots import MAX_BYTES, Policy, Robots, read_policy
-from prunus.types import Page
 
 # --- what a file says ----------------------------------------------------------------------------
 

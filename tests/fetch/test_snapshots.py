@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prunus import clean
-from prunus.errors import BadInput, BadPage
+from prunus.core.errors import BadInput, BadPage
+from prunus.core.types import Page
 from prunus.fetch.snapshots import Snapshots
-from prunus.types import Page
 
 
 @pytest.fixture

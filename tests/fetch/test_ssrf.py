@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.fetch.server import Server, resolver
 from tests.fetch.ssrf_vectors import VECTORS
 
-from prunus.errors import BadInput
+from prunus.core.errors import BadInput
 from prunus.fetch._addresses import DENIED, METADATA, denied, embedded
 from prunus.fetch._url import Url, parse_url, resolve
 from prunus.fetch.egress import Egress, EgressRules, RefusedUrl

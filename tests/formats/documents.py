@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from prunus.errors import BadPage
+from prunus.core.errors import BadPage
+from prunus.core.types import Page
 from prunus.html.clean import clean_tree
 from prunus.html.tree import Tree
-from prunus.types import Page
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 

@@ -7,10 +7,10 @@ import time
 from typing import Any
 
 import prunus
-from prunus.errors import BadPage
+from prunus.core.errors import BadPage
+from prunus.core.types import Page
 from prunus.html.clean import clean_tree
 from prunus.html.tree import Tree
-from prunus.types import Page
 
 
 def tree_of(engine: Any, content: bytes | str, url: str = "x", **page: Any) -> Tree:

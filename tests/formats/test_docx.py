@@ -22,8 +22,8 @@ from tests.formats.documents import (
     words,
 )
 
+from prunus.core.types import Page
 from prunus.formats.docx import Engine
-from prunus.types import Page
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 TYPES = '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'

@@ -8,9 +8,9 @@ from email.message import EmailMessage
 import pytest
 from tests.formats.reading import cleaned, survives_damage
 
-from prunus.errors import BadPage
+from prunus.core.errors import BadPage
+from prunus.core.types import Page
 from prunus.formats.eml import Engine
-from prunus.types import Page
 
 
 def message(subject: str = "Tides & ports") -> EmailMessage:

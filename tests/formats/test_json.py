@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.formats.reading import cleaned, survives_damage, tree_of
 
-from prunus.errors import BadPage
+from prunus.core.errors import BadPage
+from prunus.core.types import Page
 from prunus.formats.json import Engine
-from prunus.types import Page
 
 PORTS = [{"port": "Inner", "depth": 2.50, "tags": ["a", "b"]}, {"port": "Outer", "depth": 31, "open": True}]
 TABLE = (

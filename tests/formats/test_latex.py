@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.formats.reading import cleaned, survives_damage, tree_of
 
-from prunus.errors import BadPage
+from prunus.core.errors import BadPage
+from prunus.core.types import Page
 from prunus.formats._tex_bib import as_latex, entries
 from prunus.formats._tex_files import read_beside
 from prunus.formats.latex import Engine
-from prunus.types import Page
 
 PAPER = r"""% a comment
 \documentclass[11pt]{article}

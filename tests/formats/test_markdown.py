@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.formats.reading import cleaned, survives_damage, tree_of
 
-from prunus.errors import BadPage
+from prunus.core.errors import BadPage
+from prunus.core.types import Page
 from prunus.formats.markdown import MAX_NESTING, Engine, front_matter
-from prunus.types import Page
 
 TEXT = """---
 title: "Tides & more"

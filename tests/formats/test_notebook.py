@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.formats.reading import cleaned, survives_damage
 
-from prunus.errors import BadPage
+from prunus.core.errors import BadPage
+from prunus.core.types import Page
 from prunus.formats.notebook import Engine
-from prunus.types import Page
 
 
 def code(source: Any, *outputs: dict[str, Any]) -> dict[str, Any]:

@@ -9,9 +9,9 @@ import zipfile
 import pytest
 from tests.formats.reading import cleaned, survives_damage
 
-from prunus.errors import BadPage
+from prunus.core.errors import BadPage
+from prunus.core.types import Page
 from prunus.formats.ods import Engine
-from prunus.types import Page
 
 
 def spreadsheet(body: str, styles: str = "") -> bytes:

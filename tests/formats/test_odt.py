@@ -22,8 +22,8 @@ from tests.formats.documents import (
     words,
 )
 
+from prunus.core.types import Page
 from prunus.formats.odt import Engine
-from prunus.types import Page
 
 NAMES = "office text table draw style meta"
 SPACES = " ".join(

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.clock import within
 
-from prunus.errors import BadPage
+from prunus.core.errors import BadPage
 from prunus.formats._sniff import sniff, suffix_of
 
 KNOWN = {

@@ -9,9 +9,9 @@ import pytest
 from tests.clock import within
 from tests.formats.reading import cleaned, survives_damage
 
-from prunus.errors import BadPage
+from prunus.core.errors import BadPage
+from prunus.core.types import Page
 from prunus.formats.sqlite import Engine
-from prunus.types import Page
 
 
 def database(script: str, **pragmas: str) -> bytes:

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from tests.extras import need
 from tests.formats.reading import cleaned, survives_damage, tree_of
 
-from prunus.errors import BadPage
+from prunus.core.errors import BadPage
+from prunus.core.types import Page
 from prunus.formats._numbers import Code, plain
 from prunus.formats._regions import Sheet, to_markup
 from prunus.formats._workbook import place_of, range_of
 from prunus.formats.xlsx import Engine
-from prunus.types import Page
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

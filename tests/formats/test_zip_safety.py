@@ -12,9 +12,9 @@ import pytest
 from tests.clock import within
 from tests.formats.documents import packed, refused
 
-from prunus.errors import BadPage
+from prunus.core.errors import BadPage
+from prunus.core.registry import make_engine
 from prunus.formats import _zip
-from prunus.registry import make_engine
 
 ZIPPED = ("docx", "pptx", "epub", "odt", "xlsx", "ods")
 FIRST = {

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prunus.errors import NothingFound, OutsideFailed
-from prunus.events import TokenEvent, UsageEvent
+from prunus.core.errors import NothingFound, OutsideFailed
+from prunus.core.events import TokenEvent, UsageEvent
+from prunus.core.types import Passage, Span
 from prunus.generate._guard import Guard
 from prunus.generate.llm import Engine, Source
 from prunus.llm.scripted import Engine as Scripted
 from prunus.llm.scripted import Reply
-from prunus.types import Passage, Span
 
 SOURCES = [Source("The ferry leaves at noon.", "Ferries", "https://a.org/", "2026-01-02"), Source("Charts.", "Shop")]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.embed.server import Answer, as_json
 
-from prunus.types import Message
+from prunus.core.types import Message
 
 
 def routes(loaded: Any) -> Callable[[str, Any], Answer]:

@@ -13,15 +13,15 @@ import turbohtml
 
 import prunus
 from prunus.assemble import assemble
-from prunus.config import Settings
+from prunus.core.options import Options
+from prunus.core.ports import Branches, TokenTree
+from prunus.core.registry import make_engine
+from prunus.core.settings import Settings
+from prunus.core.types import Context, Message
 from prunus.edge.report import write_report
 from prunus.edge.trees import as_html, as_lines, block_tree, notes_of, rows_of, token_tree
 from prunus.html.documents import Documents
-from prunus.options import Options
 from prunus.pipeline import prune as prune_with
-from prunus.ports import Branches, TokenTree
-from prunus.registry import make_engine
-from prunus.types import Context, Message
 
 PAGE = "<h1>Harbour</h1>" + "".join(
     f"<div><p>Pier {number} is open.</p><p>It is {number} m &lt;b&gt;deep&lt;/b&gt;.</p></div>" for number in range(6)

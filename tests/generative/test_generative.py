@@ -10,14 +10,14 @@ import pytest
 
 import prunus
 from prunus.assemble import Maker
-from prunus.config import load_settings
-from prunus.errors import BadInput, MissingExtra, OverWindow, UnknownEngine
+from prunus.core.errors import BadInput, MissingExtra, OverWindow, UnknownEngine
+from prunus.core.options import Options
+from prunus.core.ports import Branches, TokenTree
+from prunus.core.settings import load_settings
+from prunus.core.types import Message
 from prunus.html.blocks import Blocks, cut
 from prunus.html.clean import clean_tree
-from prunus.options import Options
-from prunus.ports import Branches, TokenTree
 from prunus.score.generative import Engine
-from prunus.types import Message
 
 
 class Letters:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.strategies import broken_documents
 
-from prunus.errors import BadInput
+from prunus.core.errors import BadInput
 from prunus.html.blocks import Blocks, cut
 from prunus.html.clean import clean_tree
 from prunus.html.numbering import number, path_prompt

@@ -19,15 +19,15 @@ from tests.extras import need
 from tests.generative import tiny
 
 import prunus
-from prunus.errors import BadInput, OutsideFailed, OverWindow
+from prunus.core.errors import BadInput, OutsideFailed, OverWindow
+from prunus.core.options import Options
+from prunus.core.types import Message
 from prunus.html.blocks import Blocks, cut
 from prunus.html.clean import clean_tree
 from prunus.html.numbering import number, path_prompt
-from prunus.options import Options
 from prunus.score import generative
 from prunus.score._trie import grow, log_probabilities, summed
 from prunus.score.paths.transformers import MODES, Engine
-from prunus.types import Message
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.*")]
 

@@ -17,13 +17,13 @@ from tests.embed.server import Answer, PlainDoor, Server, as_json, serve
 from tests.extras import need
 from tests.generative.standin import routes
 
-from prunus.errors import BadInput, OutsideFailed, OverWindow
+from prunus.core.errors import BadInput, OutsideFailed, OverWindow
+from prunus.core.ports import TokenTree
+from prunus.core.registry import make_engine
+from prunus.core.types import Message
 from prunus.html.blocks import Blocks, cut
 from prunus.html.clean import clean_tree
-from prunus.ports import TokenTree
-from prunus.registry import make_engine
 from prunus.score._trie import grow
-from prunus.types import Message
 
 ASKED = [Message("user", "Which?")]
 PATHS = [[5, 6, 7], [5, 6, 8], [5, 9], [4]]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prunus.errors import BadInput, OutsideFailed
-from prunus.ports import Branches, TokenTree
+from prunus.core.errors import BadInput, OutsideFailed
+from prunus.core.ports import Branches, TokenTree
 from prunus.score._trie import grow, log_probabilities, summed
 
 STOP = 99

@@ -13,11 +13,11 @@ from tests import oracle
 from tests.extras import need
 from tests.strategies import Made, articles, worded_documents
 
+from prunus.core.text.words import count_words
 from prunus.html.blocks import Blocks, cut, split
 from prunus.html.clean import clean_tree
 from prunus.html.render import Rendering, render_blocks
 from prunus.html.xpath import xpath_of
-from prunus.text import count_words
 
 UNITS = ("blocks", "leaves")
 max_words = st.one_of(st.integers(1, 12), st.integers(1, 500))

@@ -7,11 +7,11 @@ import pytest
 from tests import oracle
 
 import prunus
+from prunus.core.registry import make_engine
 from prunus.html.blocks import cut
 from prunus.html.clean import clean_tree
 from prunus.html.render import Rendering
 from prunus.prune.greedy import select
-from prunus.registry import make_engine
 
 FULL = prunus.Style(full=True)
 

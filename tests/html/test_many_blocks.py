@@ -7,11 +7,11 @@ import pytest
 
 import prunus
 from prunus import embedded
+from prunus.core.registry import make_engine
 from prunus.embed import static
 from prunus.html import clean as clean_module
 from prunus.html.blocks import cut
 from prunus.html.clean import clean_tree
-from prunus.registry import make_engine
 from prunus.score import embedding
 
 PAGE = "".join(

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from tests.strategies import articles, worded_documents
 
 import prunus
+from prunus.core.registry import make_engine
 from prunus.html.blocks import Blocks, cut
 from prunus.html.clean import clean_tree
 from prunus.html.render import Rendering, render_blocks
 from prunus.html.style import CLEAN, LEAN, Style
 from prunus.pipeline import with_breadcrumbs
 from prunus.prune.greedy import Selection, select
-from prunus.registry import make_engine
 
 COUNTERS = {name: make_engine("tokenizer", name) for name in ("llama2", "approx")}
 RENDERINGS = (

@@ -13,12 +13,12 @@ from tests.extras import need
 from tests.strategies import Made, worded_documents
 
 import prunus
+from prunus.core.types import Format
 from prunus.html.blocks import Blocks, cut
 from prunus.html.clean import clean_tree
 from prunus.html.render import Rendering, render_blocks
 from prunus.html.style import CLEAN, LEAN, Style
 from prunus.pages.write.whole import render_tree
-from prunus.types import Format
 
 
 def compact(html: str, style: Style = CLEAN) -> str:

@@ -11,7 +11,7 @@ import pytest
 from tests.extras import need
 from tests.index.library import COUNTER, EMBEDDER, SUBJECTS, built, source
 
-from prunus.errors import BadInput, MissingExtra
+from prunus.core.errors import BadInput, MissingExtra
 from prunus.index.approximate import Approximate
 from prunus.index.nodes import View
 from prunus.index.retrieve import Retriever

@@ -11,13 +11,13 @@ import pytest
 from tests.extras import need
 from tests.index.library import COUNTER, EMBEDDER, SUBJECTS, builder, built, page, source
 
-from prunus.errors import BadInput, OutsideFailed
+from prunus.core.errors import BadInput, OutsideFailed
+from prunus.core.ports import Clusterer
 from prunus.index.build import PAPER, Settings, Source
 from prunus.index.cluster import contiguous, random, ward
 from prunus.index.summarize import llm
 from prunus.llm.scripted import Engine as Scripted
 from prunus.llm.scripted import Reply
-from prunus.ports import Clusterer
 
 CLUSTERERS = {"ward": ward.Engine, "windows": contiguous.Engine, "random": random.Engine}
 

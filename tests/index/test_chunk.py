@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import Made, worded_documents
 
-from prunus.errors import BadInput
+from prunus.core.errors import BadInput
+from prunus.core.ports import TokenCounter
 from prunus.html.clean import clean_tree
 from prunus.index.chunk import Chunk, chunk_text, chunk_tree
-from prunus.ports import TokenCounter
 from prunus.tokens import approx, llama2
 
 COUNTERS = {"approx": approx.Engine(), "llama2": llama2.Engine()}

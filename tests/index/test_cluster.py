@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.extras import need
 
-from prunus.errors import BadInput, UnknownEngine
+from prunus.core.errors import BadInput, UnknownEngine
+from prunus.core.ports import Clusterer, ClusterItems, ClusterLimits
 from prunus.index.cluster import contiguous, random, ward
 from prunus.index.cluster._linkage import chain
-from prunus.ports import Clusterer, ClusterItems, ClusterLimits
 
 MAKERS: dict[str, Callable[[], Clusterer]] = {
     "ward": ward.Engine,

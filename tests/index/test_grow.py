@@ -11,10 +11,10 @@ import pytest
 from tests.index.library import COUNTER, EMBEDDER, SUBJECTS, builder, built, source
 from tests.index.test_build import leaves_below
 
+from prunus.core.ports import ClusterLimits
 from prunus.index.build import Builder, Settings, Source
 from prunus.index.retrieve import Retriever
 from prunus.index.store.file import Engine as Store
-from prunus.ports import ClusterLimits
 
 
 def check(store: Store, limits: ClusterLimits, planned: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from prunus import BadInput, Settings
-from prunus.config import load_settings
+from prunus.core.settings import load_settings
 from prunus.edge.cli.doctor import _shown
 from prunus.edge.cli.recorded import settings_to
 from prunus.index.store._named import engine_of

@@ -14,7 +14,7 @@ from tests.index.test_store_contract import server  # noqa: F401
 
 import prunus
 from prunus import BadInput, Index, OutsideFailed, Retrieval
-from prunus.config import load_settings
+from prunus.core.settings import load_settings
 
 pytestmark = pytest.mark.full
 

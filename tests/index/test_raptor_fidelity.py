@@ -19,11 +19,11 @@ from tests.extras import need
 from tests.index.library import COUNTER
 from tests.index.test_cluster import raptor, topics
 
+from prunus.core.ports import ClusterItems, ClusterLimits
+from prunus.core.types import Summary
 from prunus.index.build import PAPER, Builder
 from prunus.index.nodes import Document, Leaf
 from prunus.index.store.file import Engine as Store
-from prunus.ports import ClusterItems, ClusterLimits
-from prunus.types import Summary
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("default")]
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.index.library import COUNTER, EMBEDDER, SUBJECTS, builder, built
 
-from prunus.errors import BadBudget, BadInput
+from prunus.core.errors import BadBudget, BadInput
 from prunus.index.retrieve import Retrieved, Retriever
 
 QUESTION = "When do spring tides come?"

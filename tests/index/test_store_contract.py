@@ -15,7 +15,7 @@ from tests.extras import need
 from tests.index.library import COUNTER, EMBEDDER, SUBJECTS, source
 from tests.index.test_store import DIMENSION, given_document, vector
 
-from prunus.errors import BadInput, OutsideFailed
+from prunus.core.errors import BadInput, OutsideFailed
 from prunus.index.build import Builder, Settings
 from prunus.index.cluster import ward
 from prunus.index.nodes import Document, Leaf, NoIndex, Parent

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prunus.core.errors import BadInput, OutsideFailed
+from prunus.core.options import Limits
 from prunus.cost import Meter, Metered, OverLimit, Price
 from prunus.embed import static
-from prunus.errors import BadInput, OutsideFailed
 from prunus.index.summarize import extractive, llm
 from prunus.llm.scripted import Engine as Scripted
 from prunus.llm.scripted import Reply
-from prunus.options import Limits
 from prunus.tokens import approx
 
 GROUP = [

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
-from prunus.events import TokenEvent, UsageEvent
-from prunus.types import Message, Usage
+from prunus.core.events import TokenEvent, UsageEvent
+from prunus.core.types import Message, Usage
 
 ASK = [Message("system", "Answer in one word."), Message("user", "What is the capital of France?")]
 

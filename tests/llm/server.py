@@ -228,8 +228,8 @@ async def serving(*behaviours: Behaviour) -> AsyncIterator[Server]:
 
 def model(engine: Any) -> Behaviour:
     """Answer with a real model, word by word as it writes; ends when the client goes away."""
-    from prunus.events import TokenEvent
-    from prunus.types import Message
+    from prunus.core.events import TokenEvent
+    from prunus.core.types import Message
 
     async def behave(request: Request, wire: Wire) -> None:
         messages = [Message(one["role"], one["content"]) for one in request.body["messages"]]

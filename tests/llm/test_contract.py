@@ -15,10 +15,10 @@ from tests.llm.asking import ASK, collect, run
 from tests.llm.server import PlainDoor, serving, speak
 from tests.llm.tiny import causal
 
-from prunus.errors import BadBudget, BadInput
+from prunus.core.errors import BadBudget, BadInput
+from prunus.core.registry import engine_class, engine_names, make_engine
+from prunus.core.types import Message
 from prunus.llm.scripted import Engine as Scripted
-from prunus.registry import engine_class, engine_names, make_engine
-from prunus.types import Message
 
 FULL = {"transformers": ("torch", "transformers")}
 """What an engine needs beside the base installation."""

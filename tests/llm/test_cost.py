@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.llm.asking import ASK, collect, run
 
+from prunus.core.errors import BadInput, OutsideFailed
+from prunus.core.options import Limits
+from prunus.core.types import Usage
 from prunus.cost import FREE, EstimatedUsage, Meter, Metered, OverLimit, Price, add_usage, price_of, prices_from
-from prunus.errors import BadInput, OutsideFailed
 from prunus.llm.scripted import Engine, Reply
-from prunus.options import Limits
-from prunus.types import Usage
 
 PRICE = Price(prompt=1.0, completion=10.0)
 PROMPT = 10 + 2 * 4

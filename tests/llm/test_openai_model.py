@@ -12,10 +12,10 @@ from tests.llm.asking import ASK, collect, run
 from tests.llm.server import PlainDoor, model, serving
 from tests.llm.tiny import causal
 
+from prunus.core.options import Limits
 from prunus.cost import Meter, Metered, OverLimit, Price
 from prunus.llm.openai import Engine
 from prunus.llm.transformers import Engine as Local
-from prunus.options import Limits
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.*")]
 

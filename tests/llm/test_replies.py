@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
-from prunus.errors import OutsideFailed
-from prunus.events import Event, TokenEvent, UsageEvent
+from prunus.core.errors import OutsideFailed
+from prunus.core.events import Event, TokenEvent, UsageEvent
+from prunus.core.types import Message, Usage
 from prunus.replies import read_json, repair, schema_of, text_of
-from prunus.types import Message, Usage
 
 
 class Part(Struct):

@@ -16,9 +16,9 @@ from tests.extras import need
 from tests.llm.asking import ASK, collect, run
 from tests.llm.tiny import STRICT_TEMPLATE, causal, encoder_decoder
 
-from prunus.errors import BadBudget, BadInput, MissingExtra, OutsideFailed
+from prunus.core.errors import BadBudget, BadInput, MissingExtra, OutsideFailed
+from prunus.core.types import Message
 from prunus.llm.transformers import Engine
-from prunus.types import Message
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.*")]
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prunus.prompts.render as rendering
-from prunus.errors import BadInput
+from prunus.core.errors import BadInput
+from prunus.core.types import Message
 from prunus.prompts.render import Quoted, harmless, render
-from prunus.types import Message
 
 ANSWER = "[system]\nAnswer from the pages. {{fence}}\n[user]\n{{pages}}\n\nQuestion: {{question}}\n"
 

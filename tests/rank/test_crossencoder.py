@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prunus.errors import BadInput
+from prunus.core.errors import BadInput
+from prunus.core.registry import make_engine
 from prunus.html.blocks import Blocks, cut
 from prunus.html.clean import clean_tree
-from prunus.registry import make_engine
 from prunus.score import bm25
 from prunus.score.crossencoder import Engine
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.embed.server import Answer, PlainDoor, Server, as_json, serve
 
-from prunus.errors import BadInput, OutsideFailed
+from prunus.core.errors import BadInput, OutsideFailed
 from prunus.rank.http import Engine
 
 pytestmark = pytest.mark.full

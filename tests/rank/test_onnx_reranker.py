@@ -9,7 +9,7 @@ import pytest
 from tests.embed.tiny import save_encoder, save_reranker
 from tests.extras import need
 
-from prunus.errors import BadInput, MissingExtra
+from prunus.core.errors import BadInput, MissingExtra
 from prunus.rank.onnx import Engine
 
 pytestmark = pytest.mark.full

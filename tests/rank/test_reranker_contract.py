@@ -14,7 +14,7 @@ from tests.embed.server import PlainDoor, as_json, serve
 from tests.embed.tiny import SPECIAL, WORDS, save_reranker
 from tests.extras import need
 
-from prunus.registry import engine_names, make_engine
+from prunus.core.registry import engine_names, make_engine
 
 pytestmark = pytest.mark.full
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from prunus.errors import BadInput, BadPage
+from prunus.core.errors import BadInput, BadPage
+from prunus.core.types import Results, SearchRequest
 from prunus.search import local
-from prunus.types import Results, SearchRequest
 
 SITE = Path(__file__).parents[2] / "examples" / "site"
 

@@ -13,9 +13,9 @@ import pytest
 from tests.search.server import REPLIES, PlainDoor, Service, documented, serving
 
 import prunus
-from prunus.errors import BadInput, OutsideFailed
+from prunus.core.errors import BadInput, OutsideFailed
+from prunus.core.types import Results, SearchRequest
 from prunus.search._wire import Provider, SearchFailed
-from prunus.types import Results, SearchRequest
 
 SECRET = "s3cret-key-0123456789"
 FOLDER = Path(prunus.__file__).parent / "search"

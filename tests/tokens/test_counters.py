@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.extras import need
 from tests.tokens.vocabularies import tiny_encoding, tiny_folder, tiny_tokenizer
 
-from prunus.registry import engine_names, make_engine
+from prunus.core.registry import engine_names, make_engine
 
 ODD = ["\ud800", "a\udfff b", "\x00\x01", "\u202e\u0301\u0301", "👩\u200d👩\u200d👧‍👦", "\r\n\u2028\x85", "<|endoftext|></s>[INST]",
        "ﷺ", "𒐫" * 50, "\ufeff", "e\u0301" * 100, "  \t ", "潮汐站", "ا ب", "\U0010ffff"]  # fmt: skip

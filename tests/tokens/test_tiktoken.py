@@ -12,7 +12,7 @@ import pytest
 from tests.extras import need
 from tests.tokens.vocabularies import URL, tiny_encoding, tiny_file, tiny_folder
 
-from prunus.errors import BadInput, MissingExtra, OutsideFailed
+from prunus.core.errors import BadInput, MissingExtra, OutsideFailed
 from prunus.tokens.tiktoken import Engine, _parts
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pytest
 from tests.extras import need
 
 import prunus
+from prunus.core.registry import make_engine
 from prunus.html.numbering import number
-from prunus.registry import make_engine
 from prunus.score._trie import grow
 from prunus_train import batches
 from prunus_train import tokenizer as words

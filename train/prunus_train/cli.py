@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from prunus.errors import PrunusError
+from prunus.core.errors import PrunusError
 from prunus_evals import tasks
 from prunus_evals.errors import EvalError
 from prunus_train.errors import TrainError

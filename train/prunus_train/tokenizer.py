@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prunus.ports import Embedder
+from prunus.core.ports import Embedder
 
 CONTAINERS = "table div ul ol dl section article blockquote main form figure details nav aside header footer".split()
 LEAVES = "tr li p text td th dd dt pre hr caption figcaption address summary h1 h2 h3 h4 h5 h6".split()

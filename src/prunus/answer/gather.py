@@ -9,18 +9,18 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final, cast
 
+from ..core.errors import BadBudget, BadInput, OutsideFailed
+from ..core.events import Event, ExtractedEvent, KeptEvent, PageEvent
+from ..core.ports import Tagged
+from ..core.types import BlockRecord, Passage
 from ..cost import PICTURE_TOKENS
-from ..errors import BadBudget, BadInput, OutsideFailed
-from ..events import Event, ExtractedEvent, KeptEvent, PageEvent
 from ..html.documents import Documents
 from ..html.segments import segments
 from ..pictures import addresses, load
 from ..pipeline import prune
-from ..ports import Tagged
 from ..running import LEAST_ROOM, OVERHEAD, Indexes, Run, tokens_for_evidence
 from ..support import Reference
 from ..systems import gather
-from ..types import BlockRecord, Passage
 
 BUDGET: Final = 4096
 """Tokens of evidence where nothing else says how many."""

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, get_args
 
 from ..api import ask, clean, prune
-from ..errors import BadInput, NothingFound, PrunusError
+from ..core.errors import BadInput, NothingFound, PrunusError
+from ..core.options import Options
+from ..core.types import Format
 from ..html.style import Style
-from ..options import Options
 from ..sources import Source
-from ..types import Format
 from .cli.prune import as_record
 from .ledger import digest_of, key_of
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from ..errors import BadInput, OutsideFailed
+from ..core.errors import BadInput, OutsideFailed
 
 _BEGINS: Final = b'{"id": '
 _TAIL: Final = 1 << 16

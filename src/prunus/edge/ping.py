@@ -18,10 +18,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import OutsideFailed, PrunusError
+from ..core.errors import OutsideFailed, PrunusError
+from ..core.types import Message, SearchRequest, Usage
 from ..prompts.render import render
 from ..replies import text_of
-from ..types import Message, SearchRequest, Usage
 
 SECONDS: Final = 30.0
 """How long one engine may take."""

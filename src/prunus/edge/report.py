@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from .. import __version__
+from ..core.types import BlockRecord, Context
 from ..html.documents import Documents
-from ..types import BlockRecord, Context
 from .trees import as_html
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..types import Context
+from ..core.types import Context
 
 LINES: Final = 40
 """Rows of a tree that a terminal is shown."""

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import BadInput
 from ..encoders import Graph, Row, Texts, in_batches
-from ..errors import BadInput
 from ..model_folder import ModelFolder
 from ._presets import Pooling
 

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadInput, OutsideFailed
-from ..ports import Door
+from ..core.errors import BadInput, OutsideFailed
+from ..core.ports import Door
 from ..remote import Refused, Service, endpoint
 from ._presets import preset_of
 from ._sentence import unit

@@ -21,8 +21,8 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import BadInput, MissingExtra
 from ..encoders import Graph, Texts, need_onnxruntime, quantised
-from ..errors import BadInput, MissingExtra
 from ..model_folder import read_json
 from ._graph import bert_graph
 from ._presets import PRESETS

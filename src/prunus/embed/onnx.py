@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import BadInput
 from ..encoders import Texts, open_graph
-from ..errors import BadInput
 from ..model_folder import ModelFolder, find_model, read_json, split_precision
 from ._presets import PRESETS, Pooling, Preset, preset_of
 from ._sentence import SentenceEncoder, stated_pooling, stated_prompts

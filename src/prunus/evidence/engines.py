@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..ports import LLM, Embedder, Extractor, Generator, TokenCounter
+from ..core.ports import LLM, Embedder, Extractor, Generator, TokenCounter
 from .scorer import Scorer
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ..core.ports import Floats
 from ..html.blocks import Blocks
-from ..ports import Floats
 
 
 class Scorer(Protocol):

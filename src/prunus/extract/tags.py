@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..errors import BadInput, OutsideFailed
-from ..ports import LLM, Tagged
+from ..core.errors import BadInput, OutsideFailed
+from ..core.ports import LLM, Tagged
 from ..prompts.render import Quoted, render
 from ..replies import text_of
 

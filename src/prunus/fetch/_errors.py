@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ..errors import BadInput, OutsideFailed
-from ..types import Page
+from ..core.errors import BadInput, OutsideFailed
+from ..core.types import Page
 
 _CREDENTIALS: Final = re.compile(r"(?<=//)[^/?#]*@")
 _LONGEST: Final = 300

@@ -9,7 +9,7 @@ from ipaddress import ip_address, ip_network
 from typing import Final
 from urllib.parse import unquote
 
-from ..errors import BadInput
+from ..core.errors import BadInput
 from ._addresses import Address, Network, denied, embedded, internal_name, is_metadata
 from ._errors import RefusedUrl
 from ._url import Url, parse_host, parse_url

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from typing import TypeAlias
 
-from ..errors import PrunusError
-from ..types import Page
+from ..core.errors import PrunusError
+from ..core.types import Page
 
 Result: TypeAlias = tuple[int, Page | PrunusError]
 """Position of the URL, and what became of it."""

@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Coroutine
 from typing import Final, Protocol
 
-from ..errors import BadInput, OutsideFailed, PrunusError
+from ..core.errors import BadInput, OutsideFailed, PrunusError
 from ._url import Url
 
 _HEAD_BYTES: Final = 64 * 1024

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from ..errors import BadInput
-from ..types import Page
+from ..core.errors import BadInput
+from ..core.types import Page
 
 T = TypeVar("T")
 

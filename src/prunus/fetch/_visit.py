@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import BadPage
-from ..types import Page
+from ..core.errors import BadPage
+from ..core.types import Page
 from ._errors import FetchFailed, RefusedUrl
 from ._proxy import Door, PinningProxy
 from ._rendered import QUIET, SCRIPT

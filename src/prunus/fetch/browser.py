@@ -16,8 +16,8 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
-from ..errors import MissingExtra
-from ..types import Page
+from ..core.errors import MissingExtra
+from ..core.types import Page
 from ._errors import FetchFailed
 from ._proxy import Door, PinningProxy
 from ._visit import BrowserRules, Visit
@@ -78,7 +78,7 @@ def find_browser(executable: str = "") -> str:
 
 
 class BrowserFetcher:
-    """Reads pages with a browser (a :class:`prunus.ports.Fetcher`).
+    """Reads pages with a browser (a :class:`prunus.core.ports.Fetcher`).
 
     Used as an ``async`` context manager it keeps one browser for all its pages, with a new profile for each; else
     every page starts a browser of its own.

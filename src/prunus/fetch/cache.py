@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from ..types import Page
+from ..core.types import Page
 from ._freshness import HEURISTIC_STATUSES, age, date, directives, is_explicit, lifetime, seconds
 from ._store import Row, Store, StoreInfo, bytes_of, known_of, page_of
 

@@ -20,7 +20,7 @@ import certifi
 import httpcore
 import httpx
 
-from ..errors import BadInput
+from ..core.errors import BadInput
 from ._blocking import Backend
 from ._decode import accepted
 from ._errors import FetchFailed, RefusedUrl
@@ -36,7 +36,7 @@ _PROXY_HEAD: Final = 16 * 1024
 
 
 class Egress:
-    """The door (:class:`prunus.ports.Door`).
+    """The door (:class:`prunus.core.ports.Door`).
 
     :param rules: what the operator allows, and the limits; by default nothing inside.
     :param resolver: ``(host, port) -> addresses``; by default the system's. Whatever it answers is checked.

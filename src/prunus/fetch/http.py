@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from ..errors import OutsideFailed, PrunusError
+from ..core.errors import OutsideFailed, PrunusError
+from ..core.types import Page
 from ..retry import Retries, http_date, retry_after, wish
-from ..types import Page
 from ._errors import BUSY, FetchFailed, RefusedUrl, shown
 from ._many import Result, each
 from ._transport import LOCATION
@@ -104,7 +104,7 @@ class _Session:
 
 
 class HttpFetcher:
-    """Fetches pages (:class:`prunus.ports.Fetcher`). As ``async with`` it keeps its connections between pages.
+    """Fetches pages (:class:`prunus.core.ports.Fetcher`). As ``async with`` it keeps its connections between pages.
 
     :param door: the egress door, with the limits.
     :param rules: politeness and retries.

@@ -11,11 +11,11 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.ports import Embedder
+from ..core.text.bm25 import BM25
+from ..core.text.words import guess_language
 from ..html.links import Link, canonical, links_of
 from ..html.tree import Tree
-from ..lexical import BM25
-from ..ports import Embedder
-from ..text import guess_language
 
 __all__ = ["Promising", "promising_links"]
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from ..errors import BadPage
-from ..types import Page
+from ..core.errors import BadPage
+from ..core.types import Page
 from ._store import Row, Store, StoreInfo, bytes_of, known_of, page_of
 
 DEFAULT_MAX_BYTES: Final = 4 * 1024 * 1024 * 1024

@@ -15,8 +15,8 @@ from functools import cache, cached_property
 from typing import Final
 from urllib.parse import urlsplit
 
+from ..core.types import Page
 from ..html.tree import Tree, subtree_text
-from ..types import Page
 from . import _markers
 from ._markers import MARKERS, Kind, Marker
 

@@ -7,7 +7,7 @@ from html import escape
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from ..types import Page
+from ..core.types import Page
 from ._body import Body
 from ._docx_runs import Runs
 from ._docx_styles import Numbering, Style, Styles, heading_level, number_of, optional

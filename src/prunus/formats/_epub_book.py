@@ -9,8 +9,8 @@ from typing import Final
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
+from ..core.types import Page
 from ..html.parse import MAX_BYTES, decode
-from ..types import Page
 from ._write import document
 from ._zip import Archive
 

@@ -8,8 +8,8 @@ from html import escape
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from ..errors import BadPage
-from ..types import Page
+from ..core.errors import BadPage
+from ..core.types import Page
 from ._body import Body
 from ._odt_styles import Styles
 from ._odt_tables import table_html

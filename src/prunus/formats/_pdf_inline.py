@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
-from ..text import UNSPACED
+from ..core.text.words import UNSPACED
 from ._pdf_lines import Word
 from ._pdf_reader import BOLD, ITALIC, MONO
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from ..errors import BadPage
+from ..core.errors import BadPage
 from ._pdf_blocks import Block, Style, blocks_of
 from ._pdf_columns import flows
 from ._pdf_html import document

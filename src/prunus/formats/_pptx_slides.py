@@ -7,7 +7,7 @@ from html import escape
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
-from ..types import Page
+from ..core.types import Page
 from ._body import Body
 from ._ooxml import Relation, chart_table, chosen, main_part, properties, relations
 from ._pptx_text import inline, slide_table, text_blocks

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from ..errors import BadPage
+from ..core.errors import BadPage
 from ..html.parse import decode, is_binary
 from ._kinds import kind_of_zip, refusal
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeAlias
 
+from ..core.types import Page
 from ..html.parse import decode, is_binary
-from ..types import Page
 
 ReadBeside: TypeAlias = Callable[[Page, str], "str | None"]
 """Returns the text of a file that a page names, None where it is not there or not to be read."""

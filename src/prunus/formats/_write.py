@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..errors import BadPage
+from ..core.errors import BadPage
+from ..core.types import Page
 from ..html.clean import clean_tree
 from ..html.parse import decode, is_binary
 from ..html.style import Style
 from ..pages.write.whole import render_tree
-from ..types import Page
 
 _WHOLE: Final = Style(full=True)
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
-from ..errors import BadPage
+from ..core.errors import BadPage
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 MAX_TAGS: Final = 4_000_000

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from ..errors import BadPage
+from ..core.errors import BadPage
 from ._xml import Reader, parse_xml, walk_xml
 
 MAX_ENTRIES: Final = 10_000

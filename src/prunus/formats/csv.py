@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from ..types import Page
+from ..core.types import Page
 from ._grid import has_header
 from ._write import bad, document, lines, note, table, text_of
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ..errors import BadPage
+from ..core.errors import BadPage
+from ..core.types import Page
 from ..html.parse import decode, is_binary
-from ..types import Page
 from ._write import bad, document, fragment, note, words
 from .text import Engine as PlainText
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..types import Page
+from ..core.types import Page
 
 
 class Engine:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ..errors import BadPage
-from ..types import Page
+from ..core.errors import BadPage
+from ..core.types import Page
 from ._write import bad, document, lines, note, table, text_of, value, words
 
 _SHORT_LIST: Final = 12  # plain values that one cell shows with commas between them

@@ -8,7 +8,7 @@ import time
 from pathlib import PurePath
 from typing import Final
 
-from ..types import Page
+from ..core.types import Page
 from ._tex_bib import as_latex
 from ._tex_commands import HANDLERS
 from ._tex_files import ReadBeside, read_beside

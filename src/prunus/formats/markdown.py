@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..types import Page
+from ..core.types import Page
 from ._write import bad, document, note, text_of, words
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..types import Page
+from ..core.types import Page
 from ._write import bad, document, fragment, note, preformatted, text_of, words
 from .markdown import Converter
 

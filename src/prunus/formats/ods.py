@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Final
 
-from ..types import Page
+from ..core.types import Page
 from ._regions import Sheet, to_markup
 from ._workbook import Budget
 from ._write import document, note, words

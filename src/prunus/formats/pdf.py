@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from ..errors import BadPage, MissingExtra
-from ..types import Page
+from ..core.errors import BadPage, MissingExtra
+from ..core.types import Page
 
 _HEAD: Final = 1024  # bytes in which a PDF begins
 _TAIL: Final = 4096  # bytes in which it ends

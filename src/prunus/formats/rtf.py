@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..errors import BadPage
+from ..core.errors import BadPage
+from ..core.types import Page
 from ..html.parse import MAX_BYTES
-from ..types import Page
 
 
 class Engine:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final
 
-from ..types import Page
+from ..core.types import Page
 from ._write import bad, document, lines, note, table, words
 
 _MAGIC: Final = b"SQLite format 3\0"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 import re
 
-from ..errors import BadPage
+from ..core.errors import BadPage
+from ..core.types import Page
 from ..html.parse import check_size, decode, is_binary
-from ..types import Page
 
 
 class Engine:

@@ -6,7 +6,7 @@ sheets, rows and columns are left out. A formula shows the value that was saved 
 
 from __future__ import annotations
 
-from ..types import Page
+from ..core.types import Page
 from ._ooxml import main_part, relations
 from ._regions import Sheet, to_markup
 from ._workbook import Book, Budget, Cells, DeclaredTable, Styles, Texts

@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import Final
 from xml.etree.ElementTree import Element, TreeBuilder
 
-from ..errors import BadPage
-from ..types import Page
+from ..core.errors import BadPage
+from ..core.types import Page
 from ._write import bad, document, fragment, lines, table, text_of, value, words
 from ._xml import pieces, walk_xml
 

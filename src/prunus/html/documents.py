@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..errors import BadInput, BadPage, Failures, OutsideFailed
+from ..core.errors import BadInput, BadPage, Failures, OutsideFailed
+from ..core.types import Page
 from ..pages.read import Reader, read_page
-from ..types import Page
 from .blocks import Blocks, Units, cut
 from .recut import Expanded, expand
 from .tree import Tree

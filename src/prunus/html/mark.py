@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..errors import BadInput
+from ..core.errors import BadInput
 from .blocks import Blocks
 from .clean import walk_page
 from .formatting import FORMER, NAMES

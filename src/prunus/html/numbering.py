@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..errors import BadInput
+from ..core.errors import BadInput
+from ..core.types import Message
 from ..prompts.render import Quoted, harmless, render
-from ..types import Message
 from .blocks import Block, Blocks
 from .markup import Pieces, Writer
 from .style import LEAN, escape

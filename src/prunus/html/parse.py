@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import turbohtml
 from turbohtml import Axis, Document, Element, Text
 
-from ..errors import BadPage
+from ..core.errors import BadPage
 from .formatting import multiplies, renamed
 
 Node: TypeAlias = turbohtml.Node

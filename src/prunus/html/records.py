@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ..types import BlockRecord, Span
+from ..core.types import BlockRecord, Span
 from .blocks import Blocks
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..core.types import Format
 from ..pages.write.whole import write_tree
-from ..types import Format
 from .blocks import Blocks, mask_of
 from .markup import Writer
 from .style import LEAN, Style

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from ..text import SYLLABIC, UNSPACED, count_words, sentence_spans
+from ..core.text.words import SYLLABIC, UNSPACED, count_words, sentence_spans
 from . import rules
 from .tree import Tree
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal
 
-from ..ports import Tagged
-from ..text import sentence_spans
-from ..types import BlockRecord, Span
+from ..core.ports import Tagged
+from ..core.text.words import sentence_spans
+from ..core.types import BlockRecord, Span
 from . import rules
 from .context import Context, context_of
 from .grid import has_rowspans, header_rows, row_cells, span

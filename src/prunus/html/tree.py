@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from ..text import count_words
+from ..core.text.words import count_words
 from . import rules
 
 Attrs = dict[str, str]

@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadInput, MissingExtra
-from ..ports import Ints, Vectors
+from ..core.errors import BadInput, MissingExtra
+from ..core.ports import Ints, Vectors
 from .nodes import View
 
 _ADDED: Final = 16_384

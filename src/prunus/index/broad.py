@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ..lexical import QUERY_NOISE, tokens
+from ..core.text.bm25 import QUERY_NOISE, tokens
 
 _WHOLE: Final = re.compile(
     r"\b(?:about|summar\w*|overview\w*|outlines?|outlined?|describe|explain|recap\w*|gist|synops\w*|whole|entire|overall"

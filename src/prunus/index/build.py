@@ -14,10 +14,10 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadInput, OutsideFailed
+from ..core.errors import BadInput, OutsideFailed
+from ..core.ports import Clusterer, ClusterItems, ClusterLimits, Embedder, Ints, Summarizer, TokenCounter, Vectors
+from ..core.text.words import guess_language
 from ..html.tree import Tree
-from ..ports import Clusterer, ClusterItems, ClusterLimits, Embedder, Ints, Summarizer, TokenCounter, Vectors
-from ..text import guess_language
 from .chunk import SIZE, Chunk, chunk_text, chunk_tree
 from .grow import Growing
 from .nodes import Document, Leaf, NodeStore, Parent, View

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..errors import BadInput
+from ..core.errors import BadInput
+from ..core.ports import TokenCounter
+from ..core.text.words import sentence_spans
 from ..html.context import context_of
 from ..html.rules import HEADINGS
 from ..html.tree import Tree, subtree_text
-from ..ports import TokenCounter
-from ..text import sentence_spans
 
 SIZE: Final = 100
 """Tokens of a chunk (RAPTOR §3)."""

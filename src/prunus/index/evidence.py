@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cite import cite
+from ..core.text.words import count_words, normalise, sentence_spans
+from ..core.types import Citation, Span
 from ..html.blocks import Block, Blocks, Units, cut
 from ..html.clean import clean_tree
 from ..html.documents import Documents
 from ..html.grid import header_rows
 from ..html.tree import Tree
-from ..text import count_words, normalise, sentence_spans
-from ..types import Citation, Span
 from .broad import is_broad
 from .nodes import Document, Node, NodeStore
 from .retrieve import Retrieved, Retriever

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ports import ClusterLimits
+from ..core.ports import ClusterLimits
 from .cluster._linkage import chain, halves
 from .nodes import Growth, Parent, View
 

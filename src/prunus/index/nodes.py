@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadInput
-from ..ports import Ints, Vectors
+from ..core.errors import BadInput
+from ..core.ports import Ints, Vectors
 
 
 class NoIndex(BadInput):

@@ -14,8 +14,8 @@ from typing import Final, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadBudget, BadInput
-from ..ports import Embedder, Ints, TokenCounter, Vectors
+from ..core.errors import BadBudget, BadInput
+from ..core.ports import Embedder, Ints, TokenCounter, Vectors
 from .approximate import Approximate
 from .broad import is_broad
 from .nodes import Node, NodeStore, View

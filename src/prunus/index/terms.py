@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from ..errors import Failures
+from ..core.errors import Failures
 
 BUILT: Final = "built"
 """The note of what an index was built with."""

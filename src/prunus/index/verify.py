@@ -16,11 +16,11 @@ from typing import Any, Final, Literal
 import numpy as np
 from msgspec import Struct
 
-from ..errors import BadInput, OutsideFailed
-from ..ports import LLM, Reranker
+from ..core.errors import BadInput, OutsideFailed
+from ..core.ports import LLM, Reranker
+from ..core.text.words import normalise, sentences
 from ..prompts.render import Quoted, render
 from ..replies import read_json, repair, text_of
-from ..text import normalise, sentences
 from .nodes import Node, NodeStore
 
 Verdict = Literal["supported", "unsupported", "unchecked"]

@@ -21,12 +21,12 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadBudget, BadInput, OutsideFailed, PrunusError, one_line
-from ..events import Event, TokenEvent, UsageEvent
-from ..ports import Door, TokenCounter
+from ..core.errors import BadBudget, BadInput, OutsideFailed, PrunusError, one_line
+from ..core.events import Event, TokenEvent, UsageEvent
+from ..core.ports import Door, TokenCounter
+from ..core.types import Message, Usage
 from ..remote import BUSY, message_of, reaching, words_of
 from ..retry import Retries, retry_after, wish
-from ..types import Message, Usage
 from ._shared import MESSAGE_TOKENS, Asked, Stops, check_messages, encodable, with_schema
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 
-from ..errors import BadPage, OutsideFailed
+from ..core.errors import BadPage, OutsideFailed
+from ..core.types import Page
 from ..html.clean import clean_tree
 from ..html.tree import Tree
-from ..types import Page
 
 Reader = Callable[[Page], "str | bytes"]
 """Turns a page of any format into HTML."""

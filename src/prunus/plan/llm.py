@@ -10,11 +10,11 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
-from ..errors import BadInput, OutsideFailed
-from ..ports import LLM
+from ..core.errors import BadInput, OutsideFailed
+from ..core.ports import LLM
+from ..core.types import Message, Plan, SearchQuery
 from ..prompts.render import Quoted, render
 from ..replies import read_json, repair, schema_of, text_of
-from ..types import Message, Plan, SearchQuery
 from . import rules
 
 _TURNS: Final = 6

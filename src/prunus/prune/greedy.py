@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.ports import TokenCounter
 from ..html.blocks import Blocks
 from ..html.grid import has_rowspans
 from ..html.render import Rendering, render_blocks, render_near
 from ..html.rules import LONG_VALUE
 from ..html.style import CLOSED_BY
-from ..ports import TokenCounter
 from ._change import around_change
 
 _NEAR = 4

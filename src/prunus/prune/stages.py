@@ -19,16 +19,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadBudget, BadInput, OverWindow
+from ..core.errors import BadBudget, BadInput, OverWindow
+from ..core.options import Options
+from ..core.ports import TokenCounter
+from ..core.types import Trace
 from ..evidence.scorer import Scorer
 from ..granularity import coarse_budget_for, coarse_words_for, fine_words_for
 from ..html.blocks import Block, Blocks, split
 from ..html.documents import Documents
 from ..html.recut import Expanded, replaced, subset
 from ..html.render import Rendering, render_blocks
-from ..options import Options
-from ..ports import TokenCounter
-from ..types import Trace
 from .greedy import select, text_tokens
 
 _SHRINKS: Final = 8

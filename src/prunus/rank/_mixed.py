@@ -20,11 +20,11 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadInput
-from ..lexical import BM25
-from ..ports import Embedder, Floats, Reranker
-from ..text import guess_language, sentence_spans
-from ..types import Hit
+from ..core.errors import BadInput
+from ..core.ports import Embedder, Floats, Reranker
+from ..core.text.bm25 import BM25
+from ..core.text.words import guess_language, sentence_spans
+from ..core.types import Hit
 
 Scores = Callable[[str, Sequence[str]], Floats]
 """Keywords and texts to one number a text; higher is better."""

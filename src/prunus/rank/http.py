@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadInput, OutsideFailed
-from ..ports import Door
+from ..core.errors import BadInput, OutsideFailed
+from ..core.ports import Door
 from ..remote import Service, endpoint
 
 _LONGEST: Final = 8_000

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import BadInput
 from ..encoders import Graph, Texts, in_batches, open_graph
-from ..errors import BadInput
 from ..model_folder import find_model, split_precision
 
 

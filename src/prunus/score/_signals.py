@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.text.bm25 import BM25, query_terms
 from ..html.blocks import Blocks
 from ..html.rules import HEADINGS
 from ..html.tree import subtree_text
-from ..lexical import BM25, query_terms
 
 _HEADING_LENGTH = 200
 

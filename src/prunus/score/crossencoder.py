@@ -15,10 +15,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadInput
+from ..core.errors import BadInput
+from ..core.ports import Embedder, Reranker
 from ..evidence.scorer import Scorer
 from ..html.blocks import Blocks
-from ..ports import Embedder, Reranker
 from . import hybrid
 from ._signals import above_texts, behind_their_rows
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadInput
+from ..core.errors import BadInput
+from ..core.ports import Branches, Ints, PathScorer, TokenTree
 from ..html.blocks import Blocks
 from ..html.numbering import PROMPTS, Numbered, number, path_prompt
-from ..ports import Branches, Ints, PathScorer, TokenTree
 from ._trie import grow, log_probabilities, summed
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from ..errors import BadInput, OutsideFailed
-from ..lexical import tokens
-from ..ports import SearchProvider
-from ..types import Hit, Results, SearchRequest
+from ..core.errors import BadInput, OutsideFailed
+from ..core.ports import SearchProvider
+from ..core.text.bm25 import tokens
+from ..core.types import Hit, Results, SearchRequest
 from ._wire import SearchFailed
 
 RRF: Final = 60

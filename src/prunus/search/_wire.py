@@ -17,11 +17,11 @@ from datetime import date
 from typing import Any, ClassVar, Final, Literal
 from urllib.parse import urlencode, urlsplit
 
-from ..errors import BadInput, OutsideFailed, one_line
-from ..ports import Door
+from ..core.errors import BadInput, OutsideFailed, one_line
+from ..core.ports import Door
+from ..core.types import Hit, Results, SearchRequest
 from ..remote import Call, ending, exchange
 from ..retry import Retries, retry_after, wish
-from ..types import Hit, Results, SearchRequest
 
 PATIENCE: Final = 10.0
 """Seconds that are waited, once, where a provider says when to come again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ..types import SearchRequest
+from ..core.types import SearchRequest
 from ._wire import Ask, Provider, at, time_range, with_sites
 
 _LAST_PAGE = 10

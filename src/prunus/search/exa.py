@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
-from ..types import SearchRequest
+from ..core.types import SearchRequest
 from ._wire import Ask, Provider, at, time_range
 
 _DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}

@@ -16,11 +16,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadInput, BadPage
+from ..core.errors import BadInput, BadPage
+from ..core.text.bm25 import BM25
+from ..core.text.words import guess_language, sentence_spans
+from ..core.types import Hit, Page, Results, SearchRequest
 from ..html.clean import clean_tree
-from ..lexical import BM25
-from ..text import guess_language, sentence_spans
-from ..types import Hit, Page, Results, SearchRequest
 from ._wire import check, unsupported
 
 SUFFIXES: Final = (".html", ".htm", ".xhtml", ".txt", ".md")

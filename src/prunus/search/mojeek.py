@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
-from ..types import SearchRequest
+from ..core.types import SearchRequest
 from ._wire import Ask, Kind, Provider, at, time_range
 
 _BOOST = 10

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ..errors import BadInput
-from ..types import SearchRequest
+from ..core.errors import BadInput
+from ..core.types import SearchRequest
 from ._wire import MAX_COUNT, Ask, Provider, at, time_range, with_sites
 
 _TOPICS = {"news": "news", "science": "science", "it": "it"}

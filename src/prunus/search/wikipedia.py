@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from ..errors import BadInput
-from ..ports import Door
-from ..types import Results, SearchRequest
+from ..core.errors import BadInput
+from ..core.ports import Door
+from ..core.types import Results, SearchRequest
 from ._wire import Ask, Provider, at
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]{2,10}){0,2}")

@@ -15,7 +15,7 @@ from typing import Any
 from safetensors.numpy import save_file
 
 import prunus
-from prunus.registry import make_engine
+from prunus.core.registry import make_engine
 from prunus_evals import data, split, tasks
 from prunus_evals.records import Question
 from prunus_train.data import contexts

@@ -12,14 +12,14 @@ import click
 from ...answering import answer_from
 from ...assemble import Formats, Maker, engines_of, web_of
 from ...chat import Turns
-from ...config import Settings, load_settings
+from ...core.errors import BadInput, NothingFound, PrunusError
+from ...core.events import Event
+from ...core.options import Options
+from ...core.settings import Settings, load_settings
 from ...core.sync import run
-from ...errors import BadInput, NothingFound, PrunusError
-from ...events import Event
+from ...core.types import Answer
 from ...html.documents import Documents
-from ...options import Options
 from ...running import Asked
-from ...types import Answer
 from ...webanswer import answer_from_web
 from .answers import Following, Shown, questions, traced, written
 from .choices import (

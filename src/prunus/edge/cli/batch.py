@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, Final, TypeAlias
 
 import click
 
-from ...config import load_settings
-from ...errors import BadInput, PrunusError
+from ...core.errors import BadInput, PrunusError
+from ...core.settings import load_settings
 from ..batch import Line, answer, as_bytes, each_line
 from ..ledger import Ledger
 from .choices import common

@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from ...assemble import open_vectors, vectors_folder
-from ...config import Settings, load_settings
+from ...core.settings import Settings, load_settings
 from ...network import open_cache, open_snapshots
 from .choices import common
 from .output import emit, emit_json

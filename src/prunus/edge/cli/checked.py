@@ -12,12 +12,12 @@ from typing import Any
 import click
 
 from ...assemble import Maker
-from ...config import load_settings
+from ...core.errors import BadInput
+from ...core.options import Options
+from ...core.settings import load_settings
 from ...core.sync import run
-from ...errors import BadInput
 from ...index.verify import Checked, Judge, exported, imported, keep, kept, sample
 from ...indexed import Index
-from ...options import Options
 from .choices import common
 from .output import emit, emit_json, one_line, progress, say, write_whole
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from ...options import Limits, Options, WebOptions
+from ...core.options import Limits, Options, WebOptions
 from ...systems import MODES
 
 F = TypeVar("F", bound=Callable[..., Any])

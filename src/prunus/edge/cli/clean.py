@@ -11,12 +11,12 @@ from typing import Any, Final
 import click
 
 from ...assemble import Formats
-from ...config import Settings, load_settings
-from ...errors import BadInput, Failures, OutsideFailed
+from ...core.errors import BadInput, Failures, OutsideFailed
+from ...core.settings import Settings, load_settings
+from ...core.types import Format
 from ...html.style import Style
 from ...pages.read import read_page
 from ...pages.write.whole import render_tree
-from ...types import Format
 from .choices import FORMATS, PAGE, common, shape
 from .given import Given, Reading, pages_given
 from .output import Interrupted, emit, emit_json, progress, say, settle, write_whole

@@ -17,17 +17,17 @@ import click
 from ... import __version__
 from ...answering import answer_from
 from ...assemble import BY_MODEL, Formats, Maker, assemble, engines_of, web_of
-from ...config import ADDRESSED, FILE, SECRETS, Settings, load_settings, setting_origins
+from ...core.errors import BadInput, OutsideFailed, PrunusError
+from ...core.events import DoneEvent
+from ...core.options import Options
+from ...core.registry import KINDS, engine_names, make_engine, needs_of, shadowed, split_spec
+from ...core.settings import ADDRESSED, FILE, SECRETS, Settings, load_settings, setting_origins
 from ...core.sync import run
-from ...errors import BadInput, OutsideFailed, PrunusError
-from ...events import DoneEvent
+from ...core.types import Page
 from ...html.documents import read_pages
 from ...index.terms import Retrieval
 from ...indexed import Index
-from ...options import Options
-from ...registry import ROOMS, engine_names, make_engine, needs_of, shadowed, split_spec
 from ...running import Asked
-from ...types import Page
 from ..ping import ping as ping_engines
 from .choices import common
 from .output import emit, emit_json, one_line
@@ -138,7 +138,7 @@ def examine() -> dict[str, Any]:
             name: {"value": _shown(name, value), "from": origins.get(name, "default")}
             for name, value in asdict(settings).items()
         },
-        "engines": [asdict(finding) for kind in ROOMS for finding in _findings(kind, settings)],
+        "engines": [asdict(finding) for kind in KINDS for finding in _findings(kind, settings)],
         "licences": {
             "prunus": PACKAGE_LICENCE,
             "weights": {"package": WEIGHTS, "states": _stated_licence(), "caveat": CAVEAT},

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ...errors import BadInput
+from ...core.errors import BadInput
 from ...index.terms import Retrieval
 from ...indexed import Index
 from ..tree_page import Drawing, Taken, write_tree

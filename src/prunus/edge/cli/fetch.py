@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 import click
 
 from ...assemble import Maker
-from ...config import load_settings
-from ...errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
+from ...core.errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
+from ...core.options import Options
+from ...core.settings import load_settings
+from ...core.types import Page
 from ...html.tree import Tree
 from ...network import fetch_each, follow
-from ...options import Options
 from ...pages.read import clean_page, snapshot_of
-from ...types import Page
 from .choices import common
 from .output import Interrupted, emit_json, progress, say, settle, write_bytes
 

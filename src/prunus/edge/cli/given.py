@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Final
 
 from ...assemble import Formats, Maker
-from ...config import Settings
-from ...errors import BadInput, BadPage, Failures, OutsideFailed
+from ...core.errors import BadInput, BadPage, Failures, OutsideFailed
+from ...core.options import Options
+from ...core.settings import Settings
+from ...core.types import Page
 from ...html.documents import Documents, read_pages
 from ...network import fetch_with
-from ...options import Options
 from ...pages.read import read_page
 from ...sources import Source, arrived, as_page, each_page, is_folder, pages_of
-from ...types import Page
 from .output import one_line, progress, say
 
 STDIN: Final = "-"

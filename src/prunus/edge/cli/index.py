@@ -11,13 +11,13 @@ from typing import Any
 
 import click
 
-from ...config import load_settings
+from ...core.errors import BadInput, OutsideFailed
+from ...core.options import Limits, Options
+from ...core.settings import load_settings
 from ...cost import OverLimit
-from ...errors import BadInput, OutsideFailed
 from ...gathered import named
 from ...index.terms import PRESETS, Report
 from ...indexed import Index
-from ...options import Limits, Options
 from ...sources import Source, is_address
 from .checked import verify
 from .choices import FORMATS, PAGE, as_unicode, common

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 import click
 
 from ...asked import Indexes
-from ...config import Settings
-from ...errors import BadInput
+from ...core.errors import BadInput
+from ...core.options import Options
+from ...core.settings import Settings
 from ...index.terms import Retrieval
 from ...indexed import opened
-from ...options import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 WAYS = click.Choice(["hybrid", "collapsed", "traversal", "flat"])

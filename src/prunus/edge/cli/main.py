@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from ...errors import MissingExtra, PrunusError
+from ...core.errors import MissingExtra, PrunusError
 from .output import forget_stdout, one_line, say
 
 COMMANDS: Final = {

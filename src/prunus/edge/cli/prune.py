@@ -11,12 +11,12 @@ from typing import Any
 import click
 
 from ...assemble import Formats, assemble
-from ...config import load_settings
-from ...errors import BadInput
+from ...core.errors import BadInput
+from ...core.settings import load_settings
+from ...core.types import Context
 from ...html.documents import Documents
 from ...html.mark import for_a_file
 from ...pipeline import prune
-from ...types import Context
 from ..trees import as_lines
 from .choices import FORMATS, PAGE, as_unicode, common, engines, granularity, options_from, shape, stages
 from .explain import ranking

@@ -10,15 +10,15 @@ from typing import Any, Final
 
 from ... import __version__
 from ...assemble import Formats
-from ...config import ADDRESSED, SECRETS, Settings, load_settings
-from ...errors import BadInput, Failures, PrunusError
-from ...events import DoneEvent, Event
+from ...core.errors import BadInput, Failures, PrunusError
+from ...core.events import DoneEvent, Event
+from ...core.options import Limits, Options, WebOptions
+from ...core.settings import ADDRESSED, SECRETS, Settings, load_settings
+from ...core.types import Answer, Page, Usage
 from ...html.documents import Documents, read_pages
-from ...options import Limits, Options, WebOptions
 from ...recording import Recorder, Tape, bare, error_to
 from ...replaying import Player, reading
 from ...runfile import RunFile, pack
-from ...types import Answer, Page, Usage
 from .output import write_bytes
 
 MACHINE: Final = (

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ...assemble import Formats
-from ...errors import BadInput
+from ...core.errors import BadInput
 from ...runfile import unpack
 from .ask import Asking
 from .choices import common

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from ...api import search
-from ...errors import NothingFound
-from ...types import Results, SearchRequest
+from ...core.errors import NothingFound
+from ...core.types import Results, SearchRequest
 from .choices import as_unicode, common, filters, web_from
 from .output import emit, emit_json, one_line, say
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...ports import ClusterItems, ClusterLimits, Ints
+from ...core.ports import ClusterItems, ClusterLimits, Ints
 
 
 def whole_layer(items: ClusterItems, limits: ClusterLimits) -> list[Ints] | None:

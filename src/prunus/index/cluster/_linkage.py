@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ports import Vectors
+from ...core.ports import Vectors
 
 Merge = tuple[int, int]
 """Two points; the clusters that they are in are joined."""

@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import UnknownEngine
-from ...ports import ClusterItems, ClusterLimits, Ints
+from ...core.errors import UnknownEngine
+from ...core.ports import ClusterItems, ClusterLimits, Ints
 from ._groups import whole_layer, windows
 
 _STEPS: Final = 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ports import ClusterItems, ClusterLimits, Ints
+from ...core.ports import ClusterItems, ClusterLimits, Ints
 from ._groups import finish, whole_layer, windows
 
 

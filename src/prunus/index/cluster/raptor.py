@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import MissingExtra
-from ...ports import ClusterItems, ClusterLimits, Ints, Vectors
+from ...core.errors import MissingExtra
+from ...core.ports import ClusterItems, ClusterLimits, Ints, Vectors
 from ._groups import windows
 
 _DEEPEST: Final = 20

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ports import ClusterItems, ClusterLimits, Ints
+from ...core.ports import ClusterItems, ClusterLimits, Ints
 from ._groups import finish, whole_layer
 from ._linkage import chain, graph, halves
 

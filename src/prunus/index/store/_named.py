@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from ...errors import BadInput
+from ...core.errors import BadInput
 
 _DATABASE: Final = re.compile(r"postgres(?:ql)?:/+", re.IGNORECASE)  # a path has lost a slash
 _OWN: Final = "postgres:"

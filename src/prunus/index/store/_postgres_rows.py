@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...ports import Vectors
+from ...core.ports import Vectors
 from ..nodes import Document, Growth, Leaf, Node, View
 from . import _fulltext
 from ._fulltext import clean

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ...lexical import QUERY_NOISE, stem, tokens
+from ...core.text.bm25 import QUERY_NOISE, stem, tokens
 from ..nodes import Document, Growth, Leaf, Node
 
 _TERMS: Final = 64

@@ -19,8 +19,8 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from ...errors import BadInput
-from ...ports import Vectors
+from ...core.errors import BadInput
+from ...core.ports import Vectors
 from ..nodes import Document, Growth, Leaf, Node, NoIndex, Parent, View
 from . import _rows
 from ._database import FILE, Database, reading, writing

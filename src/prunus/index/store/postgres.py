@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import BadInput, MissingExtra, OutsideFailed
-from ...ports import Vectors
+from ...core.errors import BadInput, MissingExtra, OutsideFailed
+from ...core.ports import Vectors
 from ..nodes import Document, Growth, Leaf, Node, NoIndex, Parent, View
 from . import _fulltext
 from . import _postgres_rows as _rows

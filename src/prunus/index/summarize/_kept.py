@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from ...errors import BadInput, OutsideFailed
-from ...types import Message
+from ...core.errors import BadInput, OutsideFailed
+from ...core.types import Message
 from ..store._database import write_ahead
 
 _LAYOUT = 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from ...ports import Summarizer
-from ...types import Summary
+from ...core.ports import Summarizer
+from ...core.types import Summary
 
 
 class Later:

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ports import Embedder, Ints, TokenCounter
-from ...text import normalise, sentences
-from ...types import Summary
+from ...core.ports import Embedder, Ints, TokenCounter
+from ...core.text.words import normalise, sentences
+from ...core.types import Summary
 
 _MOST: Final = 600
 """Sentences of a group that are compared; of more, every second, third … one."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...core.errors import BadInput, OutsideFailed
+from ...core.ports import LLM, TokenCounter
+from ...core.types import Message, Summary
 from ...cost import Price
-from ...errors import BadInput, OutsideFailed
-from ...ports import LLM, TokenCounter
 from ...prompts.render import Quoted, render
 from ...replies import text_of
-from ...types import Message, Summary
 from ._kept import KeptSummaries, key_of
 
 

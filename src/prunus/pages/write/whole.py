@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ...core.types import Format
 from ...html.markup import Pieces, Writer
 from ...html.plain import plain_text
 from ...html.style import CLEAN, Style
 from ...html.tree import Tree
-from ...types import Format
 
 
 def render_tree(tree: Tree, format: Format = "html", style: Style = CLEAN) -> str:

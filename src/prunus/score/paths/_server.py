@@ -19,11 +19,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import BadInput, MissingExtra, OutsideFailed, OverWindow
+from ...core.errors import BadInput, MissingExtra, OutsideFailed, OverWindow
+from ...core.ports import Branches, Door, TokenTree
+from ...core.types import Message
 from ...model_folder import hub_folder
-from ...ports import Branches, Door, TokenTree
 from ...remote import Refused, Service, endpoint
-from ...types import Message
 from ._loaded import Loaded, forged_marks
 
 _KNOWN: Final[dict[str, Any]] = {

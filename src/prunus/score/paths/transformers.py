@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import BadInput, OutsideFailed, OverWindow
-from ...ports import Branches, TokenTree
-from ...types import Message
+from ...core.errors import BadInput, OutsideFailed, OverWindow
+from ...core.ports import Branches, TokenTree
+from ...core.types import Message
 from .. import _trie
 from . import _passes
 from ._loaded import Loaded, load

@@ -67,7 +67,7 @@ class Options:
     :param generator: engine that composes the answer: ``quotes``, ``llm``.
     :param mode: ``default``, or a system to compare it with: ``naive`` gives the model the text of all pages,
         ``vector`` the chunks that are likest to the question, ``clean`` cleaned pages up to the model's window.
-    :param trace: is told of each stage of an answer when it ends, with a ``prunus.types.Trace``.
+    :param trace: is told of each stage of an answer when it ends, with a ``prunus.core.types.Trace``.
     :param max_words: granularity of the blocks; 0 follows page, budget and question.
     :param units: ``blocks``, or ``leaves`` of the DOM (the ablation of HtmlRAG §4.6.2).
     :param breadcrumbs: keep the headings above each kept block, paid from the budget.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 import Stemmer
 
-from .text import SYLLABIC, UNSPACED
+from .words import SYLLABIC, UNSPACED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

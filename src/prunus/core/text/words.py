@@ -9,7 +9,7 @@ import re
 import unicodedata
 from typing import Final
 
-from .segment import sentence_spans, sentences
+from .sentences import sentence_spans, sentences
 
 __all__ = [
     "SYLLABIC",

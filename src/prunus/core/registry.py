@@ -1,0 +1,193 @@
+"""Engines by name: the folder of a kind is its list.
+
+A file ``<folder>/<name>.py`` with a class ``Engine`` is the engine ``name``, and so is a package ``<folder>/<name>/``
+with that class in its ``engine.py``. Names that begin with ``_`` are helpers. Other packages register engines under
+the entry-point group of the kind, as ``prunus.scorers``; they may not take the name of a built-in engine. A spec is
+``name``, ``name:model``, or ``path/to/file.py:Class`` (with ``:model`` behind it, where the class takes one).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from .errors import UnknownEngine
+
+
+class Kind(NamedTuple):
+    """Where the engines of a kind are found.
+
+    :param folder: of the built-in ones, below the package.
+    :param group: of the entry points of other packages.
+    """
+
+    folder: str
+    group: str
+
+
+KINDS: Final = {
+    "format": Kind("formats", "prunus.formats"),
+    "search": Kind("search", "prunus.search_providers"),
+    "llm": Kind("llm", "prunus.llms"),
+    "embedder": Kind("embed", "prunus.embedders"),
+    "reranker": Kind("rank", "prunus.rerankers"),
+    "tokenizer": Kind("tokens", "prunus.tokenizers"),
+    "scorer": Kind("score", "prunus.scorers"),
+    "path_scorer": Kind("score/paths", "prunus.path_scorers"),
+    "planner": Kind("plan", "prunus.planners"),
+    "extractor": Kind("extract", "prunus.extractors"),
+    "generator": Kind("generate", "prunus.generators"),
+    "clusterer": Kind("index/cluster", "prunus.clusterers"),
+    "summarizer": Kind("index/summarize", "prunus.summarizers"),
+    "store": Kind("index/store", "prunus.stores"),
+}
+"""Every kind of engine; the kind is the name of its setting."""
+
+_ROOT: Final = Path(__file__).parents[1]
+_IN_A_FILE: Final = re.compile(r"(?P<file>.+\.py):(?P<name>[^\W\d]\w*)(?::(?P<model>.*))?", re.DOTALL)
+
+
+def engine_names(kind: str) -> list[str]:
+    """Return the engines of a kind, built-in and foreign, sorted."""
+    return sorted({*_built_in(kind), *_foreign(kind)})
+
+
+def split_spec(spec: str) -> tuple[str, str]:
+    """Split a spec into the engine's name and its model; the model is '' where none is named.
+
+    An address names the engine ``http``. The name of an engine in a file is ``path/to/file.py:Class``.
+    """
+    spec = spec.strip()
+    if spec.lower().startswith(("http://", "https://")):
+        return "http", spec
+    in_a_file = _IN_A_FILE.fullmatch(spec)
+    if in_a_file:
+        return f"{in_a_file['file']}:{in_a_file['name']}", (in_a_file["model"] or "").strip()
+    name, _, model = spec.partition(":")
+    return name.strip(), model.strip()
+
+
+def names_a_file(spec: str) -> bool:
+    """Tell whether a spec names a class in a Python file, which is run when the engine is made."""
+    return _IN_A_FILE.fullmatch(spec.strip()) is not None
+
+
+def engine_class(kind: str, spec: str) -> Any:
+    """Return the class of an engine.
+
+    :raises UnknownEngine: no such engine; the message lists those that there are.
+    """
+    name, _ = split_spec(spec)
+    if names_a_file(spec):
+        return _class_in_a_file(kind, name)
+    if name in _built_in(kind):
+        return import_module(_built_in(kind)[name]).Engine
+    foreign = _foreign(kind)
+    if name in foreign:
+        try:
+            return foreign[name].load()
+        except Exception as error:  # a stranger's package may fail in any way
+            raise UnknownEngine(
+                f"{kind} {name!r} of the package {_package_of(foreign[name])} cannot be loaded "
+                f"({type(error).__name__}: {error}); repair or remove that package",
+                subject=spec,
+            ) from error
+    raise UnknownEngine(f"no {kind} is called {name!r}; there are: {', '.join(engine_names(kind))}", subject=spec)
+
+
+def make_engine(kind: str, spec: str, **others: Any) -> Any:
+    """Make an engine, giving it the engines and settings that its constructor asks for.
+
+    :param others: engines and settings by parameter name; those that it does not ask for are left out.
+    :raises UnknownEngine: no such engine, or it takes no model and the spec names one.
+    """
+    built = engine_class(kind, spec)
+    name, model = split_spec(spec)
+    wanted = inspect.signature(built).parameters
+    given = {parameter: value for parameter, value in others.items() if parameter in wanted}
+    if "model" in wanted:
+        given["model"] = model
+    elif model:
+        raise UnknownEngine(f"{kind} {name!r} takes no model, but {spec!r} names one", subject=spec)
+    return built(**given)
+
+
+def needs_of(kind: str, spec: str, required: bool = False) -> list[str]:
+    """Return the kinds of engine that an engine's constructor asks for.
+
+    :param required: only those that it cannot do without.
+    """
+    wanted = inspect.signature(engine_class(kind, spec)).parameters
+    return [
+        name
+        for name in wanted
+        if name in KINDS and not (required and wanted[name].default is not inspect.Parameter.empty)
+    ]
+
+
+def shadowed(kind: str) -> list[tuple[str, str]]:
+    """Return the foreign engines that have the name of a built-in one and are never used: (name, package)."""
+    entries = _entry_points(KINDS[kind].group)
+    return sorted((entry.name, _package_of(entry)) for entry in entries if entry.name in _built_in(kind))
+
+
+def is_built_in(kind: str, name: str) -> bool:
+    """Tell whether an engine comes with Prunus."""
+    return name in _built_in(kind)
+
+
+@cache
+def _built_in(kind: str) -> dict[str, str]:
+    """Return the module of each built-in engine."""
+    folder = KINDS[kind].folder
+    package = f"prunus.{folder.replace('/', '.')}"
+    files = {path.stem: f"{package}.{path.stem}" for path in (_ROOT / folder).glob("*.py")}
+    packages = {
+        path.parent.name: f"{package}.{path.parent.name}.engine" for path in (_ROOT / folder).glob("*/engine.py")
+    }
+    return {name: module for name, module in sorted((files | packages).items()) if not name.startswith("_")}
+
+
+@cache
+def _foreign(kind: str) -> dict[str, Any]:
+    return {entry.name: entry for entry in _entry_points(KINDS[kind].group) if entry.name not in _built_in(kind)}
+
+
+def _entry_points(group: str) -> Any:
+    from importlib.metadata import entry_points  # here: it takes its time, and nobody asks before an engine is made
+
+    return entry_points(group=group)
+
+
+def _package_of(entry: Any) -> str:
+    return str(entry.dist.name if entry.dist else entry.value)
+
+
+@cache
+def _class_in_a_file(kind: str, name: str) -> Any:
+    """Return a class of a Python file that the operator names."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    file, _, attribute = name.rpartition(":")
+    path = Path(file).expanduser()
+    if not path.is_file():
+        raise UnknownEngine(f"{kind} {name}: there is no file {file}", subject=name)
+    found = spec_from_file_location(f"prunus_engine_{path.stem}", path)
+    assert found is not None and found.loader is not None  # it ends in .py
+    module = module_from_spec(found)
+    sys.modules[module.__name__] = module  # dataclasses look their module up
+    try:
+        found.loader.exec_module(module)
+        return getattr(module, attribute)
+    except AttributeError as error:
+        if hasattr(module, attribute):
+            raise
+        raise UnknownEngine(f"{kind} {name}: {file} holds no class {attribute} ({error})", subject=name) from error
+    except Exception as error:  # the file is a stranger's
+        reason = f"{type(error).__name__}: {error}"
+        raise UnknownEngine(f"{kind} {name}: {file} cannot be loaded ({reason})", subject=name) from error
