@@ -19,8 +19,9 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILED = """
-    html/blocks html/clean html/compact html/context html/cut html/dom html/elements html/grid html/growing
-    html/hidden html/inline html/kinds html/markup html/plain html/rules html/runs html/style html/tree prune/greedy
+    html/blocks pages/clean/walk pages/clean/gaps html/context html/cut pages/clean/dom pages/clean/elements
+    pages/grid pages/clean/tree_builder pages/clean/hidden pages/write/inline pages/clean/tag_table
+    pages/write/markup pages/write/plain pages/clean/rules html/runs pages/write/style pages/tree prune/greedy
     core/text/words
 """.split()
 """Modules in which cleaning and pruning spend their time."""

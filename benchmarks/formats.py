@@ -235,7 +235,7 @@ def measure(name: str, pages: int, rounds: int) -> dict[str, float]:
     """Read one document several times."""
     from prunus.core.registry import make_engine
     from prunus.core.types import Page
-    from prunus.html.clean import clean_tree
+    from prunus.pages.clean.walk import clean_tree
 
     engine = make_engine("format", name)
     engine.to_html(Page(WRITERS[name](1), url=f"warm.{name}"))

@@ -138,8 +138,8 @@ def engine(shape: str, device: str, dtype: str) -> Any:
 def task(back_end: Any, tokens: int, blocks: int) -> Task:
     """Make a page of so many blocks whose prompt has about so many tokens."""
     from prunus.html.blocks import cut
-    from prunus.html.clean import clean_tree
     from prunus.html.numbering import number, path_prompt
+    from prunus.pages.clean.walk import clean_tree
     from prunus.score._trie import grow
 
     low, high = 1, max(2, tokens)

@@ -12,7 +12,7 @@ import prunus
 from prunus.cite import cite, is_found, locate
 from prunus.core.text.words import normalise
 from prunus.core.types import Span
-from prunus.html.clean import clean_tree
+from prunus.pages.clean.walk import clean_tree
 
 PAGE = """<title>Works</title><h1>Harbour</h1><p>The “old” bridge, finished in 1932–1933, isn’t open.</p>
 <p>It cost <b>3.50</b> coins.<br>Nobody   paid.</p>

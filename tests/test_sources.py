@@ -11,7 +11,7 @@ import pytest
 
 import prunus
 from prunus.core.errors import BadInput, BadPage
-from prunus.sources import as_page, as_pages
+from prunus.pages.sources import as_page, as_pages
 
 SUFFIXES = (".html", ".htm", ".txt")
 

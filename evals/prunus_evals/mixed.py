@@ -21,7 +21,7 @@ import numpy as np
 
 from prunus.core.registry import make_engine
 from prunus.core.types import Hit
-from prunus.html.clean import clean_tree
+from prunus.pages.clean.walk import clean_tree
 from prunus.rank._mixed import Beyond, Candidate, Scores, by_embedder, by_hybrid, rank
 from prunus_evals import stats
 from prunus_evals.bm25 import BM25

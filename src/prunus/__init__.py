@@ -36,9 +36,9 @@ from .core.types import (
     Span,
 )
 from .html.documents import Documents
-from .html.style import CLEAN, LEAN, Style
 from .index.terms import Retrieval
 from .indexed import Index
+from .pages.write.style import CLEAN, LEAN, Style
 
 __version__ = "0.1.0"
 

@@ -18,14 +18,14 @@ from .core.sync import in_a_thread, run
 from .core.types import Answer, Context, Format, Page, Passage, Results, SearchRequest
 from .evidence.engines import Engines
 from .html.documents import Documents, read_pages
-from .html.parse import without_surrogates
 from .html.segments import segments
-from .html.style import CLEAN, Style
 from .network import fetch_with
+from .pages.clean.parse import without_surrogates
 from .pages.read import clean_page
+from .pages.sources import Source, arrived, as_page, each_page, is_address
+from .pages.write.style import CLEAN, Style
 from .pages.write.whole import render_tree
 from .pipeline import prune as prune_documents
-from .sources import Source, arrived, as_page, each_page, is_address
 
 if TYPE_CHECKING:
     from .asked import Indexes

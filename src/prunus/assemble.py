@@ -15,7 +15,7 @@ from .core.registry import KINDS, engine_class, engine_names, make_engine, needs
 from .core.settings import FILE, Settings
 from .core.types import Page
 from .evidence.engines import Engines, Spare
-from .html.parse import check_size
+from .pages.clean.parse import check_size
 
 if TYPE_CHECKING:
     from .cost import Meter, Metered, Price
@@ -353,7 +353,7 @@ class Formats:
             raise BadPage(f"{page.url or 'page'}: the page is empty", subject=page.url)
         if _is_plainly_html(page):  # most pages are, and then no other format is loaded
             return page.content
-        from .formats._sniff import sniff
+        from .pages.formats._sniff import sniff
 
         name = sniff(page.content, page.final_url or page.url, page.media_type, self._known)
         return self._by_name[name].to_html(page)

@@ -6,8 +6,8 @@ import unicodedata
 
 from .core.text.words import normalise
 from .core.types import Citation, Span
-from .html.tree import Tree
-from .html.xpath import xpath_of
+from .pages.tree import Tree
+from .pages.xpath import xpath_of
 
 
 def locate(quote: str, tree: Tree) -> Span | None:

@@ -14,7 +14,7 @@ from .core.settings import Settings
 from .core.types import Page
 from .index.terms import Report
 from .pages.read import read_page, snapshot_of
-from .sources import Source, as_page, is_address, is_folder, pages_of
+from .pages.sources import Source, as_page, is_address, is_folder, pages_of
 
 
 def absolute(path: Path) -> str:

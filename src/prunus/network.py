@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from .core.errors import BadInput, BadPage, MissingExtra, OutsideFailed, PrunusError
 from .core.settings import Settings
 from .core.types import Page
-from .html.clean import clean_tree
-from .sources import Fetch, is_address
+from .pages.clean.walk import clean_tree
+from .pages.sources import Fetch, is_address
 
 if TYPE_CHECKING:
     import httpx
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .fetch.egress import Egress
     from .fetch.http import HttpFetcher
     from .fetch.snapshots import Snapshots
-    from .html.tree import Tree
+    from .pages.tree import Tree
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ class Reading:
         """Yield (address, page or error) as they come, each failing alone."""
         import asyncio
 
-        from .sources import read_file
+        from .pages.sources import read_file
 
         addresses = []
         for url in urls:
@@ -264,7 +264,7 @@ def follow(
     :param embedder: judges the links beside their words, where one is given.
     """
     from .fetch.links import promising_links
-    from .html.links import canonical
+    from .pages.links import canonical
 
     known = {canonical(tree.url) for tree in trees if tree.url}
     best: dict[str, float] = {}

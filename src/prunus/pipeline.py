@@ -21,7 +21,7 @@ from .html.documents import Documents
 from .html.records import Records
 from .html.recut import subset
 from .html.render import Rendering, render_blocks
-from .html.style import LEAN, Style
+from .pages.write.style import LEAN, Style
 from .pages.write.whole import render_tree
 from .prune.greedy import Selection, select
 from .prune.stages import Ranked, Scorers, Writing, cut_best, rank, rank_once, sizes_for

@@ -22,7 +22,7 @@ from .core.text.bm25 import query_terms, stem, tokens
 from .core.text.words import guess_language, normalise, sentences
 from .core.types import Citation, Passage, Span
 from .html.segments import Segment, segments_of
-from .html.tree import Tree
+from .pages.tree import Tree
 
 LEAST: Final = 0.5
 """Support from which a sentence counts as borne out. Chosen by hand: half of what it says stands there."""

@@ -16,8 +16,8 @@ import numpy as np
 from .core.errors import BadInput
 from .core.ports import Embedder, TokenCounter
 from .core.types import Passage, Span
-from .html.style import LEAN
-from .html.tree import Tree
+from .pages.tree import Tree
+from .pages.write.style import LEAN
 from .pages.write.whole import render_tree
 
 MODES: Final = ("default", "naive", "vector", "clean")

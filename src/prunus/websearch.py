@@ -20,8 +20,8 @@ from .core.options import WebOptions
 from .core.ports import Embedder, Planner, Reranker, SearchProvider
 from .core.types import Hit, Message, Page, Plan, Results, SearchQuery, SearchRequest, Usage
 from .cost import Meter
-from .html.tree import Tree
 from .pages.read import Reader, read_page
+from .pages.tree import Tree
 from .pictures import Pages
 from .rank._mixed import Candidate, Ranked, Scores, by_embedder, by_hybrid, by_reranker, rank
 from .search._merge import fuse

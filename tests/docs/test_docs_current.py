@@ -10,9 +10,8 @@ from tests.docs.fences import DOCS, PAGES, ROOT, name_of
 
 ROOMS = "core pages web models evidence answer index record engines api batch cli".split()
 
-from prunus.pages.clean import rules
-
 from docs import update
+from prunus.pages.clean import rules
 
 READ_TOO = (
     *PAGES,

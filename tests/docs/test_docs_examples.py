@@ -22,7 +22,7 @@ import prunus
 from prunus.core import registry
 from prunus.edge.cli.main import app
 from prunus.html.blocks import cut
-from prunus.html.clean import clean_tree
+from prunus.pages.clean.walk import clean_tree
 
 README = ROOT / "README.md"
 

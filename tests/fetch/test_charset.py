@@ -6,7 +6,7 @@ import codecs
 
 import pytest
 
-from prunus.html.clean import clean_tree
+from prunus.pages.clean.walk import clean_tree
 
 TEXTS = {
     "windows-1251": "Погода в Велмаре: ветер с моря усилится к вечеру, а уровень воды поднимется на сорок сантиметров. Съёмка «Маяка».",

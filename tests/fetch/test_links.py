@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from prunus.embed.static import Engine as Static
 from prunus.fetch.links import promising_links
-from prunus.html.clean import clean_tree
-from prunus.html.links import base_of, canonical, links_of
-from prunus.html.tree import Tree
+from prunus.pages.clean.walk import clean_tree
+from prunus.pages.links import base_of, canonical, links_of
+from prunus.pages.tree import Tree
 
 URL = "https://www.velmar.org/news/today.html?x=1"
 

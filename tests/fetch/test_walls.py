@@ -9,7 +9,7 @@ import pytest
 
 from prunus.core.types import Page
 from prunus.fetch.walls import Wall, detect
-from prunus.html.clean import clean_tree
+from prunus.pages.clean.walk import clean_tree
 
 URL = "https://www.example.org/news/2027/tides-of-velmar.html"
 PROSE = (

@@ -13,8 +13,8 @@ import pytest
 
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
-from prunus.html.clean import clean_tree
-from prunus.html.tree import Tree
+from prunus.pages.clean.walk import clean_tree
+from prunus.pages.tree import Tree
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 

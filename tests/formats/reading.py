@@ -9,8 +9,8 @@ from typing import Any
 import prunus
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
-from prunus.html.clean import clean_tree
-from prunus.html.tree import Tree
+from prunus.pages.clean.walk import clean_tree
+from prunus.pages.tree import Tree
 
 
 def tree_of(engine: Any, content: bytes | str, url: str = "x", **page: Any) -> Tree:

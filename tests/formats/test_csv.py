@@ -13,8 +13,8 @@ from tests.formats.reading import cleaned, survives_damage, tree_of
 
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
-from prunus.formats._grid import has_header
-from prunus.formats.csv import Engine, delimiter_of
+from prunus.pages.formats._sheets.grid import has_header
+from prunus.pages.formats.csv import Engine, delimiter_of
 
 PORTS = "port,height,since\nInner,2.5,1932\nOuter,3.0,1951\n"
 TABLE = "<table><thead><tr><th>port<th>height<th>since<tbody><tr><td>Inner<td>2.5<td>1932<tr><td>Outer<td>3.0<td>1951</table>"

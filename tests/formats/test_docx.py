@@ -23,7 +23,7 @@ from tests.formats.documents import (
 )
 
 from prunus.core.types import Page
-from prunus.formats.docx import Engine
+from prunus.pages.formats.docx.engine import Engine
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 TYPES = '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'

@@ -10,7 +10,7 @@ from tests.formats.reading import cleaned, survives_damage
 
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
-from prunus.formats.eml import Engine
+from prunus.pages.formats.eml import Engine
 
 
 def message(subject: str = "Tides & ports") -> EmailMessage:

@@ -19,7 +19,7 @@ from tests.formats.documents import (
     words,
 )
 
-from prunus.formats.epub import Engine
+from prunus.pages.formats.epub.engine import Engine
 
 CONTAINER = """<?xml version="1.0"?><container xmlns="urn:oasis:names:tc:opendocument:xmlns:container" version="1.0">
 <rootfiles><rootfile full-path="OEBPS/book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>"""

@@ -13,7 +13,7 @@ from tests.formats.reading import cleaned, survives_damage, tree_of
 
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
-from prunus.formats.json import Engine
+from prunus.pages.formats.json import Engine
 
 PORTS = [{"port": "Inner", "depth": 2.50, "tags": ["a", "b"]}, {"port": "Outer", "depth": 31, "open": True}]
 TABLE = (

@@ -13,9 +13,9 @@ from tests.formats.reading import cleaned, survives_damage, tree_of
 
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
-from prunus.formats._tex_bib import as_latex, entries
-from prunus.formats._tex_files import read_beside
-from prunus.formats.latex import Engine
+from prunus.pages.formats.latex.bib import as_latex, entries
+from prunus.pages.formats.latex.engine import Engine
+from prunus.pages.formats.latex.files import read_beside
 
 PAPER = r"""% a comment
 \documentclass[11pt]{article}

@@ -11,7 +11,7 @@ from tests.formats.reading import cleaned, survives_damage, tree_of
 
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
-from prunus.formats.markdown import MAX_NESTING, Engine, front_matter
+from prunus.pages.formats.markdown import MAX_NESTING, Engine, front_matter
 
 TEXT = """---
 title: "Tides & more"

@@ -11,7 +11,7 @@ from tests.formats.reading import cleaned, survives_damage
 
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
-from prunus.formats.notebook import Engine
+from prunus.pages.formats.notebook import Engine
 
 
 def code(source: Any, *outputs: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from tests.formats.reading import cleaned, survives_damage
 
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
-from prunus.formats.ods import Engine
+from prunus.pages.formats.ods import Engine
 
 
 def spreadsheet(body: str, styles: str = "") -> bytes:

@@ -23,7 +23,7 @@ from tests.formats.documents import (
 )
 
 from prunus.core.types import Page
-from prunus.formats.odt import Engine
+from prunus.pages.formats.odt.engine import Engine
 
 NAMES = "office text table draw style meta"
 SPACES = " ".join(

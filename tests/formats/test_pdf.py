@@ -29,9 +29,9 @@ from tests.formats.documents import (
 )
 from tests.formats.pdfs import Sheet, assembled, pdf
 
-from prunus.formats._pdf_layout import html_of
-from prunus.formats.pdf import Engine
-from prunus.html.clean import clean_tree
+from prunus.pages.clean.walk import clean_tree
+from prunus.pages.formats.pdf.engine import Engine
+from prunus.pages.formats.pdf.layout import html_of
 
 need("pypdfium2_raw")
 

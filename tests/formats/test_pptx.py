@@ -22,7 +22,7 @@ from tests.formats.documents import (
     words,
 )
 
-from prunus.formats.pptx import Engine
+from prunus.pages.formats.pptx.engine import Engine
 
 P = "http://schemas.openxmlformats.org/presentationml/2006/main"
 A = "http://schemas.openxmlformats.org/drawingml/2006/main"

@@ -18,7 +18,7 @@ from tests.formats.documents import (
     words,
 )
 
-from prunus.formats.rtf import Engine
+from prunus.pages.formats.rtf.engine import Engine
 
 
 def rtf(body: str, head: str = "") -> bytes:

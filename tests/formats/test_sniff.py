@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.clock import within
 
 from prunus.core.errors import BadPage
-from prunus.formats._sniff import sniff, suffix_of
+from prunus.pages.formats._sniff import sniff, suffix_of
 
 KNOWN = {
     ".html": "html", ".htm": "html", "text/html": "html", "application/xhtml+xml": "html",

@@ -11,7 +11,7 @@ from tests.formats.reading import cleaned, survives_damage
 
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
-from prunus.formats.sqlite import Engine
+from prunus.pages.formats.sqlite import Engine
 
 
 def database(script: str, **pragmas: str) -> bytes:

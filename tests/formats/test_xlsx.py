@@ -16,10 +16,10 @@ from tests.formats.reading import cleaned, survives_damage, tree_of
 
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
-from prunus.formats._numbers import Code, plain
-from prunus.formats._regions import Sheet, to_markup
-from prunus.formats._workbook import place_of, range_of
-from prunus.formats.xlsx import Engine
+from prunus.pages.formats._sheets.numbers import Code, plain
+from prunus.pages.formats._sheets.regions import Sheet, to_markup
+from prunus.pages.formats._sheets.workbook import place_of, range_of
+from prunus.pages.formats.xlsx import Engine
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

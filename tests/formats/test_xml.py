@@ -12,7 +12,7 @@ from tests.formats.reading import cleaned, survives_damage, tree_of
 
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
-from prunus.formats.xml import Engine
+from prunus.pages.formats.xml import Engine
 
 RSS = """<?xml version="1.0" encoding="utf-8"?>
 <rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/" xmlns:dc="http://purl.org/dc/elements/1.1/">

@@ -14,7 +14,7 @@ from tests.formats.documents import packed, refused
 
 from prunus.core.errors import BadPage
 from prunus.core.registry import make_engine
-from prunus.formats import _zip
+from prunus.pages.formats._common import zip as _zip
 
 ZIPPED = ("docx", "pptx", "epub", "odt", "xlsx", "ods")
 FIRST = {

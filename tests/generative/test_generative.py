@@ -16,7 +16,7 @@ from prunus.core.ports import Branches, TokenTree
 from prunus.core.settings import load_settings
 from prunus.core.types import Message
 from prunus.html.blocks import Blocks, cut
-from prunus.html.clean import clean_tree
+from prunus.pages.clean.walk import clean_tree
 from prunus.score.generative import Engine
 
 

@@ -11,8 +11,8 @@ from tests.strategies import broken_documents
 
 from prunus.core.errors import BadInput
 from prunus.html.blocks import Blocks, cut
-from prunus.html.clean import clean_tree
 from prunus.html.numbering import number, path_prompt
+from prunus.pages.clean.walk import clean_tree
 
 PAGE = """<h1>Harbour</h1><p>The ferry leaves at noon.<p>The lighthouse was built in 1871.
 <table><tr><th>Zone<th>Coins<tr><td>inner<td>2<tr><td>outer<td>3</table><ul><li>tide tables<li>charts</ul>

@@ -23,8 +23,8 @@ from prunus.core.errors import BadInput, OutsideFailed, OverWindow
 from prunus.core.options import Options
 from prunus.core.types import Message
 from prunus.html.blocks import Blocks, cut
-from prunus.html.clean import clean_tree
 from prunus.html.numbering import number, path_prompt
+from prunus.pages.clean.walk import clean_tree
 from prunus.score import generative
 from prunus.score._trie import grow, log_probabilities, summed
 from prunus.score.paths.transformers import MODES, Engine

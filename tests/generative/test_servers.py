@@ -22,7 +22,7 @@ from prunus.core.ports import TokenTree
 from prunus.core.registry import make_engine
 from prunus.core.types import Message
 from prunus.html.blocks import Blocks, cut
-from prunus.html.clean import clean_tree
+from prunus.pages.clean.walk import clean_tree
 from prunus.score._trie import grow
 
 ASKED = [Message("user", "Which?")]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import prunus
-from prunus.html.parse import is_binary
+from prunus.pages.clean.parse import is_binary
 
 TEXTS = {
     "Die Größe des Flusses änderte sich über die Jahre – „sehr“ deutlich, schrieb der Müller 1894. ": "cp1252 latin-1 cp850 mac_roman utf-8",

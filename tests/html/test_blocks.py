@@ -15,9 +15,9 @@ from tests.strategies import Made, articles, worded_documents
 
 from prunus.core.text.words import count_words
 from prunus.html.blocks import Blocks, cut, split
-from prunus.html.clean import clean_tree
 from prunus.html.render import Rendering, render_blocks
-from prunus.html.xpath import xpath_of
+from prunus.pages.clean.walk import clean_tree
+from prunus.pages.xpath import xpath_of
 
 UNITS = ("blocks", "leaves")
 max_words = st.one_of(st.integers(1, 12), st.integers(1, 500))

@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import prunus
-from prunus.html import formatting
-from prunus.html.clean import clean_tree
-from prunus.html.formatting import multiplies, renamed
-from prunus.html.xpath import xpath_of
+from prunus.pages.clean import formatting
+from prunus.pages.clean.formatting import multiplies, renamed
+from prunus.pages.clean.walk import clean_tree
+from prunus.pages.xpath import xpath_of
 
 BOMBS = {
     "in paragraphs": "<p>" + "".join(f"<b id=b{i}>" for i in range(400)) + "one" + "<p>two" * 6000,

@@ -9,9 +9,9 @@ import prunus
 from prunus import embedded
 from prunus.core.registry import make_engine
 from prunus.embed import static
-from prunus.html import clean as clean_module
 from prunus.html.blocks import cut
-from prunus.html.clean import clean_tree
+from prunus.pages.clean import walk as clean_module
+from prunus.pages.clean.walk import clean_tree
 from prunus.score import embedding
 
 PAGE = "".join(

@@ -13,10 +13,10 @@ from tests.strategies import articles, broken_documents, worded_documents
 
 import prunus
 from prunus.html.blocks import Blocks, cut
-from prunus.html.clean import clean_tree
 from prunus.html.mark import for_a_file, mark
-from prunus.html.parse import source_text
-from prunus.html.tree import Tree
+from prunus.pages.clean.parse import source_text
+from prunus.pages.clean.walk import clean_tree
+from prunus.pages.tree import Tree
 
 MARK = re.compile(r' data-prunus(?:-block|-score)?="[^"]*"')
 

@@ -12,9 +12,9 @@ from tests.clock import seconds_of, within
 from tests.strategies import broken_documents
 
 import prunus
-from prunus.html.parse import MAX_BYTES, MAX_TAGS
-from prunus.html.xpath import xpath_of
-from prunus.sources import is_address
+from prunus.pages.clean.parse import MAX_BYTES, MAX_TAGS
+from prunus.pages.sources import is_address
+from prunus.pages.xpath import xpath_of
 
 QUESTION = "When did the harbour open?"
 

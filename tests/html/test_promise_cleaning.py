@@ -10,8 +10,8 @@ from tests import oracle
 from tests.strategies import Made, broken_documents, worded_documents
 
 import prunus
-from prunus.html.clean import clean_tree
-from prunus.html.style import CLEAN, LEAN, Style
+from prunus.pages.clean.walk import clean_tree
+from prunus.pages.write.style import CLEAN, LEAN, Style
 from prunus.pages.write.whole import render_tree
 
 FULL = Style(full=True)

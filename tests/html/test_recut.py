@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from tests.strategies import Made, worded_documents
 
 from prunus.html.blocks import Blocks, cut
-from prunus.html.clean import clean_tree
 from prunus.html.documents import Documents
 from prunus.html.recut import expand, subset
 from prunus.html.render import Rendering, render_blocks
+from prunus.pages.clean.walk import clean_tree
 
 sizes = st.tuples(st.integers(4, 200), st.integers(1, 40))
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import articles, broken_documents, worded_documents
 
-from prunus.html.clean import clean_tree
 from prunus.html.segments import Segment, segments_of
-from prunus.html.tree import Tree
+from prunus.pages.clean.walk import clean_tree
+from prunus.pages.tree import Tree
 
 PAGE = """<title>Harbour guide</title><h1>Harbour</h1><p>The ferry leaves at noon. It is small.
 <h2>Fares</h2><table><caption>Fares of 2024</caption><tr><th>Zone<th>Coins<th>Note

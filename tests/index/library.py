@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from prunus.embed import static
-from prunus.html.clean import clean_tree
 from prunus.index.build import Builder, Settings, Source
 from prunus.index.cluster import ward
 from prunus.index.store.file import Engine as Store
 from prunus.index.summarize import extractive
+from prunus.pages.clean.walk import clean_tree
 from prunus.tokens import approx
 
 EMBEDDER = static.Engine()

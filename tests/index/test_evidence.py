@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from tests.strategies import Made, worded_documents
 
 from prunus.html.blocks import Blocks, mask_of
-from prunus.html.clean import clean_tree
 from prunus.html.render import Rendering, render_blocks
-from prunus.html.xpath import xpath_of
 from prunus.index.chunk import chunk_tree
 from prunus.index.evidence import block_of, packed, tree_of
 from prunus.index.nodes import Document
 from prunus.indexed import Index
+from prunus.pages.clean.walk import clean_tree
+from prunus.pages.xpath import xpath_of
 from prunus.tokens import approx
 
 COUNTER = approx.Engine()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from prunus.core.errors import BadInput
 from prunus.core.registry import make_engine
 from prunus.html.blocks import Blocks, cut
-from prunus.html.clean import clean_tree
+from prunus.pages.clean.walk import clean_tree
 from prunus.score import bm25
 from prunus.score.crossencoder import Engine
 

@@ -36,7 +36,7 @@ def ask(question: str, *answers: str, html: str = PAGE, table: str | None = None
     return Question("q", "table_qa", "page", html, question, answers, gold_table=table)
 
 
-def cut(html: str, words: int = 8) -> prunus.html.blocks.Blocks:
+def cut(html: str, words: int = 8) -> prunus.pages.clean.blocks.Blocks:
     return prunus.read(html).blocks(words)
 
 

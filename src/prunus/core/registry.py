@@ -31,7 +31,7 @@ class Kind(NamedTuple):
 
 
 KINDS: Final = {
-    "format": Kind("formats", "prunus.formats"),
+    "format": Kind("pages/formats", "prunus.pages.formats"),
     "search": Kind("search", "prunus.search_providers"),
     "llm": Kind("llm", "prunus.llms"),
     "embedder": Kind("embed", "prunus.embedders"),

@@ -1,6 +1,6 @@
 """The data that flows between the stages: frozen, slotted, typed. Imports only the options of calls.
 
-The Tree and its Blocks, which carry behaviour, live in :mod:`prunus.html`.
+The Tree and its Blocks, which carry behaviour, live in :mod:`prunus.pages.clean`.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from ..api import ask, clean, prune
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.options import Options
 from ..core.types import Format
-from ..html.style import Style
-from ..sources import Source
+from ..pages.sources import Source
+from ..pages.write.style import Style
 from .cli.prune import as_record
 from .ledger import digest_of, key_of
 

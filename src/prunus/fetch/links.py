@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ..core.ports import Embedder
 from ..core.text.bm25 import BM25
 from ..core.text.words import guess_language
-from ..html.links import Link, canonical, links_of
-from ..html.tree import Tree
+from ..pages.links import Link, canonical, links_of
+from ..pages.tree import Tree
 
 __all__ = ["Promising", "promising_links"]
 

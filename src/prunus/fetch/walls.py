@@ -16,7 +16,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from ..core.types import Page
-from ..html.tree import Tree, subtree_text
+from ..pages.tree import Tree, subtree_text
 from . import _markers
 from ._markers import MARKERS, Kind, Marker
 

@@ -15,11 +15,11 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Literal
 
+from ..pages.clean.rules import HEADINGS
+from ..pages.tree import Tree
 from .context import Context, context_of
 from .cut import cut_piece, cut_tree
-from .rules import HEADINGS
 from .runs import Piece
-from .tree import Tree
 
 Units = Literal["blocks", "leaves"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from . import rules
-from .grid import header_rows
-from .tree import Tree, subtree_text
+from ..pages.clean import rules
+from ..pages.grid import header_rows
+from ..pages.tree import Tree, subtree_text
 
 LEAD_LENGTH = 300
 """Code points of a caption, header or lead that count as context."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import rules
-from .grid import header_rows, row_cells
+from ..pages.clean import rules
+from ..pages.grid import header_rows, row_cells
+from ..pages.tree import Tree
 from .runs import Piece, cut_run
-from .tree import Tree
 
 FIGURE_SLACK = 3
 """A figure stays whole up to this many times ``max_words``: a picture stays with its caption."""

@@ -9,9 +9,9 @@ from typing import Any
 from ..core.errors import BadInput, BadPage, Failures, OutsideFailed
 from ..core.types import Page
 from ..pages.read import Reader, read_page
+from ..pages.tree import Tree
 from .blocks import Blocks, Units, cut
 from .recut import Expanded, expand
-from .tree import Tree
 
 
 class Documents:

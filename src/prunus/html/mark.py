@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ..core.errors import BadInput
+from ..pages.clean.formatting import FORMER, NAMES
+from ..pages.clean.parse import Element, line_starts, parse_with_places, source_text, tag_place
+from ..pages.clean.walk import walk_page
+from ..pages.tree import Tree
 from .blocks import Blocks
-from .clean import walk_page
-from .formatting import FORMER, NAMES
-from .parse import Element, line_starts, parse_with_places, source_text, tag_place
-from .tree import Tree
 
 ATTRIBUTE: Final = "data-prunus"
 """What is put into start tags; its value is ``kept`` or ``kept-text``."""

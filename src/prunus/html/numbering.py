@@ -14,10 +14,10 @@ from typing import Final
 
 from ..core.errors import BadInput
 from ..core.types import Message
+from ..pages.write.markup import Pieces, Writer
+from ..pages.write.style import LEAN, escape
 from ..prompts.render import Quoted, harmless, render
 from .blocks import Block, Blocks
-from .markup import Pieces, Writer
-from .style import LEAN, escape
 
 PROMPTS: Final = ("paths", "htmlrag", "bare")
 """Prompts that ask for a path: one with the page behind a fence, the published one (HtmlRAG, Figure 4), and one

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from . import rules
+from ..pages.clean import rules
 from .blocks import Block, Blocks, split
 from .cut import FIGURE_SLACK
 
@@ -63,7 +63,7 @@ def _parts(blocks: Blocks, index: int, max_words: int) -> list[Block]:
 
 
 def replaced(blocks: Blocks, index: int, inside: Sequence[Block]) -> Blocks:
-    """Return blocks with one of them replaced by its parts, as :func:`~prunus.html.blocks.split` gives them.
+    """Return blocks with one of them replaced by its parts, as :func:`~prunus.pages.clean.blocks.split` gives them.
 
     Nothing requires the parts, and they require each other, or blocks before the one that they replace: what that one
     required is not required any more, unless they say so.

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..core.types import Format
+from ..pages.tree import Tree
+from ..pages.write.markup import Writer
+from ..pages.write.style import LEAN, Style
 from ..pages.write.whole import write_tree
 from .blocks import Blocks, mask_of
-from .markup import Writer
-from .style import LEAN, Style
-from .tree import Tree
 
 _TITLE_LENGTH = 120
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..core.text.words import SYLLABIC, UNSPACED, count_words, sentence_spans
-from . import rules
-from .tree import Tree
+from ..pages.clean import rules
+from ..pages.tree import Tree
 
 _CUTTABLE: Final = re.compile(rf"\s+|[{UNSPACED}{SYLLABIC}]")
 

@@ -16,10 +16,10 @@ from typing import Final, Literal
 from ..core.ports import Tagged
 from ..core.text.words import sentence_spans
 from ..core.types import BlockRecord, Span
-from . import rules
+from ..pages.clean import rules
+from ..pages.grid import has_rowspans, header_rows, row_cells, span
+from ..pages.tree import Tree, subtree_text
 from .context import Context, context_of
-from .grid import has_rowspans, header_rows, row_cells, span
-from .tree import Tree, subtree_text
 
 Kind = Literal["sentence", "row", "pair", "list", "code"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..core.errors import BadInput, OutsideFailed
 from ..core.ports import Clusterer, ClusterItems, ClusterLimits, Embedder, Ints, Summarizer, TokenCounter, Vectors
 from ..core.text.words import guess_language
-from ..html.tree import Tree
+from ..pages.tree import Tree
 from .chunk import SIZE, Chunk, chunk_text, chunk_tree
 from .grow import Growing
 from .nodes import Document, Leaf, NodeStore, Parent, View

@@ -18,8 +18,8 @@ from ..core.errors import BadInput
 from ..core.ports import TokenCounter
 from ..core.text.words import sentence_spans
 from ..html.context import context_of
-from ..html.rules import HEADINGS
-from ..html.tree import Tree, subtree_text
+from ..pages.clean.rules import HEADINGS
+from ..pages.tree import Tree, subtree_text
 
 SIZE: Final = 100
 """Tokens of a chunk (RAPTOR §3)."""

@@ -21,10 +21,10 @@ from ..cite import cite
 from ..core.text.words import count_words, normalise, sentence_spans
 from ..core.types import Citation, Span
 from ..html.blocks import Block, Blocks, Units, cut
-from ..html.clean import clean_tree
 from ..html.documents import Documents
-from ..html.grid import header_rows
-from ..html.tree import Tree
+from ..pages.clean.walk import clean_tree
+from ..pages.grid import header_rows
+from ..pages.tree import Tree
 from .broad import is_broad
 from .nodes import Document, Node, NodeStore
 from .retrieve import Retrieved, Retriever

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from ..core.errors import BadPage, OutsideFailed
 from ..core.types import Page
-from ..html.clean import clean_tree
-from ..html.tree import Tree
+from .clean.walk import clean_tree
+from .tree import Tree
 
 Reader = Callable[[Page], "str | bytes"]
 """Turns a page of any format into HTML."""

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from ..core.ports import TokenCounter
 from ..html.blocks import Blocks
-from ..html.grid import has_rowspans
 from ..html.render import Rendering, render_blocks, render_near
-from ..html.rules import LONG_VALUE
-from ..html.style import CLOSED_BY
+from ..pages.clean.rules import LONG_VALUE
+from ..pages.grid import has_rowspans
+from ..pages.write.style import CLOSED_BY
 from ._change import around_change
 
 _NEAR = 4

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ..core.text.bm25 import BM25, query_terms
 from ..html.blocks import Blocks
-from ..html.rules import HEADINGS
-from ..html.tree import subtree_text
+from ..pages.clean.rules import HEADINGS
+from ..pages.tree import subtree_text
 
 _HEADING_LENGTH = 200
 

@@ -20,7 +20,7 @@ from ..core.errors import BadInput, BadPage
 from ..core.text.bm25 import BM25
 from ..core.text.words import guess_language, sentence_spans
 from ..core.types import Hit, Page, Results, SearchRequest
-from ..html.clean import clean_tree
+from ..pages.clean.walk import clean_tree
 from ._wire import check, unsupported
 
 SUFFIXES: Final = (".html", ".htm", ".xhtml", ".txt", ".md")

@@ -30,7 +30,7 @@ class Recipe:
 
     :param first_stage: the scorer that prunes a page to a budget.
     :param coarse, fine: words a block before the first and the second stage.
-    :param prompt: one of ``prunus.html.numbering.PROMPTS``; the published one by default.
+    :param prompt: one of ``prunus.pages.clean.numbering.PROMPTS``; the published one by default.
     """
 
     first_stage: str = "hybrid"

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 from prunus import sentences
 from prunus.html.blocks import Blocks
-from prunus.html.grid import row_cells, table_rows
-from prunus.html.tree import Tree
+from prunus.pages.grid import row_cells, table_rows
+from prunus.pages.tree import Tree
 
 WORD = re.compile(r"[^\W_]+(?:[.,'’-][^\W_]+)*")
 COMMON = frozenset(

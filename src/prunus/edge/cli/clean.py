@@ -14,8 +14,8 @@ from ...assemble import Formats
 from ...core.errors import BadInput, Failures, OutsideFailed
 from ...core.settings import Settings, load_settings
 from ...core.types import Format
-from ...html.style import Style
 from ...pages.read import read_page
+from ...pages.write.style import Style
 from ...pages.write.whole import render_tree
 from .choices import FORMATS, PAGE, common, shape
 from .given import Given, Reading, pages_given

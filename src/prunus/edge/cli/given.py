@@ -17,7 +17,7 @@ from ...core.types import Page
 from ...html.documents import Documents, read_pages
 from ...network import fetch_with
 from ...pages.read import read_page
-from ...sources import Source, arrived, as_page, each_page, is_folder, pages_of
+from ...pages.sources import Source, arrived, as_page, each_page, is_folder, pages_of
 from .output import one_line, progress, say
 
 STDIN: Final = "-"

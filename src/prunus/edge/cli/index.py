@@ -18,7 +18,7 @@ from ...cost import OverLimit
 from ...gathered import named
 from ...index.terms import PRESETS, Report
 from ...indexed import Index
-from ...sources import Source, is_address
+from ...pages.sources import Source, is_address
 from .checked import verify
 from .choices import FORMATS, PAGE, as_unicode, common
 from .drawn import tree

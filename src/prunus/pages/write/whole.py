@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...core.types import Format
-from ...html.markup import Pieces, Writer
-from ...html.plain import plain_text
-from ...html.style import CLEAN, Style
-from ...html.tree import Tree
+from ..tree import Tree
+from .markup import Pieces, Writer
+from .plain import plain_text
+from .style import CLEAN, Style
 
 
 def render_tree(tree: Tree, format: Format = "html", style: Style = CLEAN) -> str:
@@ -19,7 +19,7 @@ def write_tree(tree: Tree, format: Format, style: Style, mask: bytearray | None,
     if format == "html":
         return Writer(tree, style, mask, pieces).html()
     if format == "markdown":
-        from ...html.markdown import MarkdownWriter  # here: HTML, the default, does without it
+        from .markdown import MarkdownWriter  # here: HTML, the default, does without it
 
         return MarkdownWriter(tree, style, mask, pieces).markdown()
     return plain_text(tree, mask, pieces)

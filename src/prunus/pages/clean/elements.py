@@ -1,0 +1,159 @@
+"""Elements that need more than a table entry: what of each a reader sees."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..tree import Attrs
+from . import rules
+from .parse import CHILDREN, Element
+
+_SUSPECT = frozenset("#jJdDvV \t\n\f\r")
+_LANGUAGE_OF_WHOLE = rules.DISSOLVED | {"body"}
+_NO_ADDRESS = re.compile(r"\s*(?:#\s*$|javascript:|data:|vbscript:)", re.IGNORECASE)
+
+Special = tuple[Sequence[Any], Attrs | None, str]
+"""What of an element goes on: its children, its kept attributes, the words that it shows itself."""
+
+
+def kept_attributes(tag: str, node: Element, with_language: bool) -> Attrs | None:
+    """Return the attributes that carry meaning, whole, or None."""
+    kept: Attrs = {}
+    if tag == "a":
+        target = node.attr("href") or ""
+        # script and a bare '#' lead nowhere; inlined data is no address
+        if target and not (target[0] in _SUSPECT and (target == "#" or _NO_ADDRESS.match(target))):
+            if " " in target or not target.isprintable():
+                target = " ".join(target.split())
+            if target:
+                kept["href"] = target
+    else:
+        for name in rules.KEPT_ATTRIBUTES.get(tag, ()):
+            value = node.attr(name)
+            if value is not None:
+                kept[name] = " ".join(value.split())
+        if kept and (tag == "td" or tag == "th"):
+            kept = _telling_spans(kept)
+    lang = (node.attr("lang") or "") if with_language else ""
+    if lang and tag not in _LANGUAGE_OF_WHOLE:
+        kept["lang"] = " ".join(lang.split())
+    return kept or None
+
+
+def _telling_spans(kept: Attrs) -> Attrs:
+    """Spans that span nothing, and scopes that say nothing, go."""
+    clean: Attrs = {}
+    for name, value in kept.items():
+        if name in ("colspan", "rowspan"):
+            digits = value[: len(value) - len(value.lstrip("0123456789"))]
+            number = min(int(digits[:6] or 1), 1000 if name == "colspan" else 65534)
+            if number != 1:
+                clean[name] = str(number)
+        elif value:
+            clean[name] = value
+    return clean
+
+
+def _head(node: Element, kept: Attrs | None) -> Special | None:
+    """Of <head> only the title stays."""
+    title = node.find("title", axis=CHILDREN)
+    return (title,) if title is not None else (), None, ""
+
+
+def _title(node: Element, kept: Attrs | None) -> Special | None:
+    """A <title> is one only in <head>."""
+    parent = node.parent
+    return (node.children, kept, "") if isinstance(parent, Element) and parent.tag == "head" else None
+
+
+def _image(node: Element, kept: Attrs | None) -> Special | None:
+    """An image stays for its alt text or address; tracking pixels and inlined data go."""
+    alt = (kept or {}).get("alt", "")
+    if not alt and any((node.attr(side) or "").strip().rstrip("px") in ("0", "1") for side in ("width", "height")):
+        return None
+    source = (kept or {}).get("src", "")
+    if source[:5].lower() == "data:":
+        lazy = node.attr("data-src") or node.attr("data-lazy-src") or node.attr("data-original")
+        kept = {name: value for name, value in (kept or {}).items() if name != "src"}
+        if lazy:
+            kept = {"src": " ".join(lazy.split()), **kept}
+    if not alt and not (kept or {}).get("src"):
+        return None
+    if kept is not None and not alt:
+        kept.pop("alt", None)
+    return (), kept, alt
+
+
+def _input(node: Element, kept: Attrs | None) -> Special | None:
+    """An <input> stays when a reader sees what it holds, or whether it is ticked."""
+    kind = (node.attr("type") or "").strip().lower()
+    if kind not in rules.VISIBLE_INPUTS:
+        return None
+    kept = dict(kept or {})
+    if kind in ("checkbox", "radio"):
+        return (), {"type": kind, **({"checked": ""} if "checked" in kept else {})}, ""
+    shown = kept.get("value") or kept.get("placeholder") or ""
+    if not shown or kind == "range":
+        return None
+    kept.pop("checked", None)
+    if kind in ("", "text"):
+        kept.pop("type", None)
+    if kept.get("value"):
+        kept.pop("placeholder", None)
+    return (), kept, shown
+
+
+def _select(node: Element, kept: Attrs | None) -> Special | None:
+    """A closed <select> shows one option; one with ``multiple`` or ``size`` shows them all."""
+    size = (node.attr("size") or "").strip()
+    if node.attr("multiple") is not None or (size.isdigit() and int(size) > 1):
+        return node.children, kept, ""
+    first: Element | None = None
+    for child in node.descendants:
+        if isinstance(child, Element) and child.tag == "option":
+            if child.attr("selected") is not None:
+                return (child,), kept, ""
+            first = first or child
+    return (first,) if first is not None else (), kept, ""
+
+
+def _option(node: Element, kept: Attrs | None) -> Special | None:
+    """``selected`` has done its work once the option is chosen; an option inside one is another choice."""
+    if _is_in_option(node):
+        return None
+    inner = tuple(c for c in node.children if not (isinstance(c, Element) and c.tag in ("option", "optgroup")))
+    return inner, None, ""
+
+
+def _is_in_option(node: Element) -> bool:
+    """Tell whether only elements whose tags are never written stand between a choice and another one around it."""
+    above = node.parent
+    while isinstance(above, Element) and above.tag == "noscript":
+        above = above.parent
+    return isinstance(above, Element) and above.tag == "option"
+
+
+def _optgroup(node: Element, kept: Attrs | None) -> Special | None:
+    """The label of a group is text that a reader sees."""
+    if _is_in_option(node):
+        return None
+    return node.children, kept, (kept or {}).get("label", "")
+
+
+def _media(node: Element, kept: Attrs | None) -> Special | None:
+    """A player keeps its sources and its title; its fallback text shows nowhere."""
+    inner = tuple(c for c in node.children if isinstance(c, Element) and c.tag in ("source", "track"))
+    return (inner, kept, (kept or {}).get("title", "")) if kept or inner else None
+
+
+def _dialog(node: Element, kept: Attrs | None) -> Special | None:
+    """A dialog that is not open is not shown."""
+    return (node.children, kept, "") if node.attr("open") is not None else None
+
+
+SPECIAL: dict[str, Callable[[Element, Attrs | None], Special | None]] = {
+    "head": _head, "title": _title, "img": _image, "input": _input, "select": _select, "option": _option,
+    "optgroup": _optgroup, "video": _media, "audio": _media, "dialog": _dialog,
+}  # fmt: skip

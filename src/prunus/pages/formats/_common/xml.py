@@ -1,0 +1,231 @@
+"""XML of documents: no entities, nothing fetched, bounded in size, depth and number.
+
+:func:`parse_xml` gives a tree; its names have short prefixes (``w:p``), whatever the document calls them, or none
+where the name space is not in the table. :func:`walk_xml` gives events with names that have no prefix.
+"""
+
+from __future__ import annotations
+
+import html
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, Protocol
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+from xml.parsers import expat
+
+from ....core.errors import BadPage
+
+MAX_BYTES: Final = 64 * 1024 * 1024
+MAX_TAGS: Final = 4_000_000
+MAX_DEPTH: Final = 120
+"""Elements within each other; walks that recurse stay far from the limit of Python."""
+
+_CHUNK: Final = 4096
+_NO_XML: Final = (ElementTree.ParseError, expat.ExpatError, ValueError, LookupError, OverflowError)
+_OOXML: Final = "http://schemas.openxmlformats.org/"
+_STRICT: Final = "http://purl.oclc.org/ooxml/"
+_OASIS: Final = "urn:oasis:names:tc:opendocument:xmlns:"
+_SPACES: Final = {
+    **{
+        root + path: prefix
+        for prefix, one, other in (
+            ("w", "wordprocessingml/2006/main", "wordprocessingml/main"),
+            ("r", "officeDocument/2006/relationships", "officeDocument/relationships"),
+            ("a", "drawingml/2006/main", "drawingml/main"),
+            ("p", "presentationml/2006/main", "presentationml/main"),
+            ("c", "drawingml/2006/chart", "drawingml/chart"),
+            ("m", "officeDocument/2006/math", "officeDocument/math"),
+            ("wp", "drawingml/2006/wordprocessingDrawing", "drawingml/wordprocessingDrawing"),
+            ("dgm", "drawingml/2006/diagram", "drawingml/diagram"),
+            ("pic", "drawingml/2006/picture", "drawingml/picture"),
+        )
+        for root, path in ((_OOXML, one), (_STRICT, other))
+    },
+    "http://schemas.microsoft.com/office/word/2010/wordprocessingShape": "wps",
+    "http://schemas.openxmlformats.org/markup-compatibility/2006": "mc",
+    "http://schemas.microsoft.com/office/drawing/2010/main": "a14",
+    "urn:schemas-microsoft-com:vml": "v",
+    "urn:schemas-microsoft-com:office:office": "o",
+    "http://purl.org/dc/elements/1.1/": "dc",
+    "http://purl.org/dc/terms/": "dcterms",
+    "http://www.w3.org/1999/xlink": "xlink",
+    "http://www.w3.org/XML/1998/namespace": "xml",
+    "http://www.w3.org/1998/Math/MathML": "math",
+    "http://www.idpf.org/2007/opf": "opf",
+    "http://www.idpf.org/2007/ops": "epub",
+    **{f"{_OASIS}{name}:1.0": name for name in ("office", "text", "table", "draw", "style", "meta", "presentation")},
+    f"{_OASIS}xsl-fo-compatible:1.0": "fo",
+    f"{_OASIS}svg-compatible:1.0": "svg",
+}
+
+
+Fault = Callable[[str], BadPage]
+"""Makes the error of a document for what is wrong with its XML: ``is nested too deep``."""
+
+
+class Enough(Exception):
+    """A reader raises it to end the reading of a part before its end."""
+
+
+class Reader(Protocol):
+    """Hears the elements of a part."""
+
+    def start(self, name: str, attrs: Mapping[str, str], /) -> object:
+        """Enter an element; its name and its attributes are without prefix."""
+        ...
+
+    def end(self, name: str, /) -> object:
+        """Leave an element."""
+        ...
+
+    def data(self, text: str, /) -> object:
+        """Read words."""
+        ...
+
+
+class _Prolog:
+    """Has enough when the root element begins: what stands before it held nothing bad."""
+
+    def start(self, name: str, attrs: Mapping[str, str]) -> None:
+        raise Enough
+
+    def end(self, name: str) -> None: ...
+
+    def data(self, text: str) -> None: ...
+
+
+class _Names(dict[str, str]):
+    """Names as they are written → without prefix; those that only say something of XML itself are ''."""
+
+    def __missing__(self, name: str) -> str:
+        self[name] = "" if name.startswith(("xmlns", "xsi:")) else sys.intern(name.rpartition(":")[2])
+        return self[name]
+
+
+def walk_xml(
+    chunks: Iterable[bytes], reader: Reader, fault: Fault, encoding: str | None = None, *, doctype: bool = False
+) -> None:
+    """Read XML to its end, or until the reader has enough.
+
+    :param encoding: of the bytes; default what the XML says of itself.
+    :param doctype: take a document type that declares no entities; what it may mean by one is what HTML means.
+    :raises BadPage: it is no XML, declares a document type or entities, or is nested too deep.
+    """
+    parser = expat.ParserCreate(encoding)
+    parser.buffer_text = True
+    names = _Names()
+    depth = 0
+
+    def start(tag: str, attrs: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise fault("is nested too deep")
+        if attrs:
+            attrs = {names[key]: text for key, text in attrs.items()}
+            attrs.pop("", None)
+        reader.start(names[tag] or tag, attrs)
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        reader.end(names[tag] or tag)
+
+    def refuse(*_: object) -> None:
+        raise fault("declares a document type or entities; refused")
+
+    def skipped(name: str, is_parameter: bool) -> None:
+        if not is_parameter:
+            reader.data(html.unescape(f"&{name};"))
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler, parser.EntityDeclHandler = reader.data, refuse
+    if doctype:
+        parser.SkippedEntityHandler = skipped
+    else:
+        parser.StartDoctypeDeclHandler = refuse
+    try:
+        for chunk in chunks:
+            parser.Parse(chunk, False)
+        parser.Parse(b"", True)
+    except Enough:
+        return
+    except _NO_XML as error:
+        raise fault(f"is no valid XML ({error}); fetch or save it again") from error
+
+
+def pieces(data: bytes, size: int = _CHUNK) -> Iterator[bytes]:
+    """Cut bytes: after an error in a handler, expat reads on to the end of what it was given."""
+    return (data[start : start + size] for start in range(0, len(data), size))
+
+
+def parse_xml(data: bytes, fault: Fault) -> Element:
+    """Return XML as a tree.
+
+    :raises BadPage: it is no XML, declares a document type or entities, or is over a limit.
+    """
+    if len(data) > MAX_BYTES or data.count(b"<") > MAX_TAGS:
+        raise fault("is too large; split it")
+    walk_xml(pieces(data), _Prolog(), fault)
+    try:
+        root = ElementTree.fromstring(data)  # noqa: S314 - the prolog was checked
+    except _NO_XML as error:
+        raise fault(f"is no valid XML ({error}); fetch or save it again") from error
+    _check_depth(root, fault)
+    _shorten(root)
+    return root
+
+
+def _check_depth(root: Element, fault: Fault) -> None:
+    level, depth = [root], 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise fault("is nested too deep")
+        level = [child for element in level for child in element]
+
+
+def _shorten(root: Element) -> None:
+    """Write names with short prefixes."""
+    known: dict[str, str] = {}
+
+    def short(name: str) -> str:
+        space, _, local = name[1:].rpartition("}") if name[:1] == "{" else ("", "", name)
+        prefix = _SPACES.get(space, "")
+        return f"{prefix}:{local}" if prefix else local
+
+    for element in root.iter():
+        tag = element.tag
+        if tag not in known:
+            known[tag] = short(tag)
+        element.tag = known[tag]
+        attributes = element.attrib
+        if any(key[:1] == "{" for key in attributes):
+            for key in list(attributes):
+                if key[:1] == "{":
+                    if key not in known:
+                        known[key] = short(key)
+                    attributes[known[key]] = attributes.pop(key)
+
+
+def below(element: Element | None, *path: str) -> Element | None:
+    """Return the element that a path of names leads to, the first of each, or None."""
+    for tag in path:
+        element = next((child for child in element if child.tag == tag), None) if element is not None else None
+    return element
+
+
+def value(element: Element | None, key: str, default: str = "") -> str:
+    """Return an attribute of an element that may be missing."""
+    return default if element is None else element.get(key, default)
+
+
+def whole(text: str | None, otherwise: int = 0, most: int = 99_999_999) -> int:
+    """Return the whole number in an attribute, ``most`` at the most; ``otherwise`` where it is none, or absurd."""
+    return min(int(text), most) if text and text.isascii() and text.isdigit() and len(text) < 9 else otherwise
+
+
+def each(element: Element | None, tag: str) -> Iterator[Element]:
+    """Yield the children of a name."""
+    return (child for child in element if child.tag == tag) if element is not None else iter(())

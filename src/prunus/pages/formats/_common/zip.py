@@ -1,0 +1,168 @@
+"""Documents that are zip files: every part is read inside limits, and nothing is ever unpacked to disk."""
+
+from __future__ import annotations
+
+import io
+import stat
+import struct
+import time
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from ....core.errors import BadPage
+from .xml import Reader, parse_xml, walk_xml
+
+MAX_ENTRIES: Final = 10_000
+MAX_TOTAL: Final = 512 * 1024 * 1024
+"""Bytes of all parts together, unpacked."""
+
+MAX_READ: Final = 128 * 1024 * 1024
+"""Bytes that are really unpacked of one document, unless its reader says otherwise."""
+
+MAX_RATIO: Final = 500
+"""Unpacked to packed, of a part over a MiB: a sheet of nothing but equal rows reaches 300, a bomb 1,000."""
+
+_SMALL: Final = 1024 * 1024
+_CHUNK: Final = 1 << 16
+_ENTRY: Final = b"PK\x01\x02"
+_OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_FAULTS: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+    struct.error,
+    OverflowError,
+    UnicodeError,
+    KeyError,
+    IndexError,
+)
+"""What :mod:`zipfile` raises on files that are damaged."""
+
+
+class Archive:
+    """The parts of one document.
+
+    A part is found by its name; where none has it, by the same name in other letter case, or with ``\\`` for ``/``,
+    as some programs write it.
+
+    :param name: how errors call the document.
+    :param kind: what it should be, for errors: ``Word document``.
+    :param max_bytes: unpacked bytes of all parts that are read, together.
+    :param seconds: time to read them.
+    :raises BadPage: it is no zip file, damaged, encrypted, or built to do harm.
+    """
+
+    def __init__(
+        self, content: bytes | str, name: str, kind: str, max_bytes: int = MAX_READ, seconds: float = 60.0
+    ) -> None:
+        self.name = name or "page"
+        self.kind = kind
+        self._max = self._left = max_bytes
+        self._deadline = time.monotonic() + seconds
+        if not content:
+            raise self.fault(f"the page is empty; this is no {kind}")
+        if isinstance(content, str) or not content.startswith((b"PK\x03\x04", _OLE)):
+            raise self.fault(f"this is no {kind}")
+        if content.startswith(_OLE):
+            raise self.fault(f"this {kind} is encrypted, or of an old binary kind; save it anew without a password")
+        self._check_number(content.count(_ENTRY))  # before a directory of millions is read
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(content))
+            entries = self._zip.infolist()
+        except _FAULTS as error:
+            raise self.fault(f"the {kind} is damaged or cut off; fetch or copy it again") from error
+        self._check(entries)
+        self._parts = {entry.filename: entry for entry in entries if not entry.is_dir()}
+        self._folded = {_folded(name): entry for name, entry in self._parts.items()}
+
+    def fault(self, reason: str) -> BadPage:
+        """Return the error for a reason."""
+        return BadPage(f"{self.name}: {reason}", subject=self.name)
+
+    def __contains__(self, part: str) -> bool:
+        return part in self._parts or _folded(part) in self._folded
+
+    def read(self, part: str) -> bytes:
+        """Return a part.
+
+        :raises BadPage: it is missing, damaged, or over a limit.
+        """
+        return b"".join(self._chunks(part))
+
+    def xml(self, part: str) -> Element:
+        """Return a part as a tree of XML; names are written with the prefixes of :mod:`._xml`.
+
+        :raises BadPage: it is missing, no XML, or over a limit.
+        """
+        return parse_xml(self.read(part), lambda reason: self._fault_of(part, reason))
+
+    def walk(self, part: str, reader: Reader) -> None:
+        """Read a part as events of XML, which takes no memory for a tree: sheets may be huge.
+
+        :raises BadPage: it is missing, no XML, or over a limit.
+        """
+        walk_xml(self._chunks(part), reader, lambda reason: self._fault_of(part, reason))
+
+    def _fault_of(self, part: str, reason: str) -> BadPage:
+        return self.fault(f"its part {part[:80]!r} {reason}")
+
+    def _chunks(self, part: str) -> Iterator[bytes]:
+        """Yield a part piece by piece, inside the limits."""
+        entry = self._parts.get(part) or self._folded.get(_folded(part))
+        if entry is None:
+            raise self.fault(f"the {self.kind} lacks its part {part[:80]!r}; save it anew")
+        if entry.file_size > self._left:
+            raise self._too_large()
+        try:
+            with self._zip.open(entry) as file:
+                while chunk := file.read(_CHUNK):
+                    self._left -= len(chunk)
+                    if self._left < 0:
+                        raise self._too_large()
+                    if time.monotonic() > self._deadline:
+                        raise self.fault(f"the {self.kind} took too long to read; save it in smaller parts")
+                    yield chunk
+        except _FAULTS as error:
+            raise self.fault(f"the part {part[:80]!r} of the {self.kind} is damaged; fetch or save it again") from error
+
+    def _too_large(self) -> BadPage:
+        return self.fault(f"the {self.kind} unpacks to more than {self._max >> 20} MiB; split it")
+
+    def _check_number(self, count: int) -> None:
+        if count > MAX_ENTRIES:
+            raise self.fault(f"the {self.kind} has {count} parts, over the limit of {MAX_ENTRIES}")
+
+    def _check(self, entries: list[zipfile.ZipInfo]) -> None:
+        """Refuse what no program writes: bombs, links, names that lead outside, doubles, overlaps."""
+        self._check_number(len(entries))
+        if sum(entry.file_size for entry in entries) > MAX_TOTAL:
+            raise self.fault(f"the {self.kind} unpacks to more than {MAX_TOTAL >> 20} MiB; split it")
+        if len({entry.filename for entry in entries}) < len(entries):
+            raise self.fault(f"the {self.kind} holds two parts of one name; save it anew")
+        end = 0
+        for entry in sorted(entries, key=lambda entry: entry.header_offset):
+            name = entry.filename[:80]
+            if entry.filename.startswith(("/", "\\")) or ".." in entry.filename.replace("\\", "/").split("/"):
+                raise self.fault(f"the {self.kind} holds a name that leads out of it ({name!r}); do not trust it")
+            if stat.S_ISLNK(entry.external_attr >> 16):
+                raise self.fault(f"the {self.kind} holds a link ({name!r}); do not trust it")
+            if entry.flag_bits & 1:
+                raise self.fault(f"the {self.kind} is encrypted; save it without its password")
+            if entry.header_offset < end:
+                raise self.fault(f"the {self.kind} holds parts that overlap; do not trust it")
+            end = entry.header_offset + 30 + entry.compress_size
+            if entry.file_size > _SMALL and entry.file_size > MAX_RATIO * max(entry.compress_size, 1):
+                raise self.fault(
+                    f"a part of the {self.kind} ({name!r}) unpacks to {MAX_RATIO} times its size; too much"
+                )
+
+
+def _folded(name: str) -> str:
+    return name.replace("\\", "/").lower()

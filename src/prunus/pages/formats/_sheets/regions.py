@@ -1,0 +1,202 @@
+"""The cells of a sheet as HTML: areas that empty rows or columns part are tables of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from .._common.write import Cell, lines, note, table, value
+from .grid import has_header, is_value
+
+Place: TypeAlias = tuple[int, int]
+_LINKS: Final = ("http://", "https://", "mailto:")
+_MAX_PLACES: Final = 1_000_000  # of an area that is written with its empty cells
+_MAX_CUTS: Final = 40  # an area that is cut deeper stays as it is
+
+
+@dataclass(slots=True)
+class Sheet:
+    """What a reader sees of a sheet; rows and columns are numbered from 0, hidden ones are left out.
+
+    :param cells: text by place; only cells that hold something.
+    :param spans: (rows, columns) of merged cells, by their first place.
+    :param links: targets by place.
+    :param headers: first row of a table that the sheet itself declares, by place.
+    :param notes: what was left out.
+    """
+
+    name: str
+    cells: dict[Place, str] = field(default_factory=dict)
+    spans: dict[Place, Place] = field(default_factory=dict)
+    links: dict[Place, str] = field(default_factory=dict)
+    headers: set[Place] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Area:
+    """A rectangle of places, its ends included."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+    rows: list[int]
+    columns: list[int]
+
+
+def to_markup(sheet: Sheet) -> str:
+    """Return the areas of a sheet in reading order."""
+    _trim_spans(sheet)
+    covered = {*sheet.cells}
+    for (row, column), (down, across) in sheet.spans.items():
+        covered.update((row, column + step) for step in range(across))
+        covered.update((row + step, column) for step in range(down))
+    areas = _joined(_areas(sorted(covered)), sheet)
+    return "".join(_area(sheet, area) for area in areas)
+
+
+def _trim_spans(sheet: Sheet) -> None:
+    """End merged cells where the sheet ends, and forget those that cover too much to be true."""
+    bottom = max((row for row, _ in sheet.cells), default=0)
+    right = max((column for _, column in sheet.cells), default=0)
+    covered = 0
+    kept: dict[Place, Place] = {}
+    for (row, column), (down, across) in sheet.spans.items():
+        size = (min(down, bottom - row + 1), min(across, right - column + 1))
+        covered += size[0] * size[1]
+        if size != (1, 1) and covered <= _MAX_PLACES:
+            kept[row, column] = size
+    sheet.spans = kept
+
+
+def _areas(places: Sequence[Place]) -> list[_Area]:
+    """Cut places at empty rows, then each part at empty columns, and again, until nothing is empty."""
+    found: list[_Area] = []
+    waiting = [(list(places), 0, 0)]  # places, cuts, how often in a row nothing was cut
+    while waiting:
+        some, cuts, idle = waiting.pop()
+        if not some:
+            continue
+        by_row = cuts % 2 == 0
+        parts = _cut(some, 0 if by_row else 1)
+        idle = idle + 1 if len(parts) == 1 else 0
+        if idle >= 2 or cuts >= _MAX_CUTS:
+            rows, columns = sorted({place[0] for place in some}), sorted({place[1] for place in some})
+            found.append(_Area(rows[0], columns[0], rows[-1], columns[-1], rows, columns))
+            continue
+        waiting.extend((part, cuts + 1, idle) for part in reversed(parts))
+    return found
+
+
+def _cut(places: Sequence[Place], axis: int) -> list[list[Place]]:
+    """Group places whose numbers on an axis follow each other."""
+    by_number: dict[int, list[Place]] = {}
+    for place in places:
+        by_number.setdefault(place[axis], []).append(place)
+    parts: list[list[Place]] = []
+    last = -2
+    for number in sorted(by_number):
+        if number != last + 1:
+            parts.append([])
+        parts[-1].extend(by_number[number])
+        last = number
+    return parts
+
+
+def _joined(areas: Sequence[_Area], sheet: Sheet) -> list[_Area]:
+    """Join what one empty row parts, where both are as wide and only the first has a header."""
+    done: list[_Area] = []
+    for area in areas:
+        above = done[-1] if done else None
+        if (
+            above is not None
+            and area.top == above.bottom + 2
+            and (area.left, area.right) == (above.left, above.right)
+            and area.left < area.right
+            and _headers(sheet, above)
+            and not _headers(sheet, area)
+        ):
+            above.bottom = area.bottom
+            above.rows += area.rows
+            continue
+        done.append(area)
+    return done
+
+
+def _texts(sheet: Sheet, area: _Area, rows: Iterable[int]) -> list[list[str]]:
+    return [[sheet.cells.get((row, column), "") for column in area.columns] for row in rows]
+
+
+def _headers(sheet: Sheet, area: _Area) -> int:
+    """Return how many of an area's first rows are its header."""
+    if len(area.rows) < 2:
+        return 0
+    if any((area.top, column) in sheet.headers for column in area.columns):
+        return 1
+    merged = [sheet.spans[area.top, column] for column in area.columns if (area.top, column) in sheet.spans]
+    if merged:
+        depth = max(2 if any(across > 1 for _, across in merged) else 1, *(down for down, _ in merged))
+        above, below = _texts(sheet, area, area.rows[:depth]), _texts(sheet, area, area.rows[depth : depth + 50])
+        if depth > 3 or not below or any(is_value(cell.strip()) for row in above for cell in row if cell):
+            return 0
+        return depth if any(is_value(cell.strip()) for row in below for cell in row) else 0
+    return int(has_header(_texts(sheet, area, area.rows[:200])))
+
+
+def _area(sheet: Sheet, area: _Area) -> str:
+    """Return an area: a paragraph where it is one cell, a table otherwise."""
+    if len(area.rows) == len(area.columns) == 1:
+        return f"<p>{_markup(sheet, (area.top, area.left))}</p>"
+    caption = ""
+    first = [column for column in area.columns if (area.top, column) in sheet.cells]
+    alone = len(first) == 1 and first[0] == area.left and len(area.columns) > 1 and len(area.rows) > 2
+    wide = sheet.spans.get((area.top, area.left), (1, 1))
+    if alone and wide[0] == 1 and not is_value(sheet.cells[area.top, area.left]):
+        caption = _markup(sheet, (area.top, area.left))
+        area = _Area(area.rows[1], area.left, area.bottom, area.right, area.rows[1:], area.columns)
+    headers = _headers(sheet, area)
+    if len(area.rows) * len(area.columns) > _MAX_PLACES:
+        return note("Empty cells of the next table are left out.") + table(_filled(sheet, area), headers, caption)
+    hidden = _under(sheet.spans, area)
+    rows = (
+        [_cell(sheet, (row, column)) for column in area.columns if (row, column) not in hidden] for row in area.rows
+    )
+    return table(rows, headers, caption)
+
+
+def _filled(sheet: Sheet, area: _Area) -> Iterator[list[str | Cell]]:
+    """Yield the rows of an area without their empty cells."""
+    inside = set(area.columns)
+    by_row: dict[int, list[int]] = {row: [] for row in area.rows}
+    for row, column in sorted(sheet.cells):
+        if row in by_row and column in inside:
+            by_row[row].append(column)
+    for row, columns in by_row.items():
+        yield [_markup(sheet, (row, column)) for column in columns]
+
+
+def _under(spans: Mapping[Place, Place], area: _Area) -> set[Place]:
+    """Return the places that merged cells cover, but for the first of each."""
+    found: set[Place] = set()
+    columns = set(area.columns)
+    rows = set(area.rows)
+    for (row, column), (down, across) in spans.items():
+        if row in rows and column in columns:
+            for y in range(row, row + down):
+                found.update((y, x) for x in range(column, column + across))
+            found.discard((row, column))
+    return found
+
+
+def _cell(sheet: Sheet, place: Place) -> str | Cell:
+    markup = _markup(sheet, place)
+    down, across = sheet.spans.get(place, (1, 1))
+    return Cell(markup, across, down) if (down, across) != (1, 1) else markup
+
+
+def _markup(sheet: Sheet, place: Place) -> str:
+    text = lines(sheet.cells.get(place, ""))
+    target = sheet.links.get(place, "")
+    return f'<a href="{value(target)}">{text}</a>' if text and target.lower().startswith(_LINKS) else text

@@ -1,0 +1,312 @@
+"""The parts of an Excel workbook: its sheets, shared strings, styles and cells (ECMA-376, part 1, chapter 18)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+from .._common.xml import Enough, whole
+from .numbers import BUILT_IN, Code, plain
+from .regions import Place, Sheet
+
+_REFERENCE: Final = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
+_ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_MAX_COLUMNS: Final = 16_384
+_MAX_SPANS: Final = 50_000
+_MAX_COVERED: Final = 1_000_000  # places under the merged cells of a sheet
+_MAX_TABLES: Final = 500  # declared tables of a sheet that are looked at
+_MAX_STYLES: Final = 70_000
+_LONG: Final = 32_768  # letters of a cell, the most that a spreadsheet takes
+
+
+class Budget:
+    """What of a workbook may still be shown."""
+
+    def __init__(self, cells: int, chars: int) -> None:
+        self.cells, self.chars = cells, chars
+
+    def take(self, text: str) -> bool:
+        """Tell whether one more cell may be shown."""
+        self.cells -= 1
+        self.chars -= len(text)
+        return self.cells >= 0 and self.chars >= 0
+
+
+class _Part:
+    """Hears elements and their words."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+
+    def start(self, name: str, attrs: Mapping[str, str]) -> None:
+        """Enter an element."""
+
+    def end(self, name: str) -> None:
+        """Leave an element."""
+
+    def data(self, text: str) -> None:
+        """Read words."""
+        self._pieces.append(text)
+
+    def take(self) -> str:
+        """Return the words since the last time."""
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        return text
+
+
+class Book(_Part):
+    """The visible sheets in order, title and relationship; and from when days are counted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sheets: list[tuple[str, str]] = []
+        self.epoch_1904 = False
+
+    def start(self, name: str, attrs: Mapping[str, str]) -> None:
+        """Note a sheet that shows."""
+        if name == "workbookPr":
+            self.epoch_1904 = attrs.get("date1904", "0") in ("1", "true")
+        elif name == "sheet" and attrs.get("state", "visible") == "visible":
+            self.sheets.append((attrs.get("name", ""), attrs.get("id", "")))
+
+
+class Texts(_Part):
+    """The shared strings; phonetic readings are left out."""
+
+    def __init__(self, max_chars: int) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.too_many = False
+        self._left = max_chars
+        self._runs: list[str] = []
+        self._phonetic = False
+
+    def start(self, name: str, attrs: Mapping[str, str]) -> None:
+        """Forget what stood between the elements."""
+        if name == "si":
+            self._runs = []
+        elif name == "rPh":
+            self._phonetic = True
+        elif name == "t":
+            self.take()
+
+    def end(self, name: str) -> None:
+        """Note a run, or a whole string."""
+        if name == "t" and not self._phonetic:
+            self._runs.append(self.take())
+        elif name == "rPh":
+            self._phonetic = False
+        elif name == "si":
+            text = unescaped("".join(self._runs))[:_LONG]
+            self._left -= len(text) + 1
+            if self._left < 0:
+                self.too_many = True
+                raise Enough
+            self.found.append(text)
+
+
+class Styles(_Part):
+    """The format code of each style of cell."""
+
+    def __init__(self, epoch_1904: bool) -> None:
+        super().__init__()
+        self._epoch_1904 = epoch_1904
+        self._codes: dict[int, str] = dict(BUILT_IN)
+        self._formats: list[int] = []
+        self._inside = False
+        self._made: dict[int, Code | None] = {}
+
+    def start(self, name: str, attrs: Mapping[str, str]) -> None:
+        """Note a code, or the code of a style."""
+        if name == "numFmt" and len(self._codes) < _MAX_STYLES:
+            self._codes[whole(attrs.get("numFmtId"))] = attrs.get("formatCode", "")
+        elif name == "cellXfs":
+            self._inside = True
+        elif name == "xf" and self._inside and len(self._formats) < _MAX_STYLES:
+            self._formats.append(whole(attrs.get("numFmtId")))
+
+    def end(self, name: str) -> None:
+        """Leave the styles of cells."""
+        if name == "cellXfs":
+            self._inside = False
+
+    def shown(self, number: float, style: int) -> str:
+        """Return a number as its style shows it."""
+        form = self._formats[style] if 0 <= style < len(self._formats) else 0
+        if form not in self._made:
+            code = self._codes.get(form, "")
+            self._made[form] = Code(code, self._epoch_1904) if code and code != "General" else None
+        made = self._made[form]
+        return made.shown(number) if made else plain(number)
+
+
+class DeclaredTable(_Part):
+    """The first row of a table that has a header, as places."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[Place, Place]] = []
+
+    def start(self, name: str, attrs: Mapping[str, str]) -> None:
+        """Note the place of the table."""
+        if name == "table" and attrs.get("headerRowCount", "1") != "0":
+            span = range_of(attrs.get("ref", ""))
+            self.found += [span] if span else []
+
+
+class Cells(_Part):
+    """The cells of a sheet, and which of its rows and columns are hidden."""
+
+    def __init__(self, texts: Sequence[str], styles: Styles, budget: Budget) -> None:
+        super().__init__()
+        self._texts, self._styles, self._budget = texts, styles, budget
+        self.filters: list[tuple[Place, Place]] = []
+        self.link_ids: dict[Place, str] = {}
+        self.targets: dict[Place, str] = {}
+        self._found: dict[Place, str] = {}
+        self._spans: list[tuple[Place, Place]] = []
+        self._hidden_rows: set[int] = set()
+        self._hidden_columns: set[int] = set()
+        self._row, self._column = -1, -1
+        self._kind = self._value = ""
+        self._style = 0
+        self._cut_at = -1
+        self._phonetic = False
+
+    def start(self, name: str, attrs: Mapping[str, str]) -> None:
+        """Enter a row or a cell, or note what is said of several."""
+        if name == "c":
+            place = place_of(attrs.get("r", "")) or (self._row, self._column + 1)
+            self._column = place[1]
+            self._kind, self._style, self._value = attrs.get("t", "n"), whole(attrs.get("s")), ""
+        elif name in ("v", "t"):
+            self.take()
+        elif name == "rPh":
+            self._phonetic = True
+        elif name == "row":
+            self._row = (whole(attrs.get("r")) or self._row + 2) - 1  # rows count from 1
+            self._column = -1
+            if attrs.get("hidden") in ("1", "true"):
+                self._hidden_rows.add(self._row)
+        elif name == "col" and attrs.get("hidden") in ("1", "true"):
+            first, last = whole(attrs.get("min"), 1), whole(attrs.get("max"), 1)
+            self._hidden_columns.update(range(max(first, 1) - 1, min(last, _MAX_COLUMNS)))
+        elif name in ("mergeCell", "autoFilter"):
+            span = range_of(attrs.get("ref", ""))
+            kept = self._spans if name == "mergeCell" else self.filters
+            if span and len(kept) < _MAX_SPANS:
+                kept.append(span)
+        elif name == "hyperlink":
+            start = place_of(attrs.get("ref", "").partition(":")[0])
+            if start and attrs.get("id") and len(self.link_ids) < _MAX_SPANS:
+                self.link_ids[start] = attrs["id"]
+
+    def end(self, name: str) -> None:
+        """Note what a cell shows."""
+        if name == "v" or (name == "t" and not self._phonetic):
+            self._value += self.take()
+        elif name == "rPh":
+            self._phonetic = False
+        elif name == "c" and self._value:
+            text = self._shown(self._value)
+            place = (self._row, self._column)
+            visible = self._row not in self._hidden_rows and self._column not in self._hidden_columns
+            if visible and text.strip() and self._cut_at < 0 and 0 <= self._column < _MAX_COLUMNS:
+                if self._budget.take(text):
+                    self._found[place] = text
+                else:
+                    self._cut_at = self._row
+
+    def _shown(self, text: str) -> str:
+        """Return the words of a cell, by its type."""
+        kind = self._kind
+        if kind == "s":
+            number = whole(text, -1)
+            return self._texts[number] if 0 <= number < len(self._texts) else ""
+        if kind == "b":
+            return "TRUE" if text.strip() in ("1", "true") else "FALSE"
+        if kind in ("str", "inlineStr"):
+            return unescaped(text)[:_LONG]
+        if kind == "n":
+            try:
+                return self._styles.shown(float(text), self._style)
+            except ValueError:
+                return text[:_LONG]
+        return text[:_LONG]  # an error, or a date as ISO 8601 writes it
+
+    def laid_out(self, name: str, headers: Iterable[tuple[Place, Place]]) -> Sheet:
+        """Return the sheet without what is hidden: its rows and columns numbered anew."""
+        spans = self._visible_spans()
+        rows = _moved({row for row, _ in self._found}, sorted(self._hidden_rows))
+        columns = _moved({column for _, column in self._found}, sorted(self._hidden_columns))
+        sheet = Sheet(name)
+        sheet.cells = {(rows[row], columns[column]): text for (row, column), text in self._found.items()}
+        for (row, column), size in spans:
+            sheet.spans[rows[row], columns[column]] = size
+        for place, target in self.targets.items():
+            if place in self._found:
+                sheet.links[rows[place[0]], columns[place[1]]] = target
+        for (row, left), (_, right) in islice(headers, _MAX_TABLES):
+            named = [(row, column) for column in range(left, right + 1) if (row, column) in self._found]
+            sheet.headers.update((rows[row], columns[column]) for row, column in named)
+        if self._cut_at >= 0:
+            sheet.notes.append(f"The sheet is cut at row {self._cut_at + 1:,}: the limit of cells is reached.")
+        return sheet
+
+    def _visible_spans(self) -> list[tuple[Place, Place]]:
+        """Return the merged cells that hold something: first place, and the (rows, columns) that show."""
+        found: list[tuple[Place, Place]] = []
+        covered = 0
+        last_row = max((row for row, _ in self._found), default=-1)
+        for (top, left), (bottom, right) in self._spans:
+            bottom, right = min(bottom, max(last_row, top)), min(right, _MAX_COLUMNS - 1)
+            covered += (bottom - top + 1) * (right - left + 1)
+            if (top, left) not in self._found or covered > _MAX_COVERED:
+                continue
+            down = sum(row not in self._hidden_rows for row in range(top, bottom + 1))
+            across = sum(column not in self._hidden_columns for column in range(left, right + 1))
+            if down * across > 1:
+                found.append(((top, left), (down, across)))
+        return found
+
+
+def _moved(numbers: Iterable[int], hidden: Sequence[int]) -> dict[int, int]:
+    """Return numbers as they are counted without the hidden ones; both in any order."""
+    moved: dict[int, int] = {}
+    place = 0
+    for number in sorted(numbers):
+        while place < len(hidden) and hidden[place] < number:
+            place += 1
+        moved[number] = number - place
+    return moved
+
+
+def place_of(reference: str) -> Place | None:
+    """Return (row, column) from 0 of a reference as B12, None where it is none."""
+    match = _REFERENCE.fullmatch(reference)
+    if not match:
+        return None
+    column = 0
+    for letter in match[1].upper():
+        column = column * 26 + ord(letter) - 64
+    row = int(match[2]) - 1
+    return (row, column - 1) if row >= 0 and column <= _MAX_COLUMNS else None
+
+
+def range_of(reference: str) -> tuple[Place, Place] | None:
+    """Return the first and last place of a reference as B2:D9."""
+    first, _, last = reference.partition(":")
+    top, bottom = place_of(first), place_of(last or first)
+    if not top or not bottom or bottom[0] < top[0] or bottom[1] < top[1]:
+        return None
+    return top, bottom
+
+
+def unescaped(text: str) -> str:
+    """Return text with the letters that XML cannot hold put back, as _x000D_."""
+    if "_x" not in text:
+        return text
+    return _ESCAPE.sub(lambda code: chr(int(code[1], 16)) if not 0xD800 <= int(code[1], 16) < 0xE000 else "", text)

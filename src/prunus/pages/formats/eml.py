@@ -1,0 +1,181 @@
+"""``eml``: e-mail: who wrote what to whom, the text, and the names of what is attached."""
+
+from __future__ import annotations
+
+import email
+import email.errors
+import email.header
+import email.message
+import email.policy
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ...core.errors import BadPage
+from ...core.types import Page
+from ..clean.parse import decode, is_binary
+from ._common.write import bad, document, fragment, note, words
+from .text import Engine as PlainText
+
+_FIELDS: Final = ("From", "To", "Cc", "Date", "Reply-To")
+_ENVELOPE: Final = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]*\n")
+_MAX_FIELD: Final = 4000
+_HEADER: Final = re.compile(rb"\s*(?:From [^\n]*\n|[A-Za-z][A-Za-z0-9-]*[ \t]*:)")
+
+
+class Engine:
+    """Messages and mailboxes. Of several versions of a text the HTML one is shown; attachments are only named.
+
+    :param max_depth: messages inside messages that are shown; default 5.
+    :param max_parts: parts of a message that are looked at; default 1,000.
+    :param max_messages: messages of a mailbox that are shown; default 500. The page says so.
+    """
+
+    name = "eml"
+    media_types = ("message/rfc822", "application/mbox", "multipart/related")
+    suffixes = (".eml", ".mbox", ".mht", ".mhtml")
+
+    def __init__(self, max_depth: int = 5, max_parts: int = 1000, max_messages: int = 500) -> None:
+        self._max_depth, self._max_parts, self._max_messages = max_depth, max_parts, max_messages
+
+    def to_html(self, page: Page) -> str:
+        """Return the message, or the messages of a mailbox, as HTML.
+
+        :raises BadPage: the content is empty, binary, or no message.
+        """
+        content = page.content
+        if isinstance(content, str):
+            content = content.encode("utf-8", "surrogatepass")
+        if not content.strip():
+            raise bad(page, "the page is empty")
+        if is_binary(content):
+            raise bad(page, "this is binary data, not a message")
+        if not _HEADER.match(content):
+            raise bad(page, "this is no message: it does not begin with a header")
+        pieces = [one for one in _ENVELOPE.split(content) if one.strip()] if content.startswith(b"From ") else [content]
+        try:
+            return self._document(pieces, page)
+        except RecursionError as error:
+            raise bad(page, "the parts of this message are nested too deep to be read") from error
+
+    def _document(self, pieces: list[bytes], page: Page) -> str:
+        messages = [email.message_from_bytes(one, policy=email.policy.compat32) for one in pieces[: self._max_messages]]
+        shown = [_Message(one, self._max_depth, self._max_parts) for one in messages]
+        body = [one.markup() for one in shown]
+        if not any(one.subject or one.has_body for one in shown):
+            raise bad(page, "this message holds no text")
+        if len(body) > 1:
+            body = [f"<article>{one}</article>" for one in body]
+        if len(pieces) > self._max_messages:
+            body.append(note(f"Messages 1 to {self._max_messages:,} of {len(pieces):,} are shown."))
+        return document(body, shown[0].subject, published=_field(messages[0], "Date"))
+
+
+class _Message:
+    """One message, and what was found in it."""
+
+    def __init__(self, message: email.message.Message, depth: int, parts: int, level: int = 1) -> None:
+        self._message, self._depth, self._left, self._level = message, depth, parts, level
+        self._attached: list[str] = []
+        self.subject = _field(message, "Subject")
+        self.has_body = False
+
+    def markup(self) -> str:
+        """Return the message as HTML."""
+        level = min(self._level, 6)
+        pairs = [(name, _field(self._message, name)) for name in _FIELDS]
+        told = "".join(f"<dt>{name}</dt><dd>{words(text)}</dd>" for name, text in pairs if text)
+        body = "".join(self._part(self._message))
+        self.has_body = bool(body)
+        parts = [
+            f"<h{level}>{words(self.subject)}</h{level}>" if self.subject else "",
+            f"<dl>{told}</dl>" if told else "",
+        ]
+        parts.append(body)
+        if self._attached:
+            names = "".join(f"<li>{words(one)}</li>" for one in self._attached)
+            deeper = min(level + 1, 6)
+            parts.append(f"<section><h{deeper}>Attachments</h{deeper}><ul>{names}</ul></section>")
+        if self._left <= 0:
+            parts.append(note("This message holds more parts than are shown."))
+        return "".join(parts)
+
+    def _part(self, part: email.message.Message) -> Iterator[str]:
+        """Yield what a part shows."""
+        self._left -= 1
+        if self._left <= 0:
+            return
+        kind = part.get_content_type()
+        below = part.get_payload()
+        inner = [one for one in below if isinstance(one, email.message.Message)] if isinstance(below, list) else []
+        if kind == "message/rfc822" and inner:
+            if self._depth <= 0:
+                self._attached.append(_field(inner[0], "Subject") or "a message")
+                return
+            nested = _Message(inner[0], self._depth - 1, self._left, self._level + 1)
+            yield f"<section>{nested.markup()}</section>"
+        elif kind == "multipart/alternative" and inner:
+            yield from self._best(inner)
+        elif inner:
+            for one in inner:
+                yield from self._part(one)
+        elif part.get_content_disposition() == "attachment" or not kind.startswith("text/") or _file_name(part):
+            name = _file_name(part)
+            if name or part.get_content_disposition() == "attachment":
+                self._attached.append(name or kind)
+        else:
+            yield _text(part, kind)
+
+    def _best(self, versions: list[email.message.Message]) -> Iterator[str]:
+        """Yield the best version of a text: the last with markup, else the last that shows anything."""
+        order = {"text/plain": 1, "text/html": 3, "multipart/related": 3, "multipart/mixed": 2}
+        ranked = list(reversed(versions))
+        ranked.sort(key=lambda one: -order.get(one.get_content_type(), 0))
+        for one in ranked:
+            shown = "".join(self._part(one))
+            if shown:
+                yield shown
+                return
+
+
+def _text(part: email.message.Message, kind: str) -> str:
+    """Return a text part as HTML; a wrong charset is mended as that of any page."""
+    payload = part.get_payload(decode=True)
+    content = payload if isinstance(payload, bytes) else b""
+    if not content.strip() or is_binary(content):
+        return ""
+    charset = part.get_content_charset("") or ""
+    text = decode(content, "" if charset in ("us-ascii", "ascii") else charset)  # what many say by default
+    try:
+        return fragment(text) if kind in ("text/html", "application/xhtml+xml") else PlainText().to_html(Page(text))
+    except BadPage:  # it shows nothing
+        return ""
+
+
+def _file_name(part: email.message.Message) -> str:
+    """Return the name of an attached file."""
+    try:
+        name = part.get_filename("") or ""
+    except (LookupError, ValueError, TypeError):  # its encoding is none
+        return "a file"
+    return _decoded(name)[:300]
+
+
+def _field(message: email.message.Message, name: str) -> str:
+    """Return a field of the header in plain words, on one line."""
+    found = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
+    return _decoded(str(found))
+
+
+def _decoded(text: str) -> str:
+    """Decode the encoded words of a header (RFC 2047); what cannot be decoded stays as it is."""
+    text = text[:_MAX_FIELD]
+    try:
+        pieces = email.header.decode_header(text)
+    except (email.errors.MessageError, ValueError):
+        pieces = [(text, None)]
+    parts = []
+    for piece, charset in pieces:
+        data = piece.encode("utf-8", "surrogateescape") if isinstance(piece, str) else piece
+        parts.append(decode(data, charset or "") if data else "")
+    return " ".join("".join(parts).encode("utf-8", "replace").decode("utf-8").split())

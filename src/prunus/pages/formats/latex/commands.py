@@ -1,0 +1,238 @@
+"""LaTeX commands that need more than a table entry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from .._common.write import value, words
+from . import words as known
+from .bib import entries
+from .environments import begin
+from .source import Macro, Source
+
+if TYPE_CHECKING:
+    from .reader import TexReader
+
+
+def line_break(reader: TexReader, source: Source) -> None:
+    source.option()
+    reader.line.append("<br>")
+
+
+def inline_math(reader: TexReader, source: Source) -> None:
+    reader.math(source.until("\\)"))
+
+
+def display_math(reader: TexReader, source: Source) -> None:
+    reader.math(source.until("\\]"), display=True)
+
+
+def verb(reader: TexReader, source: Source) -> None:
+    reader.line.append(f"<code>{words(source.delimited())}</code>")
+
+
+def listing_inline(reader: TexReader, source: Source) -> None:
+    source.option()
+    verb(reader, source)
+
+
+def mint(reader: TexReader, source: Source) -> None:
+    source.option()
+    source.argument()
+    reader.line.append(f"<code>{words(source.delimited())}</code>")
+
+
+def item(reader: TexReader, source: Source) -> None:
+    option = source.option()
+    if reader.items is None:
+        reader.flush()
+        return
+    reader.close_item()
+    reader.label = reader.inline(option) if option is not None else ""
+    reader.items.append(("", ""))
+
+
+def footnote(reader: TexReader, source: Source) -> None:
+    source.option()
+    place = len(reader.state.footnotes)
+    reader.state.footnotes.append("")
+    reader.state.footnotes[place] = reader.inline(source.argument())
+    reader.line.append(f"<sup>[{place + 1}]</sup>")
+
+
+def label_here(reader: TexReader, source: Source) -> None:
+    reader.state.labels[source.argument()] = reader.state.last
+
+
+def url(reader: TexReader, source: Source) -> None:
+    link(reader, source.argument().replace("\\", ""), "")
+
+
+def href(reader: TexReader, source: Source) -> None:
+    source.option()
+    target = source.argument().replace("\\", "")
+    link(reader, target, reader.inline(source.argument()))
+
+
+def link(reader: TexReader, target: str, shown: str) -> None:
+    target = "".join(target.split())
+    text = shown or words(target)
+    is_address = target.lower().startswith(("http://", "https://", "mailto:"))
+    reader.line.append(f'<a href="{value(target)}">{text}</a>' if is_address else text)
+
+
+def picture(reader: TexReader, source: Source) -> None:
+    options = source.option() or ""
+    name = source.argument().strip()
+    alt = re.search(r"alt\s*=\s*\{?([^},]*)", options)
+    reader.line.append(f'<img src="{value(name)}" alt="{value(alt[1] if alt else "")}">' if name else "")
+
+
+def caption(reader: TexReader, source: Source) -> None:
+    source.option()
+    text = reader.inline(source.argument())
+    if reader.caption:
+        text = f"{reader.caption} {text}"
+    reader.caption = text
+    if not reader.inside_float:
+        reader.block(f"<p>{text}</p>")
+        reader.caption = ""
+
+
+def title_part(reader: TexReader, name: str, source: Source) -> None:
+    source.option()
+    setattr(reader.state, name, reader.inline(source.argument()).replace(" , ", ", "))
+
+
+def make_title(reader: TexReader, source: Source) -> None:
+    state = reader.state
+    if state.shown_title:
+        return
+    state.shown_title = True
+    reader.block(f"<h1>{state.title}</h1>" if state.title else "")
+    for text in (state.author, state.date):
+        if text.strip():
+            reader.block(f"<p>{text}</p>")
+
+
+def input(reader: TexReader, source: Source) -> None:
+    name = source.argument().strip()
+    full = name if name.lower().endswith((".tex", ".ltx", ".bbl")) else f"{name}.tex"
+    text = reader.state.file(full)
+    if text is None or not source.push(text):
+        reader.state.remark(f"The file {full[:200]} is left out: it is not beside the document, or may not be read.")
+
+
+def bibliography(reader: TexReader, source: Source) -> None:
+    names = source.argument().split(",")
+    found = {}
+    for name in names:
+        text = reader.state.file(name.strip() if name.strip().endswith(".bib") else f"{name.strip()}.bib")
+        if text is not None:
+            found.update(entries(text))
+    if found:
+        reader.state.bibliography = {**found, **reader.state.bibliography}
+        reader.block("\ue000B\ue001")
+        return
+    text = reader.state.file(f"{reader.state.job}.bbl") if reader.state.job else None
+    if text is not None:
+        source.push(text)
+    else:
+        reader.state.remark("The bibliography is left out: its file is not beside the document.")
+
+
+def resource(reader: TexReader, source: Source) -> None:
+    source.option()
+    name = source.argument().strip()
+    text = reader.state.file(name)
+    if text is not None:
+        reader.state.bibliography = {**entries(text), **reader.state.bibliography}
+
+
+def print_bibliography(reader: TexReader, source: Source) -> None:
+    source.option()
+    reader.block("\ue000B\ue001")
+
+
+def theorem(reader: TexReader, source: Source) -> None:
+    name = source.argument().strip()
+    source.option()
+    reader.state.theorems[name] = reader.inline(source.argument())
+    source.option()
+
+
+def false(reader: TexReader, source: Source) -> None:
+    source.until("\\fi")
+
+
+def let(reader: TexReader, source: Source) -> None:
+    name = source.argument().lstrip("\\")
+    if source.peek() == "=":
+        source.next()
+    target = source.argument()
+    reader.state.macros.commands.setdefault(name, Macro(0, None, target if target != f"\\{name}" else ""))
+
+
+def frame_title(reader: TexReader, source: Source) -> None:
+    source.option()
+    text = reader.inline(source.argument())
+    reader.block(f"<h3>{text}</h3>" if text else "")
+
+
+def appendix(reader: TexReader, source: Source) -> None:
+    reader.state.appendix = True
+    reader.state.counters[known.HEADINGS[1 if reader.state.chapters else 2]] = 0
+
+
+def second(reader: TexReader, source: Source) -> None:
+    source.argument()
+
+
+def listing_file(reader: TexReader, source: Source) -> None:
+    source.option()
+    source.argument()
+    reader.state.remark("A listing from another file is left out.")
+
+
+def char(reader: TexReader, source: Source) -> None:
+    source.argument()
+
+
+def paragraph(reader: TexReader, source: Source) -> None:
+    reader.flush()
+
+
+def caption_of(reader: TexReader, source: Source) -> None:
+    source.argument()
+    caption(reader, source)
+
+
+def third(reader: TexReader, source: Source) -> None:
+    source.argument()
+    source.argument()
+
+
+HANDLERS: Final[dict[str, Callable[[Any, Source], None]]] = {
+    "begin": begin, "\\": line_break, "newline": line_break,
+    "linebreak": line_break, "(": inline_math, "[": display_math,
+    "par": paragraph, "verb": verb, "lstinline": listing_inline,
+    "path": verb, "mintinline": mint, "item": item, "footnote": footnote,
+    "footnotetext": footnote, "thanks": footnote, "label": label_here, "url": url,
+    "nolinkurl": url, "href": href, "includegraphics": picture,
+    "caption": caption, "captionof": caption_of,
+    "subcaption": caption,
+    "title": lambda reader, source: title_part(reader, "title", source),
+    "author": lambda reader, source: title_part(reader, "author", source),
+    "date": lambda reader, source: title_part(reader, "date", source), "maketitle": make_title,
+    "input": input, "include": input, "subfile": input,
+    "bibliography": bibliography, "addbibresource": resource,
+    "printbibliography": print_bibliography, "newtheorem": theorem,
+    "iffalse": false, "let": let, "frametitle": frame_title,
+    "appendix": appendix, "textcolor": second, "parbox": second,
+    "scalebox": second, "resizebox": third,
+    "foreignlanguage": second, "lstinputlisting": listing_file,
+    "verbatiminput": listing_file, "inputminted": listing_file, "symbol": char,
+}  # fmt: skip
+"""Commands that need more than a table entry."""

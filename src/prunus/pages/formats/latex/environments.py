@@ -1,0 +1,186 @@
+"""LaTeX environments: lists, tables, floats, code, formulas, theorems, bibliographies."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from .._common.write import words
+from . import words as known
+from .source import END, Source, expanded
+
+if TYPE_CHECKING:
+    from .reader import TexReader
+
+_LABEL: Final = re.compile(r"\\label\s*\{([^}]*)\}")
+_ROW: Final = re.compile(r"\\\\")
+_UNNUMBERED: Final = ("displaymath", "math", "split", "aligned", "dmath")
+_BARE: Final = ("equation", "displaymath", "math")
+_ROWS: Final = ("align", "gather", "eqnarray", "flalign", "alignat", "IEEEeqnarray")
+_BIBITEM: Final = re.compile(r"\\bibitem\b")
+_LANGUAGE: Final = re.compile(r"language\s*=\s*\{?(?:\[[^\]]*\])?([A-Za-z0-9+#-]+)")
+_CAPTION: Final = re.compile(r"\\caption\*?(?![a-zA-Z])")
+_WIDE: Final = ("tabularx", "tabulary", "tabular*", "xltabular")
+_ARGUMENTS: Final = {
+    "minipage": 1, "multicols": 1, "column": 1, "adjustbox": 1, "spacing": 1, "adjustwidth": 2, "textblock": 1,
+}  # fmt: skip
+
+
+def begin(reader: TexReader, source: Source) -> None:
+    """Read an environment, from its name on."""
+    name = source.argument().strip()
+    state, base = reader.state, name.rstrip("*")
+    defined = state.macros.environments.get(name)
+    if defined:
+        body = Source(source.environment(name))
+        first = expanded(defined[0], body, state.macros)
+        reader.grow(None if first is None else f"{first}{body.until(END)}{defined[1]}", source)
+    elif name == "document":
+        state.began = True
+        reader.parts.clear()
+        reader.line.clear()
+    elif base in known.VERBATIM:
+        _verbatim(reader, base, source.environment(name))
+    elif base in known.MATH:
+        _math(reader, name, source.environment(name))
+    elif base in known.TABLES:
+        _tabular(reader, name, source)
+    elif base in known.LISTS or base == "description":
+        _list(reader, base, source, name)
+    elif base in known.FLOATS:
+        _float(reader, base, source, name)
+    elif base in known.QUOTES:
+        reader.block(f"<blockquote>{reader.inner(source.environment(name)).markup()}</blockquote>")
+    elif base == "abstract":
+        abstract = reader.inner(source.environment(name)).markup()
+        reader.block(f"<section><h2>Abstract</h2>{abstract}</section>")
+    elif base in state.theorems:
+        _theorem(reader, base, name, source)
+    elif base == "thebibliography":
+        source.argument()
+        _bibliography(reader, source.environment(name))
+    elif base in known.SKIPPED:
+        source.environment(name)
+    else:
+        reader.flush()
+        source.option()
+        for _ in range(_ARGUMENTS.get(base, 0)):
+            source.argument()
+        if base in ("frame", "block", "alertblock", "exampleblock") and source.peek() == "{":
+            reader.state.handlers["frametitle"](reader, source)
+
+
+def _verbatim(reader: TexReader, name: str, body: str) -> None:
+    language = ""
+    if name == "minted" or body.lstrip(" ")[:1] == "[":
+        inside = Source(body)
+        found = _LANGUAGE.search(inside.option() or "")
+        language = inside.argument() if name == "minted" else found[1].lower() if found else ""
+        body = inside.until(END)
+    reader.code(body, language)
+
+
+def _math(reader: TexReader, name: str, body: str) -> None:
+    state, base = reader.state, name.rstrip("*")
+    labels = _LABEL.findall(body)
+    number = ""
+    if base == name and base not in _UNNUMBERED and base != "subequations":
+        rows = _ROW.split(body) if base in _ROWS else [body]
+        for row in rows:
+            if row.strip() and "\\nonumber" not in row and "\\notag" not in row:
+                state.step("equation")
+                for label in _LABEL.findall(row):
+                    state.labels[label] = state.last
+                    number = number or state.last
+    if base in ("math",):
+        reader.math(body)
+        return
+    reader.display(body if base in _BARE else f"\\begin{{{name}}}{body}\\end{{{name}}}", number if labels else "")
+
+
+def _tabular(reader: TexReader, name: str, source: Source) -> None:
+    body = source.environment(name)
+    inside = Source(body)
+    inside.option()
+    if name in _WIDE:
+        inside.argument()
+    inside.option()
+    inside.argument()
+    body = inside.until(END)
+    caption = ""
+    found = _CAPTION.search(body)
+    if found:  # of a longtable
+        after = Source(body[found.end() :])
+        after.option()
+        caption = reader.inline(after.argument())
+        body = body[: found.start()] + after.until(END)
+        number = reader.state.step("table")
+        caption = f"Table {number}: {caption}"
+        for label in _LABEL.findall(body):
+            reader.state.labels[label] = number
+        body = _LABEL.sub("", body).lstrip()
+    reader.table(body.removeprefix("\\\\") if caption else body, caption)
+
+
+def _list(reader: TexReader, base: str, source: Source, name: str) -> None:
+    inside = Source(source.environment(name))
+    inside.option()
+    items = reader.list_inner(inside.until(END))
+    if base == "description":
+        body = "".join(f"<dt>{label}</dt><dd>{text}</dd>" for label, text in items)
+        reader.block(f"<dl>{body}</dl>" if body else "")
+        return
+    tag = known.LISTS[base]
+    body = "".join(f"<li>{f'{label} ' if label else ''}{text}</li>" for label, text in items)
+    reader.block(f"<{tag}>{body}</{tag}>" if body else "")
+
+
+def _float(reader: TexReader, base: str, source: Source, name: str) -> None:
+    inside = Source(source.environment(name))
+    inside.option()
+    for _ in range({"wrapfigure": 2, "wraptable": 2, "subfigure": 1}.get(base, 0)):
+        inside.argument()
+    body = inside.until(END)
+    kind = known.FLOATS[base]
+    number = (
+        reader.state.step(base.removeprefix("wrap").removeprefix("sideways")) if kind and "\\caption" in body else ""
+    )
+    within = reader.float_inner(body)
+    found = within.markup()
+    if number:
+        for label in _LABEL.findall(body):
+            reader.state.labels[label] = number
+    caption = within.caption
+    if caption and number:
+        caption = f"{kind} {number}: {caption}"
+    if found.startswith("<table>") and found.count("<table>") == 1 and found.endswith("</table>") and caption:
+        reader.block(found.replace("<table>", f"<table><caption>{caption}</caption>", 1))
+    elif found or caption:
+        reader.block(f"<figure>{found}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>")
+
+
+def _theorem(reader: TexReader, base: str, name: str, source: Source) -> None:
+    inside = Source(source.environment(name))
+    option = inside.option()
+    number = "" if base == "proof" or name != base else f" {reader.state.step(base)}"
+    about = f" ({reader.inline(option)})" if option else ""
+    found = reader.inner(inside.until(END)).markup()
+    lead = f"<strong>{reader.state.theorems[base]}{number}{about}.</strong> "
+    reader.block(f"<p>{lead}{found[3:]}" if found.startswith("<p>") else f"<p>{lead}</p>{found}")
+
+
+def _bibliography(reader: TexReader, body: str) -> None:
+    """Read the entries of a ``thebibliography``."""
+    pieces = _BIBITEM.split(body)[1:]
+    items = []
+    for piece in pieces[:20_000]:
+        source = Source(piece)
+        label = source.option()
+        key = source.argument().strip()
+        text = reader.inline(source.until(END))
+        shown = reader.inline(label) if label else ""
+        shown = "" if len(shown) > 60 else shown
+        reader.state.items[words(key)] = (shown, text)
+        items.append(f"<li>{f'[{shown}] ' if shown else ''}{text}</li>")
+    if items:
+        reader.block(f"<section><h2>References</h2><ol>{''.join(items)}</ol></section>")

@@ -1,0 +1,248 @@
+"""LaTeX to HTML: one pass over the tokens; arguments and environments are read by readers of their own."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .._common.write import opened, preformatted, words
+from . import words as known
+from .source import Source, define, expanded
+from .state import State
+from .table import to_markup as table_markup
+
+MAX_DEPTH: Final = 40
+"""Environments and arguments inside each other; what is deeper is kept as words."""
+
+_CHECK: Final = 500  # tokens between two looks at the clock
+_LIGATURES: Final = (("---", "—"), ("--", "–"), ("``", "“"), ("''", "”"), ("`", "‘"), ("'", "’"))
+_COMMAND: Final = re.compile(r"\\[a-zA-Z@]+\*?|[{}]")
+_LABEL: Final = re.compile(r"\\label\s*\{([^}]*)\}")
+_SPACE: Final = re.compile(r"[ \t\n]+")
+_DEFINING: Final = frozenset(
+    """newcommand renewcommand providecommand DeclareRobustCommand newenvironment renewenvironment def gdef edef xdef
+    newcommand* renewcommand* providecommand* newenvironment* renewenvironment*""".split()
+)
+
+
+class TexReader:
+    """Reads one text. What it has read stands in ``parts`` (blocks) and ``line`` (the open paragraph).
+
+    :param flat: for words inside a line: no paragraphs are made.
+    :param literal: quotes and dashes stay as they are, as in code.
+    """
+
+    def __init__(self, state: State, depth: int = 0, *, flat: bool = False, literal: bool = False) -> None:
+        self.state, self._depth = state, depth
+        self._flat, self._literal = flat, literal
+        self.parts: list[str] = []
+        self.line: list[str] = []
+        self.items: list[tuple[str, str]] | None = None  # of a list: label and what it holds
+        self.caption = ""
+        self.label = ""
+        self.inside_float = False
+
+    # --- what was read ----------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """End the paragraph."""
+        if self._flat:
+            self.line.append(" ")
+            return
+        text = _SPACE.sub(" ", "".join(self.line)).strip()
+        self.line.clear()
+        if text.replace("<br>", "").strip():
+            self.parts.append(f"<p>{text}</p>")
+
+    def block(self, markup: str) -> None:
+        """Add a block after what stands in the paragraph."""
+        if self._flat:
+            self.line.append(markup)
+        else:
+            self.flush()
+            self.parts.append(markup)
+
+    def markup(self) -> str:
+        """Return all that was read."""
+        if self._flat:
+            return _SPACE.sub(" ", "".join(self.line)).strip()
+        self.flush()
+        return "".join(self.parts)
+
+    def inline(self, latex: str, *, literal: bool = False) -> str:
+        """Return LaTeX as words of a line."""
+        if self._depth >= MAX_DEPTH:
+            return words(_COMMAND.sub(" ", latex))
+        inner = TexReader(self.state, self._depth + 1, flat=True, literal=literal or self._literal)
+        inner.run(Source(latex))
+        return inner.markup()
+
+    def inner(self, latex: str) -> TexReader:
+        """Return a reader that has read the inside of an environment."""
+        reader = TexReader(self.state, self._depth + 1)
+        if self._depth >= MAX_DEPTH:
+            reader.line.append(words(_COMMAND.sub(" ", latex)))
+        else:
+            reader.run(Source(latex))
+        return reader
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def run(self, source: Source) -> None:
+        """Read to the end, or until the time is up."""
+        count = 0
+        while True:
+            kind, text = source.next()
+            count += 1
+            if kind == "end" or (count % _CHECK == 0 and self.state.over()):
+                return
+            if kind == "text":
+                self._words(text)
+            elif kind == "command":
+                if text == "end" and self._ends(source):
+                    return
+                self._command(text, source)
+            elif kind == "par":
+                self.flush()
+            elif kind == "math":
+                self.math(source.until(text), display=text == "$$")
+            elif text == "~":
+                self.line.append("\u00a0")
+            elif text in "#^_":
+                self.line.append(text)
+            elif text == "&":
+                self.line.append(" ")
+
+    def _words(self, text: str) -> None:
+        if not self._literal:
+            for written, shown in _LIGATURES:
+                text = text.replace(written, shown)
+        self.line.append(words(text))
+
+    def math(self, tex: str, *, display: bool = False, number: str = "") -> None:
+        tex = " ".join(_LABEL.sub("", tex).split())
+        if not tex:
+            return
+        code = f'<code class="math">{words(tex)}</code>' + (f" ({number})" if number else "")
+        if display:
+            self.block(f"<p>{code}</p>")
+        else:
+            self.line.append(code)
+
+    def _ends(self, source: Source) -> bool:
+        """Take the name after ``\\end``; True at the end of the document."""
+        return source.argument().strip() == "document"
+
+    def _command(self, name: str, source: Source) -> None:
+        macros = self.state.macros
+        base = name.rstrip("*") if name[0].isalpha() else name
+        macro = macros.commands.get(name) or macros.commands.get(base)
+        if macro is not None:
+            self.grow(expanded(macro, source, macros), source)
+        elif name in _DEFINING:
+            define(base, source, macros)
+        elif base in known.STYLES:
+            tag = known.STYLES[base]
+            inner = self.inline(source.argument(), literal=tag == "code")
+            self.line.append(f"<{tag}>{inner}</{tag}>" if inner else "")
+        elif base in known.HEADINGS:
+            self._heading(base, name != base, source)
+        elif base in known.CITES:
+            self._cite(base, source)
+        elif base in known.REFERENCES:
+            keys = source.argument()
+            mark = f"\ue000R{keys}\ue001"
+            self.line.append(f"({mark})" if base == "eqref" else mark)
+        elif name in known.ACCENTS and (not name.isalpha() or source.peek() not in ("", " ")):
+            self._accent(name, source)
+        elif name in known.SYMBOLS:
+            self.line.append(words(known.SYMBOLS[name]))
+        elif base in known.DROPPED:
+            source.option()
+            for _ in range(known.DROPPED[base]):
+                source.argument()
+        else:
+            handler = self.state.handlers.get(base)
+            if handler is not None:
+                handler(self, source)
+            else:
+                self._unknown(source)
+
+    def grow(self, text: str | None, source: Source) -> None:
+        """Read what a macro stands for, and say so where it may not grow any more."""
+        if text is None or not source.push(text):
+            self.state.remark("Macros of this document grow without end; from some point on they stand for nothing.")
+
+    def _unknown(self, source: Source) -> None:
+        """Leave a command out, and its option; the words of its arguments are read on."""
+        option = source.option()
+        if option is not None and source.peek() != "{":
+            self.line.append(words(f"[{option}]"))
+
+    def _accent(self, name: str, source: Source) -> None:
+        letter = self.inline(source.argument())
+        self.line.append(known.accented(name, letter) if letter[:1].isalpha() else letter)
+
+    def _heading(self, name: str, starred: bool, source: Source) -> None:
+        source.option()
+        text = self.inline(source.argument())
+        number = "" if starred else self.state.heading_number(name)
+        level = known.HEADINGS.index(name) - (0 if self.state.chapters else 1)
+        level = 2 if name == "part" else min(6, max(2, level + 1))
+        self.block(f"<h{level}>{f'{number} ' if number else ''}{text}</h{level}>" if text else "")
+
+    def _cite(self, name: str, source: Source) -> None:
+        options = [option for option in (source.option(), source.option()) if option is not None]
+        keys = [key.strip() for key in source.argument().split(",") if key.strip()]
+        if name == "nocite":
+            self.state.cite_all = self.state.cite_all or keys == ["*"]
+        self.state.cited.update(dict.fromkeys(keys))
+        if name != "nocite" and keys:
+            extra = self.inline(options[-1]) if options else ""
+            self.line.append(
+                f"\ue000C{','.join(map(words, keys))}\ue002{extra}\ue001".replace("\ue002\ue001", "\ue001")
+            )
+
+    # --- what commands and environments need -------------------------------------------------------------------
+
+    def float_inner(self, latex: str) -> TexReader:
+        """Return a reader that has read the inside of a figure or table."""
+        reader = TexReader(self.state, self._depth + 1)
+        reader.inside_float = True
+        if self._depth >= MAX_DEPTH:
+            reader.line.append(words(_COMMAND.sub(" ", latex)))
+        else:
+            reader.run(Source(latex))
+        return reader
+
+    def list_inner(self, latex: str) -> list[tuple[str, str]]:
+        """Return the items of a list: label and what each holds."""
+        reader = TexReader(self.state, self._depth + 1)
+        reader.items = []
+        if self._depth >= MAX_DEPTH:
+            return [("", words(_COMMAND.sub(" ", latex)))]
+        reader.run(Source(latex))
+        reader.close_item()
+        return reader.items
+
+    def table(self, body: str, caption: str = "") -> None:
+        """Add the inside of a ``tabular``."""
+        before = body.count("&") + body.count("\\\\")
+        allowed = max(self.state.cells, 0)
+        self.state.cells -= before
+        self.block(table_markup(body, self.inline, allowed, caption))
+
+    def code(self, text: str, language: str = "") -> None:
+        """Add code as it is laid out."""
+        self.block(preformatted(text.strip("\n"), language))
+
+    def display(self, tex: str, number: str = "") -> None:
+        """Add a formula in a paragraph of its own."""
+        self.math(tex, display=True, number=number)
+
+    def close_item(self) -> None:
+        """Put what was read since the last item into it."""
+        if self.items:
+            self.items[-1] = (self.label, opened(self.markup()))
+        self.parts.clear()
+        self.line.clear()

@@ -1,0 +1,148 @@
+"""LaTeX tables: rows and cells of a ``tabular``, with ``\\multicolumn`` and ``\\multirow`` as spans."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from .._common.write import Cell, note, table
+from .._sheets.grid import has_header
+from .source import Source
+
+_SPLIT: Final = re.compile(r"\\\\\*?|\\tabularnewline\b|\\cr\b|\\(?:begin|end)\s*\{[^}]*\}|\\[\s\S]|[{}&]|%[^\n]*\n?")
+_RULE: Final = re.compile(
+    r"\s*\\(hline|toprule|midrule|bottomrule|endhead|endfirsthead|endfoot|endlastfoot|specialrule(?:\{[^}]*\}){3}"
+    r"|c(?:line|midrule)\s*(?:\([^)]*\))?\s*\{[^}]*\}|addlinespace(?:\[[^\]]*\])?|hhline\s*\{[^}]*\}"
+    r"|rowcolor\s*(?:\[[^\]]*\])?\{[^}]*\}|noalign\s*\{[^}]*\}|morecmidrules|\[[^\]]*\])"
+)
+_SKIP: Final = re.compile(r"\s*\[[-\d.\s]*(?:pt|em|ex|cm|mm|in)\]")
+_SPAN: Final = re.compile(r"\s*\\(multicolumn|multirow)(?![a-zA-Z])\*?")
+_TAG: Final = re.compile(r"<[^>]*>")
+_MAX_SPAN: Final = 1000
+
+
+@dataclass(slots=True)
+class Grid:
+    """The rows of a table as raw LaTeX, and what rules say of its header.
+
+    :param headers: first rows that a rule sets apart; -1 where none does.
+    """
+
+    rows: list[list[str]]
+    headers: int
+    left_out: int
+
+
+def split(body: str, max_cells: int) -> Grid:
+    """Cut the inside of a table at ``\\\\`` and ``&``, where no brace and no inner environment is open."""
+    rows: list[list[str]] = [[]]
+    start = depth = inside = cells = left_out = 0
+    middle, lined = -1, []
+
+    def cell(end: int) -> None:
+        nonlocal cells, left_out
+        cells += 1
+        if cells <= max_cells:
+            rows[-1].append(body[start:end])
+        else:
+            left_out += 1
+
+    for found in _SPLIT.finditer(body):
+        mark = found[0]
+        if mark in "{}":
+            depth = max(0, depth + (1 if mark == "{" else -1))
+        elif mark.startswith(("\\begin", "\\end")) and mark.endswith("}"):
+            inside = max(0, inside + (1 if mark[1] == "b" else -1))
+        elif depth or inside or mark[0] == "%":
+            continue
+        elif mark == "&":
+            cell(found.start())
+            start = found.end()
+        elif mark.startswith("\\\\") or mark in ("\\tabularnewline", "\\cr"):
+            cell(found.start())
+            start = found.end()
+            rows.append([])
+    cell(len(body))
+    kept: list[list[str]] = []
+    for row in rows:
+        if not row:
+            continue
+        row[0], rules = _without_rules(row[0])
+        if kept and ({"midrule", "endhead", "endfirsthead"} & set(rules)) and middle < 0:
+            middle = len(kept)
+        lined += [len(kept)] * rules.count("hline")
+        if any(text.strip() for text in row):
+            kept.append(row)
+    if middle < 0 and len(kept) > 2 and {0, 1} <= set(lined) <= {0, 1, len(kept)}:
+        middle = 1  # a line above and below the first row, and at most one at the end
+    return Grid(kept, middle if middle <= 4 else -1, left_out)
+
+
+def _without_rules(text: str) -> tuple[str, list[str]]:
+    """Take the lines off the start of a row; return their names."""
+    rules: list[str] = []
+    skip = _SKIP.match(text)
+    place = skip.end() if skip else 0
+    while found := _RULE.match(text, place):
+        rules.append(re.split(r"[^a-z]", found[1], maxsplit=1)[0])
+        place = found.end()
+    return text[place:], rules
+
+
+def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: str = "") -> str:
+    """Return the inside of a ``tabular`` as a table.
+
+    :param inline: turns the LaTeX of a cell into HTML.
+    """
+    grid = split(body, max_cells)
+    under: dict[int, int] = {}  # column → how many more rows a cell above covers
+    rows: list[list[str | Cell]] = []
+    for raw in grid.rows:
+        row: list[str | Cell] = []
+        column = 0
+        for text in raw:
+            across, down, inner = _spans(text)
+            markup = inline(inner)
+            covered = all(under.get(one, 0) for one in range(column, column + across))
+            if covered and not markup.strip():
+                for one in range(column, column + across):
+                    under[one] -= 1
+                column += across
+                continue
+            for one in range(column, column + across):
+                under[one] = down - 1
+            row.append(Cell(markup, across, down) if across > 1 or down > 1 else markup)
+            column += across
+        rows.append(row)
+    headers = grid.headers
+    if headers < 0:
+        texts = [[_TAG.sub("", cell if isinstance(cell, str) else cell.markup) for cell in row] for row in rows[:200]]
+        headers = int(has_header(texts))
+    left = note(f"{grid.left_out:,} cells of this table are not shown.") if grid.left_out else ""
+    return table(rows, headers, caption) + left if rows else ""
+
+
+def _spans(text: str) -> tuple[int, int, str]:
+    """Return how many columns and rows a cell covers, and the LaTeX in it."""
+    across = down = 1
+    for _ in range(2):
+        found = _SPAN.match(text)
+        if not found:
+            break
+        source = Source(text[found.end() :])
+        if found[1] == "multirow":
+            source.option()
+        size = source.argument().strip().lstrip("-=")
+        number = max(1, min(int(size), _MAX_SPAN)) if size.isascii() and size.isdigit() and len(size) < 6 else 1
+        if found[1] == "multirow":
+            source.option()
+            source.argument()
+            source.option()
+            down = number
+        else:
+            source.argument()
+            across = number
+        text = source.argument()
+    return across, down, text

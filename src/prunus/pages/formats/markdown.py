@@ -1,0 +1,155 @@
+"""``markdown``: CommonMark with tables, task lists, footnotes, definitions, math, and a front matter."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ...core.types import Page
+from ._common.write import bad, document, note, text_of, words
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_core import StateCore
+    from markdown_it.token import Token
+
+MAX_NESTING: Final = 100
+"""Quotes and lists inside each other."""
+
+_MAX_PIECE: Final = 200_000
+"""Code points of one paragraph that is searched for emphasis and links."""
+
+_FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.{0,65536}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
+_FIELD: Final = re.compile(r"([A-Za-z_][\w -]{0,60}?)[ \t]*[:=][ \t]*(.*)")
+_FIRST_HEADING: Final = re.compile(r"<h1[\s>]")
+
+
+class Engine:
+    """Markdown as web pages show it; raw HTML in it passes to the cleaner like any page's.
+
+    :param max_chars: code points of a file; default 8 Mi.
+    :param seconds: time for emphasis, links and code spans; what is left then is kept as plain words, and
+        the page says so; default 30.
+    """
+
+    name = "markdown"
+    media_types = ("text/markdown", "text/x-markdown")
+    suffixes = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
+
+    def __init__(self, max_chars: int = 8 << 20, seconds: float = 30.0) -> None:
+        self._max_chars, self._seconds = max_chars, seconds
+
+    def to_html(self, page: Page) -> str:
+        """Return the text as HTML.
+
+        :raises BadPage: the content is empty, binary, or over ``max_chars``.
+        """
+        text = text_of(page, "Markdown").replace("\r\n", "\n").replace("\r", "\n")
+        if len(text) > self._max_chars:
+            raise bad(page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; split the file")
+        fields, body = front_matter(text)
+        markup = Converter(self._seconds).to_markup(body)
+        title = fields.get("title", "")
+        if title and not _FIRST_HEADING.search(markup):
+            markup = f"<h1>{words(title)}</h1>{markup}"
+        return document(
+            [markup], title, fields.get("lang", fields.get("language", "")), published=fields.get("date", "")
+        )
+
+
+def front_matter(text: str) -> tuple[Mapping[str, str], str]:
+    """Split off the fields that stand before a text between ``---`` or ``+++``; without any, all is text.
+
+    Only fields of one line are read; keys are in lower case.
+    """
+    found = _FRONT.match(text)
+    if not found:
+        return {}, text
+    fields: dict[str, str] = {}
+    for line in found[2].split("\n"):
+        field = _FIELD.fullmatch(line.rstrip())
+        if field:
+            fields[field[1].lower()] = field[2].strip().strip("\"'")
+        elif line.strip() and not line.startswith((" ", "\t", "-", "#", "[", "]", "}")):
+            return {}, text  # a paragraph between two rules
+    return (fields, text[found.end() :]) if fields else ({}, text)
+
+
+class Converter:
+    """Turns several texts into the HTML of their blocks, in a common time.
+
+    :param seconds: after which what is left is kept as plain words, with a note.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        from markdown_it import MarkdownIt
+        from mdit_py_plugins.deflist import deflist_plugin
+        from mdit_py_plugins.dollarmath import dollarmath_plugin
+        from mdit_py_plugins.footnote import footnote_plugin
+        from mdit_py_plugins.tasklists import tasklists_plugin
+
+        reader = MarkdownIt("commonmark", {"html": True, "maxNesting": MAX_NESTING}).enable(["table", "strikethrough"])
+        reader.use(deflist_plugin).use(footnote_plugin).use(tasklists_plugin)
+        reader.use(dollarmath_plugin, allow_space=False, allow_digits=False, allow_labels=False)
+        reader.core.ruler.at("inline", self._inline)
+        _write_as_we_do(reader)
+        self._reader = reader
+        self._deadline = time.monotonic() + seconds
+        self._plain = 0
+
+    def to_markup(self, text: str) -> str:
+        """Return a text as the HTML of its blocks."""
+        environment: dict[str, Any] = {}
+        self._plain = 0
+        tokens = self._reader.parse(text, environment)
+        notes = []
+        if self._plain:
+            notes.append(
+                f"{self._plain:,} paragraphs were too long to read their emphasis and links; they stand as written."
+            )
+        if any(token.level >= MAX_NESTING - 1 for token in tokens):
+            notes.append(f"Quotes and lists that are nested more than {MAX_NESTING} deep are left out.")
+        markup = self._reader.renderer.render(tokens, self._reader.options, environment)
+        return str(markup) + "".join(note(one) for one in notes)
+
+    def _inline(self, state: StateCore) -> None:
+        """Read emphasis and links, piece by piece, until the time is up."""
+        from markdown_it.token import Token
+
+        for token in state.tokens:
+            if token.type != "inline":
+                continue
+            token.children = token.children or []
+            if len(token.content) > _MAX_PIECE or time.monotonic() > self._deadline:
+                token.children.append(Token("text", "", 0, content=token.content))
+                self._plain += 1
+            else:
+                state.md.inline.parse(token.content, state.md, state.env, token.children)
+
+
+def _write_as_we_do(reader: MarkdownIt) -> None:
+    """Write math as TeX in code, footnotes without arrows, tasks as plain boxes."""
+    renderer: Any = reader.renderer
+    rules = renderer.rules
+    fence = rules["fence"]
+
+    def inline_math(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        return f'<code class="math">{words(tokens[index].content.strip())}</code>'
+
+    def display_math(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        return f"<p>{inline_math(tokens, index, options, env)}</p>\n"
+
+    def code(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        if tokens[index].info.strip() == "math":
+            return display_math(tokens, index, options, env)
+        return str(fence(tokens, index, options, env))
+
+    def reference(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        number = tokens[index].meta["id"] + 1
+        return f'<sup><a href="#fn{number}">[{number}]</a></sup>'
+
+    rules.update(math_inline=inline_math, math_inline_double=display_math, math_block=display_math, fence=code)
+    rules.update(footnote_ref=reference, footnote_open=lambda *_: "<li>", footnote_anchor=lambda *_: "")
+    rules.update(footnote_block_open=lambda *_: "<section><ol>\n")

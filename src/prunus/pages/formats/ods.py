@@ -1,0 +1,182 @@
+"""``ods``: OpenDocument spreadsheets as a reader sees them: a section a sheet, cells in the words that are shown."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from typing import Final
+
+from ...core.types import Page
+from ._common.write import document, note, words
+from ._common.xml import Enough, whole
+from ._common.zip import Archive
+from ._sheets.regions import Sheet, to_markup
+from ._sheets.workbook import Budget
+
+_MAX_COLUMNS: Final = 16_384
+_LONG: Final = 32_768
+_UNSEEN: Final = frozenset({"annotation", "shapes", "tracked-changes"})
+_HIDDEN: Final = ("collapse", "filter")
+
+
+class Engine:
+    """OpenDocument spreadsheets; hidden sheets, rows and columns, comments and formulas are left out.
+
+    :param max_cells: cells of the document that are shown; default 300,000. A sheet that is cut says so.
+    :param max_mb: size of the content, unpacked, in MiB; default 256.
+    :param max_chars: letters of the document that are shown; default 16 Mi.
+    :param seconds: time to read it; default 60.
+    """
+
+    name = "ods"
+    media_types = ("application/vnd.oasis.opendocument.spreadsheet",)
+    suffixes = (".ods", ".ots")
+
+    def __init__(
+        self, max_cells: int = 300_000, max_mb: int = 256, max_chars: int = 16 << 20, seconds: float = 60.0
+    ) -> None:
+        self._max_cells, self._max_mb, self._max_chars, self._seconds = max_cells, max_mb, max_chars, seconds
+
+    def to_html(self, page: Page) -> str:
+        """Return the visible sheets as sections.
+
+        :raises BadPage: it is no spreadsheet, damaged, under a password, or over a limit.
+        """
+        archive = Archive(page.content, page.url, "OpenDocument spreadsheet", self._max_mb << 20, self._seconds)
+        reader = _Content(Budget(self._max_cells, self._max_chars))
+        archive.walk("content.xml", reader)
+        if not reader.sheets:
+            raise archive.fault("this spreadsheet shows no sheet of cells, or is under a password")
+        return document(
+            f"<section><h2>{words(sheet.name)}</h2>{''.join(map(note, sheet.notes))}{to_markup(sheet)}</section>"
+            for sheet in reader.sheets
+        )
+
+
+class _Content:
+    """Hears ``content.xml``: rows are numbered as they show, so that hidden ones leave no gap."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.sheets: list[Sheet] = []
+        self._budget = budget
+        self._hidden_styles: set[str] = set()
+        self._style = ""
+        self._sheet: Sheet | None = None
+        self._tables = 0  # inside each other
+        self._unseen = 0
+        self._full = False
+
+    def _begin_sheet(self, attrs: Mapping[str, str]) -> None:
+        visible = attrs.get("style-name", "") not in self._hidden_styles
+        self._sheet = Sheet(attrs.get("name", "")) if visible else None
+        self._row, self._column, self._defined = 0, 0, 0
+        self._hidden_columns: set[int] = set()
+        self._repeat, self._row_repeat = 1, 1
+        self._row_hidden = False
+        self._row_cells: list[tuple[int, str, str, int, int]] = []
+        self._text: list[str] | None = None
+        self._paragraphs: list[str] = []
+        self._link = ""
+        self._spans = (1, 1)
+
+    def start(self, name: str, attrs: Mapping[str, str]) -> None:
+        """Enter an element."""
+        if self._unseen or name in _UNSEEN:
+            self._unseen += 1
+        elif name == "style":
+            self._style = attrs.get("name", "")
+        elif name == "table-properties" and attrs.get("display") == "false":
+            self._hidden_styles.add(self._style)
+        elif name == "table":
+            self._tables += 1
+            if self._tables == 1:
+                self._begin_sheet(attrs)
+        elif self._tables != 1 or self._sheet is None:
+            return
+        elif name == "table-column":
+            count = _count(attrs, "number-columns-repeated")
+            if attrs.get("visibility") in _HIDDEN:
+                self._hidden_columns.update(range(self._defined, min(self._defined + count, _MAX_COLUMNS)))
+            self._defined += count
+        elif name == "table-row":
+            self._column, self._row_cells = 0, []
+            self._row_hidden = attrs.get("visibility") in _HIDDEN
+            self._row_repeat = _count(attrs, "number-rows-repeated")
+        elif name in ("table-cell", "covered-table-cell"):
+            self._repeat = _count(attrs, "number-columns-repeated")
+            self._paragraphs, self._link = [], ""
+            self._spans = (_count(attrs, "number-rows-spanned"), _count(attrs, "number-columns-spanned"))
+        else:
+            self._inside_cell(name, attrs)
+
+    def _inside_cell(self, name: str, attrs: Mapping[str, str]) -> None:
+        if name == "p":
+            self._text = []
+        elif self._text is not None:
+            if name == "s":
+                self._text.append(" " * min(_count(attrs, "c"), 1000))
+            elif name in ("tab", "line-break"):
+                self._text.append("\t" if name == "tab" else "\n")
+            elif name == "a":
+                self._link = self._link or attrs.get("href", "")
+
+    def end(self, name: str) -> None:
+        """Leave an element."""
+        if self._unseen:
+            self._unseen -= 1
+        elif name == "table":
+            self._tables -= 1
+            if self._tables == 0 and self._sheet is not None:
+                self.sheets.append(self._sheet)
+                self._sheet = None
+                if self._full:
+                    raise Enough
+        elif self._tables != 1 or self._sheet is None:
+            return
+        elif name == "p" and self._text is not None:
+            self._paragraphs.append("".join(self._text))
+            self._text = None
+        elif name in ("table-cell", "covered-table-cell"):
+            text = "\n".join(self._paragraphs)[:_LONG]
+            if text.strip() and name == "table-cell":
+                for place in range(self._column, min(self._column + self._repeat, _MAX_COLUMNS)):
+                    self._row_cells.append((place, text, self._link, *self._spans))
+            self._column += self._repeat
+        elif name == "table-row":
+            self._end_row(self._sheet)
+
+    def data(self, text: str) -> None:
+        """Read words."""
+        if self._tables == 1 and self._sheet is not None and self._text is not None and not self._unseen:
+            self._text.append(text)
+
+    def _end_row(self, sheet: Sheet) -> None:
+        """Put the cells of a row into the sheet, as often as the row is repeated."""
+        if self._row_hidden:
+            return
+        hidden = sorted(self._hidden_columns) if self._row_cells else []
+        for _ in range(self._row_repeat if self._row_cells else 0):
+            for column, text, link, down, across in self._row_cells:
+                if column in self._hidden_columns:
+                    continue
+                if not self._budget.take(text):
+                    if not self._full:
+                        sheet.notes.append(f"The sheet is cut at row {self._row + 1:,}: the limit of cells is reached.")
+                    self._full = True
+                    return
+                place = (self._row, column - bisect_left(hidden, column))
+                sheet.cells[place] = text
+                if link:
+                    sheet.links[place] = link
+                right = min(column + across, _MAX_COLUMNS)
+                wide = right - column - bisect_left(hidden, right) + bisect_left(hidden, column)
+                if (down, wide) != (1, 1):
+                    sheet.spans[place] = (min(down, 1000), wide)
+            self._row += 1
+        if not self._row_cells:
+            self._row += self._row_repeat
+
+
+def _count(attrs: Mapping[str, str], name: str) -> int:
+    """Return a count of at least one; nobody has more than a million rows."""
+    return max(1, whole(attrs.get(name), 1, most=1_048_576))

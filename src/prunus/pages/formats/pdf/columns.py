@@ -1,0 +1,149 @@
+"""The order in which a reader goes through the pieces of a PDF page: columns, and what spans them.
+
+A gutter is a vertical stripe that hardly any line crosses. Lines that cross it cut the page into
+bands; inside a band the left side is read before the right one, each side cut again the same way.
+What stands side by side in rows is a table and no columns, and stays together.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Final
+
+from .lines import Piece, rows_of
+
+_DEPTH: Final = 5
+_STRIPE: Final = 2.0  # points; width of a stripe in which crossings are counted
+_PROSE: Final = 10.0  # em; lines of running text are longer, cells of tables mostly shorter
+_CELLS: Final = 1000
+
+
+def flows(found: Sequence[Piece], depth: int = 0) -> list[list[Piece]]:
+    """Return the pieces as flows: each is read from top to bottom before the next begins."""
+    if len(found) < 4 or depth >= _DEPTH:
+        return [list(found)] if found else []
+    for low, high in _gutters(found):
+        done = _split(found, low, high, depth)
+        if done:
+            return done
+    return [list(found)]
+
+
+def _split(found: Sequence[Piece], low: float, high: float, depth: int) -> list[list[Piece]]:
+    """Cut at a gutter; nothing comes back where no band of it holds columns."""
+    done: list[list[Piece]] = []
+    flow: list[Piece] = []
+    cut = False
+    for band in _bands(found, low, high):
+        left = [piece for piece in band if piece.x1 <= high]
+        right = [piece for piece in band if piece.x1 > high]
+        if left and right and _are_columns(left, right):
+            if flow:
+                done.append(flow)
+                flow = []
+            below = _below(left, right)
+            done += flows([piece for piece in left if piece not in below], depth + 1) + flows(right, depth + 1)
+            flow += below
+            cut = True
+        else:
+            flow += band
+    if flow:
+        done.append(flow)
+    return done if cut else []
+
+
+def _below(left: Sequence[Piece], right: Sequence[Piece]) -> list[Piece]:
+    """Return a line or two that stand apart below both columns: the heading of what follows them."""
+    rows = rows_of(left)
+    bottom = max(piece.bottom for piece in right)
+    for count in (1, 2):
+        if len(rows) > count + 1 and rows[-count][0].top >= bottom:
+            gap = rows[-count][0].top - rows[-count - 1][0].bottom
+            if gap >= 0.5 * (rows[-count][0].size or 10):
+                return [piece for row in rows[-count:] for piece in row]
+    return []
+
+
+def _bands(found: Sequence[Piece], low: float, high: float) -> Iterator[list[Piece]]:
+    """Yield runs of pieces, from the top, that all cross the gutter, or of which none does."""
+    band: list[Piece] = []
+    crossing = False
+    for piece in sorted(found, key=lambda piece: (piece.top, piece.x0)):
+        crosses = piece.x0 < low and piece.x1 > high
+        if band and crosses != crossing:
+            yield band
+            band = []
+        crossing = crosses
+        band.append(piece)
+    if band:
+        yield band
+
+
+def _gutters(found: Sequence[Piece]) -> list[tuple[float, float]]:
+    """Return the stripes that few pieces cross and that have pieces on both sides, the best first."""
+    left, right = min(piece.x0 for piece in found), max(piece.x1 for piece in found)
+    step = max(_STRIPE, (right - left) / _CELLS)
+    count = int((right - left) / step) + 1
+    changes = [0] * (count + 2)
+    for piece in found:
+        changes[int((piece.x0 - left) / step)] += 1
+        changes[min(int((piece.x1 - left) / step) + 1, count)] -= 1
+    cover = list(accumulate(changes))[:count]
+    highest_left = list(accumulate(cover, max))
+    highest_right = list(accumulate(reversed(cover), max))[::-1]
+    sizes = sorted(piece.size for piece in found if piece.size)
+    em = sizes[len(sizes) // 2] if sizes else 10.0
+    runs: list[tuple[int, float, float]] = []
+    start = -1
+    for at in range(count + 1):
+        sparse = at < count and cover[at] <= 0.3 * min(highest_left[at], highest_right[at])
+        if sparse and start < 0:
+            start = at
+        elif not sparse and start >= 0:
+            low, high = left + start * step, left + at * step
+            start = -1
+            if high - low >= 0.55 * em:
+                before = sum(piece.x1 <= high for piece in found)
+                after = sum(piece.x0 >= low for piece in found)
+                runs.append((min(before, after), low, high))
+    runs.sort(key=lambda run: (-run[0], run[1] - run[2]))
+    return [(low, high) for sides, low, high in runs[:4] if sides >= 2]
+
+
+def _are_columns(left: Sequence[Piece], right: Sequence[Piece]) -> bool:
+    """Tell columns of text from a table whose cells stand side by side."""
+    top = max(min(piece.top for piece in side) for side in (left, right))
+    bottom = min(max(piece.bottom for piece in side) for side in (left, right))
+    if bottom <= top:
+        return False  # one side stands below the other: no side by side
+    prose = [_is_prose(side) for side in (left, right)]
+    if all(prose):
+        return True
+    if any(piece.atom is not None for piece in (*left, *right)):
+        return True
+    fewer, more = sorted((left, right), key=len)
+    lines = sorted(piece.y for piece in more)
+    aligned = sum(_near(lines, piece.y, 0.25 * (piece.size or 10)) for piece in fewer) / len(fewer)
+    return aligned < (0.8 if any(prose) else 0.5) and min(len(left), len(right)) > 1
+
+
+def _is_prose(side: Sequence[Piece]) -> bool:
+    """Tell whether most lines of a side fill its width without wide gaps, long enough for running text."""
+    lines = rows_of(piece for piece in side if piece.atom is None)
+    if len(lines) < 3:
+        return False
+    width = max(row[-1].x1 for row in lines) - min(row[0].x0 for row in lines)
+    full = 0
+    for row in lines:
+        reach = row[-1].x1 - row[0].x0
+        dense = sum(piece.x1 - piece.x0 for piece in row) >= 0.7 * reach
+        full += dense and reach >= 0.7 * width and reach >= _PROSE * row[0].size
+    return full * 2 >= len(lines)
+
+
+def _near(values: Sequence[float], value: float, reach: float) -> bool:
+    """Tell whether a sorted list holds a value near another."""
+    at = bisect_left(values, value - reach)
+    return at < len(values) and values[at] <= value + reach

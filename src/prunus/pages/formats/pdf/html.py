@@ -1,0 +1,312 @@
+"""Blocks of a PDF as HTML: what pages and columns cut apart joined, headings ranked, lists nested."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any, Final
+
+from .blocks import Block, Style
+from .inline import Writer, code
+from .tables import Cell, Table, continues
+
+_STOPS: Final = re.compile(r"[.!?:;。！？…][\"'”’»)\]]*(?:\d{1,3}|\[\d+\])?$")
+_FLOATS: Final = frozenset({"note", "caption", "figure", "table"})
+_DATE: Final = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?(?:(\d{2})(\d{2})(\d{2})?)?")
+_VALUE: Final = re.compile(r"[(\[]?(\w+)[.)\]]?$")
+_JUNK_TITLE: Final = re.compile(
+    r"(?:untitled|microsoft word|powerpoint|slide \d|.*\.(?:docx?|dvi|tex|indd|pdf|qxd)$)", re.I
+)
+_ROMAN: Final = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv")
+
+
+def document(blocks: Sequence[Block], about: Mapping[str, Any], style: Style, writer: Writer) -> str:
+    """Return a whole document."""
+    whole = joined(blocks)
+    levels = heading_levels(whole, about.get("outline") or [])
+    body = _Body(writer, levels)
+    for at, block in enumerate(whole):
+        body.add(block, whole[at + 1 : at + 4])
+    body.close_lists(0)
+    title = _title(about, whole)
+    lang = re.match(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$", about.get("lang", ""))
+    head = [f"<title>{escape(title, quote=False)}</title>"] if title else []
+    if about.get("author"):
+        head.append(f'<meta name="author" content="{escape(about["author"])}">')
+    for name, key in (("published", "creationdate"), ("modified", "moddate")):
+        when = _date(about.get(key, ""))
+        if when:
+            head.append(f'<meta property="article:{name}_time" content="{when}">')
+    attribute = f' lang="{lang[0]}"' if lang else ""
+    top = f'<!doctype html>\n<html{attribute}><head><meta charset="utf-8">{"".join(head)}</head><body>'
+    return f"{top}\n{body.html()}\n</body></html>"
+
+
+def joined(blocks: Sequence[Block]) -> list[Block]:
+    """Return blocks with what a column or a page cut in two made one; captions stand in their tables."""
+    done: list[Block] = []
+    for block in blocks:
+        if block.kind == "p" and block.first and block.lines:
+            target = _broken_off(done, block)
+            if target is not None:
+                target.lines = [*target.lines, *block.lines]
+                target.ends_early = block.ends_early
+                continue
+        before = done[-1] if done else None
+        if before and _is_next_part(before, block):
+            continue
+        done.append(block)
+    _unmark(done)
+    return _with_captions(done)
+
+
+def _unmark(blocks: Sequence[Block]) -> None:
+    """Make paragraphs of list items whose number or letter has no neighbour: an initial, a year, a section."""
+    items = [(block, *_numbering(block.marker)) for block in blocks if block.kind == "li"]
+    numbers = [(tag + kind, number) for _, tag, number, kind in items]
+    for at, (block, tag, number, kind) in enumerate(items):
+        near = numbers[max(at - 12, 0) : at + 13]
+        if tag == "ol" and (tag + kind, number - 1) not in near and (tag + kind, number + 1) not in near:
+            block.kind = "p"
+            block.lines[0] = [*([block.mark] if block.mark else []), *block.lines[0]]
+
+
+def _broken_off(done: Sequence[Block], block: Block) -> Block | None:
+    """Return the paragraph that a block goes on with, if it does."""
+    for before in reversed(done[-8:]):
+        if before.kind in _FLOATS:
+            continue
+        if before.kind not in ("p", "li") or not before.lines or abs(before.size - block.size) > 0.6:
+            return None
+        text, start = before.text, block.text[:1]
+        if text.endswith("-") and start.islower():
+            return before
+        if _STOPS.search(text) or (before.ends_early and not start.islower()):
+            return None
+        return before if start.islower() or before.kind == "p" else None
+    return None
+
+
+def _is_next_part(before: Block, block: Block) -> bool:
+    """Add a table at the top of a page to the one that it goes on with; tell whether it does."""
+    table, after = before.table, block.table
+    if table is None or after is None or not block.first or block.page != before.page + 1:
+        return False
+    if not continues(table, after):
+        return False
+    table.rows += _new_rows(table, after)
+    before.page = block.page
+    return True
+
+
+def _new_rows(table: Table, after: Table) -> list[list[Cell | None]]:
+    """Return the rows of a table's next part without the header that it repeats."""
+    first = [cell.text if cell else "" for cell in table.rows[0]]
+    again = [cell.text if cell else "" for cell in after.rows[0]]
+    rows = after.rows[1:] if first == again else after.rows
+    for row in rows:
+        for cell in row:
+            if cell and first != again:
+                cell.head = False
+    return rows
+
+
+def _with_captions(blocks: list[Block]) -> list[Block]:
+    """Put captions into the tables and figures beside them."""
+    done: list[Block] = []
+    for at, block in enumerate(blocks):
+        if block.kind != "caption":
+            done.append(block)
+            continue
+        wanted = "table" if block.text.lower().lstrip().startswith(("tab", "supplementary tab")) else "figure"
+        beside = [*blocks[at + 1 : at + 2], *done[-1:]]
+        if wanted == "figure":
+            beside.reverse()
+        for other in beside:
+            if other.kind == wanted and not other.lines:
+                other.lines = block.lines  # of tables and figures, the lines are those of the caption
+                break
+        else:
+            done.append(block)
+    return done
+
+
+def heading_levels(blocks: Sequence[Block], outline: Sequence[Sequence[Any]]) -> dict[int, int]:
+    """Return the level of each heading by its place: by bookmarks, by tags, then by size and weight."""
+    places = [at for at, block in enumerate(blocks) if block.kind == "h"]
+    depths = {_plain(title): depth for depth, _, title in outline}
+    styles: dict[int, tuple[float, bool]] = {at: (round(blocks[at].size), blocks[at].bold) for at in places}
+    largest = max((size for size, _ in styles.values()), default=0.0)
+    titled = bool(places) and styles[places[0]][0] == largest and _plain(blocks[places[0]].text) not in depths
+    sizes = sorted(set(styles.values()), key=lambda style: (-style[0], not style[1]))
+    ranks = {style: rank for rank, style in enumerate(sizes, 1)}
+    known: dict[tuple[float, bool], Counter[int]] = {}
+    levels: dict[int, int] = {}
+    for at in places:
+        depth = depths.get(_plain(blocks[at].text))
+        if depth is not None:
+            levels[at] = depth + 1 + titled
+            known.setdefault(styles[at], Counter())[levels[at]] += 1
+        elif blocks[at].level:
+            levels[at] = blocks[at].level
+    for at in places:
+        if at not in levels:
+            same = known.get(styles[at])
+            levels[at] = same.most_common(1)[0][0] if same else ranks[styles[at]]
+    return {at: min(max(level, 1), 6) for at, level in levels.items()} | {-1: 0}
+
+
+def _plain(text: str) -> str:
+    """Return a heading without its number, its spaces and its case."""
+    return re.sub(
+        r"^(?:(?:chapter|section|part|appendix)\s+)?[\dA-Z]{0,3}(?:\.\d+)*[.:)]?\s+|\W", "", text.strip()
+    ).lower()
+
+
+def _title(about: Mapping[str, Any], blocks: Sequence[Block]) -> str:
+    """Return the title that the file names, or its first large heading."""
+    named = " ".join(about.get("title", "").split())
+    if named and not _JUNK_TITLE.match(named):
+        return named
+    first = next((block for block in blocks[:12] if block.kind == "h"), None)
+    return first.text if first else ""
+
+
+def _date(text: str) -> str:
+    """Return a date of a PDF as ISO 8601, '' when it is none."""
+    found = _DATE.match(text)
+    if not found:
+        return ""
+    year, month, day, hour, minute, second = found.groups()
+    date = "-".join(part for part in (year, month, day if month else None) if part)
+    return f"{date}T{hour}:{minute}:{second or '00'}" if day and hour else date
+
+
+class _Body:
+    """The growing body, and the lists that are open in it."""
+
+    def __init__(self, writer: Writer, levels: Mapping[int, int]) -> None:
+        self.writer = writer
+        self.levels = levels
+        self.parts: list[str] = []
+        self.lists: list[tuple[float, str, int]] = []  # indent, tag, latest number
+        self.number = -1
+
+    def html(self) -> str:
+        """Return the body."""
+        return "\n".join(part for part in self.parts if part)
+
+    def add(self, block: Block, following: Sequence[Block]) -> None:
+        """Write a block; ``following`` tells whether a list goes on after it."""
+        self.number += 1
+        if block.kind == "li":
+            self._item(block)
+            return
+        if self.lists and not self._stays_inside(block, following):
+            self.close_lists(0)
+        self.parts.append(self._written(block))
+
+    def _written(self, block: Block) -> str:
+        write = self.writer.inline
+        if block.kind == "h":
+            level = self.levels[self.number]
+            return f"<h{level}>{write(block.lines, plain=True)}</h{level}>"
+        if block.kind == "table" and block.table:
+            return self._table(block.table, block)
+        if block.kind == "pre":
+            if block.page > self.writer.page:
+                self.writer.page = block.page
+                first, _, rest = code(block.lines).partition("\n")
+                mark = f'<data value="page-{block.page + 1}">{first}</data>'
+                return f"<pre>{mark}{chr(10) if rest else ''}{rest}</pre>"
+            return f"<pre>{code(block.lines)}</pre>"
+        if block.kind in ("figure", "caption"):
+            image = f'<img alt="{escape(block.alt)}">' if block.alt else ""
+            caption = write(block.lines)
+            return f"<figure>{image}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
+        inner = write(block.lines)
+        return f"<aside><p>{inner}</p></aside>" if block.kind == "note" else f"<p>{inner}</p>"
+
+    def _table(self, table: Table, block: Block) -> str:
+        caption = self.writer.inline(block.lines) if block.lines else ""
+        parts = [f"<table>{f'<caption>{caption}</caption>' if caption else ''}"]
+        heads = 0
+        for row in table.rows:
+            if not any(cell.head for cell in row if cell) or heads < 0:
+                break
+            heads += 1
+        for number, row in enumerate(table.rows):
+            if number == 0 and heads:
+                parts.append("<thead>")
+            if number == heads:
+                parts.append("</thead><tbody>" if heads else "<tbody>")
+            parts.append(f"<tr>{''.join(self._cell(cell) for cell in row if cell)}</tr>")
+        return "".join(parts) + "</tbody></table>"
+
+    def _cell(self, cell: Cell) -> str:
+        spans = "".join(
+            f' {name}="{value}"' for name, value in (("colspan", cell.colspan), ("rowspan", cell.rowspan)) if value > 1
+        )
+        tag = "th" if cell.head else "td"
+        return f"<{tag}{spans}>{self.writer.inline(_lines(cell), plain=cell.head)}</{tag}>"
+
+    # --- lists -----------------------------------------------------------------------------------
+
+    def _item(self, block: Block) -> None:
+        tag, number, kind = _numbering(block.marker)
+        em = block.size or 10.0
+        while self.lists and self.lists[-1][0] > block.indent + 0.6 * em:
+            self.close_lists(len(self.lists) - 1)
+        level = bool(self.lists) and abs(self.lists[-1][0] - block.indent) <= 0.6 * em
+        if level and self.lists[-1][1] != tag:
+            self.close_lists(len(self.lists) - 1)
+            level = False
+        if level:
+            indent, _, latest = self.lists[-1]
+            number = number or latest + 1
+            value = f' value="{number}"' if tag == "ol" and number != latest + 1 else ""
+            self.parts.append(f"</li>\n<li{value}>")
+            self.lists[-1] = (indent, tag, number)
+        else:
+            start = f' start="{number}"' if tag == "ol" and number > 1 else ""
+            self.parts.append(f"<{tag}{start}{kind}>\n<li>")
+            self.lists.append((block.indent, tag, number))
+        self.parts[-1] += self.writer.inline(block.lines)
+
+    def _stays_inside(self, block: Block, following: Sequence[Block]) -> bool:
+        """Tell whether a block belongs to the latest list item: it is indented, and the list goes on."""
+        inside = block.kind in ("p", "pre", "table") and block.indent > self.lists[0][0] + 0.8 * (block.size or 10)
+        return inside and any(one.kind == "li" for one in following)
+
+    def close_lists(self, depth: int) -> None:
+        """Close the innermost lists until ``depth`` are open."""
+        while len(self.lists) > depth:
+            self.parts.append(f"</li></{self.lists.pop()[1]}>")
+
+
+def _numbering(marker: str) -> tuple[str, int, str]:
+    """Return the tag of the list that a marker belongs to, its number, and the type attribute."""
+    found = _VALUE.match(marker)
+    if not found or marker in ("o", "*"):
+        return "ul", 0, ""
+    value = found[1]
+    if value.isdigit():
+        return "ol", int(value), ""
+    if value.lower() in _ROMAN and (len(value) > 1 or value in "iI"):
+        return "ol", _ROMAN.index(value.lower()) + 1, ' type="i"' if value.islower() else ' type="I"'
+    if len(value) == 1 and value.isascii():
+        return "ol", ord(value.lower()) - 96, ' type="a"' if value.islower() else ' type="A"'
+    return "ul", 0, ""
+
+
+def _lines(cell: Cell) -> list[list[Any]]:
+    """Return the words of a cell by line."""
+    lines: list[list[Any]] = []
+    for word in cell.words:
+        if lines and abs(word.y - lines[-1][-1].y) < 0.5 * max(word.size, lines[-1][-1].size):
+            lines[-1].append(word)
+        else:
+            lines.append([word])
+    return lines

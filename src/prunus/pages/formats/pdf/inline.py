@@ -1,0 +1,136 @@
+"""Words of a PDF as HTML: lines joined, hyphens at their ends undone, emphasis, links, page marks."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Final
+
+from ....core.text.words import UNSPACED
+from .lines import Word
+from .reader import BOLD, ITALIC, MONO
+
+_TAIL: Final = re.compile(r"([^\W\d_]+)[-\u00ad\u2010]$")
+_HEAD: Final = re.compile(r"[^\W\d_]+")
+_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
+_WEB: Final = ("http://", "https://", "mailto:", "ftp://")
+
+Key = tuple[str, bool, bool, bool, str, int]
+"""Link, bold, italic, code, raised or lowered; the page that begins here, or 0."""
+
+
+class Writer:
+    """Writes the words of one document.
+
+    :param words: all words of the document: which parts of a hyphenated word belong together is
+        looked up among them.
+    :param bold: whether running text is bold, so that bold says nothing.
+    """
+
+    def __init__(self, words: Iterable[Word], bold: bool = False) -> None:
+        self.known = Counter(word.text.strip(".,;:!?()[]\"'“”‘’").lower() for word in words)
+        self.bold = bold
+        self.page = -1
+
+    def inline(self, lines: Sequence[Sequence[Word]], plain: bool = False) -> str:
+        """Return lines as one run of HTML.
+
+        :param plain: without emphasis, for headings and header cells.
+        """
+        runs: list[tuple[Key, str]] = []
+        last: Word | None = None
+        for number, line in enumerate(lines):
+            base = _base(line)
+            for at, word in enumerate(line):
+                glue = " " if word.space or (at == 0 and number > 0) else ""
+                if at == 0 and number and last is not None:
+                    glue = self._between(last, word, runs)
+                if last is None:
+                    glue = ""
+                key = self._key(word, base, plain)
+                text = glue + word.text
+                if runs and runs[-1][0] == key:
+                    runs[-1] = (key, runs[-1][1] + text)
+                else:
+                    runs.append((key, text))
+                last = word
+        return "".join(_wrapped(key, text) for key, text in runs).strip()
+
+    def _between(self, last: Word, word: Word, runs: list[tuple[Key, str]]) -> str:
+        """Return what stands between the last word of a line and the first of the next; undo hyphens."""
+        if _UNSPACED.match(last.text[-1]) and _UNSPACED.match(word.text[0]):
+            return ""
+        tail, head = _TAIL.search(last.text), _HEAD.match(word.text)
+        if not tail:
+            return "" if last.text.endswith(("-", "\u00ad")) and len(last.text) > 1 and word.text[0].isalnum() else " "
+        if head is None:
+            return "" if word.text[0].isdigit() else " "
+        soft = last.text.endswith("\u00ad")
+        one, other = tail[1].lower(), head[0].lower()
+        joined, parted = self.known[one + other], self.known[f"{one}-{other}"]
+        if soft or joined > parted or (not parted and head[0][0].islower() and len(one) > 1):
+            key, text = runs[-1]
+            runs[-1] = (key, text[:-1])
+        return ""
+
+    def _key(self, word: Word, base: tuple[float, float], plain: bool) -> Key:
+        size, y = base
+        raised = ""
+        if word.size <= 0.82 * size:
+            raised = "sup" if word.y < y - 0.18 * size else "sub" if word.y > y + 0.08 * size else ""
+        begins = word.page + 1 if word.page > self.page else 0
+        self.page = max(self.page, word.page)
+        if plain:
+            return (word.href, False, False, False, raised, begins)
+        flags = word.flags
+        bold = bool(flags & BOLD) and not self.bold
+        return (word.href, bold, bool(flags & ITALIC), bool(flags & MONO), raised, begins)
+
+
+def code(lines: Sequence[Sequence[Word]]) -> str:
+    """Return lines of code with their indentation, escaped."""
+    words = [word for line in lines for word in line]
+    left = min(word.x0 for word in words)
+    widths = sorted((word.x1 - word.x0) / max(len(word.text), 1) for word in words)
+    width = widths[len(widths) // 2] or 1.0
+    gaps = [other[0].y - one[0].y for one, other in itertools.pairwise(lines)]
+    usual = min((gap for gap in gaps if gap > 0), default=0.0)
+    done = []
+    for number, line in enumerate(lines):
+        if number and usual and gaps[number - 1] > 1.6 * usual:
+            done.append("")
+        text = ""
+        for word in line:
+            column = min(round((word.x0 - left) / width), 400)
+            text += " " * max(column - len(text), int(word.space and bool(text))) + word.text
+        done.append(text)
+    return escape("\n".join(done), quote=False)
+
+
+def _base(line: Sequence[Word]) -> tuple[float, float]:
+    """Return the size and the baseline of most letters of a line."""
+    sizes: Counter[tuple[float, float]] = Counter()
+    for word in line:
+        sizes[word.size, word.y] += len(word.text)
+    return sizes.most_common(1)[0][0] if sizes else (10.0, 0.0)
+
+
+def _wrapped(key: Key, text: str) -> str:
+    """Return a run of letters in the elements of its style; spaces at its ends stay outside."""
+    href, bold, italic, mono, raised, begins = key
+    core = text.strip()
+    if not core:
+        return text
+    before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    made = escape(core, quote=False)
+    for tag, wanted in (("code", mono), (raised, bool(raised)), ("i", italic), ("b", bold)):
+        if wanted:
+            made = f"<{tag}>{made}</{tag}>"
+    if href.lower().startswith(_WEB):
+        made = f'<a href="{escape(href)}">{made}</a>'
+    if begins:
+        made = f'<data value="page-{begins}">{made}</data>'
+    return before + made + after

@@ -1,0 +1,100 @@
+"""Running headers and footers, and page numbers: what the edges of pages repeat goes."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+from .lines import PageWords, Piece, rows_of
+
+_EDGE: Final = 0.13  # of the height of a page, at the top and at the bottom
+_LINES: Final = 3  # lines of an edge that may repeat
+_DIGITS: Final = re.compile(r"\d+")
+_ROMAN: Final = re.compile(r"[ivxlc]+")
+_FIRST: Final = re.compile(r"(\d{1,4})\s")
+_LAST: Final = re.compile(r"\s(\d{1,4})$")
+_NUMBER: Final = re.compile(
+    r"(?:(?:page|seite|p\.)\s*)?[-–—\[(|\s]*(\d{1,5}|[ivxlc]{1,8})[-–—\])|\s]*(?:(?:of|von|/)\s*\d+)?", re.I
+)
+
+Row = list[Piece]
+
+
+def without_running(pages: Sequence[tuple[PageWords, list[Piece]]]) -> list[list[Piece]]:
+    """Return the pieces of each page without the lines that its edges share with other pages.
+
+    A line repeats where the same words, digits aside, stand at the same height of at least three
+    pages, or of both of two; so does one that begins or ends in a number that counts with the pages.
+    """
+    edges = [_edges(page, pieces) for page, pieces in pages]
+    places: dict[tuple[str, int], list[int]] = defaultdict(list)
+    counts: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for at, rows in enumerate(edges):
+        for row in rows:
+            height = round((row[0].y - pages[at][0].box[1]) / 6)
+            for near in (height - 1, height, height + 1):
+                places[_pattern(row), near].append(at)
+            low = row[0].y > sum(pages[at][0].box[1::2]) / 2
+            for number in _page_numbers(row):
+                counts[number - at, low].append(at)
+    needed = 2 if len(pages) < 4 else 3
+    done = []
+    for at, (page, pieces) in enumerate(pages):
+        gone: set[int] = set()
+        for row in edges[at]:
+            height = round((row[0].y - page.box[1]) / 6)
+            same = len(set(places[_pattern(row), height]))
+            low = row[0].y > sum(page.box[1::2]) / 2
+            counted = any(len(set(counts[number - at, low])) >= needed for number in _page_numbers(row))
+            if counted or (same >= needed and len(pages) > 1):
+                gone.update(id(piece) for piece in row)
+        done.append([piece for piece in pieces if id(piece) not in gone])
+    return done
+
+
+def _edges(page: PageWords, pieces: Sequence[Piece]) -> list[Row]:
+    """Return the first and last lines of a page that stand near its edges, apart from what is between."""
+    rows = [row for row in rows_of(pieces) if row[0].atom is None]
+    top = page.box[1] + _EDGE * page.height
+    bottom = page.box[3] - _EDGE * page.height
+    first = last = 0
+    for count in range(1, min(_LINES, len(rows)) + 1):
+        if rows[count - 1][0].y < top and (count == len(rows) or _apart(rows[count - 1], rows[count])):
+            first = count
+        if rows[-count][0].y > bottom and (count == len(rows) or _apart(rows[-count - 1], rows[-count])):
+            last = count
+    return [row for at, row in enumerate(rows) if at < first or at >= len(rows) - last]
+
+
+def _apart(one: Row, other: Row) -> bool:
+    """Tell whether there is more space between two lines than in running text."""
+    return other[0].y - one[0].y >= 1.5 * max(piece.size for piece in (*one, *other))
+
+
+def _pattern(row: Row) -> str:
+    """Return the words of a line with every number alike."""
+    text = " ".join(piece.text for piece in row).lower()
+    if _ROMAN.fullmatch(text):
+        return "#"
+    return _DIGITS.sub("#", text)
+
+
+def _page_numbers(row: Row) -> set[int]:
+    """Return the numbers at the ends of a line, one of which may count the pages."""
+    text = " ".join(piece.text for piece in row).strip()
+    found = {_value(match[1]) for match in (_FIRST.match(text), _LAST.search(text)) if match}
+    alone = _NUMBER.fullmatch(text)
+    return found | ({_value(alone[1])} if alone else set())
+
+
+def _value(digits: str) -> int:
+    return int(digits) if digits.isdigit() else _from_roman(digits.lower())
+
+
+def _from_roman(text: str) -> int:
+    """Return the number that Roman numerals write."""
+    values = [{"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}[letter] for letter in text]
+    after = [*values[1:], 0]
+    return sum(-one if one < other else one for one, other in zip(values, after, strict=True))

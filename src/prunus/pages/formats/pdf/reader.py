@@ -1,0 +1,282 @@
+"""What a PDF shows, page by page: words with their places, lines, fills, pictures, links, bookmarks.
+
+This runs as a process of its own (see ``COMMAND``), so that a hostile file can neither hang, crash
+nor fill the process that asked. It imports nothing of ours, and starts in 50 ms. A PDF comes in on
+stdin; JSON lines go out on stdout: one for the document, one for each page, one at the end.
+
+Coordinates are points, x to the right and y down, in the direction in which most of the page's
+text runs. A word is ``[x0, x1, baseline, size, flags, space before, text]``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Final
+
+from .drawn import Box, Drawing, turned, turned_box, wide
+
+BOLD, ITALIC, MONO, WHITE, INVISIBLE, SYMBOL = 1, 2, 4, 8, 16, 32
+LEVEL: Final = 256
+"""Flags of a word; the heading level that a tagged PDF gives it stands above them, times LEVEL."""
+
+
+_MAX_BOOKMARKS: Final = 5_000
+_MONO_NAMES: Final = (
+    *("mono", "courier", "consol", "cmtt", "lmtt", "txtt", "typewriter", "menlo", "nimbusmon", "inconsolata"),
+    *("sourcecode", "andale", "fixed"),
+)
+_SPACES: Final = frozenset([0, 9, 10, 11, 12, 13, 32, 0xA0, 0x200B, 0x202F, 0x3000, 0xFEFF, *range(0x2000, 0x200B)])
+_LIGATURES: Final = dict(zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True))
+
+
+COMMAND: Final = "import sys; sys.path += sys.argv[1:3]; from pdf.reader import main; main(sys.argv[3:])"
+"""The arguments: the folder that holds pdf/, that of pypdfium2, and those of :func:`main`."""
+
+
+MAX_OUTPUT: Final = 192 * 1024 * 1024
+"""Bytes that are written of one document."""
+
+
+class TooMuch(Exception):
+    """The document is over a limit; the message says which."""
+
+
+class Reader:
+    """One open document."""
+
+    def __init__(self, raw: Any, data: bytes, max_pages: int, max_chars: int, seconds: float) -> None:
+        self.raw = raw
+        self.max_chars = max_chars
+        self.ends = time.monotonic() + seconds
+        self.seconds = seconds
+        self.chars = 0
+        raw.FPDF_InitLibrary()
+        self.data = data  # pdfium reads from it as long as the document is open
+        self.document = raw.FPDF_LoadMemDocument64(data, len(data), None)
+        if not self.document:
+            raise TooMuch("password" if raw.FPDF_GetLastError() == raw.FPDF_ERR_PASSWORD else "damaged")
+        self.pages = raw.FPDF_GetPageCount(self.document)
+        if self.pages > max_pages:
+            raise TooMuch(f"{self.pages} pages are over the limit of {max_pages}")
+        # the same functions with plain integers for pointers: a pointer object a letter is slow
+        self.object_of = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)(
+            ctypes.cast(raw.FPDFText_GetTextObject, ctypes.c_void_p).value or 0
+        )
+        self.tagged = bool(raw.FPDFCatalog_IsTagged(self.document))
+
+    def about(self) -> dict[str, Any]:
+        """Return what the document says of itself."""
+        raw = self.raw
+        keys = ("Title", "Author", "CreationDate", "ModDate")
+        found = {key.lower(): wide(raw.FPDF_GetMetaText, self.document, key.encode() + b"\0") for key in keys}
+        return {
+            **found,
+            "lang": wide(raw.FPDFCatalog_GetLanguage, self.document),
+            "pages": self.pages,
+            "outline": list(self.outline()),
+        }
+
+    def outline(self) -> Iterator[list[Any]]:
+        """Yield the bookmarks as [depth, page, title]; a circle among them ends at the limit."""
+        raw = self.raw
+        stack = [(raw.FPDFBookmark_GetFirstChild(self.document, None), 0)]
+        seen = 0
+        while stack and seen < _MAX_BOOKMARKS:
+            mark, depth = stack.pop()
+            if not mark or depth > 8:
+                continue
+            seen += 1
+            target = raw.FPDFBookmark_GetDest(self.document, mark)
+            page = raw.FPDFDest_GetDestPageIndex(self.document, target) if target else -1
+            yield [depth, page, wide(raw.FPDFBookmark_GetTitle, mark)]
+            stack.append((raw.FPDFBookmark_GetNextSibling(self.document, mark), depth))
+            stack.append((raw.FPDFBookmark_GetFirstChild(self.document, mark), depth + 1))
+
+    def check_time(self) -> None:
+        """Raise TooMuch when the time is over."""
+        if time.monotonic() > self.ends:
+            raise TooMuch(f"reading it takes over {self.seconds:g} s")
+
+    def page(self, number: int) -> dict[str, Any]:
+        """Return all that page ``number`` shows."""
+        raw = self.raw
+        self.check_time()
+        page = raw.FPDF_LoadPage(self.document, number)
+        if not page:
+            return {"page": number, "damaged": True}
+        text = raw.FPDFText_LoadPage(page)
+        try:
+            drawing = Drawing(raw, self.document, page, self.check_time)
+            levels, alts = drawing.tags() if self.tagged else ({}, {})
+            words = self.words(text, levels)
+            quarter = max(words, key=lambda key: sum(len(word[6]) for word in words[key])) if words else 0
+            box = self.bounds(page)
+            found = {
+                "page": number,
+                "box": turned_box(box, quarter),
+                "words": words.pop(quarter, []),
+                "turned": [words[key] for key in sorted(words)],
+                "links": [[*turned_box(place, quarter), target] for place, target in drawing.links()],
+            }
+            found.update(drawing.drawn(quarter, alts))
+        finally:
+            raw.FPDFText_ClosePage(text)
+            raw.FPDF_ClosePage(page)
+        return found
+
+    def bounds(self, page: Any) -> Box:
+        """Return the visible part of a page: left, bottom, right, top."""
+        box = self.raw.FS_RECTF()
+        self.raw.FPDF_GetPageBoundingBox(page, ctypes.byref(box))
+        return (box.left, box.bottom, box.right, box.top)
+
+    def count(self, text: Any) -> int:
+        """Return the letters of a page; raise TooMuch when those of the document are too many."""
+        count = max(int(self.raw.FPDFText_CountChars(text)), 0)
+        self.chars += count
+        if self.chars > self.max_chars:
+            raise TooMuch(f"its text is over the limit of {self.max_chars} letters")
+        return count
+
+    # --- words -----------------------------------------------------------------------------------
+
+    def words(self, text: Any, levels: dict[int, int]) -> dict[int, list[list[Any]]]:
+        """Return the words of a page in the order of its content, by the quarter that they are turned."""
+        raw = self.raw
+        count = self.count(text)
+        unicode_of, box_of = raw.FPDFText_GetUnicode, raw.FPDFText_GetLooseCharBox
+        origin_of, object_of = raw.FPDFText_GetCharOrigin, self.object_of
+        handle = ctypes.cast(text, ctypes.c_void_p)
+        box, x, y = raw.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
+        box_at, x_at, y_at = ctypes.byref(box), ctypes.byref(x), ctypes.byref(y)
+        found: dict[int, list[list[Any]]] = {}
+        styles: dict[int, tuple[float, int, int]] = {}
+        word: list[Any] | None = None
+        latest, gap, high, before = -1, True, 0, 0.0
+        size, flags, quarter = 1.0, 0, 0
+        for index in range(count):
+            code = unicode_of(text, index)
+            if not index & 4095:
+                self.check_time()
+            if code in _SPACES:
+                gap = True
+                continue
+            if 0xD800 <= code < 0xDC00:
+                high = code
+                continue
+            letter = _letter(code, high)
+            high = 0
+            key = object_of(handle, index) or 0
+            if key != latest:
+                latest = key
+                if key not in styles:
+                    styles[key] = self.style(text, index, key, levels)
+                size, flags, quarter = styles[key]
+            box_of(text, index, box_at)
+            origin_of(text, index, x_at, y_at)
+            left, base = turned(x.value, y.value, quarter)
+            if not quarter:
+                start, stop = box.left, box.right
+            else:
+                start, _, stop, _ = turned_box((box.left, box.bottom, box.right, box.top), quarter)
+            if not start <= left <= stop:
+                start = min(start, left)
+            if word is not None and not gap and word[4] == flags and abs(word[2] - base) < 0.15 * size:
+                space = start - word[1] if start != before else 0.0  # letters of a ligature share its place
+                before = start
+                if -0.6 * size < space < 0.35 * size and word[3] == size:
+                    word[6] += letter
+                    if stop > word[1]:
+                        word[1] = stop
+                    continue
+            apart = gap or word is None or not (-0.6 * size < start - word[1] < 0.3 * size)
+            word = [start, stop, base, size, flags, int(apart), letter]
+            found.setdefault(quarter, []).append(word)
+            gap, before = False, start
+        for one in (one for words in found.values() for one in words):
+            one[:3] = round(one[0], 2), round(one[1], 2), round(one[2], 2)
+        return found
+
+    def style(self, text: Any, index: int, key: int, levels: dict[int, int]) -> tuple[float, int, int]:
+        """Return the size in points, the flags and the quarter turn of the text object of a letter."""
+        raw = self.raw
+        matrix = raw.FS_MATRIX()
+        raw.FPDFText_GetMatrix(text, index, ctypes.byref(matrix))
+        size = raw.FPDFText_GetFontSize(text, index) * (math.hypot(matrix.c, matrix.d) or 1.0)
+        angle = math.degrees(math.atan2(matrix.b, matrix.a)) if matrix.a or matrix.b else 0.0
+        buffer, kind = (ctypes.c_char * 256)(), ctypes.c_int()
+        raw.FPDFText_GetFontInfo(text, index, buffer, 256, ctypes.byref(kind))
+        name = buffer.value.decode("utf-8", "replace").lower()
+        weight = raw.FPDFText_GetFontWeight(text, index)
+        flags = _font_flags(name, weight, kind.value)
+        parts = [ctypes.c_uint() for _ in range(4)]
+        if raw.FPDFText_GetFillColor(text, index, *[ctypes.byref(part) for part in parts]):
+            red, green, blue, alpha = (part.value for part in parts)
+            flags |= WHITE * (min(red, green, blue) >= 250) | INVISIBLE * (alpha < 8)
+        if key:
+            handle = ctypes.cast(ctypes.c_void_p(key), raw.FPDF_PAGEOBJECT)
+            flags |= INVISIBLE * (raw.FPDFTextObj_GetTextRenderMode(handle) in (3, 7))
+            if levels:
+                flags += LEVEL * levels.get(raw.FPDFPageObj_GetMarkedContentID(handle), 0)
+        return round(abs(size), 1) or 0.1, flags, round(angle / 90) % 4
+
+
+def _letter(code: int, high: int) -> str:
+    """Return the letter of a code, the second half of a pair joined with the first."""
+    if 0xDC00 <= code < 0xE000:
+        return chr(0x10000 + ((high - 0xD800) << 10) + code - 0xDC00) if high else "\ufffd"
+    if code in _LIGATURES:
+        return _LIGATURES[code]
+    if code == 2:  # pdfium's own mark of a hyphen at the end of a line
+        return "-"
+    return chr(code) if 32 < code < 0x110000 and code not in (0xFFFE, 0xFFFF) else "\ufffd"
+
+
+def _font_flags(name: str, weight: int, kind: int) -> int:
+    """Return the flags that a font's name, weight and descriptor tell."""
+    bold = weight >= 600 or kind & 1 << 18 or any(part in name for part in ("bold", "black", "heavy", "-bd", "cmbx"))
+    slanted = kind & 1 << 6 or any(part in name for part in ("italic", "oblique", "slanted", "cmti", "-it"))
+    mono = kind & 1 or any(part in name for part in _MONO_NAMES)
+    symbol = any(part in name for part in ("wingdings", "dingbats", "webdings"))
+    return BOLD * bool(bold) | ITALIC * bool(slanted) | MONO * bool(mono) | SYMBOL * symbol
+
+
+def main(arguments: list[str]) -> None:
+    """Read a PDF from stdin, write what it shows to stdout.
+
+    :param arguments: limits: pages, letters, seconds, MiB of memory.
+    """
+    max_pages, max_chars, seconds, memory = arguments
+    raw = import_module("pypdfium2_raw.bindings")  # it has no types
+
+    try:
+        import resource  # here: only where there are such limits
+
+        resource.setrlimit(resource.RLIMIT_AS, (int(memory) << 20, int(memory) << 20))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    except (ImportError, ValueError, OSError):
+        sys.stderr.write("no memory limit here\n")
+    out = sys.stdout
+    try:
+        reader = Reader(raw, sys.stdin.buffer.read(), int(max_pages), int(max_chars), float(seconds))
+        out.write(json.dumps(reader.about()) + "\n")
+        left = MAX_OUTPUT
+        for number in range(reader.pages):
+            line = json.dumps(reader.page(number), separators=(",", ":"))
+            left -= len(line)
+            if left < 0:
+                raise TooMuch(f"what its pages show takes over {MAX_OUTPUT >> 20} MiB")
+            out.write(line + "\n")
+    except TooMuch as error:
+        out.write(json.dumps({"error": str(error)}) + "\n")
+    except MemoryError:
+        out.write(json.dumps({"error": f"reading it takes over {memory} MiB"}) + "\n")
+    else:
+        out.write(json.dumps({"end": True}) + "\n")
+    out.flush()

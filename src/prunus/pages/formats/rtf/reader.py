@@ -1,0 +1,332 @@
+"""RTF token by token: groups, control words, letters in their code pages."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass, field, replace
+from html import escape
+from typing import Final
+
+from .story import Look, Paragraph, RowShape, Story
+
+MAX_DEPTH: Final = 1000
+"""Groups within each other."""
+
+_TOKEN: Final = re.compile(
+    rb"\\(?P<word>[a-zA-Z]{1,32})(?P<value>-?\d{1,10})? ?"
+    rb"|\\'(?P<hex>[0-9a-fA-F]{2})"
+    rb"|\\(?P<sign>[^a-zA-Z])"
+    rb"|(?P<brace>[{}])"
+    rb"|(?P<text>[^\\{}\r\n]+)"
+    rb"|[\r\n]+|\\",
+    re.DOTALL,
+)
+_LINK: Final = re.compile(r'\s*HYPERLINK\s+"?([^"\s]+)"?', re.IGNORECASE)
+
+_SKIPPED: Final = frozenset(
+    """objdata objclass objname objalias objsect header headerl headerr headerf footer footerl footerr footerf
+    colortbl listtable listoverridetable revtbl rsidtbl generator themedata colorschememapping latentstyles datastore
+    xmlnstbl nonshppict private ftnsep ftnsepc ftncn aftnsep aftnsepc aftncn annotation atnid atnauthor atrfstart
+    atrfend bkmkstart bkmkend filetbl template comment keywords operator company category doccomm nextfile xe tc
+    rxe txe pgdsctbl fname datafield formfield pgptbl listpicture nesttableprops docvar userprops background do
+    shprslt mmathPict blipuid picw stextflow""".split()
+)
+"""Groups that show nothing, that every page repeats, or that double what is read elsewhere."""
+
+_COLLECTED: Final = frozenset("title author fldinst listtext pntext sn sv".split())
+"""Groups whose letters are not of the document's text, but say something of it."""
+
+_QUIET: Final = frozenset("fonttbl stylesheet info creatim pict object".split())
+"""Groups whose own letters are nothing, while groups inside them are read."""
+
+_STARRED: Final = frozenset("fldinst shpinst shppict picprop sn sv sp mmath moMath moMathPara".split())
+"""Of the groups that a reader may ignore, those that are read."""
+
+_LETTERS: Final = {
+    "tab": "\t", "line": "\v", "lbr": "\v", "emdash": "—", "endash": "–", "emspace": "\u2003", "enspace": "\u2002",
+    "bullet": "•", "lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”", "zwj": "\u200d", "zwnj": "\u200c",
+    "nestcell": "\t", "nestrow": "\v",
+}  # fmt: skip
+_SIGNS: Final = {b"~": "\u00a0", b"_": "\u2011", b"\\": "\\", b"{": "{", b"}": "}"}
+_CHARSETS: Final = {
+    0: "cp1252", 77: "mac_roman", 128: "cp932", 129: "cp949", 130: "johab", 134: "cp936", 136: "cp950", 161: "cp1253",
+    162: "cp1254", 163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874",
+    238: "cp1250",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class State:
+    """What a group inherits, and what it changes for itself.
+
+    :param into: what its letters are: ``body``, ``skip``, or the name of a group with a meaning of its own.
+    :param ends: what is done with them when it ends.
+    :param text: the letters, where they are not of the document's text.
+    """
+
+    story: Story
+    into: str = "body"
+    ends: str = ""
+    text: list[str] = field(default_factory=list)
+    look: Look = field(default_factory=Look)
+    paragraph: Paragraph = field(default_factory=Paragraph)
+    hidden: bool = False
+    deleted: bool = False
+    font: int = 0
+    skip: int = 1
+    style: int = 0
+
+
+class TooDeep(Exception):
+    """Groups are nested too deep."""
+
+
+class Reader:
+    """Reads one document; call :meth:`read`, then look at what it found."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self.story = Story()
+        self.state = State(self.story)
+        self.stack: list[State] = []
+        self.notes: list[str] = []
+        self.about: dict[str, str] = {}
+        self.codec = "cp1252"
+        self.fonts: dict[int, str] = {}
+        self.styles: dict[int, str] = {}
+        self.row = RowShape()
+        self._bytes = bytearray()  # letters that wait to be decoded together
+        self._starred = False
+        self._left = 0  # letters that still stand for the last \\u
+        self._high = 0  # first half of a pair
+        self._property = ""
+
+    def read(self) -> None:
+        """Read the whole document.
+
+        :raises TooDeep: groups are nested too deep.
+        """
+        position, size, match = 0, len(self.content), _TOKEN.match
+        while position < size:
+            token = match(self.content, position)
+            if token is None:
+                break
+            position = token.end()
+            kind = token.lastgroup
+            if kind == "text":
+                self._add(token[0])
+            elif kind == "hex":
+                self._add(bytes.fromhex(token["hex"].decode()))
+            elif kind in ("word", "value"):
+                number = int(token["value"]) if token["value"] else None
+                if token["word"] == b"bin":
+                    position += min(max(number or 0, 0), size)
+                else:
+                    self._flush()
+                    self._word(token["word"].decode(), number)
+            elif kind is not None:
+                self._flush()
+                self._mark(token[0])
+        self._flush()
+        while self.stack:
+            self._close()
+
+    def _mark(self, mark: bytes) -> None:
+        """Follow a brace or a control sign."""
+        if mark == b"{":
+            if len(self.stack) >= MAX_DEPTH:
+                raise TooDeep
+            self.stack.append(self.state)
+            self.state = replace(self.state, ends="", paragraph=replace(self.state.paragraph))
+            if self.state.into == "stylesheet":
+                self.state.ends, self.state.text, self.state.style = "style", [], 0
+            self._starred = False
+        elif mark == b"}":
+            self._close()
+        elif mark == b"\\*":
+            self._starred = True
+        elif mark in (b"\\\n", b"\\\r"):
+            self._word("par", None)
+        elif mark[1:] in _SIGNS:
+            self._emit(_SIGNS[mark[1:]])
+
+    def _close(self) -> None:
+        """End a group; what it collected is put to use."""
+        if not self.stack:
+            return
+        ended, self.state = self.state, self.stack.pop()
+        self._left = 0
+        text = "".join(ended.text) if ended.ends else ""
+        if ended.ends == "style":
+            self.styles[ended.style] = text.partition(";")[0].strip()
+        elif ended.ends in ("title", "author"):
+            self.about[ended.ends] = " ".join(text.split())
+        elif ended.ends in ("listtext", "pntext"):
+            ended.story.marker = text.strip() or ended.story.marker
+        elif ended.ends == "fldinst":
+            found = _LINK.match(text)
+            self.state.look = replace(self.state.look, href=found[1] if found else "")
+        elif ended.ends == "sn":
+            self._property = text.strip()
+        elif ended.ends == "sv":
+            if self._property == "wzDescription" and text.strip():
+                ended.story.beside.append(f'<figure><img alt="{escape(" ".join(text.split()))}"></figure>')
+        elif ended.ends == "footnote":
+            self.notes.append(ended.story.html())
+            self.state.story.write(f"[{len(self.notes)}]", replace(self.state.look, raised="sup"))
+        elif ended.ends == "shptxt":
+            self.state.story.beside.append(ended.story.html())
+
+    def _word(self, word: str, number: int | None) -> None:
+        """Follow a control word."""
+        state = self.state
+        starred, self._starred = self._starred, False
+        if state.into == "skip":
+            return
+        if word in _SKIPPED or (starred and word not in _STARRED):
+            state.into, state.ends = "skip", ""
+        elif word in _COLLECTED:
+            state.into = state.ends = word
+            state.text = []
+        elif word in _QUIET:
+            state.into = word
+        elif word in ("footnote", "shptxt"):
+            state.into, state.ends, state.story = "body", word, Story()
+            state.paragraph, state.look, state.hidden = Paragraph(), Look(), False
+        elif word == "result":
+            state.into = "body"
+        elif word in _LETTERS:
+            self._emit(_LETTERS[word])
+        elif word == "u":
+            self._unicode(number or 0)
+        elif state.into == "body":
+            if not self._change(state, word, number):
+                self._structure(state, word, number)
+        else:
+            self._describe(state, word, number)
+
+    def _change(self, state: State, word: str, number: int | None) -> bool:
+        """Change how the letters that follow look; tell whether the word says so."""
+        on = number != 0
+        if word == "b":
+            state.look = replace(state.look, bold=on)
+        elif word == "i":
+            state.look = replace(state.look, italic=on)
+        elif word in ("super", "sub"):
+            state.look = replace(state.look, raised=("sup" if word == "super" else "sub") if on else "")
+        elif word == "nosupersub":
+            state.look = replace(state.look, raised="")
+        elif word == "v":
+            state.hidden = on
+        elif word == "deleted":
+            state.deleted = on
+        elif word == "plain":
+            state.look, state.hidden, state.font = Look(href=state.look.href), False, 0
+        elif word == "f":
+            state.font = number or 0
+        elif word == "uc":
+            state.skip = min(max(number or 0, 0), 100)
+        elif word == "ansicpg":
+            self.codec = _codec(f"cp{number}", self.codec)
+        elif word in ("mac", "pc", "pca"):
+            self.codec = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850"}[word]
+        else:
+            return False
+        return True
+
+    def _structure(self, state: State, word: str, number: int | None) -> None:
+        """End paragraphs, cells and rows, and learn what the next are."""
+        about = state.paragraph
+        if word in ("par", "sect"):
+            state.story.end_paragraph(about)
+        elif word == "pard":
+            state.paragraph = Paragraph()
+        elif word == "s":
+            about.style = self.styles.get(number or 0, "")
+        elif word == "outlinelevel":
+            about.outline = number if number is not None and 0 <= number < 9 else 9
+        elif word == "ls":
+            about.listed = bool(number)
+        elif word == "ilvl":
+            about.level = min(max(number or 0, 0), 8)
+        elif word == "intbl":
+            about.in_table = True
+        elif word == "cell":
+            state.story.end_cell(about)
+        elif word == "row":
+            state.story.end_row(self.row)
+        elif word == "trowd":
+            self.row = RowShape()
+        elif word == "trhdr":
+            self.row.head = True
+        elif word == "cellx":
+            self.row.close_cell(number or 0)
+        elif word == "clmrg":
+            self.row.pending.joined = True
+        elif word in ("clvmgf", "clvmrg"):
+            self.row.pending.hangs = "start" if word == "clvmgf" else "on"
+
+    def _describe(self, state: State, word: str, number: int | None) -> None:
+        """Learn of fonts, styles and dates."""
+        if state.into == "fonttbl":
+            if word == "f":
+                state.font = number or 0
+            elif word == "fcharset" and number is not None and number in _CHARSETS and number:
+                self.fonts[state.font] = _CHARSETS[number]
+        elif state.into == "stylesheet" and word == "s":
+            state.style = number or 0
+        elif state.into == "creatim" and word in ("yr", "mo", "dy") and number is not None:
+            before = self.about.get("published", "")
+            self.about["published"] = f"{number:04d}" if word == "yr" else f"{before}-{number:02d}"
+        elif word == "f" and state.into in _COLLECTED:
+            state.font = number or 0
+
+    # --- letters ---------------------------------------------------------------------------------
+
+    def _add(self, letters: bytes) -> None:
+        """Add letters as they are in the file; some stand only for a Unicode letter before them."""
+        if self._left:
+            dropped = min(self._left, len(letters))
+            self._left -= dropped
+            letters = letters[dropped:]
+        if self.state.into != "skip":
+            self._bytes += letters
+
+    def _flush(self) -> None:
+        """Decode the letters that wait."""
+        if self._bytes:
+            codec = self.fonts.get(self.state.font, self.codec)
+            text = self._bytes.decode(codec, "replace")
+            self._bytes.clear()
+            self._emit(text)
+
+    def _unicode(self, number: int) -> None:
+        code = number + 65536 if number < 0 else number
+        self._left = self.state.skip
+        if 0xD800 <= code < 0xDC00:
+            self._high = code
+        elif 0xDC00 <= code < 0xE000:
+            if self._high:
+                self._emit(chr(0x10000 + ((self._high - 0xD800) << 10) + code - 0xDC00))
+            self._high = 0
+        elif 0 < code < 0x110000:
+            self._emit("•" if 0xF000 <= code <= 0xF0FF else chr(code))
+
+    def _emit(self, text: str) -> None:
+        """Put decoded letters where the group wants them."""
+        state = self.state
+        if state.into == "body":
+            if not state.hidden and not state.deleted:
+                state.story.write(text.replace("\0", ""), state.look)
+        elif state.into in _COLLECTED or state.ends == "style":
+            state.text.append(text)
+
+
+def _codec(name: str, default: str) -> str:
+    """Return a code page that Python knows."""
+    try:
+        found = codecs.lookup({"cp65001": "utf-8", "cp10000": "mac_roman", "cp0": default}.get(name, name))
+    except LookupError:
+        return default
+    return found.name if found._is_text_encoding else default

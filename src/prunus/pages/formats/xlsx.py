@@ -1,0 +1,84 @@
+"""``xlsx``: workbooks as a reader sees them: a section a sheet, tables with their merged cells, numbers as shown.
+
+Reads the package itself (ECMA-376, part 1, chapter 18), in one pass and under limits; macros, formulas, hidden
+sheets, rows and columns are left out. A formula shows the value that was saved with it.
+"""
+
+from __future__ import annotations
+
+from ...core.types import Page
+from ._common.ooxml import main_part, relations
+from ._common.write import document, note, words
+from ._common.zip import Archive
+from ._sheets.regions import Sheet, to_markup
+from ._sheets.workbook import Book, Budget, Cells, DeclaredTable, Styles, Texts
+
+
+class Engine:
+    """Excel workbooks, with or without macros; those are never run, nor are links followed.
+
+    :param max_cells: cells of the workbook that are shown; default 300,000. A sheet that is cut says so.
+    :param max_mb: size of the parts that are read, unpacked, in MiB; default 256.
+    :param max_chars: letters of the workbook that are shown; default 16 Mi.
+    :param seconds: time to read it; default 60.
+    """
+
+    name = "xlsx"
+    media_types = (
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.template",
+        "application/vnd.ms-excel.sheet.macroenabled.12",
+    )
+    suffixes = (".xlsx", ".xlsm", ".xltx", ".xltm")
+
+    def __init__(
+        self, max_cells: int = 300_000, max_mb: int = 256, max_chars: int = 16 << 20, seconds: float = 60.0
+    ) -> None:
+        self._max_cells, self._max_mb, self._max_chars, self._seconds = max_cells, max_mb, max_chars, seconds
+
+    def to_html(self, page: Page) -> str:
+        """Return the visible sheets as sections.
+
+        :raises BadPage: it is no workbook, damaged, under a password, or over a limit.
+        """
+        archive = Archive(page.content, page.url, "Excel workbook", self._max_mb << 20, self._seconds)
+        book = Book()
+        name = main_part(archive, "xl/workbook.xml")
+        archive.walk(name, book)
+        links = relations(archive, name)
+        parts = {link.kind: link.target for link in links.values()}
+        texts, styles = Texts(self._max_chars), Styles(book.epoch_1904)
+        if parts.get("sharedStrings", "") in archive:
+            archive.walk(parts["sharedStrings"], texts)
+        if texts.too_many:
+            raise archive.fault(f"this workbook holds more than {self._max_chars:,} letters; save it in smaller parts")
+        if parts.get("styles", "") in archive:
+            archive.walk(parts["styles"], styles)
+        budget = Budget(self._max_cells, self._max_chars)
+        sections = []
+        for title, id in book.sheets:
+            link = links.get(id)
+            if link is not None and link.kind == "worksheet" and link.target in archive:
+                sheet = _sheet(archive, link.target, title, texts.found, styles, budget)
+                body = to_markup(sheet)
+                sections.append(f"<section><h2>{words(title)}</h2>{''.join(map(note, sheet.notes))}{body}</section>")
+        if not sections:
+            raise archive.fault("this workbook shows no sheet of cells")
+        return document(sections)
+
+
+def _sheet(archive: Archive, part: str, title: str, texts: list[str], styles: Styles, budget: Budget) -> Sheet:
+    """Read one sheet, then lay its cells out without what is hidden."""
+    reader = Cells(texts, styles, budget)
+    archive.walk(part, reader)
+    links = relations(archive, part)
+    headers = list(reader.filters)
+    for link in links.values():
+        if link.kind == "table" and link.target in archive:
+            declared = DeclaredTable()
+            archive.walk(link.target, declared)
+            headers += declared.found
+    for place, id in reader.link_ids.items():
+        if id in links and "://" in links[id].target:
+            reader.targets[place] = links[id].target
+    return reader.laid_out(title, headers)

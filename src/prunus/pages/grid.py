@@ -1,0 +1,211 @@
+"""Table geometry: which cells a kept row shows when rows around it are dropped.
+
+Deleting rows of a table shortens the cells that span them, as in any spreadsheet: a spanning cell
+shows at the first kept row that it covers, with as many rows as are kept.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from .clean import rules
+from .tree import Tree
+
+MAX_SPAN_WORK = 200_000
+"""Covered slots that are followed in one table before its spans are left as they are."""
+
+
+def table_rows(tree: Tree, table: int) -> list[int]:
+    """Return the rows of ``table`` in document order, those of nested tables left out."""
+    rows: list[int] = []
+    for part in tree.children(table):
+        tag = tree.tag[part]
+        if tag == "tr":
+            rows.append(part)
+        elif tag in ("thead", "tbody", "tfoot"):
+            rows.extend(row for row in tree.children(part) if tree.tag[row] == "tr")
+    return rows
+
+
+def first_rows(tree: Tree, table: int, count: int) -> list[int]:
+    """Return the first rows of ``table``, up to ``count`` of them, without a look at the others."""
+    rows: list[int] = []
+    node, end = table + 1, tree.end[table]
+    while node < end and len(rows) < count:
+        tag = tree.tag[node]
+        if tag == "tr":
+            rows.append(node)
+        node = node + 1 if tag in ("thead", "tbody", "tfoot") else tree.end[node]
+    return rows
+
+
+def row_cells(tree: Tree, row: int) -> list[int]:
+    """Return the cells of ``row``."""
+    return [cell for cell in tree.children(row) if tree.tag[cell] in ("td", "th")]
+
+
+def span(tree: Tree, cell: int, name: str) -> int:
+    """Return a cell's ``colspan`` or ``rowspan``; 0 (to the end of the row group) for rowspan=0."""
+    attrs = tree.attrs[cell]
+    return int(attrs.get(name, "1")) if attrs else 1
+
+
+def has_rowspans(tree: Tree, table: int) -> bool:
+    """Tell whether a cell of ``table`` (or of a table in it) spans rows."""
+    key = ("rowspans", table)
+    known = tree.cache.get(key)
+    if known is None:
+        attrs = tree.attrs[table + 1 : tree.end[table]]
+        known = tree.cache[key] = any(found and "rowspan" in found for found in attrs)
+    return bool(known)
+
+
+def first_part(tree: Tree, table: int) -> int:
+    """Return the first row group of a table, -1 where it has none."""
+    key = ("part", table)
+    known = tree.cache.get(key)
+    if known is None:
+        parts = (node for node in tree.children(table) if tree.tag[node] in ("thead", "tbody", "tfoot"))
+        known = tree.cache[key] = next(parts, -1)
+    return int(known)
+
+
+def next_kept(mask: bytearray, node: int, stop: int) -> int:
+    """Return the first node of ``[node, stop)`` that is kept or above something kept; ``stop`` if none is."""
+    one, two = mask.find(1, node, stop), mask.find(2, node, stop)
+    if one < 0:
+        return two if two >= 0 else stop
+    return min(one, two) if two >= 0 else one
+
+
+def item_numbers(tree: Tree, ordered: int) -> dict[int, tuple[int, int]]:
+    """Map each item of an ordered list to the number that a reader sees, and to the item before it (-1: none)."""
+    key = ("items", ordered)
+    known: dict[int, tuple[int, int]] | None = tree.cache.get(key)
+    if known is None:
+        known = tree.cache[key] = {}
+        items = [child for child in tree.children(ordered) if tree.tag[child] == "li"]
+        attrs = tree.attrs[ordered] or {}
+        step = -1 if "reversed" in attrs else 1
+        number = _integer(attrs.get("start"), len(items) if step < 0 else 1)
+        before = -1
+        for item in items:
+            number = _integer((tree.attrs[item] or {}).get("value"), number)
+            known[item] = (number, before)
+            number, before = number + step, item
+    return known
+
+
+def _integer(value: str | None, default: int) -> int:
+    """Read a number as HTML attributes hold it."""
+    digits = (value or "").strip()[:9]
+    return int(digits) if digits.lstrip("-").isdigit() and digits.count("-") <= 1 and digits[-1:].isdigit() else default
+
+
+def covering(tree: Tree, rows: list[int]) -> dict[int, list[tuple[int, int]]]:
+    """Map each row to its cells, those that reach down into it included, from left to right.
+
+    :returns: row -> list of (cell, how many rows it still spans, this one included).
+    """
+    shown: dict[int, list[tuple[int, int]]] = {}
+    open_cells: list[tuple[int, int, int, int]] = []  # column, width, rows left, cell
+    work = 0
+    group = -1
+    for place, row in enumerate(rows):
+        if tree.parent[row] != group:  # cells never reach into the next row group
+            group, open_cells = tree.parent[row], []
+        taken = sorted(open_cells)
+        line: list[tuple[int, int, int]] = []  # column, cell, rows left
+        following: list[tuple[int, int, int, int]] = []
+        for column, width, left, cell in taken:
+            line.append((column, cell, left))
+            if left > 1:
+                following.append((column, width, left - 1, cell))
+        column = 0
+        index = 0
+        for cell in row_cells(tree, row):
+            while index < len(taken) and taken[index][0] <= column:
+                column = max(column, taken[index][0] + taken[index][1])
+                index += 1
+            width = span(tree, cell, "colspan")
+            height = min(span(tree, cell, "rowspan") or len(rows), len(rows) - place)
+            line.append((column, cell, height))
+            if height > 1:
+                following.append((column, width, height - 1, cell))
+            column += width
+        work += len(line)
+        open_cells = following if work < MAX_SPAN_WORK else []
+        shown[row] = [(cell, left) for _, cell, left in sorted(line)]
+    return shown
+
+
+def kept_cells(tree: Tree, table: int, mask: bytearray) -> dict[int, list[tuple[int, int]]]:
+    """Plan the rows of a table of which some are dropped.
+
+    :param mask: per node, non-zero where it is kept.
+    :returns: kept row -> its cells in order as (cell, rowspan to write).
+    """
+    key = ("grid", table)
+    known = tree.cache.get(key)
+    if known is None:
+        rows = table_rows(tree, table)
+        known = tree.cache[key] = ({row: place for place, row in enumerate(rows)}, covering(tree, rows))
+    position, shown = known
+    kept: list[int] = []
+    node, stop = next_kept(mask, table + 1, tree.end[table]), tree.end[table]
+    while node < stop:
+        if node in position:
+            kept.append(node)
+            node = tree.end[node]
+        else:
+            node += 1
+        node = next_kept(mask, node, stop)
+    places = [position[row] for row in kept]
+    plan: dict[int, list[tuple[int, int]]] = {}
+    placed: set[int] = set()
+    for order, row in enumerate(kept):
+        plan[row] = []
+        for cell, left in shown[row]:
+            if cell not in placed:
+                placed.add(cell)
+                plan[row].append((cell, bisect_left(places, places[order] + left) - order))
+    return plan
+
+
+def number_after_gap(tree: Tree, item: int, mask: bytearray) -> str:
+    """Return the attribute that gives the first item after a gap in an ordered list the number that the page shows."""
+    above, attrs = tree.parent[item], tree.attrs[item]
+    if mask[above] != 2 or tree.tag[above] != "ol" or (attrs and "value" in attrs):
+        return ""
+    number, before = item_numbers(tree, above)[item]
+    return f" value={number}" if before >= 0 and not mask[before] else ""
+
+
+def is_sole(tree: Tree, mask: bytearray | None, node: int) -> bool:
+    """Tell whether an element is all that is kept of its parent."""
+    above = tree.parent[node]
+    if mask is None:
+        return node == above + 1 and tree.end[node] == tree.end[above]
+    end, stop = tree.end[node], tree.end[above]
+    return next_kept(mask, above + 1, node) == node and next_kept(mask, end, stop) == stop
+
+
+def begins_with_words(tree: Tree, mask: bytearray | None, node: int) -> bool:
+    """Tell whether a node is inline content, and no inline element that begins with a block."""
+    while tree.tag[node] in rules.INLINE and tree.end[node] > node + 1:
+        node = node + 1 if mask is None else next_kept(mask, node + 1, tree.end[node])
+    return node >= len(tree) or not tree.tag[node] or tree.tag[node] in rules.INLINE
+
+
+def header_rows(tree: Tree, table: int) -> set[int]:
+    """Return the rows at a table's top that label its columns: <thead>, or rows of <th> alone."""
+    found: set[int] = set()
+    rows = first_rows(tree, table, 5)
+    for row in rows[:4]:
+        cells = row_cells(tree, row)
+        labels = all(tree.tag[cell] == "th" or not tree.word_count(cell) for cell in cells)
+        if tree.tag[tree.parent[row]] == "thead" or (cells and labels and tree.word_count(row)):
+            found.add(row)
+        else:
+            break
+    return found if len(found) < len(rows) else set()

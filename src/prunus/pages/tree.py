@@ -1,0 +1,162 @@
+"""The Tree: one cleaned document as compact arrays in document order.
+
+Built by :mod:`prunus.pages.clean.walk`, read by everything after it, changed by nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+from ..core.text.words import count_words
+from .clean import rules
+
+Attrs = dict[str, str]
+
+SPACED = frozenset({"button", "select", "option", "textarea", "input", "img", "meter", "progress", "label"})
+"""Inline elements that a reader sees apart from their neighbours."""
+
+
+class Tree:
+    """One cleaned document (treat it as immutable).
+
+    Node ``i`` of ``len(tree)``: ``tag[i]`` ('' for a text node), ``parent[i]`` (-1 for the root),
+    ``end[i]`` one past its last descendant, so that a subtree is ``range(i, end[i])``; ``text[i]``
+    what the node itself shows (text nodes; alt text of images; labels), ``attrs[i]`` its kept
+    attributes with whole values.
+    """
+
+    __slots__ = (
+        "_canonical", "_markup", "_starts", "_words", "_xpaths", "attrs", "cache", "document", "end", "lang", "parent",
+        "published", "snapshot", "tag", "text", "title", "url",
+    )  # fmt: skip
+
+    def __init__(
+        self, tag: list[str], parent: Sequence[int], end: Sequence[int], text: list[str], attrs: list[Attrs | None]
+    ) -> None:
+        self.tag = tag
+        self.parent = parent
+        self.end = end
+        self.text = text
+        self.attrs = attrs
+        self.document = ""
+        self.url = ""
+        self.title = ""
+        self.lang = ""
+        self.published = ""
+        self.snapshot = ""
+        self._words: Sequence[int] | None = None
+        self._canonical: str | None = None
+        self._starts: Sequence[int] = []
+        self._markup: tuple[str | bytes, str] = ("", "")
+        self._xpaths: Any = None  # the XPath of each node
+        self.cache: dict[tuple[str, int], Any] = {}  # what is derived from single nodes, by name and node
+
+    def __len__(self) -> int:
+        return len(self.tag)
+
+    @property
+    def words(self) -> Sequence[int]:
+        """Prefix sums of words: nodes ``[lo, hi)`` hold ``words[hi] - words[lo]`` of them."""
+        if self._words is None:
+            self._words = list(accumulate((count_words(text) if text else 0 for text in self.text), initial=0))
+        return self._words
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the document shows any word at all."""
+        return any(text and not text.isspace() for text in self.text)
+
+    def word_count(self, node: int) -> int:
+        """Return the number of words in the subtree of ``node``, in O(1)."""
+        return self.words[self.end[node]] - self.words[node]
+
+    def children(self, node: int) -> list[int]:
+        """Return the child nodes of ``node`` in order."""
+        found = []
+        child, stop, end = node + 1, self.end[node], self.end
+        while child < stop:
+            found.append(child)
+            child = end[child]
+        return found
+
+    @property
+    def canonical(self) -> str:
+        """The document's canonical text, which spans point into: blocks on lines of their own."""
+        self._lay_out()
+        assert self._canonical is not None
+        return self._canonical
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """Offset of each node's own text in ``canonical``; one entry more than there are nodes."""
+        self._lay_out()
+        return self._starts
+
+    def node_at(self, offset: int) -> int:
+        """Return the node whose text covers code point ``offset`` of ``canonical``."""
+        starts = self.starts
+        node = bisect_right(starts, offset, 0, len(self)) - 1
+        while node > 0 and not self.text[node]:
+            node -= 1
+        return max(node, 0)
+
+    def _lay_out(self) -> None:
+        """Lay the text out once: where which node's words stand in the canonical text."""
+        if self._canonical is not None:
+            return
+        pieces: list[str] = []
+        starts: list[int] = []
+        position = 0
+        gap = ""
+        closing: list[int] = []  # ends of open elements whose closing separates words
+        closing_gap: list[str] = []
+        for node, tag in enumerate(self.tag):
+            while closing and closing[-1] <= node:
+                closing.pop()
+                gap = wider(gap, closing_gap.pop())
+            between = separator(tag)
+            if between:
+                gap = wider(gap, between)
+                closing.append(self.end[node])
+                closing_gap.append(between)
+            text = self.text[node]
+            if text and gap:
+                if position and (gap != " " or (text[0] != " " and pieces[-1][-1] != " ")):
+                    pieces.append(gap)
+                    position += len(gap)
+                gap = ""
+            starts.append(position)
+            if text:
+                pieces.append(text)
+                position += len(text)
+        starts.append(position)
+        self._canonical = "".join(pieces)
+        self._starts = starts
+
+
+def separator(tag: str) -> str:
+    """Return what stands between the words of ``tag`` and those around it in canonical text."""
+    if not tag or (tag in rules.INLINE and tag not in SPACED):
+        return ""
+    if tag in ("td", "th"):
+        return "\t"
+    return " " if tag in SPACED else "\n"
+
+
+def wider(one: str, other: str) -> str:
+    """Return the stronger of two separators: line, then cell, then space, then none."""
+    order = "\n\t "
+    if not one or not other:
+        return one or other
+    return order[min(order.index(one), order.index(other))]
+
+
+def subtree_text(tree: Tree, node: int) -> str:
+    """Return the visible text of a subtree on one line."""
+    end = tree.end[node] - 1
+    while end > node and not tree.text[end]:
+        end -= 1
+    return " ".join(tree.canonical[tree.starts[node] : tree.starts[end] + len(tree.text[end])].split())

@@ -1,0 +1,333 @@
+"""Write a Tree, or any kept part of it, as GitHub-flavoured Markdown; tables with spans stay HTML."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ..clean import rules
+from ..grid import header_rows, item_numbers, next_kept, row_cells, table_rows
+from ..tree import Tree
+from .escapes import destination, escape_heading, escape_label, escape_line, escape_markdown, html_block
+from .inline import Line
+from .markup import Pieces, Writer
+from .plain import KeptText
+from .style import CLEAN, SPACED, Style, shown_attributes
+
+_MARKS: Final = {"b": "**", "strong": "**", "i": "*", "em": "*", "del": "~~", "s": "~~", "strike": "~~"}
+_LITERAL: Final = frozenset({"sup", "sub"})
+_CODE: Final = frozenset({"code", "kbd", "samp", "tt"})
+_APART: Final = SPACED | {"select", "textarea"}
+_SPANS: Final = frozenset({"colspan", "rowspan"})
+_NOT_IN_CELLS: Final = rules.HEADINGS | {"table", "ul", "ol", "pre", "dl", "blockquote", "br", "hr"}
+
+
+class MarkdownWriter:
+    """Writes the kept nodes of one Tree as Markdown.
+
+    :param mask, pieces: as for :class:`prunus.pages.write.markup.Writer`.
+    """
+
+    def __init__(
+        self, tree: Tree, style: Style = CLEAN, mask: bytearray | None = None, pieces: Pieces | None = None
+    ) -> None:
+        self.tree, self.style, self.mask, self.pieces = tree, style, mask, pieces or {}
+        self.out: list[str] = []
+        self.line = Line()
+        self.prefixes: list[str] = []  # what every line begins with: list indents, quote marks
+        self.marker = ""  # what the next line begins with instead
+        self.blank: str | None = None  # the prefix of a blank line that must come before the next line
+        self.begins = False  # a list has begun, and none of its items
+        self.loose = False  # a list inside an item has ended: only another item may follow without a blank line
+        self.tight = 0  # depth of lists: items follow each other without blank lines
+        self.level = 0  # of the heading that is open
+        self.in_cell = False
+        self.kept: KeptText | None = None
+        self.bare: bytearray | None = None  # what is kept, but for captions that stand above their tables
+
+    def markdown(self) -> str:
+        """Return the document's Markdown."""
+        self._write(0, len(self.tree))
+        self._flush()
+        return "".join(self.out).strip("\n")
+
+    def _write(self, node: int, stop: int) -> None:
+        """Write nodes ``[node, stop)``."""
+        tree, mask = self.tree, self.mask
+        stack: list[int] = []
+        while True:
+            while stack and tree.end[stack[-1]] <= node:
+                self._leave(stack.pop())
+            if node >= stop:
+                return
+            if mask is not None and not mask[node]:
+                after = next_kept(mask, node, stop)
+                if self.line.parts:  # what stands on both sides of something dropped stays apart
+                    self.line.add("\n" if "br" in tree.tag[node:after] else " ")
+                node = after
+            elif not tree.tag[node]:
+                self._text(node)
+                node += 1
+            elif self._enter(node):
+                stack.append(node)
+                node += 1
+            else:
+                node = tree.end[node]
+
+    # -- elements ---------------------------------------------------------------------------------
+
+    def _enter(self, node: int) -> bool:
+        """Begin an element; return False when it is written whole."""
+        tag = self.tree.tag[node]
+        if tag in rules.INLINE:
+            return self._enter_inline(node, tag)
+        if tag == "br":
+            self.line.add("\n")
+            return False
+        self._flush()
+        if tag == "hr":
+            self._blank()
+            self._emit("***" if self.marker else "---")
+            self._blank()
+        elif tag == "table":
+            self._table(node)
+        elif tag == "pre":
+            self._fence(node)
+        else:
+            self._enter_block(node, tag)
+            return True
+        return False
+
+    def _enter_block(self, node: int, tag: str) -> None:
+        """Begin a block that holds others."""
+        if tag in ("ul", "ol"):
+            if not self.tight:
+                self._blank()
+            self.tight += 1
+            self.begins = True
+        elif tag in ("li", "dd"):
+            bullet = self._bullet(node) if tag == "li" else ": "
+            if self.begins and bullet not in ("- ", "1. "):
+                self._blank()  # a list that begins otherwise cannot follow a paragraph directly
+            self.begins = False
+            self.marker = (self.marker or "".join(self.prefixes)) + bullet
+            self.prefixes.append(" " * len(bullet))
+            self.tight += tag == "dd"
+        elif tag == "blockquote":
+            self._blank()
+            self.prefixes.append("> ")
+            if self.marker:
+                self.marker += "> "
+        elif tag in rules.HEADINGS:
+            self.level = int(tag[1])
+        elif tag in ("option", "optgroup") and self.tree.text[node]:
+            self.line.say(self.tree.text[node] + "\n")
+
+    def _enter_inline(self, node: int, tag: str) -> bool:
+        """Begin an inline element."""
+        if tag in ("img", "video", "audio", "input"):
+            self._object(node, tag)
+            return False
+        if tag in _APART:
+            self.line.add(" ")
+        else:
+            self.line.open(node, *self._mark(node, tag))
+        return True
+
+    def _object(self, node: int, tag: str) -> None:
+        """Write a picture, a player or a field."""
+        attrs = self.tree.attrs[node] or {}
+        own = " ".join(self.tree.text[node].split())
+        if tag == "input":
+            ticked = attrs.get("type") in ("checkbox", "radio")
+            self.line.add(f"[{'x' if 'checked' in attrs else ' '}] " if ticked else " ")
+            self.line.say(f"{own} " if own and not ticked else "")
+        elif self.line.code:
+            self.line.say(f" {own} ")
+        else:
+            source = destination(shown_attributes(attrs, self.style).get("src", ""))
+            label = escape_label(escape_markdown(own))
+            if tag == "img" and (own or source):
+                self.line.add(f"![{label}]({source})")
+            elif own or source:
+                self.line.add(f"[{label or tag}]({source})")
+
+    def _mark(self, node: int, tag: str) -> tuple[str, str]:
+        """Return the marks around an inline element, '' where none are written."""
+        if tag == "a":
+            attrs = self.tree.attrs[node]
+            target = shown_attributes(attrs, self.style).get("href", "") if attrs else ""
+            return ("[", f"]({destination(target)})") if target else ("", "")
+        if tag in _CODE:
+            return "`", "`"
+        if tag in _LITERAL:
+            return f"<{tag}>", f"</{tag}>"
+        mark = _MARKS.get(tag, "") if self.style.emphasis or tag in ("del", "s", "strike") else ""
+        return mark, mark
+
+    def _leave(self, node: int) -> None:
+        """End an element."""
+        tag = self.tree.tag[node]
+        if tag in rules.INLINE:
+            if tag in _APART:
+                self.line.add(" ")
+            else:
+                self.line.close(node)
+            return
+        self._flush()
+        if tag in ("ul", "ol"):
+            self.tight -= 1
+            if self.tight:
+                self.loose = True
+            else:
+                self._blank()
+        elif tag in ("li", "blockquote", "dd"):
+            self.prefixes.pop()
+            self.marker = ""
+            if tag == "dd":
+                self.tight -= 1
+            elif tag == "blockquote":
+                self._blank()
+        elif tag in rules.HEADINGS:
+            self.level = 0
+
+    # -- lines ------------------------------------------------------------------------------------
+
+    def _text(self, node: int) -> None:
+        """Add a text node, or the kept pieces of it, to the line."""
+        text = self.tree.text[node]
+        if node in self.pieces:
+            parts, last = [], 0
+            for start, end in self.pieces[node]:
+                parts += [" " * (start > last), text[start:end]]
+                last = end
+            text = "".join(parts) + " " * (last < len(text))
+        self.line.say(text)
+
+    def _flush(self) -> None:
+        """End a paragraph or a heading."""
+        rows = self.line.take() if self.line.parts else ()
+        if not rows:
+            return
+        if self.level:
+            rows = [f"{'#' * self.level} {escape_heading(' '.join(rows))}"]
+        elif not self.in_cell:
+            rows = [escape_line(row) for row in rows]
+        if self.level or not self.tight:
+            self._blank()
+        for row in rows:
+            self._emit(row)
+        if self.level or not self.tight:
+            self._blank()
+
+    def _emit(self, row: str) -> None:
+        """Write one line with its prefix."""
+        prefix = "".join(self.prefixes)
+        if self.loose and not self.marker:
+            self._blank()
+        if self.blank is not None and self.out:
+            self.out.append(f"{min(self.blank, prefix, key=len).rstrip()}\n")
+        prefix = self.marker or prefix
+        self.blank, self.loose, self.marker = None, False, ""
+        self.out.append(f"{prefix}{row}\n" if row else f"{prefix.rstrip()}\n")
+
+    def _blank(self) -> None:
+        """Have a blank line come before what follows; what begins an item stands right after its marker."""
+        if not self.marker:
+            prefix = "".join(self.prefixes)
+            self.blank = prefix if self.blank is None else min(self.blank, prefix, key=len)
+
+    def _bullet(self, item: int) -> str:
+        """Return an item's marker; ordered items keep the number that the page shows."""
+        tree = self.tree
+        above = tree.parent[item]
+        if tree.tag[above] != "ol":
+            return "- "
+        return f"{item_numbers(tree, above)[item][0]}. "
+
+    # -- code and tables --------------------------------------------------------------------------
+
+    def _fence(self, node: int) -> None:
+        """Write preformatted text between fences, every space and line break kept."""
+        tree, mask = self.tree, self.mask
+        if self.kept is None:
+            self.kept = KeptText(tree, mask, self.pieces)
+        rows, start = [], node
+        for inner in range(node, tree.end[node]):
+            if tree.tag[inner] == "br" and (mask is None or mask[inner]):
+                rows.append(self.kept.text(start, inner))
+                start = inner + 1
+        code = "\n".join([*rows, self.kept.text(start, tree.end[node])]).rstrip("\n")
+        longest = max((len(run) for run in re.findall(r"`+", code)), default=0)
+        fence = "`" * max(3, longest + 1)
+        self._blank()
+        for row in (fence, *code.split("\n"), fence):
+            self._emit(row)
+        self._blank()
+
+    def _table(self, table: int) -> None:
+        """Write a table: as a GitHub table, or as HTML where that would lose its geometry."""
+        tree, mask = self.tree, self.mask
+        for child in tree.children(table):
+            if tree.tag[child] == "caption" and (mask is None or mask[child]):
+                self._write(child, tree.end[child])
+                self._flush()
+        rows = table_rows(tree, table)
+        if mask is not None:
+            rows = [row for row in rows if mask[row]]
+        if not rows:
+            return
+        self._blank()
+        if self._is_plain(table):
+            self._grid(table, rows)
+        else:
+            for row in html_block(self._html(table)).split("\n"):
+                self._emit(row)
+        self._blank()
+
+    def _html(self, table: int) -> str:
+        """Write a table as HTML, its captions left to the line above it."""
+        tree, mask = self.tree, self.mask
+        if self.bare is None:
+            self.bare = bytearray(b"\1" * len(tree)) if mask is None else bytearray(mask)
+        for child in tree.children(table):
+            if tree.tag[child] == "caption":
+                self.bare[child : tree.end[child]] = bytes(tree.end[child] - child)
+        return Writer(tree, self.style, self.bare, self.pieces).html(table, tree.end[table])
+
+    def _is_plain(self, table: int) -> bool:
+        """Tell whether a table fits GitHub's syntax: no spans, nothing but lines of text in its cells."""
+        tree = self.tree
+        key = ("plain", table)
+        known = tree.cache.get(key)
+        if known is None:
+            inside = range(table + 1, tree.end[table])
+            spans = any(tree.attrs[node] and not _SPANS.isdisjoint(tree.attrs[node] or ()) for node in inside)
+            known = tree.cache[key] = not spans and _NOT_IN_CELLS.isdisjoint(tree.tag[table + 1 : tree.end[table]])
+        return bool(known)
+
+    def _grid(self, table: int, rows: list[int]) -> None:
+        """Write rows as a GitHub table; one without header row gets an empty one."""
+        tree, mask = self.tree, self.mask
+        lines = []
+        for row in rows:
+            cells = [self._cell(cell) if mask is None or mask[cell] else "" for cell in row_cells(tree, row)]
+            lines.append(cells)
+        width = max(len(cells) for cells in lines)
+        if not width:
+            return
+        header = rows[0] in header_rows(tree, table)
+        if not header:
+            lines.insert(0, [])
+        for place, cells in enumerate(lines):
+            self._emit("|" + "|".join(cells + [""] * (width - len(cells))) + "|")
+            if place == 0:
+                self._emit("|" + "-|" * width)
+
+    def _cell(self, cell: int) -> str:
+        """Return a cell's words as one line of inline Markdown."""
+        inner = MarkdownWriter(self.tree, self.style, self.mask, self.pieces)
+        inner.in_cell = True
+        inner._write(cell + 1, self.tree.end[cell])
+        inner._flush()
+        return " ".join("".join(inner.out).split()).replace("|", "\\|")

@@ -1,0 +1,390 @@
+"""Write a Tree, or any kept part of it, as HTML: compact and valid, or full, or pretty.
+
+Compact means that nothing idle is written: end tags that HTML5 makes optional are left out, values
+are quoted only where they must be, wrappers appear only where they hold words apart. Parsing the
+result gives the same words in the same structure.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..clean import rules
+from ..clean.tag_table import ENDING, ITEMS, NOT_NESTED
+from ..grid import begins_with_words, first_part, has_rowspans, is_sole, kept_cells, next_kept, number_after_gap
+from ..tree import Attrs, Tree
+from .style import (
+    CLEAN,
+    CLOSED_BY,
+    EMIT,
+    END_TAGS,
+    KNOWN_HTML,
+    PASS,
+    SPACED,
+    START_TAGS,
+    WRAP,
+    Style,
+    actions,
+    escape,
+    shown_attributes,
+    written_attributes,
+)
+
+_END_NEEDED_IN: Final = frozenset({"a", "audio", "del", "ins", "map", "noscript", "optgroup", "option", "video"})
+"""Parents at whose end a </p> must be written (HTML standard); the end tag of an option does not reach past a <p>."""
+
+_SOLE_PARENTS: Final = frozenset({"li", "td", "th", "dd", "blockquote", "figcaption"})
+_PARTS: Final = frozenset({"thead", "tbody", "tfoot"})
+_CHECKED: Final = frozenset({"p", "img", "video", "audio", "source", "track", "table", "thead", "tbody", "tfoot"})
+"""Tags whose writing depends on more than their name and attributes."""
+
+_INLINES: Final = rules.INLINE
+_ODD_TAGS: Final = rules.VOID | rules.PREFORMATTED | {"math"}
+_CELLS: Final = frozenset({"td", "th"})
+_NEVER: Final = 1 << 60
+
+Pieces = dict[int, list[tuple[int, int]]]
+"""Text nodes of which only parts are kept: node -> (start, end) within its text."""
+
+
+class Writer:
+    """Writes the kept nodes of one Tree as HTML.
+
+    :param mask: per node: 0 dropped, 1 kept, 2 an ancestor of something kept; None keeps all.
+    :param pieces: text nodes of which only parts are kept.
+    """
+
+    __slots__ = (
+        "actions", "ampersand", "default", "follows", "foreign", "gap", "line", "mask", "open", "out", "pending",
+        "pieces", "plans", "raw", "style", "tree", "wrapper", "written",
+    )  # fmt: skip
+
+    def __init__(
+        self, tree: Tree, style: Style = CLEAN, mask: bytearray | None = None, pieces: Pieces | None = None
+    ) -> None:
+        self.tree, self.style, self.mask, self.pieces = tree, style, mask, pieces or {}
+        self.out: list[str] = []
+        self.open: list[str] = []  # tags that are written and not closed
+        self.pending = ""  # an end tag that may still turn out to be optional
+        self.line = False  # words stand on this line
+        self.raw = 0  # depth of preformatted elements
+        self.foreign = 0  # depth of formulas: no end tag in them is optional
+        self.wrapper = -1  # an unwritten wrapper that must appear if words come next
+        self.written: set[int] = set()
+        self.follows: dict[int, bool] = {}  # whether bare words come right after a node
+        self.ampersand = False  # the latest text that holds any ends with "&"
+        self.gap = False  # something was left out on this line: what stands around it must not join
+        self.plans: dict[int, list[tuple[int, int]]] = {}
+        self.actions = actions(style)
+        self.default = EMIT if style.full else WRAP
+
+    def html(self, node: int = 0, stop: int | None = None) -> str:
+        """Return the HTML of a subtree or of a run of siblings; the whole document by default."""
+        self.write(node, len(self.tree) if stop is None else stop)
+        while self.style.full and self.open:
+            self._close(self.open[-1])
+        return "".join(self.out).strip("\n ") if not self.raw else "".join(self.out)
+
+    def write(self, node: int, stop: int) -> None:
+        """Write the nodes ``[node, stop)``, with a stack of its own instead of recursion."""
+        tree, mask, out = self.tree, self.mask, self.out
+        tags, ends, parents = tree.tag, tree.end, tree.parent
+        actions_of, default, checked = self.actions, self.default, _CHECKED
+        inside: list[int] = []  # the open elements
+        done: list[int] = []  # what was done with each
+        nearest = _NEVER  # where the innermost of them ends
+        while True:
+            while node >= nearest:
+                last = inside.pop()
+                self._leave(last, tags[last], done.pop())
+                nearest = ends[inside[-1]] if inside else _NEVER
+            if node >= stop:
+                return
+            if mask is not None and not mask[node]:
+                if tags[node] in _CELLS and mask[parents[node]] == 2:
+                    self._start(node, tags[node], tree.attrs[node], empty=True)
+                    self._close(tags[node])
+                    node = ends[node]
+                else:
+                    self.gap = self.line
+                    node = next_kept(mask, node, ends[parents[node]])
+                continue
+            tag = tags[node]
+            if not tag:
+                self._text(node)
+                node += 1
+                continue
+            action = actions_of.get(tag, default)
+            if tag in checked or (action and (tree.attrs[node] or (self.open and self.open[-1] in NOT_NESTED))):
+                action = self._action(node, tag)
+            if action == EMIT:
+                self._start(node, tag, tree.attrs[node])
+                if self._write_whole(node, tag):
+                    node = ends[node]
+                    continue
+            elif action == WRAP:
+                if self._words_follow(node):
+                    self._start(node, tag, None)
+                    self.written.add(node)
+                elif self.line:
+                    self.wrapper = node
+                if tag not in _INLINES:
+                    self._trim()
+            elif tag in SPACED and self.line and not out[-1].endswith(" "):
+                out.append(" ")
+            inside.append(node)
+            done.append(action)
+            nearest = ends[node]
+            node += 1
+
+    def _write_whole(self, node: int, tag: str) -> bool:
+        """Write what an element holds, and its end, if that is simple: nothing, one text, a row that is planned."""
+        tree, mask = self.tree, self.mask
+        if tag in rules.VOID:
+            return True
+        if self.plans and node in self.plans:
+            self._planned_row(node)
+        elif tree.end[node] == node + 2 and not tree.tag[node + 1] and (mask is None or mask[node + 1]):
+            self._text(node + 1)
+        else:
+            return False
+        self._close(tag)
+        return True
+
+    # -- what to do with an element ---------------------------------------------------------------
+
+    def _action(self, node: int, tag: str) -> int:
+        """Decide whether an element's tags are written."""
+        tree, style = self.tree, self.style
+        if tag == "table" and self.mask is not None and self.mask[node] == 2 and has_rowspans(tree, node):
+            self.plans.update(kept_cells(tree, node, self.mask))
+        if style.full:
+            return EMIT
+        action = self.actions.get(tag, self.default)
+        attrs = tree.attrs[node]
+        if attrs and action and ((style.sections and style.links and style.images) or shown_attributes(attrs, style)):
+            return EMIT
+        nested = action == WRAP and self.open and self.open[-1] in NOT_NESTED
+        if nested and any(inner in ENDING for inner in tree.tag[node + 1 : tree.end[node]]):
+            return EMIT  # without it, a heading in a heading would end the outer one
+        if tag == "p" and self._stands_alone(node):
+            return WRAP
+        if tag == "img" and not (attrs and shown_attributes(attrs, style)):
+            return PASS
+        unnamed = tag in ("video", "audio") and not (attrs and attrs.get("title"))
+        if not style.images and (unnamed or tag in ("source", "track")):
+            return PASS
+        if tag in _PARTS:
+            return self._part_action(node, tag)
+        return action
+
+    def _part_action(self, node: int, tag: str) -> int:
+        """A row group's tag stays where it says something: a header, or an end to spanning cells."""
+        tree, mask = self.tree, self.mask
+        if tag != "tbody" and self.style.sections:
+            return EMIT
+        table = tree.parent[node]
+        first = first_part(tree, table)
+        leads = first == node or (mask is not None and next_kept(mask, first, node) == node)
+        return EMIT if not leads and (self.style.sections or has_rowspans(tree, table)) else PASS
+
+    def _stands_alone(self, node: int) -> bool:
+        """Tell whether a paragraph is all of an item, cell or quote, unwritten wrappers aside."""
+        tags, parents = self.tree.tag, self.tree.parent
+        above = parents[node]
+        while above > 0 and is_sole(self.tree, self.mask, node):
+            if tags[above] in _SOLE_PARENTS:
+                return True
+            inline = tags[above] in rules.INLINE and tags[above] != "noscript"
+            if inline or self._is_written(above) or above in self.written:
+                return False
+            node, above = above, parents[above]
+        return False
+
+    def _words_follow(self, node: int) -> bool:
+        """Tell whether bare words come right after a wrapper that might stay unwritten."""
+        tree, mask, known = self.tree, self.mask, self.follows
+        tags, ends, parents = tree.tag, tree.end, tree.parent
+        chain: list[int] = []
+        answer = False
+        while node > 0:
+            if node in known:
+                answer = known[node]
+                break
+            chain.append(node)
+            after, above = ends[node], parents[node]
+            if mask is not None:
+                after = next_kept(mask, after, ends[above])
+            if after < ends[above]:
+                answer = begins_with_words(tree, mask, after)
+                break
+            if tags[above] not in rules.INLINE and (self._is_written(above) or above in self.written):
+                break
+            node = above
+        for passed in chain:
+            known[passed] = answer
+        return answer
+
+    def _is_written(self, node: int) -> bool:
+        """Tell whether a block is one whose tags are always written."""
+        return self.actions.get(self.tree.tag[node], self.default) == EMIT
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    def _start(self, node: int, tag: str, attrs: Attrs | None, *, empty: bool = False) -> None:
+        """Write a start tag."""
+        out = self.out
+        if tag in _INLINES:
+            if self.pending or self.wrapper >= 0:
+                self._inline()
+        else:
+            if self.pending:
+                if tag not in CLOSED_BY[self.pending]:
+                    out.append(END_TAGS[self.pending])
+                self.pending = ""
+            if self.line:
+                if not self.raw:
+                    self._trim()
+                    if tag not in KNOWN_HTML:
+                        out.append(" ")  # unknown elements are inline to every other reader
+                self.line = False
+            self.wrapper, self.gap = -1, False
+            if self.style.pretty and out and not self.raw:
+                out.append("\n" + "  " * len(self.open))
+        shown = ""
+        if attrs:
+            if empty or node in self.plans:
+                attrs = {name: value for name, value in attrs.items() if name == "colspan" and value != "1"}
+            shown = written_attributes(attrs, self.style)
+        if tag == "li" and self.mask is not None:
+            shown += number_after_gap(self.tree, node, self.mask)
+        out.append(f"<{tag}{shown}>" if shown or tag not in START_TAGS else START_TAGS[tag])
+        if tag in _ODD_TAGS:
+            if tag in rules.VOID:
+                self.line = self.line or tag in _INLINES
+                return
+            self.foreign += tag == "math"
+            self.raw += tag != "math"
+        self.open.append(tag)
+
+    def _planned_row(self, row: int) -> None:
+        """Write a kept row of a table of which rows are dropped: spans shortened to what is kept."""
+        tree, mask = self.tree, self.mask
+        for cell, height in self.plans[row]:
+            tag = tree.tag[cell]
+            attrs = {name: value for name, value in (tree.attrs[cell] or {}).items() if name != "rowspan"}
+            if height > 1:
+                attrs["rowspan"] = str(height)
+            self._start(cell, tag, attrs)
+            own = tree.parent[cell] == row
+            self.mask = mask if own else None  # what hangs down from a dropped row belongs to this one now
+            if not own or mask is None or mask[cell]:
+                self.write(cell + 1, tree.end[cell])
+            self.mask = mask
+            self._close(tag)
+
+    def _inline(self) -> None:
+        """Make ready for words: end what must end, show a wrapper that must hold them apart."""
+        if self.pending:
+            self.out.append(END_TAGS[self.pending])
+            self.pending = ""
+        if self.wrapper >= 0:
+            if self.line:
+                tag = self.tree.tag[self.wrapper]
+                self._trim()
+                # an unknown element is inline to every other reader: a space holds its words apart
+                self.out.append(f"<{tag}>" if tag in KNOWN_HTML or self.raw else f" <{tag}>")
+                self.open.append(tag)
+                self.written.add(self.wrapper)
+                self.line = False
+            self.wrapper = -1
+
+    def _text(self, node: int) -> None:
+        """Write a text node, or the kept pieces of it."""
+        text = self.tree.text[node]
+        if self.pieces and node in self.pieces:
+            text = self._pieces_of(node, text)
+        out = self.out
+        if self.raw:
+            if text[:1] == "\n" and out and out[-1].startswith(("<pre", "<textarea")):
+                text = "\n" + text  # the parser swallows one line break after the start tag
+        else:
+            if self.gap:
+                self.gap = False
+                text = text if text[:1] == " " else " " + text
+            if text[:1] == " " and (not self.line or self.wrapper >= 0 or (out and out[-1][-1:] == " ")):
+                text = text[1:]
+            if not text:
+                return
+        if self.pending or self.wrapper >= 0:
+            self._inline()
+        self.line = True
+        if self.ampersand and text:
+            self.ampersand = False
+            begins_name = text[0].isascii() and (text[0].isalpha() or text[0] == "#")
+            if out[-1].endswith("&amp;") and not begins_name:
+                out[-1] = out[-1][:-4]  # read back, both are one text, in which it needs no escape
+        if "&" in text or "<" in text:
+            text = escape(text)
+            self.ampersand = text.endswith("&amp;")
+        out.append(text)
+
+    def _pieces_of(self, node: int, text: str) -> str:
+        """Return the kept pieces of a text node; where a part is left out, words stay apart."""
+        parts: list[str] = []
+        reached = 0
+        for start, end in self.pieces[node]:
+            if start > reached and not self.raw:
+                if parts and parts[-1][-1:] != " ":
+                    parts.append(" ")
+                self.gap = self.gap or (not parts and self.line)
+            parts.append(text[start:end])
+            reached = end
+        return "".join(parts)
+
+    def _trim(self) -> None:
+        """Drop the space that collapses into the end of a line."""
+        out = self.out
+        if self.line and not self.raw and out and out[-1][-1:] == " ":
+            out[-1] = out[-1][:-1]
+
+    def _leave(self, node: int, tag: str, action: int) -> None:
+        """Come to the end of an element."""
+        if action == EMIT or node in self.written:
+            self._close(tag)
+        elif action == WRAP:
+            if self.wrapper == node:
+                self.wrapper = -1
+            if tag not in _INLINES:
+                self._trim()
+        elif tag in SPACED and self.line and not self.out[-1].endswith(" "):
+            self.out.append(" ")
+
+    def _close(self, tag: str) -> None:
+        """Write an end tag, or leave it pending where it may be left out."""
+        out = self.out
+        block = tag not in _INLINES
+        if self.pending:
+            needed = tag in _END_NEEDED_IN if self.pending == "p" else tag in ITEMS and self.pending in ITEMS
+            if not block or tag not in KNOWN_HTML or needed:
+                out.append(END_TAGS[self.pending])
+            self.pending = ""
+        self.open.pop()
+        if not block:
+            if tag == "math":
+                self.foreign -= 1
+            out.append(END_TAGS[tag])
+            return
+        if self.line:
+            self._trim()
+        if tag in rules.PREFORMATTED:
+            self.raw -= 1
+        if tag in CLOSED_BY and not self.style.full and not self.foreign:
+            self.pending = tag
+        else:
+            if self.style.pretty and not self.line and not self.raw:
+                out.append("\n" + "  " * len(self.open))
+            out.append(END_TAGS.get(tag) or f"</{tag}>")
+        self.line, self.wrapper, self.gap = False, -1, False
+        if tag not in KNOWN_HTML and not self.raw:
+            self.line = self.gap = True
