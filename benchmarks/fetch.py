@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> bool:
     expected = sum(len(page(number)) for number in range(count))
     names = ["cold", "httpx alone", *(["cold, kept", "cached"] if cached_exists() else [])]
     if "cached" not in names:
-        say("prunus.fetch.cache is not there: the cached columns are left out")
+        say("prunus.web.fetch.cache is not there: the cached columns are left out")
     best: dict[str, tuple[Reply, float]] = {}
     with server() as port:
         common = {"port": port, "count": count, "at_once": options.at_once}

@@ -15,18 +15,18 @@ import httpx
 
 from benchmarks.protocol import Clock, serve
 from prunus.core.errors import PrunusError
-from prunus.fetch.egress import Egress, EgressRules
-from prunus.fetch.http import FetchRules, HttpFetcher
+from prunus.web.door.egress import Egress, EgressRules
+from prunus.web.fetch.http import FetchRules, HttpFetcher
 
 
 def has_cache() -> bool:
     """Whether this version of Prunus has the disk cache."""
-    return importlib.util.find_spec("prunus.fetch.cache") is not None
+    return importlib.util.find_spec("prunus.web.fetch.cache") is not None
 
 
 def cache_in(folder: str) -> Any:
     """The disk cache in a folder."""
-    module = importlib.import_module("prunus.fetch.cache")
+    module = importlib.import_module("prunus.web.fetch.cache")
     return module.Cache(Path(folder), request_headers=fetcher_of(1, 1).request_headers)
 
 

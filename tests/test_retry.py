@@ -9,7 +9,7 @@ from email.utils import formatdate
 import pytest
 
 from prunus.core.errors import BadInput, OutsideFailed
-from prunus.retry import Retries, http_date, retry_after
+from prunus.web.retry import Retries, http_date, retry_after
 
 NOW = 1_000_000.0
 

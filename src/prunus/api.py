@@ -19,13 +19,13 @@ from .core.types import Answer, Context, Format, Page, Passage, Results, SearchR
 from .evidence.engines import Engines
 from .html.documents import Documents, read_pages
 from .html.segments import segments
-from .network import fetch_with
 from .pages.clean.parse import without_surrogates
 from .pages.read import clean_page
 from .pages.sources import Source, arrived, as_page, each_page, is_address
 from .pages.write.style import CLEAN, Style
 from .pages.write.whole import render_tree
 from .pipeline import prune as prune_documents
+from .web.reader import fetch_with
 
 if TYPE_CHECKING:
     from .asked import Indexes
@@ -73,7 +73,7 @@ def read(
     noted = None if strict else failures
     given = each_page(pages, known.suffixes, settings.max_files, settings.max_file_mb, noted, fetch_with(settings))
     if keep:
-        from .network import keep_each  # here: most calls keep nothing
+        from .web.reader import keep_each  # here: most calls keep nothing
 
         given = keep_each(settings, given)
     return read_pages(given, known.to_html, strict=strict, failures=failures)

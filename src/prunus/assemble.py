@@ -90,8 +90,8 @@ def web_of(maker: Maker, engines: Engines) -> Web:
 
     :raises BadInput: no search is named, or one cannot be made.
     """
-    from .network import Reading  # here: reading files needs none
     from .pictures import Pages
+    from .web.reader import Reading  # here: reading files needs none
     from .websearch import Web, local_now
 
     options, settings = maker.options.web, maker.settings
@@ -223,7 +223,7 @@ class Maker:
 
         :raises BadInput: none is named, or one cannot be made.
         """
-        from .search._merge import Merged  # here: most calls search nothing
+        from .web.search._merge import Merged  # here: most calls search nothing
 
         settings, specs = self.settings, self.search_specs()
 
@@ -243,7 +243,7 @@ class Maker:
 
         :param alone: whether ``search_key`` and ``search_endpoint`` are meant for it.
         """
-        from .network import LazyDoor
+        from .web.reader import LazyDoor
 
         settings, name = self.settings, split_spec(spec)[0]
         key = settings.search_keys.get(name, settings.search_key if alone else "")
@@ -268,7 +268,7 @@ class Maker:
 
     def _own(self, kind: str, endpoint: str) -> dict[str, Any]:
         """Return the settings of a kind, by the names of constructors' parameters."""
-        from .network import LazyDoor  # here: reading files needs none
+        from .web.reader import LazyDoor  # here: reading files needs none
 
         settings = self.settings
         own: dict[str, Any] = {"door": LazyDoor(settings)}

@@ -80,7 +80,7 @@ def each_document(
 
 def _pages(named: Mapping[str, Source], settings: Settings) -> Iterator[tuple[str, Page | PrunusError]]:
     """Read documents one by one; addresses are fetched meanwhile."""
-    from .network import fetch_with
+    from .web.reader import fetch_with
 
     addresses = [one for one in named.values() if isinstance(one, str) and is_address(one)]
     fetched = fetch_with(settings)(addresses) if addresses else iter(())

@@ -24,8 +24,8 @@ from .pages.read import Reader, read_page
 from .pages.tree import Tree
 from .pictures import Pages
 from .rank._mixed import Candidate, Ranked, Scores, by_embedder, by_hybrid, by_reranker, rank
-from .search._merge import fuse
 from .tracing import Stages
+from .web.search._merge import fuse
 
 _PLAN_SHARE: Final = 0.15
 _SEARCH_SHARE: Final = 0.25

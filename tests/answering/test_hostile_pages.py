@@ -17,9 +17,9 @@ from prunus.chat import Turns
 from prunus.core.options import Options
 from prunus.core.types import Hit, Message, Results, SearchRequest
 from prunus.generate import llm as generating
-from prunus.network import Reading
 from prunus.plan import llm as planning
-from prunus.search.local import Engine as Local
+from prunus.web.reader import Reading
+from prunus.web.search.local import Engine as Local
 
 QUESTION = "When did the Orrel bridge open?"
 

@@ -15,7 +15,7 @@ from tests.extras import need
 
 from prunus import Index
 from prunus.core.errors import MissingExtra
-from prunus.fetch.browser import find_browser
+from prunus.web.fetch.browser import find_browser
 
 pytestmark = pytest.mark.full
 

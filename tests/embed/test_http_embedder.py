@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from tests.embed.server import PlainDoor, Server, as_json, embeddings, letters, serve
 
-import prunus.remote
+import prunus.web.json_client
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.embed.http import Engine
-from prunus.fetch.egress import FetchFailed
-from prunus.remote import Service, endpoint
+from prunus.web.door.egress import FetchFailed
+from prunus.web.json_client import Service, endpoint
 
 pytestmark = pytest.mark.full
 
@@ -50,7 +50,7 @@ def server() -> Iterator[Server]:
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Nobody waits; what would have been waited stands here."""
     found: list[float] = []
-    made = prunus.remote.Service
+    made = prunus.web.json_client.Service
 
     def service(*given: Any) -> Service:
         return made(*given, sleep=found.append, now=lambda: 1_000_000.0)
@@ -298,7 +298,7 @@ def test_an_odd_answer_is_one_line(server: Server, content: bytes, said: str) ->
 
 
 def test_an_answer_without_end_is_cut_off(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prunus.remote, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(prunus.web.json_client, "MAX_BYTES", 1 << 20)
     server.first = [(200, {}, b" " * (2 << 20))]
     with pytest.raises(OutsideFailed, match="answers more than 1 MiB"):
         engine(server).embed(["x"])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
-from prunus.fetch.egress import Egress, EgressRules
+from prunus.web.door.egress import Egress, EgressRules
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from tests.fetch.server import Answer, Server, door_to, goes, says, sends
 from prunus import clean
 from prunus.core.errors import BadPage, MissingExtra
 from prunus.core.types import Page
-from prunus.fetch.browser import BrowserFetcher, BrowserRules, find_browser
-from prunus.fetch.egress import FetchFailed, RefusedUrl
+from prunus.web.door.egress import FetchFailed, RefusedUrl
+from prunus.web.fetch.browser import BrowserFetcher, BrowserRules, find_browser
 
 HTML = "Content-Type: text/html; charset=utf-8"
 
@@ -429,7 +429,7 @@ def test_ctrl_c_ends_at_once_and_leaves_no_browser(browser: str) -> None:
 
 def test_no_browser_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("prunus.fetch.browser.NAMES", ("chromium", "chrome"))
+    monkeypatch.setattr("prunus.web.fetch.browser.NAMES", ("chromium", "chrome"))
     with pytest.raises(MissingExtra, match=r"no Chromium is installed under a usual name; install Chromium"):
         find_browser()
     with pytest.raises(MissingExtra, match=r"/no/such is no program"):

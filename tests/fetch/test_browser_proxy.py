@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from tests.fetch.server import Server, door_to, goes, in_turn, reply, says, sends
 
-from prunus.fetch._proxy import PinningProxy
+from prunus.web.door.proxy import PinningProxy
 
 Talk = Callable[[PinningProxy], Awaitable[bytes]]
 

@@ -15,7 +15,7 @@ import pytest
 
 from prunus.core.errors import BadInput
 from prunus.core.types import Page
-from prunus.fetch.cache import Cache
+from prunus.web.fetch.cache import Cache
 
 URL = "https://example.org/page"
 START = 1_800_000_000.0
@@ -452,6 +452,6 @@ def test_a_forked_child_opens_the_file_anew(cache: Cache, clock: Clock, monkeypa
     keep(cache, clock, {"Cache-Control": "max-age=60"})
     before = cache._store._connection
     real: Callable[[], int] = cache._store.__init__.__globals__["os"].getpid  # type: ignore[misc]
-    monkeypatch.setattr("prunus.fetch._store.os.getpid", lambda: real() + 1)
+    monkeypatch.setattr("prunus.web.fetch._store.os.getpid", lambda: real() + 1)
     assert cache.fresh(URL) is not None
     assert cache._store._connection is not before

@@ -9,8 +9,8 @@ from pathlib import Path
 from tests.fetch.server import Answer, Request, Server, door_to, goes, reply, says
 
 from prunus.core.types import Page
-from prunus.fetch.cache import Cache
-from prunus.fetch.http import FetchRules, HttpFetcher
+from prunus.web.fetch.cache import Cache
+from prunus.web.fetch.http import FetchRules, HttpFetcher
 
 
 class Clock:

@@ -16,7 +16,7 @@ from tests.fetch.server import Http2Server, Proxy, Server, door_to, goes, resolv
 
 from prunus.core import ports
 from prunus.core.errors import BadInput, PrunusError
-from prunus.fetch.egress import Egress, EgressRules, FetchFailed, RefusedUrl, system_resolver
+from prunus.web.door.egress import Egress, EgressRules, FetchFailed, RefusedUrl, system_resolver
 
 Get = Callable[..., httpx.Response]
 

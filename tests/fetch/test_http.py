@@ -20,8 +20,8 @@ from tests.fetch.server import Answer, Request, Server, door_to, goes, in_turn, 
 
 from prunus.core.errors import PrunusError
 from prunus.core.types import Page
-from prunus.fetch.egress import Egress, FetchFailed, RefusedUrl
-from prunus.fetch.http import Clock, FetchRules, HttpFetcher
+from prunus.web.door.egress import Egress, FetchFailed, RefusedUrl
+from prunus.web.fetch.http import Clock, FetchRules, HttpFetcher
 
 
 async def fetch_all(fetcher: HttpFetcher, urls: Iterable[str], limit: int = 0) -> list[Page | PrunusError]:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prunus.embed.static import Engine as Static
-from prunus.fetch.links import promising_links
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.links import base_of, canonical, links_of
 from prunus.pages.tree import Tree
+from prunus.web.fetch.links import promising_links
 
 URL = "https://www.velmar.org/news/today.html?x=1"
 

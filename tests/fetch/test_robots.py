@@ -14,9 +14,9 @@ from tests.fetch.test_http import Slept, fetch_all
 
 from prunus.core.errors import PrunusError
 from prunus.core.types import Page
-from prunus.fetch.egress import FetchFailed, RefusedUrl
-from prunus.fetch.http import FetchRules, HttpFetcher
-from prunus.fetch.robots import MAX_BYTES, Policy, Robots, read_policy
+from prunus.web.door.egress import FetchFailed, RefusedUrl
+from prunus.web.fetch.http import FetchRules, HttpFetcher
+from prunus.web.fetch.robots import MAX_BYTES, Policy, Robots, read_policy
 
 # --- what a file says ----------------------------------------------------------------------------
 

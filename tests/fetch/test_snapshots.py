@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prunus import clean
 from prunus.core.errors import BadInput, BadPage
 from prunus.core.types import Page
-from prunus.fetch.snapshots import Snapshots
+from prunus.web.fetch.snapshots import Snapshots
 
 
 @pytest.fixture

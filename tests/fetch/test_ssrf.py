@@ -15,9 +15,9 @@ from tests.fetch.server import Server, resolver
 from tests.fetch.ssrf_vectors import VECTORS
 
 from prunus.core.errors import BadInput
-from prunus.fetch._addresses import DENIED, METADATA, denied, embedded
-from prunus.fetch._url import Url, parse_url, resolve
-from prunus.fetch.egress import Egress, EgressRules, RefusedUrl
+from prunus.web.door.addresses import DENIED, METADATA, denied, embedded
+from prunus.web.door.egress import Egress, EgressRules, RefusedUrl
+from prunus.web.door.url import Url, parse_url, resolve
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from prunus.core.types import Page
-from prunus.fetch.walls import Wall, detect
 from prunus.pages.clean.walk import clean_tree
+from prunus.web.fetch.walls import Wall, detect
 
 URL = "https://www.example.org/news/2027/tides-of-velmar.html"
 PROSE = (

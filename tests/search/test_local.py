@@ -11,7 +11,7 @@ import pytest
 
 from prunus.core.errors import BadInput, BadPage
 from prunus.core.types import Results, SearchRequest
-from prunus.search import local
+from prunus.web.search import local
 
 SITE = Path(__file__).parents[2] / "examples" / "site"
 

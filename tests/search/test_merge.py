@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.types import Hit, Results, SearchRequest
-from prunus.search._merge import Merged, canonical, fuse
-from prunus.search._wire import SearchFailed
+from prunus.web.search._merge import Merged, canonical, fuse
+from prunus.web.search._wire import SearchFailed
 
 LONG = "The gauge at the mouth of the river has been read every quarter of an hour since the spring of 1871."
 

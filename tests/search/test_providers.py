@@ -15,7 +15,7 @@ from tests.search.server import REPLIES, PlainDoor, Service, documented, serving
 import prunus
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.types import Results, SearchRequest
-from prunus.search._wire import Provider, SearchFailed
+from prunus.web.search._wire import Provider, SearchFailed
 
 SECRET = "s3cret-key-0123456789"
 FOLDER = Path(prunus.__file__).parent / "search"
@@ -302,7 +302,7 @@ def test_mojeek_s_own_errors_come_with_status_200(service: Service) -> None:
 
 
 def test_a_wikipedia_is_that_of_the_spec_or_of_the_request(service: Service) -> None:
-    from prunus.search.wikipedia import Engine
+    from prunus.web.search.wikipedia import Engine
 
     assert Engine("de")._base(SearchRequest("x")) == "https://de.wikipedia.org"
     assert Engine()._base(SearchRequest("x", language="fr-CH")) == "https://fr.wikipedia.org"

@@ -32,7 +32,7 @@ class Kind(NamedTuple):
 
 KINDS: Final = {
     "format": Kind("pages/formats", "prunus.pages.formats"),
-    "search": Kind("search", "prunus.search_providers"),
+    "web/search": Kind("web/search", "prunus.search_providers"),
     "llm": Kind("llm", "prunus.llms"),
     "embedder": Kind("embed", "prunus.embedders"),
     "reranker": Kind("rank", "prunus.rerankers"),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import BadInput, OutsideFailed
 from ..core.ports import Door
-from ..remote import Refused, Service, endpoint
+from ..web.json_client import Refused, Service, endpoint
 from ._presets import preset_of
 from ._sentence import unit
 

@@ -25,8 +25,8 @@ from ..core.errors import BadBudget, BadInput, OutsideFailed, PrunusError, one_l
 from ..core.events import Event, TokenEvent, UsageEvent
 from ..core.ports import Door, TokenCounter
 from ..core.types import Message, Usage
-from ..remote import BUSY, message_of, reaching, words_of
-from ..retry import Retries, retry_after, wish
+from ..web.json_client import BUSY, message_of, reaching, words_of
+from ..web.retry import Retries, retry_after, wish
 from ._shared import MESSAGE_TOKENS, Asked, Stops, check_messages, encodable, with_schema
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import BadInput, OutsideFailed
 from ..core.ports import Door
-from ..remote import Service, endpoint
+from ..web.json_client import Service, endpoint
 
 _LONGEST: Final = 8_000
 """Code points of a text that are sent; about 2,000 tokens of English."""

@@ -9,7 +9,7 @@ import click
 
 from ...assemble import open_vectors, vectors_folder
 from ...core.settings import Settings, load_settings
-from ...network import open_cache, open_snapshots
+from ...web.reader import open_cache, open_snapshots
 from .choices import common
 from .output import emit, emit_json
 

@@ -18,9 +18,9 @@ from ...core.errors import BadInput, BadPage, Failures, OutsideFailed, PrunusErr
 from ...core.options import Options
 from ...core.settings import load_settings
 from ...core.types import Page
-from ...network import fetch_each, follow
 from ...pages.read import clean_page, snapshot_of
 from ...pages.tree import Tree
+from ...web.reader import fetch_each, follow
 from .choices import common
 from .output import Interrupted, emit_json, progress, say, settle, write_bytes
 

@@ -15,9 +15,9 @@ from ...core.options import Options
 from ...core.settings import Settings
 from ...core.types import Page
 from ...html.documents import Documents, read_pages
-from ...network import fetch_with
 from ...pages.read import read_page
 from ...pages.sources import Source, arrived, as_page, each_page, is_folder, pages_of
+from ...web.reader import fetch_with
 from .output import one_line, progress, say
 
 STDIN: Final = "-"
@@ -84,7 +84,7 @@ def read_given(
             fetch_with(settings),
         )
         if keep:
-            from ...network import keep_each
+            from ...web.reader import keep_each
 
             given = keep_each(settings, given)
         try:
@@ -106,7 +106,7 @@ def with_links(documents: Documents, question: str, count: int, settings: Settin
 
     :param count: links to follow; those that cannot be read are noted in the documents' failures.
     """
-    from ...network import follow
+    from ...web.reader import follow
 
     trees, failures = list(documents.trees), Failures(documents.failures)
     known = {tree.snapshot for tree in trees}

@@ -23,7 +23,7 @@ from ...core.errors import BadInput, MissingExtra, OutsideFailed, OverWindow
 from ...core.ports import Branches, Door, TokenTree
 from ...core.types import Message
 from ...model_folder import hub_folder
-from ...remote import Refused, Service, endpoint
+from ...web.json_client import Refused, Service, endpoint
 from ._loaded import Loaded, forged_marks
 
 _KNOWN: Final[dict[str, Any]] = {

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ...core.types import Message
-from ...remote import Refused
+from ...web.json_client import Refused
 from ._server import Said, Server
 
 _FEW: Final = 20

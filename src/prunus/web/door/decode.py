@@ -1,0 +1,161 @@
+"""Content codings, undone piece by piece: a small answer that unpacks to a huge one never stands in memory whole."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, Protocol
+
+import brotli
+
+from .errors import FetchFailed
+
+PIECE: Final = 256 * 1024
+"""Bytes that are unpacked at once."""
+
+
+class Decoder(Protocol):
+    """Undoes one content coding."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield what came out, in pieces of at most about :data:`PIECE`."""
+        ...
+
+    def whole(self) -> bool:
+        """Tell whether the coding came to its end; True where nothing came."""
+        ...
+
+
+@cache
+def accepted() -> str:
+    """Return the Accept-Encoding header for what is installed."""
+    return "gzip, deflate, br" + (", zstd" if _zstd() else "")
+
+
+def decoder(coding: str, url: str) -> Decoder | None:
+    """Return the decoder for a Content-Encoding header; None where nothing is to be done.
+
+    :raises FetchFailed: a coding that was not asked for, or several on top of each other.
+    """
+    name = coding.strip().lower()
+    if name in ("", "identity"):
+        return None
+    if name in ("gzip", "x-gzip", "deflate"):
+        return _Zlib(gzip=name != "deflate")
+    if name == "br":
+        return _Brotli(brotli.Decompressor())
+    if name == "zstd" and _zstd():
+        return _Zstd(_zstd())
+    raise FetchFailed(url, "encoding", f"the content coding {name[:40]!r} is not read; accepted: {accepted()}")
+
+
+def unpacked(undo: Decoder, data: bytes, url: str) -> Iterator[bytes]:
+    """Yield what comes out of some bytes.
+
+    :raises FetchFailed: they are not of that coding.
+    """
+    try:
+        yield from undo.feed(data)
+    except Exception as error:  # each library has an error of its own; the others are bugs
+        if not isinstance(error, zlib.error | EOFError) and type(error).__name__ not in ("error", "ZstdError"):
+            raise
+        raise FetchFailed(url, "encoding", f"the compressed answer is damaged ({str(error)[:80]})") from error
+
+
+class _Zlib:
+    """gzip with any number of members, and deflate with or without the zlib wrapper that the standard asks for."""
+
+    def __init__(self, gzip: bool) -> None:
+        self._gzip = gzip
+        self._held = b""
+        self._inner: Any = zlib.decompressobj(31) if gzip else None
+        self._ended = False
+        self._begun = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        if self._inner is None:
+            self._held += data
+            if len(self._held) < 2:
+                return
+            data, self._held = self._held, b""
+            wrapped = data[0] & 15 == 8 and int.from_bytes(data[:2], "big") % 31 == 0
+            self._inner = zlib.decompressobj(15 if wrapped else -15)
+        while data:
+            if self._ended:
+                if not self._gzip or data[:1] != b"\x1f":  # what follows the last member is padding
+                    return
+                self._inner, self._ended = zlib.decompressobj(31), False
+            self._begun = True
+            piece = self._inner.decompress(data, PIECE)
+            if piece:
+                yield piece
+            self._ended = self._inner.eof
+            data = self._inner.unused_data if self._ended else self._inner.unconsumed_tail
+        while not self._ended and self._inner is not None:  # output may wait where the input is used up
+            piece = self._inner.decompress(b"", PIECE)
+            self._ended = self._inner.eof
+            if not piece:
+                return
+            yield piece
+
+    def whole(self) -> bool:
+        return self._ended or not (self._begun or self._held)
+
+
+class _Brotli:
+    """Brotli, with its own bound on what comes out at once."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self._begun = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        self._begun = self._begun or bool(data)
+        if self._inner.is_finished():
+            return
+        piece = self._inner.process(data, output_buffer_limit=PIECE)
+        while piece or not self._inner.can_accept_more_data():
+            yield piece
+            if self._inner.is_finished():
+                return
+            piece = self._inner.process(b"", output_buffer_limit=PIECE)
+
+    def whole(self) -> bool:
+        return not self._begun or bool(self._inner.is_finished())
+
+
+class _Zstd:
+    """Zstandard, with any number of frames; a frame may ask for a window of 8 MiB at most (RFC 9659)."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        self._inner: Any = self._new()
+        self._begun = False
+
+    def _new(self) -> Any:
+        return self._module.ZstdDecompressor(options={self._module.DecompressionParameter.window_log_max: 23})
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        self._begun = self._begun or bool(data)
+        while data or not (self._inner.eof or self._inner.needs_input):
+            if self._inner.eof:
+                self._inner = self._new()
+            piece = self._inner.decompress(data, PIECE)
+            data = self._inner.unused_data if self._inner.eof else b""
+            if piece:
+                yield piece
+
+    def whole(self) -> bool:
+        return not self._begun or bool(self._inner.eof)
+
+
+@cache
+def _zstd() -> Any:
+    """Return the standard library's zstd module or its backport, or None."""
+    for name in ("compression.zstd", "backports.zstd"):
+        with suppress(ImportError):
+            return import_module(name)
+    return None

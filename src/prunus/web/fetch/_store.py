@@ -1,0 +1,392 @@
+"""Pages on disk in one SQLite file: what the cache and the snapshots have in common.
+
+A row has a name, a variant of it, and what is known about it as JSON; its content is kept once
+however many rows share it. SQLite in WAL mode makes every change whole or absent, in any number of
+processes and after a kill at any moment; a seal over each row and the sha256 of each content make
+sure that nothing damaged is ever given out. The least recently used rows go when the limit is
+passed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from ...core.errors import BadInput
+from ...core.types import Page
+
+T = TypeVar("T")
+
+_VERSION: Final = 1
+_OVERHEAD: Final = 512  # bytes that a row costs beside its text: indexes, and SQLite's own
+_USED_STEP: Final = 60.0  # seconds: how exactly the time of the last use is known, to spare a write for each read
+_BATCH: Final = 32  # rows that one step of eviction looks at
+_SPARE: Final = 1024  # pages of 4 KiB that stay free in the file, to be written over
+_BUSY: Final = 10.0  # seconds to wait for another process that writes
+
+_KNOWN: Final = ("url", "final_url", "media_type", "charset", "status", "fetched_at", "published")
+
+_SCHEMA: Final = """
+CREATE TABLE bodies (sha TEXT PRIMARY KEY, content BLOB NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE rows (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, variant TEXT NOT NULL, meta TEXT NOT NULL, body TEXT NOT NULL,
+    seal TEXT NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL, UNIQUE (name, variant));
+CREATE INDEX rows_by_use ON rows (used, id);
+CREATE INDEX rows_by_body ON rows (body);
+CREATE TABLE total (bytes INTEGER NOT NULL);
+INSERT INTO total VALUES (0);
+CREATE TRIGGER row_in AFTER INSERT ON rows BEGIN UPDATE total SET bytes = bytes + NEW.bytes; END;
+CREATE TRIGGER row_out AFTER DELETE ON rows BEGIN
+    UPDATE total SET bytes = bytes - OLD.bytes;
+    DELETE FROM bodies WHERE sha = OLD.body AND NOT EXISTS (SELECT 1 FROM rows WHERE body = OLD.body);
+END;
+CREATE TRIGGER row_resized AFTER UPDATE OF bytes ON rows BEGIN
+    UPDATE total SET bytes = bytes + NEW.bytes - OLD.bytes;
+END;
+CREATE TRIGGER body_in AFTER INSERT ON bodies BEGIN UPDATE total SET bytes = bytes + NEW.bytes; END;
+CREATE TRIGGER body_out AFTER DELETE ON bodies BEGIN UPDATE total SET bytes = bytes - OLD.bytes; END;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One entry without its content.
+
+    :param body: sha256 of the content, hex.
+    :param used: when it was last used, seconds since 1970, to about a minute.
+    """
+
+    name: str
+    variant: str
+    meta: Mapping[str, Any]
+    body: str
+    used: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoreInfo:
+    """What a store holds.
+
+    :param entries: pages, or variants of pages.
+    :param bytes: what counts against ``max_bytes``: content, what is known about it, and indexes.
+    :param disk_bytes: size of the files.
+    :param failures: reads and writes that went wrong in this process, and were done without.
+    :param last_failure: why the last of them did; '' without any.
+    """
+
+    path: str
+    entries: int
+    bytes: int
+    disk_bytes: int
+    max_bytes: int
+    failures: int
+    last_failure: str
+
+
+def known_of(page: Page) -> dict[str, Any]:
+    """Return all that is known about a page but its content, for JSON."""
+    known = {name: getattr(page, name) for name in _KNOWN}
+    return {**known, "headers": dict(page.headers), "text": isinstance(page.content, str)}
+
+
+def bytes_of(page: Page) -> bytes:
+    """Return a page's content as it is hashed and kept."""
+    return page.content.encode("utf-8", "surrogatepass") if isinstance(page.content, str) else page.content
+
+
+def page_of(known: Mapping[str, Any], content: bytes, snapshot: str) -> Page:
+    """Return the page that :func:`known_of` and :func:`bytes_of` took apart."""
+    fields = {name: known[name] for name in _KNOWN}
+    whole = content.decode("utf-8", "surrogatepass") if known["text"] else content
+    return Page(whole, **fields, snapshot=snapshot, headers=dict(known["headers"]))
+
+
+class Store:
+    """Rows and contents in one file, bounded in bytes.
+
+    :param path: the file; its folder is made, for its owner alone.
+    :param max_bytes: what may be kept.
+    :param clock: seconds since 1970.
+    :param setting: what the user changes when the folder cannot be used, for the error's text.
+    :raises BadInput: the folder cannot be made or written.
+    """
+
+    def __init__(self, path: Path, max_bytes: int, clock: Callable[[], float], setting: str = "home") -> None:
+        self.path = path
+        self.max_bytes = max_bytes
+        self.failures = 0
+        self.last_failure = ""
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._inherited: sqlite3.Connection | None = None
+        self._process = 0
+        self._file = 0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with self._lock:
+                self._open()
+        except (OSError, sqlite3.Error) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise BadInput(
+                f"{path}: cannot be used to keep pages ({reason}); set {setting} to a folder that can be written",
+                subject=str(path),
+            ) from error
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def rows(self, name: str) -> list[Row]:
+        """Return every variant of a name, the one stored last first; damaged rows are removed and left out."""
+        query = "SELECT name, variant, meta, body, seal, used FROM rows WHERE name = ? ORDER BY id DESC"
+        nothing: list[Any] = []
+        stored = self._run(lambda connection: connection.execute(query, (_plain(name),)).fetchall(), nothing)
+        found = []
+        for *fields, seal, used in stored:
+            if seal == _seal(*fields):
+                found.append(Row(fields[0], fields[1], json.loads(fields[2]), fields[3], used))
+            else:
+                self._note(f"{name}: a damaged entry was removed")
+                self.remove(name, fields[1])
+        return found
+
+    def content(self, row: Row) -> bytes | None:
+        """Return a row's content, checked against its hash; None, and the row removed, where it is not whole."""
+        query = "SELECT content FROM bodies WHERE sha = ?"
+        found = self._run(lambda connection: connection.execute(query, (row.body,)).fetchone(), None)
+        if found is None:  # another process removed it in the meantime, or the disk refuses
+            return None
+        content = bytes(found[0])
+        if hashlib.sha256(content).hexdigest() != row.body:
+            self._note(f"{row.name}: damaged content was removed")
+            self._change("DELETE FROM rows WHERE body = ?", row.body)
+            self._change("DELETE FROM bodies WHERE sha = ?", row.body)
+            return None
+        now = self._clock()
+        if abs(now - row.used) > _USED_STEP:
+            self._change("UPDATE rows SET used = ? WHERE name = ? AND variant = ?", now, row.name, row.variant)
+        return content
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def put(self, name: str, variant: str, meta: Mapping[str, Any], content: bytes) -> bool:
+        """Store or replace one row, and make room for it.
+
+        :returns: False where it is larger than the whole store may be, or could not be written.
+        """
+        name, variant = _plain(name), _plain(variant)
+        written = json.dumps(meta, sort_keys=True)
+        body = hashlib.sha256(content).hexdigest()
+        size = 2 * (len(name.encode()) + len(variant.encode())) + len(written) + _OVERHEAD  # names: in an index, too
+        if size + len(content) + _OVERHEAD > self.max_bytes:
+            self._note(f"{name}: larger than all that may be kept ({self.max_bytes} bytes)")
+            return False
+        seal, now = _seal(name, variant, written, body), self._clock()
+        row = (name, variant, written, body, seal, size, now)
+        same = (
+            "UPDATE rows SET id = (SELECT max(id) + 1 FROM rows), meta = ?, seal = ?, bytes = ?, used = ?"
+            " WHERE name = ? AND variant = ? AND body = ?"
+        )
+
+        def write(connection: sqlite3.Connection) -> bool:
+            if connection.execute(same, (written, seal, size, now, name, variant, body)).rowcount:
+                self._evict(connection)
+                return True
+            connection.execute("DELETE FROM rows WHERE name = ? AND variant = ?", (name, variant))
+            connection.execute(
+                "INSERT OR IGNORE INTO bodies VALUES (?, ?, ?)", (body, content, len(content) + _OVERHEAD)
+            )
+            connection.execute(
+                "INSERT INTO rows (name, variant, meta, body, seal, bytes, used) VALUES (?, ?, ?, ?, ?, ?, ?)", row
+            )
+            self._evict(connection)
+            return True
+
+        written_down = self._run(write, False, write=True)
+        self._run(_shrink, None)
+        return written_down
+
+    def annotate(self, row: Row, meta: Mapping[str, Any]) -> bool:
+        """Replace what is known about a row, if it still is the one that was read; tell whether it was."""
+        written = json.dumps(meta, sort_keys=True)
+        seal = _seal(row.name, row.variant, written, row.body)
+        statement = "UPDATE rows SET meta = ?, seal = ?, used = ? WHERE name = ? AND variant = ? AND body = ?"
+        return self._change(statement, written, seal, self._clock(), row.name, row.variant, row.body) > 0
+
+    def remove(self, name: str, variant: str | None = None) -> None:
+        """Remove a name, or one variant of it."""
+        if variant is None:
+            self._change("DELETE FROM rows WHERE name = ?", _plain(name))
+        else:
+            self._change("DELETE FROM rows WHERE name = ? AND variant = ?", _plain(name), variant)
+
+    def clear(self) -> int:
+        """Remove everything and give the space back; return how many rows there were.
+
+        :raises BadInput: another process kept it busy, or it cannot be written.
+        """
+        count = self._change("DELETE FROM rows")
+        if count < 0:
+            raise BadInput(f"{self.path}: cannot be cleared ({self.last_failure})", subject=str(self.path))
+
+        def shrink(connection: sqlite3.Connection) -> None:
+            connection.executescript("PRAGMA incremental_vacuum")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+        self._run(shrink, None)
+        return count
+
+    def info(self) -> StoreInfo:
+        """Return what is kept now."""
+        query = "SELECT (SELECT count(*) FROM rows), bytes FROM total"
+        entries, size = self._run(lambda connection: connection.execute(query).fetchone(), (0, 0))
+        files = (self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-shm")))
+        disk = sum(file.stat().st_size for file in files if file.exists())
+        return StoreInfo(str(self.path), entries, size, disk, self.max_bytes, self.failures, self.last_failure)
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    # --- the file --------------------------------------------------------------------------------
+
+    def _evict(self, connection: sqlite3.Connection) -> None:
+        """Remove the least recently used rows until the rest fits."""
+        while connection.execute("SELECT bytes FROM total").fetchone()[0] > self.max_bytes:
+            oldest = connection.execute("SELECT id FROM rows ORDER BY used, id LIMIT ?", (_BATCH,)).fetchall()
+            for (row,) in oldest:
+                connection.execute("DELETE FROM rows WHERE id = ?", (row,))
+                if connection.execute("SELECT bytes FROM total").fetchone()[0] <= self.max_bytes:
+                    break
+
+    def _change(self, statement: str, *values: str | float) -> int:
+        """Run one statement that writes; return how many rows it changed, -1 where that failed."""
+        return self._run(lambda connection: connection.execute(statement, values).rowcount, -1, write=True)
+
+    def _run(self, work: Callable[[sqlite3.Connection], T], default: T, *, write: bool = False) -> T:
+        """Do some work, in a transaction if it writes.
+
+        What the disk refuses is noted and answered with ``default``: a store must not fail a page.
+        """
+        with self._lock:
+            try:
+                connection = self._open()
+                if not write:
+                    return work(connection)
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    result = work(connection)
+                    connection.execute("COMMIT")
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                return result
+            except sqlite3.Error as error:
+                self._note(f"{self.path}: {error}")
+                if _is_damaged(error):
+                    self._set_aside()
+                return default
+
+    def _open(self) -> sqlite3.Connection:
+        """Return this process's connection; a forked child opens one of its own."""
+        if self._connection is not None and self._process == os.getpid():
+            return self._connection
+        self._inherited = self._connection  # to close it here would take its parent's locks away
+        try:
+            connection = self._connect()
+        except sqlite3.DatabaseError as error:
+            if not _is_damaged(error):
+                raise
+            self._note(f"{self.path}: {error}")
+            self._set_aside()
+            connection = self._connect()
+        self._connection, self._process = connection, os.getpid()
+        weakref.finalize(self, _close, connection, self._process)
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        """Open the file, and lay it out where it is new."""
+        self._file = self.path.stat().st_ino if self.path.exists() else 0
+        connection = sqlite3.connect(self.path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA journal_size_limit = 67108864").fetchall()
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("BEGIN IMMEDIATE")
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0:
+                for statement in _statements(_SCHEMA):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {_VERSION}")
+            connection.execute("COMMIT")
+            self._file = self.path.stat().st_ino
+            if version not in (0, _VERSION):
+                raise sqlite3.OperationalError(f"laid out by another version ({version}) of Prunus")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _set_aside(self) -> None:
+        """Move a damaged file away, so that the next use begins a new one; unless another process did."""
+        self.close()
+        if not self.path.exists() or self.path.stat().st_ino != self._file:
+            return
+        for end in ("", "-wal", "-shm"):
+            file = self.path.with_name(self.path.name + end)
+            if file.exists():
+                file.replace(file.with_name(f"{self.path.name}.damaged{end}"))
+
+    def _note(self, failure: str) -> None:
+        self.failures += 1
+        self.last_failure = failure
+
+
+def _seal(*fields: str) -> str:
+    """Return the hash over all of a row that is not its content."""
+    return hashlib.sha256("\0".join(fields).encode()).hexdigest()
+
+
+def _shrink(connection: sqlite3.Connection) -> None:
+    """Give the space of removed rows back where there is much of it; the rest is written over."""
+    free = connection.execute("PRAGMA freelist_count").fetchone()[0]
+    if free > 2 * _SPARE:
+        connection.executescript(f"PRAGMA incremental_vacuum({free - _SPARE})")  # execute() frees one page alone
+
+
+def _close(connection: sqlite3.Connection, process: int) -> None:
+    """Close a connection in the process that opened it; a child would take its parent's locks away."""
+    if process == os.getpid():
+        connection.close()
+
+
+def _plain(name: str) -> str:
+    """Return a name as SQLite can hold it: without lone surrogates."""
+    return name.encode("utf-8", "replace").decode()
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Cut a script into statements; ``executescript`` would end the transaction."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _is_damaged(error: sqlite3.Error) -> bool:
+    """Tell a damaged file from a busy or full disk."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

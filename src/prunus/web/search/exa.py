@@ -1,0 +1,75 @@
+"""``exa``: Exa, which searches by meaning and can send the text of pages. A key is needed; it says its price."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
+
+from ...core.types import SearchRequest
+from ._wire import Ask, Provider, at, time_range
+
+_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
+
+
+class Engine(Provider):
+    """Posts a query; the snippet is made of its highlights. It knows no second page."""
+
+    name: ClassVar[str] = "exa"
+    home: ClassVar[str] = "https://api.exa.ai"
+    filters: ClassVar[frozenset[str]] = frozenset(
+        {"country", "time_range", "dates", "include_domains", "exclude_domains", "topic", "want_text"}
+    )
+    largest: ClassVar[int] = 100
+
+    def ask(self, request: SearchRequest) -> Ask:
+        """See :class:`prunus.web.search._wire.Provider`."""
+        contents: dict[str, Any] = {"highlights": True}
+        if request.want_text:
+            contents["text"] = True
+        body: dict[str, Any] = {
+            "query": request.query,
+            "type": "auto",
+            "numResults": min(request.count, self.largest),
+            "contents": contents,
+            "moderation": request.safe_search,
+        }
+        name, first, last = time_range(request)
+        if name:
+            first = (datetime.fromtimestamp(self._now(), UTC) - timedelta(days=_DAYS[name])).date()
+        if first:
+            body["startPublishedDate"] = f"{first}T00:00:00.000Z"
+        if last:
+            body["endPublishedDate"] = f"{last}T23:59:59.999Z"
+        if request.include_domains:
+            body["includeDomains"] = list(request.include_domains)
+        if request.exclude_domains:
+            body["excludeDomains"] = list(request.exclude_domains)
+        if request.topic == "news":
+            body["category"] = "news"
+        if request.country:
+            body["userLocation"] = request.country.upper()
+        return Ask(f"{self.address}/search", headers={"x-api-key": self._key}, body=body)
+
+    def rows(self, data: Mapping[str, Any], request: SearchRequest) -> Any:
+        """See :class:`prunus.web.search._wire.Provider`."""
+        results = at(data, "results")
+        return [self._row(row) for row in results] if isinstance(results, list) else None
+
+    @staticmethod
+    def _row(row: Any) -> Any:
+        if not isinstance(row, Mapping):
+            return row
+        marked = row.get("highlights")
+        said = [one for one in marked if isinstance(one, str)] if isinstance(marked, list) else []
+        text = row.get("text")
+        snippet = " … ".join(said) or (text[:500] if isinstance(text, str) else "")
+        return {**row, "snippet": snippet, "published": row.get("publishedDate")}
+
+    def cost(self, data: Mapping[str, Any]) -> float:
+        """Return what the answer says, else the configured price."""
+        said = at(data, "costDollars", "total")
+        if isinstance(said, int | float) and not isinstance(said, bool) and math.isfinite(said) and said >= 0:
+            return float(said)
+        return self._price

@@ -1,0 +1,65 @@
+"""``google:CX``: Google's Custom Search; CX is the id of the search engine that was set up there.
+
+It is closed to new users and ends on 2027-01-01. The key goes into the address, as it asks for; no
+message shows that address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from ...core.errors import BadInput
+from ...core.types import SearchRequest
+from ._wire import Ask, Provider, at, time_range, with_sites
+
+_LAST = 100
+"""It gives no result beyond the hundredth."""
+
+
+class Engine(Provider):
+    """Asks for at most ten results a page."""
+
+    name: ClassVar[str] = "google"
+    home: ClassVar[str] = "https://customsearch.googleapis.com/customsearch/v1"
+    filters: ClassVar[frozenset[str]] = frozenset(
+        {"page", "language", "country", "time_range", "dates", "include_domains", "exclude_domains"}
+    )
+    largest: ClassVar[int] = 10
+
+    def _split(self, model: str) -> tuple[str, str]:
+        return model, ""
+
+    def ask(self, request: SearchRequest) -> Ask:
+        """See :class:`prunus.web.search._wire.Provider`."""
+        if not self._model:
+            raise BadInput("search google needs the id of a search engine: google:CX", subject=self.name)
+        count = min(request.count, self.largest)
+        start = (request.page - 1) * count + 1
+        if start + count - 1 > _LAST:
+            raise BadInput(f"search google: page {request.page} lies beyond result {_LAST}", subject="page")
+        name, first, last = time_range(request)
+        return Ask(
+            self.address,
+            {
+                "key": self._key,
+                "cx": self._model,
+                "q": with_sites(request),
+                "num": count,
+                "start": start,
+                "gl": request.country.lower(),
+                "lr": f"lang_{request.language}" if request.language else "",
+                "dateRestrict": f"{name[0]}1" if name else "",
+                "sort": f"date:r:{first:%Y%m%d}:{last:%Y%m%d}" if first and last else "",
+                "safe": "active" if request.safe_search else "off",
+            },
+        )
+
+    def rows(self, data: Mapping[str, Any], request: SearchRequest) -> Any:
+        """An answer without ``items`` that counts its results has none."""
+        if "items" not in data:
+            return [] if isinstance(at(data, "searchInformation"), Mapping) else None
+        items = data["items"]
+        if not isinstance(items, list):
+            return None
+        return [{**row, "url": row.get("link")} if isinstance(row, Mapping) else row for row in items]

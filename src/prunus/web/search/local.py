@@ -1,0 +1,178 @@
+"""``local:FOLDER``: a folder of saved pages, indexed on the fly with BM25. Nothing leaves the machine.
+
+The index is made at the first search, and again when a file of the folder was changed. The address of
+a hit is the path of its file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import BadInput, BadPage
+from ...core.text.bm25 import BM25
+from ...core.text.words import guess_language, sentence_spans
+from ...core.types import Hit, Page, Results, SearchRequest
+from ...pages.clean.walk import clean_tree
+from ._wire import check, unsupported
+
+SUFFIXES: Final = (".html", ".htm", ".xhtml", ".txt", ".md")
+_MAX_FILES: Final = 10_000
+_MAX_FILE: Final = 16 << 20
+_MAX_BYTES: Final = 256 << 20
+"""Of a whole folder."""
+
+_SNIPPET: Final = 300
+"""Code points of a snippet, about."""
+
+_FILTERS: Final = frozenset({"page", "want_text"})
+
+Reader = Callable[[Page], str | bytes]
+State = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexed:
+    """A folder as it was at one moment; the passages of a page begin at its place in ``starts``."""
+
+    state: State
+    paths: list[Path]
+    titles: list[str]
+    texts: list[str]
+    index: BM25
+    passages: BM25
+    starts: NDArray[np.int64]
+    skipped: list[str]
+
+
+class Engine:
+    """Searches a folder's pages: BM25 of the page plus BM25 of its best passage, which is the snippet.
+
+    :param model: the folder.
+    :param reader: turns a file of another format into HTML, for ``suffixes`` beyond HTML and text.
+    :param suffixes: files that are pages.
+    """
+
+    name = "local"
+
+    def __init__(self, model: str = "", reader: Reader | None = None, suffixes: tuple[str, ...] = SUFFIXES) -> None:
+        if not model:
+            raise BadInput("search local needs a folder: local:saved-pages", subject="local")
+        self._folder = Path(model).expanduser()
+        self._reader = reader
+        self._suffixes = suffixes
+        self._lock = threading.Lock()
+        self._known: _Indexed | None = None
+
+    async def search(self, request: SearchRequest) -> Results:
+        """Return the pages that hold a telling word of the query, best first.
+
+        :raises BadInput: the folder is missing, holds no page, or too many; or the request cannot be asked.
+        """
+        check(request)
+        return await asyncio.to_thread(self._search, request)
+
+    def _search(self, request: SearchRequest) -> Results:
+        with self._lock:
+            known = self._indexed()
+        parts = known.passages.scores(request.query)
+        best = np.maximum.reduceat(parts, known.starts[:-1])
+        scores = known.index.scores(request.query) + best
+        order = [int(place) for place in np.argsort(-scores, kind="stable") if scores[place] > 0]
+        start = (request.page - 1) * request.count
+        hits = []
+        for rank, place in enumerate(order[start : start + request.count], start + 1):
+            first, last = known.starts[place], known.starts[place + 1]
+            own = _passages(known.texts[place])
+            snippet = " ".join(own[int(np.argmax(parts[first:last]))].split())[: 2 * _SNIPPET]
+            whole = known.texts[place] if request.want_text else ""
+            hits.append(Hit(str(known.paths[place]), known.titles[place], snippet, whole, "", "", self.name, rank))
+        warnings = unsupported(request, self.name, _FILTERS)
+        return Results(tuple(hits), (*(w.split("; done")[0] for w in warnings), *known.skipped))
+
+    def _indexed(self) -> _Indexed:
+        """Return the index of the folder as it is now."""
+        paths = self._files()
+        state = tuple((str(path), info.st_mtime_ns, info.st_size) for path in paths for info in [path.stat()])
+        if self._known is None or self._known.state != state:
+            self._known = self._index(paths, state)
+        return self._known
+
+    def _files(self) -> list[Path]:
+        """Return the pages of the folder in sorted order; links out of it are not followed."""
+        if not self._folder.is_dir():
+            raise BadInput(f"search local: {self._folder} is no folder", subject=str(self._folder))
+        root = self._folder.resolve()
+        found: list[Path] = []
+        for path in sorted(self._folder.rglob("*")):
+            if path.suffix.lower() in self._suffixes and path.is_file() and path.resolve().is_relative_to(root):
+                found.append(path)
+            if len(found) > _MAX_FILES:
+                raise BadInput(f"search local: {self._folder}: more than {_MAX_FILES:,} pages; split the folder")
+        if not found:
+            raise BadInput(
+                f"search local: {self._folder}: no page in this folder; looked for {', '.join(self._suffixes)}",
+                subject=str(self._folder),
+            )
+        return found
+
+    def _index(self, paths: list[Path], state: State) -> _Indexed:
+        kept: list[Path] = []
+        titles: list[str] = []
+        texts: list[str] = []
+        skipped: list[str] = []
+        size = 0
+        for path, (_, _, length) in zip(paths, state, strict=True):
+            size += length
+            if size > _MAX_BYTES:
+                raise BadInput(f"search local: {self._folder}: more than {_MAX_BYTES >> 20} MiB; split the folder")
+            try:
+                title, text = self._read(path)
+            except (BadPage, OSError) as error:
+                skipped.append(f"local: {path.name} was left out: {error}")
+                continue
+            kept.append(path)
+            titles.append(title)
+            texts.append(text)
+        if not kept:
+            raise BadInput(f"search local: {self._folder}: no page could be read; {skipped[0]}")
+        language = guess_language(" ".join(text[:400] for text in texts[:50]))
+        index = BM25([f"{title}\n{text}" for title, text in zip(titles, texts, strict=True)], language=language)
+        passages = [_passages(text) for text in texts]
+        starts = np.cumsum([0, *map(len, passages)], dtype=np.int64)
+        parts = BM25([passage for own in passages for passage in own], language=language)
+        return _Indexed(state, kept, titles, texts, index, parts, starts, skipped)
+
+    def _read(self, path: Path) -> tuple[str, str]:
+        """Return the title and the visible text of a file."""
+        with path.open("rb") as file:
+            content = file.read(_MAX_FILE + 1)
+        if len(content) > _MAX_FILE:
+            raise BadPage(f"over the limit of {_MAX_FILE >> 20} MiB", subject=str(path))
+        if path.suffix.lower() in (".txt", ".md"):
+            text = content.decode("utf-8", "replace")
+            return next((line.strip("# ").strip() for line in text.splitlines() if line.strip()), path.stem)[:200], text
+        source = self._reader(Page(content, url=str(path))) if self._reader else content
+        tree = clean_tree(source, name=str(path))
+        return " ".join(tree.title.split())[:200] or path.stem, tree.canonical
+
+
+def _passages(text: str) -> list[str]:
+    """Cut a text into runs of sentences of about the length of a snippet."""
+    found: list[str] = []
+    begin = last = 0
+    for start, end in sentence_spans(text):
+        if start > begin and end - begin > _SNIPPET:
+            found.append(text[begin:start])
+            begin = start
+        last = end
+    if last > begin:
+        found.append(text[begin:last])
+    return found or [""]

@@ -1,0 +1,62 @@
+"""``searxng:http://host``: a metasearch engine of one's own.
+
+Its JSON format is off by default, and then it answers 403: put ``json`` under ``search: formats:`` in
+its ``settings.yml``. It sends as many results as its engines give; a page is its page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from ...core.errors import BadInput
+from ...core.types import SearchRequest
+from ._wire import MAX_COUNT, Ask, Provider, at, time_range, with_sites
+
+_TOPICS = {"news": "news", "science": "science", "it": "it"}
+
+
+class Engine(Provider):
+    """Asks an instance; a key, where one is given, goes as a bearer token to the proxy before it."""
+
+    name: ClassVar[str] = "searxng"
+    wants_key: ClassVar[bool] = False
+    filters: ClassVar[frozenset[str]] = frozenset(
+        {"page", "language", "time_range", "include_domains", "exclude_domains", "topic"}
+    )
+    largest: ClassVar[int] = MAX_COUNT
+
+    def ask(self, request: SearchRequest) -> Ask:
+        """See :class:`prunus.web.search._wire.Provider`."""
+        if not self.address:
+            raise BadInput("search searxng needs an address: searxng:https://host", subject=self.name)
+        base = self.address.removesuffix("/search")
+        return Ask(
+            f"{base}/search",
+            {
+                "q": with_sites(request),
+                "format": "json",
+                "categories": _TOPICS.get(request.topic, "general"),
+                "language": request.language,
+                "pageno": request.page,
+                "time_range": time_range(request)[0],
+                "safesearch": 1 if request.safe_search else 0,
+            },
+            {"authorization": f"Bearer {self._key}"} if self._key else {},
+        )
+
+    def rows(self, data: Mapping[str, Any], request: SearchRequest) -> Any:
+        """See :class:`prunus.web.search._wire.Provider`."""
+        results = at(data, "results")
+        if not isinstance(results, list):
+            return None
+        return [
+            {**row, "snippet": row.get("content"), "published": row.get("publishedDate")}
+            if isinstance(row, Mapping)
+            else row
+            for row in results
+        ]
+
+    def hint(self, status: int) -> str:
+        """See :class:`prunus.web.search._wire.Provider`."""
+        return "; SearXNG answers so while its JSON format is off: add json to search.formats" if status == 403 else ""

@@ -1,0 +1,53 @@
+"""``serper``: Google's results through Serper; a key is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from ...core.types import SearchRequest
+from ._wire import Ask, Provider, at, time_range, with_sites
+
+
+class Engine(Provider):
+    """Posts a query; its topic ``news`` asks for news."""
+
+    name: ClassVar[str] = "serper"
+    home: ClassVar[str] = "https://google.serper.dev"
+    filters: ClassVar[frozenset[str]] = frozenset(
+        {"page", "language", "country", "time_range", "dates", "include_domains", "exclude_domains", "topic"}
+    )
+    largest: ClassVar[int] = 100
+
+    def ask(self, request: SearchRequest) -> Ask:
+        """See :class:`prunus.web.search._wire.Provider`."""
+        body: dict[str, Any] = {
+            "q": with_sites(request),
+            "num": min(request.count, self.largest),
+            "page": request.page,
+        }
+        if request.country:
+            body["gl"] = request.country.lower()
+        if request.language:
+            body["hl"] = request.language.lower()
+        name, first, last = time_range(request)
+        if name:
+            body["tbs"] = f"qdr:{name[0]}"
+        elif first and last:
+            body["tbs"] = f"cdr:1,cd_min:{first:%m/%d/%Y},cd_max:{last:%m/%d/%Y}"
+        if request.safe_search:
+            body["safe"] = "active"
+        path = "news" if request.topic == "news" else "search"
+        return Ask(f"{self.address}/{path}", headers={"x-api-key": self._key}, body=body)
+
+    def rows(self, data: Mapping[str, Any], request: SearchRequest) -> Any:
+        """See :class:`prunus.web.search._wire.Provider`."""
+        results = data.get("organic", data.get("news"))
+        if results is None:  # nothing found: the parameters come back alone
+            return [] if isinstance(at(data, "searchParameters"), Mapping) else None
+        if not isinstance(results, list):
+            return None
+        return [
+            {**row, "url": row.get("link"), "published": row.get("date")} if isinstance(row, Mapping) else row
+            for row in results
+        ]
