@@ -19,7 +19,7 @@ from prunus.core.options import Options, WebOptions
 from prunus.core.registry import make_engine
 from prunus.core.settings import load_settings
 from prunus.core.types import Answer, Hit, Message, Page, Plan, Results, SearchQuery, SearchRequest, Usage
-from prunus.cost import Meter, Metered
+from prunus.models.meter import Meter, Metered
 from prunus.running import Asked
 from prunus.webanswer import answer_from_web
 from prunus.websearch import Web

@@ -12,8 +12,8 @@ from prunus.core.errors import BadInput, UnknownEngine
 from prunus.core.options import Limits, Options
 from prunus.core.settings import load_settings
 from prunus.core.types import Message
-from prunus.cost import Metered, OverLimit
-from prunus.replies import text_of
+from prunus.models.json_reply import text_of
+from prunus.models.meter import Metered, OverLimit
 
 ASK = [Message("user", "When does the ferry leave?")]
 

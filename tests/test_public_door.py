@@ -64,7 +64,7 @@ def test_importing_loads_nothing_heavy() -> None:
 
 
 def test_importing_reads_no_model() -> None:
-    code = "import prunus; from prunus.embed import static; from prunus import embedded"
+    code = "import prunus; from prunus.models.embed import static; from prunus import embedded"
     code += "; print(embedded._load.cache_info().currsize + static._load.cache_info().currsize)"
     assert in_a_fresh_process(code).strip() == "0"
 

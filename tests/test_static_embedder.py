@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 from prunus.core.registry import make_engine
-from prunus.embedded import llama2_tokenizer, wheel_file
+from prunus.models.wordllama import llama2_tokenizer, wheel_file
 
 STATIC = make_engine("embedder", "static")
 ODD = ["", " ", "\n", "\x00", "\ud800", "\U0001f600", "a\u0301", "ﷺ", "\u202eabc", "\ufffd", "x" * 50_000, "水" * 1000]

@@ -18,8 +18,8 @@ from .evidence.engines import Engines, Spare
 from .pages.clean.parse import check_size
 
 if TYPE_CHECKING:
-    from .cost import Meter, Metered, Price
-    from .embed._cached import CachedEmbedder
+    from .models.embed._cached import CachedEmbedder
+    from .models.meter import Meter, Metered, Price
     from .recording import Tape
     from .websearch import Web
 
@@ -296,7 +296,7 @@ class Maker:
 
     def _metered(self, llm: Any) -> Metered:
         """Count every call of a language model, and hold it to the limits of the whole call."""
-        from .cost import Meter, Metered, price_of, prices_from  # here: most calls ask no model
+        from .models.meter import Meter, Metered, price_of, prices_from  # here: most calls ask no model
 
         self.meter = self.meter or Meter(self._limits)
         counter = None if hasattr(llm, "count") else self.make("tokenizer")
@@ -311,7 +311,7 @@ def _path_spec(model: str) -> str:
 
 def open_vectors(settings: Settings, embedder: Any = None, spec: str = "") -> CachedEmbedder:
     """Return an embedder that keeps its vectors on disk; without one, only to look at what is kept."""
-    from .embed._cached import CachedEmbedder  # here: hardly any call has one
+    from .models.embed._cached import CachedEmbedder  # here: hardly any call has one
 
     return CachedEmbedder(embedder, vectors_folder(settings), spec, max(1, settings.embed_cache_mb))
 

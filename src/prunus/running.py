@@ -10,9 +10,9 @@ from .chat import Turns
 from .core.errors import BadBudget, BadInput, Failures
 from .core.options import Options
 from .core.ports import Tagged, Writer
-from .cost import Meter
 from .evidence.engines import Engines
 from .html.documents import Documents
+from .models.meter import Meter
 from .pictures import Pages
 from .support import Reference
 from .systems import MODES

@@ -13,7 +13,7 @@ from .core.errors import MissingExtra
 from .core.types import Trace, Usage
 
 if TYPE_CHECKING:
-    from .cost import Meter
+    from .models.meter import Meter
 
 Listener: TypeAlias = Callable[[Trace], None]
 """Is told of each stage when it ends."""

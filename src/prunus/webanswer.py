@@ -9,9 +9,9 @@ from .answering import answer_again, answer_in_groups, answer_unread
 from .core.errors import BadBudget, NothingFound, OutsideFailed
 from .core.events import Event, PageEvent, PlanEvent
 from .core.types import Message
-from .cost import Meter
 from .evidence.engines import Engines
 from .html.documents import Documents
+from .models.meter import Meter
 from .running import Asked, Run, start
 from .tracing import Stages
 from .websearch import Found, Search, Web, find_pages, plan_search

@@ -19,7 +19,7 @@ from .core.events import Event, PageEvent, SearchEvent
 from .core.options import WebOptions
 from .core.ports import Embedder, Planner, Reranker, SearchProvider
 from .core.types import Hit, Message, Page, Plan, Results, SearchQuery, SearchRequest, Usage
-from .cost import Meter
+from .models.meter import Meter
 from .pages.read import Reader, read_page
 from .pages.tree import Tree
 from .pictures import Pages

@@ -16,8 +16,8 @@ from prunus.chat import Turns
 from prunus.core.errors import BadBudget, BadInput, NothingFound
 from prunus.core.options import Limits, Options, WebOptions
 from prunus.core.types import Message
+from prunus.models.tokens.llama2 import Engine as Llama2
 from prunus.systems import CHUNK, OVERLAP, chunks_of, cut_to
-from prunus.tokens.llama2 import Engine as Llama2
 from prunus.tracing import Trace, as_record, spans
 
 QUESTION = "When did the Orrel bridge open?"

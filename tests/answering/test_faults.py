@@ -11,7 +11,7 @@ from tests.answering.world import Model, World, ask, let_in, plan, tags_of, worl
 from prunus.core.errors import NothingFound, OutsideFailed
 from prunus.core.options import Limits, Options, WebOptions
 from prunus.core.types import Message
-from prunus.llm.scripted import Reply
+from prunus.models.llm.scripted import Reply
 
 QUESTION = "When did the Orrel bridge open?"
 BRIDGE = (

@@ -6,7 +6,7 @@ import pytest
 
 import prunus
 from prunus.core.types import Passage, Span
-from prunus.embed.static import Engine as Static
+from prunus.models.embed.static import Engine as Static
 from prunus.support import LEAST, Claim, Reference, check, claims
 
 PAGE = (

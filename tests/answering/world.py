@@ -23,8 +23,8 @@ from prunus.core.options import Options
 from prunus.core.settings import load_settings
 from prunus.core.types import Answer, Message
 from prunus.html.documents import Documents
-from prunus.llm.scripted import Engine as Scripted
-from prunus.llm.scripted import Reply
+from prunus.models.llm.scripted import Engine as Scripted
+from prunus.models.llm.scripted import Reply
 from prunus.running import Asked, Indexes
 from prunus.webanswer import answer_from_web
 

@@ -192,8 +192,8 @@ def test_pruning_needs_neither_weights_nor_tokenizer_where_others_are_chosen(mon
     def missing(*parts: str) -> Path:
         raise AssertionError(f"{parts} was read")
 
-    monkeypatch.setattr("prunus.embed.static.wheel_file", missing)
-    monkeypatch.setattr("prunus.embed.static.llama2_tokenizer", missing)
-    monkeypatch.setattr("prunus.tokens.llama2.llama2_tokenizer", missing)
+    monkeypatch.setattr("prunus.models.embed.static.wheel_file", missing)
+    monkeypatch.setattr("prunus.models.embed.static.llama2_tokenizer", missing)
+    monkeypatch.setattr("prunus.models.tokens.llama2.llama2_tokenizer", missing)
     options = prunus.Options(scorer="bm25", tokenizer="approx")
     assert prunus.prune(Path("examples/site/faq.html"), "What does residual mean?", 200, options=options).kept

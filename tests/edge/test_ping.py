@@ -14,7 +14,7 @@ from prunus.core.errors import BadInput, MissingExtra, OutsideFailed
 from prunus.core.registry import make_engine
 from prunus.core.types import Hit, Results, SearchRequest
 from prunus.edge.ping import Pinged, ping
-from prunus.llm.scripted import Engine, Reply
+from prunus.models.llm.scripted import Engine, Reply
 
 
 class Reranker:

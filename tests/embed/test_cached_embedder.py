@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prunus.core.errors import BadInput, OutsideFailed
-from prunus.embed._cached import FILE, CachedEmbedder
-from prunus.embed.static import Engine as Static
+from prunus.models.embed._cached import FILE, CachedEmbedder
+from prunus.models.embed.static import Engine as Static
 
 
 class Counting:
@@ -182,7 +182,7 @@ def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
 
 
 def test_a_cache_that_another_holds_too_long_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prunus.embed._cached._WAIT", 0.1)
+    monkeypatch.setattr("prunus.models.embed._cached._WAIT", 0.1)
     cached = CachedEmbedder(Counting(), tmp_path, "x")
     cached.embed(["a"])
     holder = sqlite3.connect(tmp_path / FILE, isolation_level=None)

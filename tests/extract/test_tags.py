@@ -13,8 +13,8 @@ from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.ports import Tagged
 from prunus.core.types import Span
 from prunus.extract.tags import Engine, Read, read_tags
-from prunus.llm.scripted import Engine as Scripted
-from prunus.llm.scripted import Reply
+from prunus.models.llm.scripted import Engine as Scripted
+from prunus.models.llm.scripted import Reply
 
 TEXTS = ["The ferry leaves at noon.", "The lighthouse was built in 1871.", "Charts are sold here.", "Come in."]
 

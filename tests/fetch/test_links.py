@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prunus.embed.static import Engine as Static
+from prunus.models.embed.static import Engine as Static
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.links import base_of, canonical, links_of
 from prunus.pages.tree import Tree

@@ -14,8 +14,8 @@ from prunus.core.events import TokenEvent, UsageEvent
 from prunus.core.types import Passage, Span
 from prunus.generate._guard import Guard
 from prunus.generate.llm import Engine, Source
-from prunus.llm.scripted import Engine as Scripted
-from prunus.llm.scripted import Reply
+from prunus.models.llm.scripted import Engine as Scripted
+from prunus.models.llm.scripted import Reply
 
 SOURCES = [Source("The ferry leaves at noon.", "Ferries", "https://a.org/", "2026-01-02"), Source("Charts.", "Shop")]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import prunus
-from prunus import embedded
 from prunus.core.registry import make_engine
-from prunus.embed import static
 from prunus.html.blocks import cut
+from prunus.models import wordllama as embedded
+from prunus.models.embed import static
 from prunus.pages.clean import walk as clean_module
 from prunus.pages.clean.walk import clean_tree
 from prunus.score import embedding

@@ -6,13 +6,13 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from prunus.embed import static
 from prunus.index.build import Builder, Settings, Source
 from prunus.index.cluster import ward
 from prunus.index.store.file import Engine as Store
 from prunus.index.summarize import extractive
+from prunus.models.embed import static
+from prunus.models.tokens import approx
 from prunus.pages.clean.walk import clean_tree
-from prunus.tokens import approx
 
 EMBEDDER = static.Engine()
 COUNTER = approx.Engine()

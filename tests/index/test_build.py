@@ -16,8 +16,8 @@ from prunus.core.ports import Clusterer
 from prunus.index.build import PAPER, Settings, Source
 from prunus.index.cluster import contiguous, random, ward
 from prunus.index.summarize import llm
-from prunus.llm.scripted import Engine as Scripted
-from prunus.llm.scripted import Reply
+from prunus.models.llm.scripted import Engine as Scripted
+from prunus.models.llm.scripted import Reply
 
 CLUSTERERS = {"ward": ward.Engine, "windows": contiguous.Engine, "random": random.Engine}
 

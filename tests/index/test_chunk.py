@@ -10,8 +10,8 @@ from tests.strategies import Made, worded_documents
 from prunus.core.errors import BadInput
 from prunus.core.ports import TokenCounter
 from prunus.index.chunk import Chunk, chunk_text, chunk_tree
+from prunus.models.tokens import approx, llama2
 from prunus.pages.clean.walk import clean_tree
-from prunus.tokens import approx, llama2
 
 COUNTERS = {"approx": approx.Engine(), "llama2": llama2.Engine()}
 

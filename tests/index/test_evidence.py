@@ -15,9 +15,9 @@ from prunus.index.chunk import chunk_tree
 from prunus.index.evidence import block_of, packed, tree_of
 from prunus.index.nodes import Document
 from prunus.indexed import Index
+from prunus.models.tokens import approx
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.xpath import xpath_of
-from prunus.tokens import approx
 
 COUNTER = approx.Engine()
 

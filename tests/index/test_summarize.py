@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.options import Limits
-from prunus.cost import Meter, Metered, OverLimit, Price
-from prunus.embed import static
 from prunus.index.summarize import extractive, llm
-from prunus.llm.scripted import Engine as Scripted
-from prunus.llm.scripted import Reply
-from prunus.tokens import approx
+from prunus.models.embed import static
+from prunus.models.llm.scripted import Engine as Scripted
+from prunus.models.llm.scripted import Reply
+from prunus.models.meter import Meter, Metered, OverLimit, Price
+from prunus.models.tokens import approx
 
 GROUP = [
     "The lighthouse was built in 1871. It stands on a rock.",

@@ -18,7 +18,7 @@ from tests.llm.tiny import causal
 from prunus.core.errors import BadBudget, BadInput
 from prunus.core.registry import engine_class, engine_names, make_engine
 from prunus.core.types import Message
-from prunus.llm.scripted import Engine as Scripted
+from prunus.models.llm.scripted import Engine as Scripted
 
 FULL = {"transformers": ("torch", "transformers")}
 """What an engine needs beside the base installation."""

@@ -14,8 +14,8 @@ from tests.llm.asking import ASK, collect, run
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.options import Limits
 from prunus.core.types import Usage
-from prunus.cost import FREE, EstimatedUsage, Meter, Metered, OverLimit, Price, add_usage, price_of, prices_from
-from prunus.llm.scripted import Engine, Reply
+from prunus.models.llm.scripted import Engine, Reply
+from prunus.models.meter import FREE, EstimatedUsage, Meter, Metered, OverLimit, Price, add_usage, price_of, prices_from
 
 PRICE = Price(prompt=1.0, completion=10.0)
 PROMPT = 10 + 2 * 4

@@ -13,9 +13,9 @@ from tests.llm.server import PlainDoor, model, serving
 from tests.llm.tiny import causal
 
 from prunus.core.options import Limits
-from prunus.cost import Meter, Metered, OverLimit, Price
-from prunus.llm.openai import Engine
-from prunus.llm.transformers import Engine as Local
+from prunus.models.llm.openai import Engine
+from prunus.models.llm.transformers import Engine as Local
+from prunus.models.meter import Meter, Metered, OverLimit, Price
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.*")]
 

@@ -32,8 +32,8 @@ from tests.llm.server import (
 
 from prunus.core.errors import BadBudget, BadInput, OutsideFailed, PrunusError
 from prunus.core.types import Message, Usage
-from prunus.llm.openai import Engine
-from prunus.replies import read_json, text_of
+from prunus.models.json_reply import read_json, text_of
+from prunus.models.llm.openai import Engine
 
 KEY = "sk-very-secret-0123456789"
 FAST = {"connect": 5, "first": 5, "gap": 5, "total": 20, "retries": 3, "backoff": 0.01}

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from prunus.core.errors import OutsideFailed
 from prunus.core.events import Event, TokenEvent, UsageEvent
 from prunus.core.types import Message, Usage
-from prunus.replies import read_json, repair, schema_of, text_of
+from prunus.models.json_reply import read_json, repair, schema_of, text_of
 
 
 class Part(Struct):

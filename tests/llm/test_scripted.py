@@ -13,8 +13,8 @@ from tests.llm.asking import ASK, collect, run
 from prunus.core.errors import BadBudget, BadInput, OutsideFailed, one_line
 from prunus.core.registry import make_engine
 from prunus.core.types import Message, Usage
-from prunus.llm._shared import Asked, Stops
-from prunus.llm.scripted import Engine, Reply
+from prunus.models.llm._shared import Asked, Stops
+from prunus.models.llm.scripted import Engine, Reply
 
 
 def test_replies_come_in_order_word_by_word_with_their_usage() -> None:

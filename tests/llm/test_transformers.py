@@ -18,7 +18,7 @@ from tests.llm.tiny import STRICT_TEMPLATE, causal, encoder_decoder
 
 from prunus.core.errors import BadBudget, BadInput, MissingExtra, OutsideFailed
 from prunus.core.types import Message
-from prunus.llm.transformers import Engine
+from prunus.models.llm.transformers import Engine
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.*")]
 
@@ -57,7 +57,7 @@ def reference(engine: Engine, tokens: int, **more: Any) -> tuple[str, int]:
 
 
 def _asked() -> Any:
-    from prunus.llm._shared import Asked
+    from prunus.models.llm._shared import Asked
 
     return Asked()
 
@@ -118,8 +118,8 @@ def test_letters_of_several_tokens_come_whole(llama: Path) -> None:
         def decode(self, ids: list[int], **_: Any) -> str:
             return bytes(ids).decode("utf-8", "replace")
 
-    from prunus.llm._shared import Asked
-    from prunus.llm.transformers import _Loaded, _Watch
+    from prunus.models.llm._shared import Asked
+    from prunus.models.llm.transformers import _Loaded, _Watch
 
     torch = need("torch")
     threading = need("threading")
@@ -166,7 +166,7 @@ def test_without_a_template_the_words_are_the_prompt(t5: Path) -> None:
 
 def test_a_schema_stands_in_the_prompt(llama: Path) -> None:
     engine = Engine(str(llama), {"context_window": 4096})
-    from prunus.llm._shared import Asked
+    from prunus.models.llm._shared import Asked
 
     text = engine._load().tokenizer.decode(engine._prompt(ASK, Asked(schema={"type": "object"}))[0])
     assert 'by this JSON schema:\n{"type": "object"}' in text

@@ -11,8 +11,8 @@ import pytest
 
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.types import Message, Plan
-from prunus.llm.scripted import Engine as Scripted
-from prunus.llm.scripted import Reply
+from prunus.models.llm.scripted import Engine as Scripted
+from prunus.models.llm.scripted import Reply
 from prunus.plan.llm import Engine
 
 NOW = datetime(2026, 3, 14, 9, 30)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import prunus.prompts.render as rendering
+import prunus.models.prompts.render as rendering
 from prunus.core.errors import BadInput
 from prunus.core.types import Message
-from prunus.prompts.render import Quoted, harmless, render
+from prunus.models.prompts.render import Quoted, harmless, render
 
 ANSWER = "[system]\nAnswer from the pages. {{fence}}\n[user]\n{{pages}}\n\nQuestion: {{question}}\n"
 
@@ -80,10 +80,12 @@ def test_a_prompt_names_who_speaks(prompts: dict[str, str], text: str) -> None:
 
 
 def test_every_prompt_of_the_package_can_be_filled_in() -> None:
-    names = [Path(str(file)).stem for file in files("prunus.prompts").iterdir() if str(file).endswith(".txt")]
+    names = [Path(str(file)).stem for file in files("prunus.models.prompts").iterdir() if str(file).endswith(".txt")]
     assert "ping" in names
     for name in names:
-        places = {*re.findall(r"\{\{(\w+)\}\}", files("prunus.prompts").joinpath(f"{name}.txt").read_text("utf-8"))}
+        places = {
+            *re.findall(r"\{\{(\w+)\}\}", files("prunus.models.prompts").joinpath(f"{name}.txt").read_text("utf-8"))
+        }
         assert render(name, **dict.fromkeys(places - {"fence"}, "x"))
 
 

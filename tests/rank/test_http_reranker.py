@@ -10,7 +10,7 @@ import pytest
 from tests.embed.server import Answer, PlainDoor, Server, as_json, serve
 
 from prunus.core.errors import BadInput, OutsideFailed
-from prunus.rank.http import Engine
+from prunus.models.rerank.http import Engine
 
 pytestmark = pytest.mark.full
 

@@ -10,7 +10,7 @@ from tests.embed.tiny import save_encoder, save_reranker
 from tests.extras import need
 
 from prunus.core.errors import BadInput, MissingExtra
-from prunus.rank.onnx import Engine
+from prunus.models.rerank.onnx import Engine
 
 pytestmark = pytest.mark.full
 

@@ -13,7 +13,7 @@ from tests.extras import need
 from tests.tokens.vocabularies import URL, tiny_encoding, tiny_file, tiny_folder
 
 from prunus.core.errors import BadInput, MissingExtra, OutsideFailed
-from prunus.tokens.tiktoken import Engine, _parts
+from prunus.models.tokens.tiktoken import Engine, _parts
 
 if TYPE_CHECKING:
     import httpx

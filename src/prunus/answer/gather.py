@@ -13,9 +13,9 @@ from ..core.errors import BadBudget, BadInput, OutsideFailed
 from ..core.events import Event, ExtractedEvent, KeptEvent, PageEvent
 from ..core.ports import Tagged
 from ..core.types import BlockRecord, Passage
-from ..cost import PICTURE_TOKENS
 from ..html.documents import Documents
 from ..html.segments import segments
+from ..models.meter import PICTURE_TOKENS
 from ..pictures import addresses, load
 from ..pipeline import prune
 from ..running import LEAST_ROOM, OVERHEAD, Indexes, Run, tokens_for_evidence

@@ -20,8 +20,8 @@ import numpy as np
 
 from ..core.errors import OutsideFailed, PrunusError
 from ..core.types import Message, SearchRequest, Usage
-from ..prompts.render import render
-from ..replies import text_of
+from ..models.json_reply import text_of
+from ..models.prompts.render import render
 
 SECONDS: Final = 30.0
 """How long one engine may take."""

@@ -10,7 +10,7 @@ from ..core.ports import LLM, Embedder, Extractor, Generator, TokenCounter
 from .scorer import Scorer
 
 if TYPE_CHECKING:
-    from ..cost import Meter
+    from ..models.meter import Meter
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from ..core.errors import BadInput, NothingFound, OutsideFailed
 from ..core.events import Event, TokenEvent, UsageEvent
 from ..core.ports import LLM, Source
 from ..core.types import Message, Passage
-from ..prompts.render import Quoted, render
+from ..models.prompts.render import Quoted, render
 from ._guard import Guard
 
 _LONGEST_QUESTION: Final = 8_000

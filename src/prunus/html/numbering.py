@@ -14,9 +14,9 @@ from typing import Final
 
 from ..core.errors import BadInput
 from ..core.types import Message
+from ..models.prompts.render import Quoted, harmless, render
 from ..pages.write.markup import Pieces, Writer
 from ..pages.write.style import LEAN, escape
-from ..prompts.render import Quoted, harmless, render
 from .blocks import Block, Blocks
 
 PROMPTS: Final = ("paths", "htmlrag", "bare")

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..cost import Price
-from ..prompts.render import Quoted, render
+from ..models.meter import Price
+from ..models.prompts.render import Quoted, render
 from .build import Builder
 from .nodes import NodeStore
 from .terms import Bill

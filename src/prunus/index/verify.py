@@ -19,8 +19,8 @@ from msgspec import Struct
 from ..core.errors import BadInput, OutsideFailed
 from ..core.ports import LLM, Reranker
 from ..core.text.words import normalise, sentences
-from ..prompts.render import Quoted, render
-from ..replies import read_json, repair, text_of
+from ..models.json_reply import read_json, repair, text_of
+from ..models.prompts.render import Quoted, render
 from .nodes import Node, NodeStore
 
 Verdict = Literal["supported", "unsupported", "unchecked"]

@@ -13,8 +13,8 @@ from msgspec import Meta, Struct
 from ..core.errors import BadInput, OutsideFailed
 from ..core.ports import LLM
 from ..core.types import Message, Plan, SearchQuery
-from ..prompts.render import Quoted, render
-from ..replies import read_json, repair, schema_of, text_of
+from ..models.json_reply import read_json, repair, schema_of, text_of
+from ..models.prompts.render import Quoted, render
 from . import rules
 
 _TURNS: Final = 6

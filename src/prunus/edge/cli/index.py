@@ -14,10 +14,10 @@ import click
 from ...core.errors import BadInput, OutsideFailed
 from ...core.options import Limits, Options
 from ...core.settings import load_settings
-from ...cost import OverLimit
 from ...gathered import named
 from ...index.terms import PRESETS, Report
 from ...indexed import Index
+from ...models.meter import OverLimit
 from ...pages.sources import Source, is_address
 from .checked import verify
 from .choices import FORMATS, PAGE, as_unicode, common

@@ -15,9 +15,9 @@ from typing import Any
 from ...core.errors import BadInput, OutsideFailed
 from ...core.ports import LLM, TokenCounter
 from ...core.types import Message, Summary
-from ...cost import Price
-from ...prompts.render import Quoted, render
-from ...replies import text_of
+from ...models.json_reply import text_of
+from ...models.meter import Price
+from ...models.prompts.render import Quoted, render
 from ._kept import KeptSummaries, key_of
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ...core.errors import BadInput, MissingExtra
 from ...core.types import Message
-from ...model_folder import WEIGHTS, hub_folder
+from ...models.model_folder import WEIGHTS, hub_folder
 
 _UNLIMITED: Final = 10_000_000
 """Tokenizers without a limit state a length beyond any model's."""

@@ -22,7 +22,7 @@ import numpy as np
 from ...core.errors import BadInput, MissingExtra, OutsideFailed, OverWindow
 from ...core.ports import Branches, Door, TokenTree
 from ...core.types import Message
-from ...model_folder import hub_folder
+from ...models.model_folder import hub_folder
 from ...web.json_client import Refused, Service, endpoint
 from ._loaded import Loaded, forged_marks
 

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..embedded import encode, llama2_tokenizer, wheel_file
+from ..wordllama import encode, llama2_tokenizer, wheel_file
 
 _LOCK = threading.Lock()
 _LONGEST = 20_000

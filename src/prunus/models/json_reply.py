@@ -15,9 +15,9 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
-from .core.errors import OutsideFailed
-from .core.events import Event, TokenEvent, UsageEvent
-from .core.types import Message, Usage
+from ..core.errors import OutsideFailed
+from ..core.events import Event, TokenEvent, UsageEvent
+from ..core.types import Message, Usage
 
 LONGEST: Final = 4_000_000
 """Code points of a reply that are read; no answer is longer."""

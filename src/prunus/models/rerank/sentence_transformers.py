@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput, MissingExtra
+from ...core.errors import BadInput, MissingExtra
 from ..model_folder import WEIGHTS, hub_folder
 from .onnx import one_number
 

@@ -20,9 +20,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadBudget, BadInput, MissingExtra, OutsideFailed, one_line
-from ..core.events import Event, TokenEvent, UsageEvent
-from ..core.types import Message, Usage
+from ...core.errors import BadBudget, BadInput, MissingExtra, OutsideFailed, one_line
+from ...core.events import Event, TokenEvent, UsageEvent
+from ...core.types import Message, Usage
 from ._shared import Asked, Stops, check_messages, encodable, with_schema
 
 _LOCK: Final = threading.Lock()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.text.words import UNSPACED
+from ...core.text.words import UNSPACED
 
 _PIECE = re.compile(rf"[{UNSPACED}]|\d|[^\W\d_]{{1,4}}|[^\w\s]+|_|\n+")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..embedded import encode, llama2_tokenizer
+from ..wordllama import encode, llama2_tokenizer
 
 
 class Engine:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput, MissingExtra, OutsideFailed
-from ..core.ports import Door
+from ...core.errors import BadInput, MissingExtra, OutsideFailed
+from ...core.ports import Door
 
 if TYPE_CHECKING:
     from tiktoken import Encoding

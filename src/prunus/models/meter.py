@@ -15,11 +15,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from .core.errors import BadBudget, BadInput, MissingExtra
-from .core.events import Event, TokenEvent, UsageEvent
-from .core.options import Limits
-from .core.ports import LLM, TokenCounter
-from .core.types import Message, Usage
+from ..core.errors import BadBudget, BadInput, MissingExtra
+from ..core.events import Event, TokenEvent, UsageEvent
+from ..core.options import Limits
+from ..core.ports import LLM, TokenCounter
+from ..core.types import Message, Usage
 
 _MESSAGE_TOKENS: Final = 4
 """Tokens that a chat template spends on each message, about."""

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput
-from ..encoders import Graph, Texts, in_batches, open_graph
+from ...core.errors import BadInput
 from ..model_folder import find_model, split_precision
+from ..onnx_encoder import Graph, Texts, in_batches, open_graph
 
 
 class Engine:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput
-from ..embedded import encode
+from ...core.errors import BadInput
+from ..wordllama import encode
 
 
 class Engine:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput, MissingExtra
+from ...core.errors import BadInput, MissingExtra
 from ..model_folder import WEIGHTS, hub_folder
 from ._presets import PRESETS, preset_of
 from ._sentence import unit

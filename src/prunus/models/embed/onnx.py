@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput
-from ..encoders import Texts, open_graph
+from ...core.errors import BadInput
 from ..model_folder import ModelFolder, find_model, read_json, split_precision
+from ..onnx_encoder import Texts, open_graph
 from ._presets import PRESETS, Pooling, Preset, preset_of
 from ._sentence import SentenceEncoder, stated_pooling, stated_prompts
 

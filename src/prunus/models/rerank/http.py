@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput, OutsideFailed
-from ..core.ports import Door
-from ..web.json_client import Service, endpoint
+from ...core.errors import BadInput, OutsideFailed
+from ...core.ports import Door
+from ...web.json_client import Service, endpoint
 
 _LONGEST: Final = 8_000
 """Code points of a text that are sent; about 2,000 tokens of English."""

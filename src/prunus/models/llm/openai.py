@@ -21,12 +21,12 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadBudget, BadInput, OutsideFailed, PrunusError, one_line
-from ..core.events import Event, TokenEvent, UsageEvent
-from ..core.ports import Door, TokenCounter
-from ..core.types import Message, Usage
-from ..web.json_client import BUSY, message_of, reaching, words_of
-from ..web.retry import Retries, retry_after, wish
+from ...core.errors import BadBudget, BadInput, OutsideFailed, PrunusError, one_line
+from ...core.events import Event, TokenEvent, UsageEvent
+from ...core.ports import Door, TokenCounter
+from ...core.types import Message, Usage
+from ...web.json_client import BUSY, message_of, reaching, words_of
+from ...web.retry import Retries, retry_after, wish
 from ._shared import MESSAGE_TOKENS, Asked, Stops, check_messages, encodable, with_schema
 
 if TYPE_CHECKING:

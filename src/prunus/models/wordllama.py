@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from .core.errors import MissingExtra
+from ..core.errors import MissingExtra
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.errors import BadInput, MissingExtra
+from ..core.errors import BadInput, MissingExtra
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

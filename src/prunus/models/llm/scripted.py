@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadBudget, BadInput, OutsideFailed
-from ..core.events import Event, TokenEvent, UsageEvent
-from ..core.types import Message, Usage
+from ...core.errors import BadBudget, BadInput, OutsideFailed
+from ...core.events import Event, TokenEvent, UsageEvent
+from ...core.types import Message, Usage
 from ._shared import Asked, Stops, check_messages
 
 _PIECE: Final = re.compile(r"\s*\S+|\s+")

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput, OutsideFailed
-from ..core.ports import Door
-from ..web.json_client import Refused, Service, endpoint
+from ...core.errors import BadInput, OutsideFailed
+from ...core.ports import Door
+from ...web.json_client import Refused, Service, endpoint
 from ._presets import preset_of
 from ._sentence import unit
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from .core.errors import BadInput, MissingExtra, OutsideFailed
+from ..core.errors import BadInput, MissingExtra, OutsideFailed
 
 _HUB_ID: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _SETTINGS_BYTES: Final = 8 << 20

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput
-from ..encoders import Graph, Row, Texts, in_batches
+from ...core.errors import BadInput
 from ..model_folder import ModelFolder
+from ..onnx_encoder import Graph, Row, Texts, in_batches
 from ._presets import Pooling
 
 _TOKENS: Final = ("last_hidden_state", "token_embeddings", "hidden_states")

@@ -21,9 +21,9 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput, MissingExtra
-from ..encoders import Graph, Texts, need_onnxruntime, quantised
+from ...core.errors import BadInput, MissingExtra
 from ..model_folder import read_json
+from ..onnx_encoder import Graph, Texts, need_onnxruntime, quantised
 from ._graph import bert_graph
 from ._presets import PRESETS
 from ._sentence import SentenceEncoder

@@ -16,8 +16,8 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput, OutsideFailed
-from ..core.ports import Embedder
+from ...core.errors import BadInput, OutsideFailed
+from ...core.ports import Embedder
 
 FILE: Final = "vectors.sqlite3"
 _LAYOUT: Final = 1

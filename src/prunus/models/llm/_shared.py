@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from ..core.errors import BadInput
-from ..core.types import Message
+from ...core.errors import BadInput
+from ...core.types import Message
 
 MESSAGE_TOKENS: Final = 4
 """Tokens that a chat template spends on each message, about: its role and its borders."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput, MissingExtra
+from ...core.errors import BadInput, MissingExtra
 
 OPSET = 20
 """The first with ``Gelu`` as an operator of its own."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final, Literal
 
-from ..core.errors import BadInput
+from ...core.errors import BadInput
 
 Pooling = Literal["cls", "mean", "max", "last"]
 

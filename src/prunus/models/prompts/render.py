@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Final
 
-from ..core.errors import BadInput
-from ..core.types import Message
+from ...core.errors import BadInput
+from ...core.types import Message
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _PLACE: Final = re.compile(r"\{\{([a-z][a-z0-9_]*)\}\}")

@@ -1,0 +1,1 @@
+"""Prompts: one text file each, filled in by :mod:`prunus.models.prompts.render`."""

@@ -1,1 +1,0 @@
-"""Prompts: one text file each, filled in by :mod:`prunus.prompts.render`."""
