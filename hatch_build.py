@@ -19,10 +19,10 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILED = """
-    html/blocks pages/clean/walk pages/clean/gaps html/context html/cut pages/clean/dom pages/clean/elements
-    pages/grid pages/clean/tree_builder pages/clean/hidden pages/write/inline pages/clean/tag_table
-    pages/write/markup pages/write/plain pages/clean/rules html/runs pages/write/style pages/tree prune/greedy
-    core/text/words
+    evidence/blocks pages/clean/walk pages/clean/gaps evidence/breadcrumbs evidence/cut pages/clean/dom
+    pages/clean/elements pages/grid pages/clean/tree_builder pages/clean/hidden pages/write/inline
+    pages/clean/tag_table pages/write/markup pages/write/plain pages/clean/rules evidence/runs pages/write/style
+    pages/tree evidence/greedy core/text/words
 """.split()
 """Modules in which cleaning and pruning spend their time."""
 

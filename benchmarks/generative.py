@@ -120,8 +120,8 @@ def engine(shape: str, device: str, dtype: str) -> Any:
     import torch
     import transformers
 
-    from prunus.score.paths._loaded import Loaded, forged_marks
-    from prunus.score.paths.transformers import Engine
+    from prunus.evidence.score.paths.transformers.engine import Engine
+    from prunus.evidence.score.paths.transformers.loaded import Loaded, forged_marks
 
     given = dict(SHAPES[shape])
     made = tokenizer()
@@ -137,10 +137,10 @@ def engine(shape: str, device: str, dtype: str) -> Any:
 
 def task(back_end: Any, tokens: int, blocks: int) -> Task:
     """Make a page of so many blocks whose prompt has about so many tokens."""
-    from prunus.html.blocks import cut
-    from prunus.html.numbering import number, path_prompt
+    from prunus.evidence.blocks import cut
+    from prunus.evidence.numbered_paths import number, path_prompt
+    from prunus.evidence.score._trie import grow
     from prunus.pages.clean.walk import clean_tree
-    from prunus.score._trie import grow
 
     low, high = 1, max(2, tokens)
     while high - low > 1:  # most words a block with which the prompt is not over
@@ -213,9 +213,9 @@ def prefill(back_end: Any, work: Task) -> Any:
     from transformers import DynamicCache
 
     from prunus.core.ports import Branches
-    from prunus.score._trie import grow
-    from prunus.score.paths._passes import Reader
-    from prunus.score.paths._rope import held_for
+    from prunus.evidence.score._trie import grow
+    from prunus.evidence.score.paths.transformers.passes import Reader
+    from prunus.evidence.score.paths.transformers.rope import held_for
 
     reader = Reader(back_end._model().model)
     ids = work.ids[0]
@@ -226,7 +226,7 @@ def prefill(back_end: Any, work: Task) -> Any:
 
 def ways(back_end: Any, work: Task, most: int, brute: bool) -> Mapping[str, Any]:
     """Return the ways to run, by name, each bound to its engine; None for those that are only counted."""
-    from prunus.score.paths.transformers import Engine
+    from prunus.evidence.score.paths.transformers.engine import Engine
 
     loaded = back_end._model()
     counted = planned(work, len(work.ids[0]))
@@ -282,7 +282,7 @@ def apart(work: Task, one: Any, other: Any) -> float:
     """Return how far two ways' scores lie apart at most."""
     import numpy as np
 
-    from prunus.score._trie import log_probabilities, summed
+    from prunus.evidence.score._trie import log_probabilities, summed
 
     scores = [summed(work.tree, log_probabilities(work.tree, said))[work.leaves] for said in (one, other)]
     return float(np.abs(scores[0] - scores[1]).max())

@@ -23,10 +23,10 @@ from prunus.core.registry import KINDS, engine_class, engine_names
 from prunus.core.settings import Settings
 from prunus.edge.cli.index import command as index
 from prunus.edge.cli.main import COMMANDS, app
+from prunus.evidence.score.hybrid import Weights
 from prunus.index.cluster.raptor import Published
 from prunus.index.terms import Retrieval
 from prunus.pages.clean.rules import GLOBAL_ATTRIBUTES, KEPT_ATTRIBUTES
-from prunus.score.hybrid import Weights
 
 FOLDER = Path(__file__).resolve().parent
 WIDTH = 80

@@ -92,7 +92,7 @@ def test_a_stranger_s_engine_is_given_what_its_constructor_asks_for(install: Ins
 
 def test_a_stranger_may_not_shadow_a_built_in_engine(install: Install) -> None:
     install(SCORER, "bm25")
-    assert engine_class("scorer", "bm25").__module__ == "prunus.score.bm25"
+    assert engine_class("scorer", "bm25").__module__ == "prunus.evidence.score.bm25"
 
 
 def test_a_stranger_that_cannot_be_loaded_harms_no_other(install: Install) -> None:
@@ -150,7 +150,7 @@ def test_a_stranger_that_shadows_a_built_in_is_named(install: Install) -> None:
     [(name, package)] = shadowed("scorer")
     assert name == "bm25"
     assert package.startswith("stranger")
-    assert engine_class("scorer", "bm25").__module__ == "prunus.score.bm25"
+    assert engine_class("scorer", "bm25").__module__ == "prunus.evidence.score.bm25"
 
 
 def test_only_what_comes_with_prunus_is_built_in(install: Install) -> None:

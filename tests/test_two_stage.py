@@ -18,11 +18,11 @@ from prunus.core.options import Options
 from prunus.core.registry import make_engine
 from prunus.core.settings import Settings
 from prunus.core.types import Context
-from prunus.granularity import coarse_budget_for, coarse_words_for, fine_words_for
-from prunus.html.blocks import Blocks
-from prunus.html.documents import Documents
-from prunus.pipeline import prune as prune_with
-from prunus.prune.stages import sizes_for
+from prunus.evidence.block_size import coarse_budget_for, coarse_words_for, fine_words_for
+from prunus.evidence.blocks import Blocks
+from prunus.evidence.documents import Documents
+from prunus.evidence.prune import prune as prune_with
+from prunus.evidence.two_stage import sizes_for
 
 QUESTION = "When does the ferry to Pell leave?"
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 import prunus
 from prunus.core.errors import OverWindow
 from prunus.core.registry import make_engine
-from prunus.html.blocks import Blocks
+from prunus.evidence.blocks import Blocks
 from prunus_evals import stats, tasks
 from prunus_evals.bm25 import BM25
 from prunus_evals.records import Question

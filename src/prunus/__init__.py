@@ -36,7 +36,7 @@ from .core.types import (
     SearchRequest,
     Span,
 )
-from .html.documents import Documents
+from .evidence.documents import Documents
 from .index.terms import Retrieval
 from .indexed import Index
 from .pages.write.style import CLEAN, LEAN, Style

@@ -19,8 +19,8 @@ from .core.errors import BadBudget, Failures, NothingFound, OutsideFailed
 from .core.events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, TokenEvent, UsageEvent
 from .core.ports import Source, Writer
 from .core.types import Answer, Citation, Passage
+from .evidence.documents import Documents
 from .evidence.engines import Engines
-from .html.documents import Documents
 from .models.meter import PICTURE_TOKENS
 from .pictures import Pages
 from .running import LEAST_ROOM, OVERHEAD, Asked, Run, start, tokens_for_evidence

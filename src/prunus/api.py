@@ -16,15 +16,15 @@ from .core.options import Options
 from .core.settings import Settings, load_settings
 from .core.sync import in_a_thread, run
 from .core.types import Answer, Context, Format, Page, Passage, Results, SearchRequest
+from .evidence.documents import Documents, read_pages
 from .evidence.engines import Engines
-from .html.documents import Documents, read_pages
-from .html.segments import segments
+from .evidence.prune import prune as prune_documents
+from .evidence.segments import segments
 from .pages.clean.parse import without_surrogates
 from .pages.read import clean_page
 from .pages.sources import Source, arrived, as_page, each_page, is_address
 from .pages.write.style import CLEAN, Style
 from .pages.write.whole import render_tree
-from .pipeline import prune as prune_documents
 from .web.reader import fetch_with
 
 if TYPE_CHECKING:

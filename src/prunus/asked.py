@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .core.errors import NothingFound
-from .html.documents import Documents
+from .evidence.documents import Documents
 
 if TYPE_CHECKING:
     from .index.evidence import Evidence

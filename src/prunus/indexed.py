@@ -20,13 +20,13 @@ from .core.options import Options
 from .core.registry import make_engine
 from .core.settings import Settings, load_settings
 from .core.types import Answer, Context, Format
+from .evidence.prune import prune as prune_documents
 from .gathered import absolute, each_document, named
 from .index.nodes import NodeStore, NoIndex
 from .index.store._named import engine_of
 from .index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval
 from .pages.clean.parse import without_surrogates
 from .pages.sources import Source, is_folder, pages_of
-from .pipeline import prune as prune_documents
 
 if TYPE_CHECKING:
     from .index.build import Builder

@@ -10,8 +10,8 @@ from .chat import Turns
 from .core.errors import BadBudget, BadInput, Failures
 from .core.options import Options
 from .core.ports import Tagged, Writer
+from .evidence.documents import Documents
 from .evidence.engines import Engines
-from .html.documents import Documents
 from .models.meter import Meter
 from .pictures import Pages
 from .support import Reference

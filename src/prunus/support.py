@@ -21,7 +21,7 @@ from .core.ports import Embedder
 from .core.text.bm25 import query_terms, stem, tokens
 from .core.text.words import guess_language, normalise, sentences
 from .core.types import Citation, Passage, Span
-from .html.segments import Segment, segments_of
+from .evidence.segments import Segment, segments_of
 from .pages.tree import Tree
 
 LEAST: Final = 0.5

@@ -9,8 +9,8 @@ from .answering import answer_again, answer_in_groups, answer_unread
 from .core.errors import BadBudget, NothingFound, OutsideFailed
 from .core.events import Event, PageEvent, PlanEvent
 from .core.types import Message
+from .evidence.documents import Documents
 from .evidence.engines import Engines
-from .html.documents import Documents
 from .models.meter import Meter
 from .running import Asked, Run, start
 from .tracing import Stages

@@ -22,7 +22,7 @@ from prunus.core.events import DoneEvent, Event
 from prunus.core.options import Options
 from prunus.core.settings import load_settings
 from prunus.core.types import Answer, Message
-from prunus.html.documents import Documents
+from prunus.evidence.documents import Documents
 from prunus.models.llm.scripted import Engine as Scripted
 from prunus.models.llm.scripted import Reply
 from prunus.running import Asked, Indexes

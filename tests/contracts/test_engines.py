@@ -18,7 +18,7 @@ from prunus.core.errors import BadPage
 from prunus.core.ports import Tagged
 from prunus.core.registry import KINDS, engine_class, engine_names, is_built_in, make_engine, needs_of
 from prunus.core.types import Page, Passage, Span
-from prunus.html.blocks import Blocks, cut
+from prunus.evidence.blocks import Blocks, cut
 from prunus.pages.clean.walk import clean_tree
 
 TEXTS = ["", "The ferry leaves at noon.", "潮汐站每天记录水位", "a" * 3000, "x\n\n  y\t", "\U0001f600 <b>&amp;</b>"]

@@ -21,7 +21,7 @@ from tests.docs.fences import DOCS, PAGES, ROOT, Fence, fences, name_of, shows
 import prunus
 from prunus.core import registry
 from prunus.edge.cli.main import app
-from prunus.html.blocks import cut
+from prunus.evidence.blocks import cut
 from prunus.pages.clean.walk import clean_tree
 
 README = ROOT / "README.md"
@@ -174,7 +174,7 @@ def test_an_engine_of_another_package_may_not_shadow_ours(clone: Path) -> None:
     engines = next(f for f in fences(ROOT / "docs" / "engines.md") if f.language == "toml")
     write_package(Fence("toml", "", engines.body.replace("overlap =", "bm25 ="), 0, ""), clone)
     registry._foreign.cache_clear()
-    assert registry.engine_class("scorer", "bm25").__module__ == "prunus.score.bm25"
+    assert registry.engine_class("scorer", "bm25").__module__ == "prunus.evidence.score.bm25"
 
 
 def test_what_the_readme_says_of_the_licences_is_what_the_doctor_says() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from prunus.core.errors import OverWindow
-from prunus.html.blocks import Blocks
+from prunus.evidence.blocks import Blocks
 from prunus_evals.records import Question
 
 pytest.importorskip("selectolax")

@@ -20,8 +20,8 @@ from prunus.core.settings import Settings
 from prunus.core.types import Context, Message
 from prunus.edge.report import write_report
 from prunus.edge.trees import as_html, as_lines, block_tree, notes_of, rows_of, token_tree
-from prunus.html.documents import Documents
-from prunus.pipeline import prune as prune_with
+from prunus.evidence.documents import Documents
+from prunus.evidence.prune import prune as prune_with
 
 PAGE = "<h1>Harbour</h1>" + "".join(
     f"<div><p>Pier {number} is open.</p><p>It is {number} m &lt;b&gt;deep&lt;/b&gt;.</p></div>" for number in range(6)

@@ -15,9 +15,9 @@ from prunus.core.options import Options
 from prunus.core.ports import Branches, TokenTree
 from prunus.core.settings import load_settings
 from prunus.core.types import Message
-from prunus.html.blocks import Blocks, cut
+from prunus.evidence.blocks import Blocks, cut
+from prunus.evidence.score.generative import Engine
 from prunus.pages.clean.walk import clean_tree
-from prunus.score.generative import Engine
 
 
 class Letters:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.strategies import broken_documents
 
 from prunus.core.errors import BadInput
-from prunus.html.blocks import Blocks, cut
-from prunus.html.numbering import number, path_prompt
+from prunus.evidence.blocks import Blocks, cut
+from prunus.evidence.numbered_paths import number, path_prompt
 from prunus.pages.clean.walk import clean_tree
 
 PAGE = """<h1>Harbour</h1><p>The ferry leaves at noon.<p>The lighthouse was built in 1871.

@@ -22,12 +22,12 @@ import prunus
 from prunus.core.errors import BadInput, OutsideFailed, OverWindow
 from prunus.core.options import Options
 from prunus.core.types import Message
-from prunus.html.blocks import Blocks, cut
-from prunus.html.numbering import number, path_prompt
+from prunus.evidence.blocks import Blocks, cut
+from prunus.evidence.numbered_paths import number, path_prompt
+from prunus.evidence.score import generative
+from prunus.evidence.score._trie import grow, log_probabilities, summed
+from prunus.evidence.score.paths.transformers.engine import MODES, Engine
 from prunus.pages.clean.walk import clean_tree
-from prunus.score import generative
-from prunus.score._trie import grow, log_probabilities, summed
-from prunus.score.paths.transformers import MODES, Engine
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.*")]
 
@@ -46,7 +46,7 @@ def torch() -> Any:
 
 def back_end(family: str, style: str = "qwen2", options: Mapping[str, Any] | None = None, **how: Any) -> Engine:
     """Return an engine of a random model, in float64 unless it is said otherwise."""
-    from prunus.score.paths._loaded import Loaded, forged_marks
+    from prunus.evidence.score.paths.transformers.loaded import Loaded, forged_marks
 
     tokenizer = tiny.tokenizer(style, how.pop("template", ""))
     config = tiny.config(family, len(tokenizer), how.pop("changes", None))
@@ -298,7 +298,7 @@ def small(name: str, **given: Any) -> Any:
 
 
 def engine_of(config: Any) -> Engine:
-    from prunus.score.paths._loaded import Loaded, forged_marks
+    from prunus.evidence.score.paths.transformers.loaded import Loaded, forged_marks
 
     tokenizer = tiny.tokenizer("qwen2")
     try:

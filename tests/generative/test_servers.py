@@ -21,9 +21,9 @@ from prunus.core.errors import BadInput, OutsideFailed, OverWindow
 from prunus.core.ports import TokenTree
 from prunus.core.registry import make_engine
 from prunus.core.types import Message
-from prunus.html.blocks import Blocks, cut
+from prunus.evidence.blocks import Blocks, cut
+from prunus.evidence.score._trie import grow
 from prunus.pages.clean.walk import clean_tree
-from prunus.score._trie import grow
 
 ASKED = [Message("user", "Which?")]
 PATHS = [[5, 6, 7], [5, 6, 8], [5, 9], [4]]
@@ -333,7 +333,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     need("transformers")
     from tests.llm.tiny import causal
 
-    from prunus.score.paths._loaded import load
+    from prunus.evidence.score.paths.transformers.loaded import load
 
     folder = causal(tmp_path_factory.mktemp("tiny"), window=4096)
     return folder, load(str(folder), "cpu", "float32")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.ports import Branches, TokenTree
-from prunus.score._trie import grow, log_probabilities, summed
+from prunus.evidence.score._trie import grow, log_probabilities, summed
 
 STOP = 99
 PATHS = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=7), min_size=1, max_size=25)

@@ -14,8 +14,8 @@ from tests.extras import need
 from tests.strategies import Made, articles, worded_documents
 
 from prunus.core.text.words import count_words
-from prunus.html.blocks import Blocks, cut, split
-from prunus.html.render import Rendering, render_blocks
+from prunus.evidence.blocks import Blocks, cut, split
+from prunus.evidence.render import Rendering, render_blocks
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.xpath import xpath_of
 

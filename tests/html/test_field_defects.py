@@ -8,10 +8,10 @@ from tests import oracle
 
 import prunus
 from prunus.core.registry import make_engine
-from prunus.html.blocks import cut
-from prunus.html.render import Rendering
+from prunus.evidence.blocks import cut
+from prunus.evidence.greedy import select
+from prunus.evidence.render import Rendering
 from prunus.pages.clean.walk import clean_tree
-from prunus.prune.greedy import select
 
 FULL = prunus.Style(full=True)
 

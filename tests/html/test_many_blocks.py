@@ -7,12 +7,12 @@ import pytest
 
 import prunus
 from prunus.core.registry import make_engine
-from prunus.html.blocks import cut
+from prunus.evidence.blocks import cut
+from prunus.evidence.score import embedding
 from prunus.models import wordllama as embedded
 from prunus.models.embed import static
 from prunus.pages.clean import walk as clean_module
 from prunus.pages.clean.walk import clean_tree
-from prunus.score import embedding
 
 PAGE = "".join(
     f"<h2>Pier {n}</h2><ul><li>depth {n} metres<li>light</ul>words <p>the ferry leaves at {n}" for n in range(9)

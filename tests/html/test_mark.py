@@ -12,8 +12,8 @@ from tests import oracle
 from tests.strategies import articles, broken_documents, worded_documents
 
 import prunus
-from prunus.html.blocks import Blocks, cut
-from prunus.html.mark import for_a_file, mark
+from prunus.evidence.blocks import Blocks, cut
+from prunus.evidence.mark import for_a_file, mark
 from prunus.pages.clean.parse import source_text
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.tree import Tree

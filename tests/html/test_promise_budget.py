@@ -13,12 +13,12 @@ from tests.strategies import articles, worded_documents
 
 import prunus
 from prunus.core.registry import make_engine
-from prunus.html.blocks import Blocks, cut
-from prunus.html.render import Rendering, render_blocks
+from prunus.evidence.blocks import Blocks, cut
+from prunus.evidence.greedy import Selection, select
+from prunus.evidence.prune import with_breadcrumbs
+from prunus.evidence.render import Rendering, render_blocks
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.write.style import CLEAN, LEAN, Style
-from prunus.pipeline import with_breadcrumbs
-from prunus.prune.greedy import Selection, select
 
 COUNTERS = {name: make_engine("tokenizer", name) for name in ("llama2", "approx")}
 RENDERINGS = (

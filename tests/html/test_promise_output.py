@@ -13,8 +13,8 @@ from tests import oracle
 from tests.strategies import Made, articles, worded_documents
 
 import prunus
-from prunus.html.blocks import Blocks, cut
-from prunus.html.render import Rendering, render_blocks
+from prunus.evidence.blocks import Blocks, cut
+from prunus.evidence.render import Rendering, render_blocks
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.write.style import CLEAN, LEAN, Style
 from prunus.pages.write.whole import render_tree

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import Made, worded_documents
 
-from prunus.html.blocks import Blocks, cut
-from prunus.html.documents import Documents
-from prunus.html.recut import expand, subset
-from prunus.html.render import Rendering, render_blocks
+from prunus.evidence.blocks import Blocks, cut
+from prunus.evidence.documents import Documents
+from prunus.evidence.recut import expand, subset
+from prunus.evidence.render import Rendering, render_blocks
 from prunus.pages.clean.walk import clean_tree
 
 sizes = st.tuples(st.integers(4, 200), st.integers(1, 40))

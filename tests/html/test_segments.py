@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import articles, broken_documents, worded_documents
 
-from prunus.html.segments import Segment, segments_of
+from prunus.evidence.segments import Segment, segments_of
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.tree import Tree
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import Made, worded_documents
 
-from prunus.html.blocks import Blocks, mask_of
-from prunus.html.render import Rendering, render_blocks
+from prunus.evidence.blocks import Blocks, mask_of
+from prunus.evidence.render import Rendering, render_blocks
 from prunus.index.chunk import chunk_tree
 from prunus.index.evidence import block_of, packed, tree_of
 from prunus.index.nodes import Document

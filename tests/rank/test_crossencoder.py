@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from prunus.core.errors import BadInput
 from prunus.core.registry import make_engine
-from prunus.html.blocks import Blocks, cut
+from prunus.evidence.blocks import Blocks, cut
+from prunus.evidence.score import bm25
+from prunus.evidence.score.crossencoder import Engine
 from prunus.pages.clean.walk import clean_tree
-from prunus.score import bm25
-from prunus.score.crossencoder import Engine
 
 WORDS = "ferry harbour lighthouse keeper tide chart noon zone coin level diary stone".split()
 

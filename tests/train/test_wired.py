@@ -11,8 +11,8 @@ from tests.extras import need
 
 import prunus
 from prunus.core.registry import make_engine
-from prunus.html.numbering import number
-from prunus.score._trie import grow
+from prunus.evidence.numbered_paths import number
+from prunus.evidence.score._trie import grow
 from prunus_train import batches
 from prunus_train import tokenizer as words
 from prunus_train.errors import DataBroken

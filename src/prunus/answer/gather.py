@@ -13,11 +13,11 @@ from ..core.errors import BadBudget, BadInput, OutsideFailed
 from ..core.events import Event, ExtractedEvent, KeptEvent, PageEvent
 from ..core.ports import Tagged
 from ..core.types import BlockRecord, Passage
-from ..html.documents import Documents
-from ..html.segments import segments
+from ..evidence.documents import Documents
+from ..evidence.prune import prune
+from ..evidence.segments import segments
 from ..models.meter import PICTURE_TOKENS
 from ..pictures import addresses, load
-from ..pipeline import prune
 from ..running import LEAST_ROOM, OVERHEAD, Indexes, Run, tokens_for_evidence
 from ..support import Reference
 from ..systems import gather

@@ -16,7 +16,7 @@ from typing import Final
 
 from .. import __version__
 from ..core.types import BlockRecord, Context
-from ..html.documents import Documents
+from ..evidence.documents import Documents
 from .trees import as_html
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ..core.ports import Floats
-from ..html.blocks import Blocks
+from .blocks import Blocks
 
 
 class Scorer(Protocol):

@@ -17,7 +17,7 @@ from typing import Final
 from ..core.errors import BadInput
 from ..core.ports import TokenCounter
 from ..core.text.words import sentence_spans
-from ..html.context import context_of
+from ..evidence.breadcrumbs import context_of
 from ..pages.clean.rules import HEADINGS
 from ..pages.tree import Tree, subtree_text
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from ..cite import cite
 from ..core.text.words import count_words, normalise, sentence_spans
 from ..core.types import Citation, Span
-from ..html.blocks import Block, Blocks, Units, cut
-from ..html.documents import Documents
+from ..evidence.blocks import Block, Blocks, Units, cut
+from ..evidence.documents import Documents
 from ..pages.clean.walk import clean_tree
 from ..pages.grid import header_rows
 from ..pages.tree import Tree

@@ -18,9 +18,9 @@ import numpy as np
 
 import prunus
 from prunus.core.registry import make_engine
+from prunus.evidence.blocks import Blocks
+from prunus.evidence.render import Rendering, render_blocks
 from prunus.evidence.scorer import Scorer
-from prunus.html.blocks import Blocks
-from prunus.html.render import Rendering, render_blocks
 from prunus_evals.records import Question
 from prunus_train.data import labels, synthetic
 from prunus_train.data.labels import Recipe

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from prunus.html.blocks import Blocks
-from prunus.html.numbering import content_of, number, path_prompt
+from prunus.evidence.blocks import Blocks
+from prunus.evidence.numbered_paths import content_of, number, path_prompt
 
 _MARK = "QUESTION-STANDS-HERE"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import prunus
-from prunus.html.blocks import Blocks
+from prunus.evidence.blocks import Blocks
 from prunus_evals import metrics
 from prunus_evals.bm25 import BM25
 from prunus_evals.records import Question

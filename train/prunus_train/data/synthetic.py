@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from prunus import sentences
-from prunus.html.blocks import Blocks
+from prunus.evidence.blocks import Blocks
 from prunus.pages.grid import row_cells, table_rows
 from prunus.pages.tree import Tree
 

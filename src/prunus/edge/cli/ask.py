@@ -18,7 +18,7 @@ from ...core.options import Options
 from ...core.settings import Settings, load_settings
 from ...core.sync import run
 from ...core.types import Answer
-from ...html.documents import Documents
+from ...evidence.documents import Documents
 from ...running import Asked
 from ...webanswer import answer_from_web
 from .answers import Following, Shown, questions, traced, written

@@ -24,7 +24,7 @@ from ...core.registry import KINDS, engine_names, make_engine, needs_of, shadowe
 from ...core.settings import ADDRESSED, FILE, SECRETS, Settings, load_settings, setting_origins
 from ...core.sync import run
 from ...core.types import Page
-from ...html.documents import read_pages
+from ...evidence.documents import read_pages
 from ...index.terms import Retrieval
 from ...indexed import Index
 from ...running import Asked

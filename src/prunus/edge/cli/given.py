@@ -14,7 +14,7 @@ from ...core.errors import BadInput, BadPage, Failures, OutsideFailed
 from ...core.options import Options
 from ...core.settings import Settings
 from ...core.types import Page
-from ...html.documents import Documents, read_pages
+from ...evidence.documents import Documents, read_pages
 from ...pages.read import read_page
 from ...pages.sources import Source, arrived, as_page, each_page, is_folder, pages_of
 from ...web.reader import fetch_with

@@ -14,9 +14,9 @@ from ...assemble import Formats, assemble
 from ...core.errors import BadInput
 from ...core.settings import load_settings
 from ...core.types import Context
-from ...html.documents import Documents
-from ...html.mark import for_a_file
-from ...pipeline import prune
+from ...evidence.documents import Documents
+from ...evidence.mark import for_a_file
+from ...evidence.prune import prune
 from ..trees import as_lines
 from .choices import FORMATS, PAGE, as_unicode, common, engines, granularity, options_from, shape, stages
 from .explain import ranking

@@ -15,7 +15,7 @@ from ...core.events import DoneEvent, Event
 from ...core.options import Limits, Options, WebOptions
 from ...core.settings import ADDRESSED, SECRETS, Settings, load_settings
 from ...core.types import Answer, Page, Usage
-from ...html.documents import Documents, read_pages
+from ...evidence.documents import Documents, read_pages
 from ...recording import Recorder, Tape, bare, error_to
 from ...replaying import Player, reading
 from ...runfile import RunFile, pack

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput, OutsideFailed
-from ..core.ports import Branches, Ints, TokenTree
+from ...core.errors import BadInput, OutsideFailed
+from ...core.ports import Branches, Ints, TokenTree
 
 MOST_TOKENS = 20_000_000
 """Tokens of all paths together; a page with more is cut coarser, or pruned first."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ...core.types import Message
+from ....core.types import Message
 from ._server import Said, Server
 
 FIRST: Final = 64

@@ -19,12 +19,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...core.errors import BadInput, MissingExtra, OutsideFailed, OverWindow
-from ...core.ports import Branches, Door, TokenTree
-from ...core.types import Message
-from ...models.model_folder import hub_folder
-from ...web.json_client import Refused, Service, endpoint
-from ._loaded import Loaded, forged_marks
+from ....core.errors import BadInput, MissingExtra, OutsideFailed, OverWindow
+from ....core.ports import Branches, Door, TokenTree
+from ....core.types import Message
+from ....models.model_folder import hub_folder
+from ....web.json_client import Refused, Service, endpoint
+from .transformers.loaded import Loaded, forged_marks
 
 _KNOWN: Final[dict[str, Any]] = {
     "tokenizer": "", "stop": -1, "context_window": 0, "at_once": 8, "seconds": 120.0, "total": 600.0,

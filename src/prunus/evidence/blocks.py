@@ -17,7 +17,7 @@ from typing import Literal
 
 from ..pages.clean.rules import HEADINGS
 from ..pages.tree import Tree
-from .context import Context, context_of
+from .breadcrumbs import Context, context_of
 from .cut import cut_piece, cut_tree
 from .runs import Piece
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput
-from ..core.ports import Embedder, Reranker
-from ..evidence.scorer import Scorer
-from ..html.blocks import Blocks
+from ...core.errors import BadInput
+from ...core.ports import Embedder, Reranker
+from ..blocks import Blocks
+from ..scorer import Scorer
 from . import hybrid
 from ._signals import above_texts, behind_their_rows
 

@@ -17,14 +17,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...core.errors import BadInput, OutsideFailed, OverWindow
-from ...core.ports import Branches, TokenTree
-from ...core.types import Message
-from .. import _trie
-from . import _passes
-from ._loaded import Loaded, load
-from ._passes import Reader
-from ._rope import Frequencies, held_for, same
+from .....core.errors import BadInput, OutsideFailed, OverWindow
+from .....core.ports import Branches, TokenTree
+from .....core.types import Message
+from ... import _trie
+from . import passes as _passes
+from .loaded import Loaded, load
+from .passes import Reader
+from .rope import Frequencies, held_for, same
 
 MODES: Final = ("tree", "depth", "again", "brute")
 """How a tree is read: in one pass; depth-first; the prompt again for every branch; again for every path."""

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.ports import Embedder
-from ..html.blocks import Blocks
+from ...core.ports import Embedder
+from ..blocks import Blocks
 from . import bm25, embedding
 from ._signals import behind_their_rows, coverage, group_means, groups, headings, link_density, neighbours, scaled
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ...core.errors import BadInput, MissingExtra
-from ...core.types import Message
-from ...models.model_folder import WEIGHTS, hub_folder
+from .....core.errors import BadInput, MissingExtra
+from .....core.types import Message
+from .....models.model_folder import WEIGHTS, hub_folder
 
 _UNLIMITED: Final = 10_000_000
 """Tokenizers without a limit state a length beyond any model's."""

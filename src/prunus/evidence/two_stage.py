@@ -23,13 +23,13 @@ from ..core.errors import BadBudget, BadInput, OverWindow
 from ..core.options import Options
 from ..core.ports import TokenCounter
 from ..core.types import Trace
-from ..evidence.scorer import Scorer
-from ..granularity import coarse_budget_for, coarse_words_for, fine_words_for
-from ..html.blocks import Block, Blocks, split
-from ..html.documents import Documents
-from ..html.recut import Expanded, replaced, subset
-from ..html.render import Rendering, render_blocks
+from .block_size import coarse_budget_for, coarse_words_for, fine_words_for
+from .blocks import Block, Blocks, split
+from .documents import Documents
 from .greedy import select, text_tokens
+from .recut import Expanded, replaced, subset
+from .render import Rendering, render_blocks
+from .scorer import Scorer
 
 _SHRINKS: Final = 8
 """How often the first stage keeps less because a prompt is over a window; each try only counts tokens."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ...core.types import Message
-from ...web.json_client import Refused
+from ....core.types import Message
+from ....web.json_client import Refused
 from ._server import Said, Server
 
 _FEW: Final = 20

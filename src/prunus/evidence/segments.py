@@ -19,7 +19,7 @@ from ..core.types import BlockRecord, Span
 from ..pages.clean import rules
 from ..pages.grid import has_rowspans, header_rows, row_cells, span
 from ..pages.tree import Tree, subtree_text
-from .context import Context, context_of
+from .breadcrumbs import Context, context_of
 
 Kind = Literal["sentence", "row", "pair", "list", "code"]
 

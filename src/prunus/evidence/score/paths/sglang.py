@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.errors import BadInput
-from ...core.types import Message
+from ....core.errors import BadInput
+from ....core.types import Message
 from ._server import Said, Server
 
 

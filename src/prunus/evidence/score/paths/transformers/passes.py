@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import OutsideFailed
-from ...core.ports import TokenTree
+from .....core.errors import OutsideFailed
+from .....core.ports import TokenTree
 
 KINDS: Final = frozenset({"full_attention", "sliding_attention", "chunked_attention"})
 """Kinds of layer for which a tree mask can be written; a recurrent layer has no mask."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.ports import Embedder
-from ..html.blocks import Blocks
+from ...core.ports import Embedder
+from ..blocks import Blocks
 from ._signals import above_texts
 
 ABOVE_SHARE = 0.3

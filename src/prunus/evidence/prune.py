@@ -11,20 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .core.errors import BadBudget, BadInput
-from .core.options import Options
-from .core.types import Context, DocumentInfo, Format
-from .evidence.engines import Engines
-from .granularity import max_words_for
-from .html.blocks import Blocks
-from .html.documents import Documents
-from .html.records import Records
-from .html.recut import subset
-from .html.render import Rendering, render_blocks
-from .pages.write.style import LEAN, Style
-from .pages.write.whole import render_tree
-from .prune.greedy import Selection, select
-from .prune.stages import Ranked, Scorers, Writing, cut_best, rank, rank_once, sizes_for
+from ..core.errors import BadBudget, BadInput
+from ..core.options import Options
+from ..core.types import Context, DocumentInfo, Format
+from ..pages.write.style import LEAN, Style
+from ..pages.write.whole import render_tree
+from .block_size import max_words_for
+from .blocks import Blocks
+from .documents import Documents
+from .engines import Engines
+from .greedy import Selection, select
+from .records import Records
+from .recut import subset
+from .render import Rendering, render_blocks
+from .two_stage import Ranked, Scorers, Writing, cut_best, rank, rank_once, sizes_for
 
 if TYPE_CHECKING:
     pass
@@ -180,6 +180,6 @@ def _by_stage(seconds: Mapping[str, float], ranked: Ranked) -> Mapping[str, floa
 
 
 def _marked(blocks: Blocks, kept: Sequence[int], document: int, scores: Sequence[float] | None) -> str:
-    from .html.mark import mark  # here: hardly any call marks
+    from .mark import mark  # here: hardly any call marks
 
     return mark(blocks, kept, document, scores)

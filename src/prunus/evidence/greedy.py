@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.ports import TokenCounter
-from ..html.blocks import Blocks
-from ..html.render import Rendering, render_blocks, render_near
 from ..pages.clean.rules import LONG_VALUE
 from ..pages.grid import has_rowspans
 from ..pages.write.style import CLOSED_BY
-from ._change import around_change
+from .blocks import Blocks
+from .render import Rendering, render_blocks, render_near
+from .text_change import around_change
 
 _NEAR = 4
 """Tokens over what is left up to which a block is measured in the whole output."""

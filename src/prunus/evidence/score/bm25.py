@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.text.bm25 import BM25
-from ..core.text.words import guess_language
-from ..html.blocks import Blocks
+from ...core.text.bm25 import BM25
+from ...core.text.words import guess_language
+from ..blocks import Blocks
 from ._signals import above_texts
 
 ABOVE_WEIGHT = 0.5

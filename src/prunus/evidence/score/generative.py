@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadInput
-from ..core.ports import Branches, Ints, PathScorer, TokenTree
-from ..html.blocks import Blocks
-from ..html.numbering import PROMPTS, Numbered, number, path_prompt
+from ...core.errors import BadInput
+from ...core.ports import Branches, Ints, PathScorer, TokenTree
+from ..blocks import Blocks
+from ..numbered_paths import PROMPTS, Numbered, number, path_prompt
 from ._trie import grow, log_probabilities, summed
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.text.bm25 import BM25, query_terms
-from ..html.blocks import Blocks
-from ..pages.clean.rules import HEADINGS
-from ..pages.tree import subtree_text
+from ...core.text.bm25 import BM25, query_terms
+from ...pages.clean.rules import HEADINGS
+from ...pages.tree import subtree_text
+from ..blocks import Blocks
 
 _HEADING_LENGTH = 200
 

@@ -1,1 +1,0 @@
-"""Chooses blocks within a budget."""
