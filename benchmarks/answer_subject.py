@@ -12,6 +12,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from benchmarks.protocol import Clock, forget_peak, serve
+from prunus.answer.find_pages import Web
+from prunus.answer.from_web import answer_from_web
+from prunus.answer.run import Asked
 from prunus.assemble import Maker, engines_of, formats
 from prunus.core.errors import PrunusError
 from prunus.core.events import DoneEvent, Event, TokenEvent, UsageEvent
@@ -20,9 +23,6 @@ from prunus.core.registry import make_engine
 from prunus.core.settings import load_settings
 from prunus.core.types import Answer, Hit, Message, Page, Plan, Results, SearchQuery, SearchRequest, Usage
 from prunus.models.meter import Meter, Metered
-from prunus.running import Asked
-from prunus.webanswer import answer_from_web
-from prunus.websearch import Web
 
 WARM_UP = "<html><body><h1>Warm</h1><p>A warm page about warm things, so that first calls are over.</p></body>"
 

@@ -9,7 +9,7 @@ from tests import oracle
 from tests.strategies import Made, worded_documents
 
 import prunus
-from prunus.cite import cite, is_found, locate
+from prunus.answer.cite import cite, is_found, locate
 from prunus.core.text.words import normalise
 from prunus.core.types import Span
 from prunus.pages.clean.walk import clean_tree

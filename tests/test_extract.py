@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 import prunus
-from prunus.cite import cite
+from prunus.answer.cite import cite
 from prunus.core.ports import Tagged
 from prunus.core.registry import engine_class, make_engine
 from prunus.core.types import Passage, Span

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from prunus.answer.rank_pages import Beyond, Candidate, Scores, by_embedder, by_hybrid, rank
 from prunus.core.registry import make_engine
 from prunus.core.types import Hit
 from prunus.pages.clean.walk import clean_tree
-from prunus.rank._mixed import Beyond, Candidate, Scores, by_embedder, by_hybrid, rank
 from prunus_evals import stats
 from prunus_evals.bm25 import BM25
 from prunus_evals.data import rows

@@ -7,7 +7,8 @@
 """
 
 # rooms whose names are also functions are imported first, so that the functions win for good
-from . import extract as _extract_room, prune as _prune_room  # noqa: F401  isort: skip
+from .answer import extract as _extract_room  # noqa: F401  isort: skip
+from . import prune as _prune_room  # noqa: F401  isort: skip
 from .web import search as _search_room  # noqa: F401  isort: skip
 from .api import Chat, ask, astream, clean, extract, prune, read, search
 from .core.errors import (

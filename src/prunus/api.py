@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
+from .answer.chat import Turns
 from .assemble import Maker, assemble, engines_of, formats, web_of
-from .chat import Turns
 from .core.errors import BadInput, Failures
 from .core.events import DoneEvent, Event
 from .core.options import Options
@@ -164,9 +164,9 @@ async def _stream(
     chat: Turns | None = None,
 ) -> AsyncGenerator[Event, None]:
     """See :func:`astream`."""
-    from .answering import answer_from  # here: cleaning and pruning do without them
-    from .running import Asked
-    from .webanswer import answer_from_web
+    from .answer.from_web import answer_from_web
+    from .answer.run import Asked
+    from .answer.write import answer_from  # here: cleaning and pruning do without them
 
     for name in set(choices) - set(Choices.__annotations__):
         raise TypeError(f"there is no choice {name!r}; there are: {', '.join(Choices.__annotations__)}")

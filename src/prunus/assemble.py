@@ -18,10 +18,10 @@ from .evidence.engines import Engines, Spare
 from .pages.clean.parse import check_size
 
 if TYPE_CHECKING:
+    from .answer.find_pages import Web
     from .models.embed._cached import CachedEmbedder
     from .models.meter import Meter, Metered, Price
     from .recording import Tape
-    from .websearch import Web
 
 
 BY_MODEL: Final = {"planner": ("llm", "rules"), "extractor": ("tags", "sentences"), "generator": ("llm", "quotes")}
@@ -90,9 +90,9 @@ def web_of(maker: Maker, engines: Engines) -> Web:
 
     :raises BadInput: no search is named, or one cannot be made.
     """
-    from .pictures import Pages
+    from .answer.find_pages import Web, local_now
+    from .answer.pictures import Pages
     from .web.reader import Reading  # here: reading files needs none
-    from .websearch import Web, local_now
 
     options, settings = maker.options.web, maker.settings
     specs = maker.search_specs()

@@ -19,11 +19,11 @@ from typing import Any, Final, Protocol, cast
 
 import numpy as np
 
+from .answer.pictures import Pages
 from .core import errors
 from .core.errors import OutsideFailed, PrunusError
 from .core.events import Event, TokenEvent, UsageEvent
 from .core.types import Message, Page, Results, SearchRequest
-from .pictures import Pages
 from .runfile import RunFile
 
 _ERRORS: Final = ("BadInput", "BadPage", "BadBudget", "MissingExtra", "NothingFound", "OutsideFailed")

@@ -12,13 +12,13 @@ from tests.answering.world import Model, World, ask, let_in, plan, tags_of, worl
 from tests.extras import need
 
 import prunus
-from prunus.chat import Turns
+from prunus.answer.baselines import CHUNK, OVERLAP, chunks_of, cut_to
+from prunus.answer.chat import Turns
+from prunus.answer.trace import Trace, as_record, spans
 from prunus.core.errors import BadBudget, BadInput, NothingFound
 from prunus.core.options import Limits, Options, WebOptions
 from prunus.core.types import Message
 from prunus.models.tokens.llama2 import Engine as Llama2
-from prunus.systems import CHUNK, OVERLAP, chunks_of, cut_to
-from prunus.tracing import Trace, as_record, spans
 
 QUESTION = "When did the Orrel bridge open?"
 FILLER = "".join(
@@ -290,7 +290,7 @@ def test_stages_become_spans(web: World) -> None:
     provider.add_span_processor(need("opentelemetry.sdk.trace.export").SimpleSpanProcessor(memory))
     ask(QUESTION, Model(good), Options(trace=spans(provider.get_tracer("test"))))
     found = memory.get_finished_spans()
-    assert [span.name for span in found][:3] == ["prunus.plan", "prunus.search", "prunus.read"]
+    assert [span.name for span in found][:3] == ["prunus.answer.plan", "prunus.search", "prunus.read"]
     assert found[0].end_time >= found[0].start_time
     assert json.loads(found[1].attributes["prunus.queries"])[0]["text"] == "Orrel bridge opened"
 

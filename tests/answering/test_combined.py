@@ -17,8 +17,8 @@ from tests.index.library import SUBJECTS, page
 
 import prunus
 from prunus import Index, NothingFound, Options, OutsideFailed, Retrieval, read
+from prunus.answer.chat import Turns
 from prunus.asked import Indexes
-from prunus.chat import Turns
 from prunus.core.settings import load_settings
 from prunus.core.types import Message
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from tests.answering.world import Model, World, ask, let_in, plan, tags_of, world
 
-from prunus import cite as cite_module
-from prunus import support
-from prunus.chat import Turns
+from prunus.answer import check as support
+from prunus.answer import cite as cite_module
+from prunus.answer.chat import Turns
+from prunus.answer.generate import llm as generating
+from prunus.answer.plan import llm as planning
 from prunus.core.options import Options
 from prunus.core.types import Hit, Message, Results, SearchRequest
-from prunus.generate import llm as generating
-from prunus.plan import llm as planning
 from prunus.web.reader import Reading
 from prunus.web.search.local import Engine as Local
 

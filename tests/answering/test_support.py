@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import prunus
+from prunus.answer.check import LEAST, Claim, Reference, check, claims
 from prunus.core.types import Passage, Span
 from prunus.models.embed.static import Engine as Static
-from prunus.support import LEAST, Claim, Reference, check, claims
 
 PAGE = (
     "<title>Bridge</title><p>The Orrel bridge opened in 1932.</p><p>It cost 1,200 crowns to build.</p>"

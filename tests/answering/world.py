@@ -15,9 +15,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from prunus.answering import answer_from
+from prunus.answer.chat import Turns
+from prunus.answer.from_web import answer_from_web
+from prunus.answer.run import Asked, Indexes
+from prunus.answer.write import answer_from
 from prunus.assemble import Maker, engines_of, web_of
-from prunus.chat import Turns
 from prunus.core.events import DoneEvent, Event
 from prunus.core.options import Options
 from prunus.core.settings import load_settings
@@ -25,8 +27,6 @@ from prunus.core.types import Answer, Message
 from prunus.evidence.documents import Documents
 from prunus.models.llm.scripted import Engine as Scripted
 from prunus.models.llm.scripted import Reply
-from prunus.running import Asked, Indexes
-from prunus.webanswer import answer_from_web
 
 
 @dataclass

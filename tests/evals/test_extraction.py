@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from prunus.answer.rank_pages import by_hybrid
 from prunus.core.registry import make_engine
-from prunus.rank._mixed import by_hybrid
 from prunus_evals import extraction, mixed, stats
 from prunus_evals.errors import UnknownName
 from prunus_evals.extraction import Choice, Question, covered, score

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prunus.answer.extract.tags import Engine, Read, read_tags
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.ports import Tagged
 from prunus.core.types import Span
-from prunus.extract.tags import Engine, Read, read_tags
 from prunus.models.llm.scripted import Engine as Scripted
 from prunus.models.llm.scripted import Reply
 

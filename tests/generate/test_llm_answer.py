@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prunus.answer.generate._guard import Guard
+from prunus.answer.generate.llm import Engine, Source
 from prunus.core.errors import NothingFound, OutsideFailed
 from prunus.core.events import TokenEvent, UsageEvent
 from prunus.core.types import Passage, Span
-from prunus.generate._guard import Guard
-from prunus.generate.llm import Engine, Source
 from prunus.models.llm.scripted import Engine as Scripted
 from prunus.models.llm.scripted import Reply
 

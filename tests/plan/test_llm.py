@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from prunus.answer.plan.llm import Engine
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.types import Message, Plan
 from prunus.models.llm.scripted import Engine as Scripted
 from prunus.models.llm.scripted import Reply
-from prunus.plan.llm import Engine
 
 NOW = datetime(2026, 3, 14, 9, 30)
 QUESTION = Message("user", "Who founded Xylo Verdant Systems?")

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.clock import within
 
+from prunus.answer.plan.rules import Engine
 from prunus.core.errors import BadInput
 from prunus.core.types import Message, Plan
-from prunus.plan.rules import Engine
 
 NOW = datetime(2026, 3, 14, 9, 30)
 

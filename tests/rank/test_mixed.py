@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prunus.answer.rank_pages import Beyond, Candidate, by_embedder, by_hybrid, by_reranker, rank
 from prunus.core.errors import BadInput
 from prunus.core.registry import make_engine
 from prunus.core.types import Hit
-from prunus.rank._mixed import Beyond, Candidate, by_embedder, by_hybrid, by_reranker, rank
 
 NOW = datetime(2026, 3, 14)
 

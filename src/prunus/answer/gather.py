@@ -17,10 +17,10 @@ from ..evidence.documents import Documents
 from ..evidence.prune import prune
 from ..evidence.segments import segments
 from ..models.meter import PICTURE_TOKENS
-from ..pictures import addresses, load
-from ..running import LEAST_ROOM, OVERHEAD, Indexes, Run, tokens_for_evidence
-from ..support import Reference
-from ..systems import gather
+from .baselines import gather
+from .check import Reference
+from .pictures import addresses, load
+from .run import LEAST_ROOM, OVERHEAD, Indexes, Run, tokens_for_evidence
 
 BUDGET: Final = 4096
 """Tokens of evidence where nothing else says how many."""

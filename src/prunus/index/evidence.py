@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cite import cite
+from ..answer.cite import cite
 from ..core.text.words import count_words, normalise, sentence_spans
 from ..core.types import Citation, Span
 from ..evidence.blocks import Block, Blocks, Units, cut

@@ -9,9 +9,11 @@ from typing import Any
 
 import click
 
-from ...answering import answer_from
+from ...answer.chat import Turns
+from ...answer.from_web import answer_from_web
+from ...answer.run import Asked
+from ...answer.write import answer_from
 from ...assemble import Formats, Maker, engines_of, web_of
-from ...chat import Turns
 from ...core.errors import BadInput, NothingFound, PrunusError
 from ...core.events import Event
 from ...core.options import Options
@@ -19,8 +21,6 @@ from ...core.settings import Settings, load_settings
 from ...core.sync import run
 from ...core.types import Answer
 from ...evidence.documents import Documents
-from ...running import Asked
-from ...webanswer import answer_from_web
 from .answers import Following, Shown, questions, traced, written
 from .choices import (
     PAGE,

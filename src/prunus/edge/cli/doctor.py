@@ -15,7 +15,8 @@ from typing import Any, Final
 import click
 
 from ... import __version__
-from ...answering import answer_from
+from ...answer.run import Asked
+from ...answer.write import answer_from
 from ...assemble import BY_MODEL, Formats, Maker, assemble, engines_of, web_of
 from ...core.errors import BadInput, OutsideFailed, PrunusError
 from ...core.events import DoneEvent
@@ -27,7 +28,6 @@ from ...core.types import Page
 from ...evidence.documents import read_pages
 from ...index.terms import Retrieval
 from ...indexed import Index
-from ...running import Asked
 from ..ping import ping as ping_engines
 from .choices import common
 from .output import emit, emit_json, one_line

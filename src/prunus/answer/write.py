@@ -13,19 +13,19 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from .answer.gather import gather_evidence, passage_of, per_page
+from ..core.errors import BadBudget, Failures, NothingFound, OutsideFailed
+from ..core.events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, TokenEvent, UsageEvent
+from ..core.ports import Source, Writer
+from ..core.types import Answer, Citation, Passage
+from ..evidence.documents import Documents
+from ..evidence.engines import Engines
+from ..models.meter import PICTURE_TOKENS
+from .baselines import cut_to
+from .check import check, claims
 from .cite import cite
-from .core.errors import BadBudget, Failures, NothingFound, OutsideFailed
-from .core.events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, TokenEvent, UsageEvent
-from .core.ports import Source, Writer
-from .core.types import Answer, Citation, Passage
-from .evidence.documents import Documents
-from .evidence.engines import Engines
-from .models.meter import PICTURE_TOKENS
+from .gather import gather_evidence, passage_of, per_page
 from .pictures import Pages
-from .running import LEAST_ROOM, OVERHEAD, Asked, Run, start, tokens_for_evidence
-from .support import check, claims
-from .systems import cut_to
+from .run import LEAST_ROOM, OVERHEAD, Asked, Run, start, tokens_for_evidence
 
 _ANSWER_SHARE: Final = 0.9
 """Of the seconds that are left."""

@@ -6,17 +6,17 @@ import math
 from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
+from ..core.errors import BadBudget, BadInput, Failures
+from ..core.options import Options
+from ..core.ports import Tagged, Writer
+from ..evidence.documents import Documents
+from ..evidence.engines import Engines
+from ..models.meter import Meter
+from .baselines import MODES
 from .chat import Turns
-from .core.errors import BadBudget, BadInput, Failures
-from .core.options import Options
-from .core.ports import Tagged, Writer
-from .evidence.documents import Documents
-from .evidence.engines import Engines
-from .models.meter import Meter
+from .check import Reference
 from .pictures import Pages
-from .support import Reference
-from .systems import MODES
-from .tracing import Stages
+from .trace import Stages
 
 OVERHEAD: Final = 900
 """Tokens of the instructions, the question and the sources' heads, about."""

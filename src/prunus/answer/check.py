@@ -16,13 +16,13 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.ports import Embedder
+from ..core.text.bm25 import query_terms, stem, tokens
+from ..core.text.words import guess_language, normalise, sentences
+from ..core.types import Citation, Passage, Span
+from ..evidence.segments import Segment, segments_of
+from ..pages.tree import Tree
 from .cite import cite, locate
-from .core.ports import Embedder
-from .core.text.bm25 import query_terms, stem, tokens
-from .core.text.words import guess_language, normalise, sentences
-from .core.types import Citation, Passage, Span
-from .evidence.segments import Segment, segments_of
-from .pages.tree import Tree
 
 LEAST: Final = 0.5
 """Support from which a sentence counts as borne out. Chosen by hand: half of what it says stands there."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 
-from .core.text.words import normalise
-from .core.types import Citation, Span
-from .pages.tree import Tree
-from .pages.xpath import xpath_of
+from ..core.text.words import normalise
+from ..core.types import Citation, Span
+from ..pages.tree import Tree
+from ..pages.xpath import xpath_of
 
 
 def locate(quote: str, tree: Tree) -> Span | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..core.types import Passage
+from ...core.types import Passage
 
 LEAD = "The pages say:"
 """What stands above the quotes, so that nobody takes them for a written answer."""

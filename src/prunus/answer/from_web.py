@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-from .answering import answer_again, answer_in_groups, answer_unread
-from .core.errors import BadBudget, NothingFound, OutsideFailed
-from .core.events import Event, PageEvent, PlanEvent
-from .core.types import Message
-from .evidence.documents import Documents
-from .evidence.engines import Engines
-from .models.meter import Meter
-from .running import Asked, Run, start
-from .tracing import Stages
-from .websearch import Found, Search, Web, find_pages, plan_search
+from ..core.errors import BadBudget, NothingFound, OutsideFailed
+from ..core.events import Event, PageEvent, PlanEvent
+from ..core.types import Message
+from ..evidence.documents import Documents
+from ..evidence.engines import Engines
+from ..models.meter import Meter
+from .find_pages import Found, Search, Web, find_pages, plan_search
+from .run import Asked, Run, start
+from .trace import Stages
+from .write import answer_again, answer_in_groups, answer_unread
 
 
 async def answer_from_web(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from .core.types import Answer, Message
-from .support import Reference
+from ..core.types import Answer, Message
+from .check import Reference
 
 _KEPT: Final = 12
 """Sources that are kept, the latest: each is shown to the model again at every turn."""

@@ -14,18 +14,18 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
-from .core.errors import BadBudget, BadInput, Failures, NothingFound, OutsideFailed, PrunusError
-from .core.events import Event, PageEvent, SearchEvent
-from .core.options import WebOptions
-from .core.ports import Embedder, Planner, Reranker, SearchProvider
-from .core.types import Hit, Message, Page, Plan, Results, SearchQuery, SearchRequest, Usage
-from .models.meter import Meter
-from .pages.read import Reader, read_page
-from .pages.tree import Tree
+from ..core.errors import BadBudget, BadInput, Failures, NothingFound, OutsideFailed, PrunusError
+from ..core.events import Event, PageEvent, SearchEvent
+from ..core.options import WebOptions
+from ..core.ports import Embedder, Planner, Reranker, SearchProvider
+from ..core.types import Hit, Message, Page, Plan, Results, SearchQuery, SearchRequest, Usage
+from ..models.meter import Meter
+from ..pages.read import Reader, read_page
+from ..pages.tree import Tree
+from ..web.search._merge import fuse
 from .pictures import Pages
-from .rank._mixed import Candidate, Ranked, Scores, by_embedder, by_hybrid, by_reranker, rank
-from .tracing import Stages
-from .web.search._merge import fuse
+from .rank_pages import Candidate, Ranked, Scores, by_embedder, by_hybrid, by_reranker, rank
+from .trace import Stages
 
 _PLAN_SHARE: Final = 0.15
 _SEARCH_SHARE: Final = 0.25

@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.ports import Embedder, Tagged
-from ..core.text.bm25 import BM25, query_terms, stem, tokens
-from ..core.text.words import guess_language
+from ...core.ports import Embedder, Tagged
+from ...core.text.bm25 import BM25, query_terms, stem, tokens
+from ...core.text.words import guess_language
 from ._kinds import Wanted, telling_words, wanted
 
 BEARING = 0.5

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import urljoin
 
-from .core.errors import Failures, OutsideFailed, PrunusError
-from .core.types import BlockRecord, Page
-from .pages.sources import is_address
-from .pages.tree import Tree
+from ..core.errors import Failures, OutsideFailed, PrunusError
+from ..core.types import BlockRecord, Page
+from ..pages.sources import is_address
+from ..pages.tree import Tree
 
 Pages: TypeAlias = Callable[[Sequence[str]], AsyncGenerator[tuple[str, Page | PrunusError], None]]
 """Yields (address, page or error) for many addresses, as they come."""

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from ..core.errors import BadInput
-from ..core.text.bm25 import QUERY_NOISE
-from ..core.text.words import UNSPACED, guess_language, sentences
-from ..core.types import Message, Plan, SearchQuery
-from ..models.wordllama import encode, llama2_tokenizer
+from ...core.errors import BadInput
+from ...core.text.bm25 import QUERY_NOISE
+from ...core.text.words import UNSPACED, guess_language, sentences
+from ...core.types import Message, Plan, SearchQuery
+from ...models.wordllama import encode, llama2_tokenizer
 
 _LONGEST: Final = 4_000
 """Code points of a message that are read; a question stands at its head or its end."""

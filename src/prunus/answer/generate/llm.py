@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import aclosing
 from typing import Any, Final, cast
 
-from ..core.errors import BadInput, NothingFound, OutsideFailed
-from ..core.events import Event, TokenEvent, UsageEvent
-from ..core.ports import LLM, Source
-from ..core.types import Message, Passage
-from ..models.prompts.render import Quoted, render
+from ...core.errors import BadInput, NothingFound, OutsideFailed
+from ...core.events import Event, TokenEvent, UsageEvent
+from ...core.ports import LLM, Source
+from ...core.types import Message, Passage
+from ...models.prompts.render import Quoted, render
 from ._guard import Guard
 
 _LONGEST_QUESTION: Final = 8_000

@@ -13,12 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from .core.errors import BadInput
-from .core.ports import Embedder, TokenCounter
-from .core.types import Passage, Span
-from .pages.tree import Tree
-from .pages.write.style import LEAN
-from .pages.write.whole import render_tree
+from ..core.errors import BadInput
+from ..core.ports import Embedder, TokenCounter
+from ..core.types import Passage, Span
+from ..pages.tree import Tree
+from ..pages.write.style import LEAN
+from ..pages.write.whole import render_tree
 
 MODES: Final = ("default", "naive", "vector", "clean")
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..core.errors import BadInput, OutsideFailed
-from ..core.ports import LLM, Tagged
-from ..models.json_reply import text_of
-from ..models.prompts.render import Quoted, render
+from ...core.errors import BadInput, OutsideFailed
+from ...core.ports import LLM, Tagged
+from ...models.json_reply import text_of
+from ...models.prompts.render import Quoted, render
 
 _TAG: Final = re.compile(r"TAG[ \t]{0,4}[-_ ]?[ \t]{0,4}(\d{1,9})", re.I)
 _RANGE: Final = re.compile(

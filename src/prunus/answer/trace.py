@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .core.errors import MissingExtra
-from .core.types import Trace, Usage
+from ..core.errors import MissingExtra
+from ..core.types import Trace, Usage
 
 if TYPE_CHECKING:
-    from .models.meter import Meter
+    from ..models.meter import Meter
 
 Listener: TypeAlias = Callable[[Trace], None]
 """Is told of each stage when it ends."""

@@ -10,11 +10,11 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
-from ..core.errors import BadInput, OutsideFailed
-from ..core.ports import LLM
-from ..core.types import Message, Plan, SearchQuery
-from ..models.json_reply import read_json, repair, schema_of, text_of
-from ..models.prompts.render import Quoted, render
+from ...core.errors import BadInput, OutsideFailed
+from ...core.ports import LLM
+from ...core.types import Message, Plan, SearchQuery
+from ...models.json_reply import read_json, repair, schema_of, text_of
+from ...models.prompts.render import Quoted, render
 from . import rules
 
 _TURNS: Final = 6
