@@ -21,7 +21,7 @@ from prunus.core.registry import make_engine
 from prunus.index.approximate import Approximate
 from prunus.index.build import PAPER, Builder, Settings, Source
 from prunus.index.retrieve import Retriever
-from prunus.index.store.file import Engine as Store
+from prunus.index.store.file.engine import Engine as Store
 from prunus_evals import trees
 
 STAGES = ("chunk", "embed", "cluster", "summarise", "store")

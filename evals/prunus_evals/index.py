@@ -24,7 +24,7 @@ from prunus.core.text.words import sentences
 from prunus.index.build import PAPER, Builder, Settings, Source
 from prunus.index.nodes import Node
 from prunus.index.retrieve import Retriever, Weights
-from prunus.index.store.file import Engine as Store
+from prunus.index.store.file.engine import Engine as Store
 from prunus_evals import stats, trees
 from prunus_evals.errors import BudgetBroken, EvalError, UnknownName
 from prunus_evals.index_tasks import Asked, Task

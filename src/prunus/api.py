@@ -28,7 +28,7 @@ from .pages.write.whole import render_tree
 from .web.reader import fetch_with
 
 if TYPE_CHECKING:
-    from .asked import Indexes
+    from .index.find import Indexes
     from .index.terms import Retrieval
     from .indexed import Index
 
@@ -197,7 +197,7 @@ async def _stream(
 async def _asking(
     indexes: Sequence[Index | str | Path], retrieval: Retrieval | None, settings: Settings, options: Options
 ) -> Indexes:
-    from .asked import Indexes  # here: most calls ask no index
+    from .index.find import Indexes  # here: most calls ask no index
     from .indexed import opened
 
     return Indexes(await in_a_thread(lambda: opened(indexes, settings, options)), retrieval)

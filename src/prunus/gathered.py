@@ -56,7 +56,7 @@ def each_document(
 ) -> Iterator[Any]:
     """Yield what is new or has changed; what cannot be read is noted, and the rest goes on."""
     from .index.build import Source as Document
-    from .index.evidence import packed
+    from .index.found import packed
 
     to_html = formats().to_html
     for id, page in _pages(given, settings):

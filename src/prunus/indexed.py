@@ -30,7 +30,7 @@ from .pages.sources import Source, is_folder, pages_of
 
 if TYPE_CHECKING:
     from .index.build import Builder
-    from .index.evidence import Pages
+    from .index.found import Pages
     from .index.retrieve import Retrieved, Retriever
 
 
@@ -119,7 +119,7 @@ class Index:
     @cached_property
     def pages(self) -> Pages:
         """The pages of the documents."""
-        from .index.evidence import Pages
+        from .index.found import Pages
 
         return Pages(self.store)
 
@@ -349,7 +349,7 @@ class Index:
         :param budget: tokens of the output, never exceeded; by default :attr:`budget`.
         :raises NothingFound: the index is empty.
         """
-        from .asked import evidence_of
+        from .index.find import evidence_of
 
         options = options or self.options
         engines = assemble(self.settings, options)

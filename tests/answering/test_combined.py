@@ -18,9 +18,9 @@ from tests.index.library import SUBJECTS, page
 import prunus
 from prunus import Index, NothingFound, Options, OutsideFailed, Retrieval, read
 from prunus.answer.chat import Turns
-from prunus.asked import Indexes
 from prunus.core.settings import load_settings
 from prunus.core.types import Message
+from prunus.index.find import Indexes
 
 QUESTION = "How many lamps does the Orrel bridge carry?"
 SAID = {

@@ -16,7 +16,7 @@ from tests.index.library import SUBJECTS, page
 
 from prunus import Index
 from prunus.edge.tree_page import Drawing, Taken, write_tree
-from prunus.index.store import file as store_file
+from prunus.index.store.file import engine as store_file
 
 TALE = Path(__file__).parents[2] / "docs" / "examples" / "cinderella.txt"
 
@@ -134,7 +134,7 @@ def test_wrong_folders_versions_and_disks_are_one_line(cli: Cli, docs: Path, mon
 
     cli("index", "add", "J", docs / "bees.html")
     with monkeypatch.context() as patch:
-        patch.setattr("prunus.index.store._vectors.os.fsync", full)
+        patch.setattr("prunus.index.store.file.vectors.os.fsync", full)
         result = cli("index", "add", "J", docs / "bread.html")
     assert result.exit_code == 3 and "No space left on device" in only_line(result)
     assert [one.id for one in Index.open(Path.cwd() / "J").store.documents()] == [str(docs / "bees.html")]

@@ -8,7 +8,7 @@ from typing import Any
 
 from prunus.index.build import Builder, Settings, Source
 from prunus.index.cluster import ward
-from prunus.index.store.file import Engine as Store
+from prunus.index.store.file.engine import Engine as Store
 from prunus.index.summarize import extractive
 from prunus.models.embed import static
 from prunus.models.tokens import approx

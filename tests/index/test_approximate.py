@@ -87,7 +87,7 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.
     monkeypatch.setattr(builtins, "__import__", refused)
     with pytest.raises(MissingExtra, match=r"pip install 'prunus\[faiss\]'"):
         Approximate(view_of(3))
-    from prunus.index.store import postgres
+    from prunus.index.store.postgres import engine as postgres
 
     with pytest.raises(MissingExtra, match=r"pip install 'prunus\[postgres\]'"):
         postgres.Engine("postgresql://nobody@nowhere/none")

@@ -12,7 +12,7 @@ from tests.strategies import Made, worded_documents
 from prunus.evidence.blocks import Blocks, mask_of
 from prunus.evidence.render import Rendering, render_blocks
 from prunus.index.chunk import chunk_tree
-from prunus.index.evidence import block_of, packed, tree_of
+from prunus.index.found import block_of, packed, tree_of
 from prunus.index.nodes import Document
 from prunus.indexed import Index
 from prunus.models.tokens import approx

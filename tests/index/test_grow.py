@@ -14,7 +14,7 @@ from tests.index.test_build import leaves_below
 from prunus.core.ports import ClusterLimits
 from prunus.index.build import Builder, Settings, Source
 from prunus.index.retrieve import Retriever
-from prunus.index.store.file import Engine as Store
+from prunus.index.store.file.engine import Engine as Store
 
 
 def check(store: Store, limits: ClusterLimits, planned: int) -> None:

@@ -23,7 +23,7 @@ from prunus.core.ports import ClusterItems, ClusterLimits
 from prunus.core.types import Summary
 from prunus.index.build import PAPER, Builder
 from prunus.index.nodes import Document, Leaf
-from prunus.index.store.file import Engine as Store
+from prunus.index.store.file.engine import Engine as Store
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("default")]
 

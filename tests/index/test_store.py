@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from prunus.core.errors import BadInput, OutsideFailed
+from prunus.index.database import Database
 from prunus.index.nodes import Document, Leaf, Parent
-from prunus.index.store import file as room
-from prunus.index.store._database import Database
-from prunus.index.store.file import Engine
+from prunus.index.store.file import engine as room
+from prunus.index.store.file.engine import Engine
 
 DIMENSION = 4
 

@@ -20,7 +20,7 @@ from prunus.index.build import Builder, Settings
 from prunus.index.cluster import ward
 from prunus.index.nodes import Document, Leaf, NoIndex, Parent
 from prunus.index.retrieve import Retriever
-from prunus.index.store import file
+from prunus.index.store.file import engine as file
 from prunus.index.summarize import extractive
 
 Opened = Callable[..., Any]
@@ -223,7 +223,7 @@ class TestPostgres(StoreContract):
 
     @pytest.fixture
     def opened(self, server: str) -> Iterator[Opened]:
-        from prunus.index.store import postgres
+        from prunus.index.store.postgres import engine as postgres
 
         made: list[postgres.Engine] = []
         schema = f"test_{random.Random().randrange(10**12)}"
@@ -268,7 +268,7 @@ class TestPostgres(StoreContract):
                     assert scores[0] == pytest.approx(scores[1], rel=1e-6)
 
     def test_no_message_shows_the_address(self, server: str) -> None:
-        from prunus.index.store import postgres
+        from prunus.index.store.postgres import engine as postgres
 
         hidden = "s3cret-word"
         for dsn in (

@@ -26,7 +26,7 @@ LEAST_ROOM: Final = 1_500
 
 
 class Indexes(Protocol):
-    """Indexes that are asked along with pages; see :mod:`prunus.asked`."""
+    """Indexes that are asked along with pages; see :mod:`prunus.index.find`."""
 
     place: str
     """How messages call them."""

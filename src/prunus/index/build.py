@@ -40,7 +40,7 @@ class Source:
     """A document that is to be added: a cleaned page, or plain text.
 
     :param id: by which it is replaced or removed later.
-    :param source: the page as :func:`prunus.index.evidence.packed` keeps it; b'' where leaves need be text alone.
+    :param source: the page as :func:`prunus.index.found.packed` keeps it; b'' where leaves need be text alone.
     """
 
     id: str

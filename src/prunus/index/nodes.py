@@ -162,7 +162,7 @@ class Growth:
 
 
 class NodeStore(Protocol):
-    """What building and asking an index need of the place where it is kept; see :mod:`prunus.index.store.file`."""
+    """What building and asking an index need of the place where it is kept; see :mod:`prunus.index.store.file.engine`."""
 
     place: str
     """How messages call it."""

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import click
 
-from ...asked import Indexes
 from ...core.errors import BadInput
 from ...core.options import Options
 from ...core.settings import Settings
+from ...index.find import Indexes
 from ...index.terms import Retrieval
 from ...indexed import opened
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...core.errors import BadInput, OutsideFailed
 from ...core.types import Message
-from ..store._database import write_ahead
+from ..database import write_ahead
 
 _LAYOUT = 1
 _WAIT = 30.0

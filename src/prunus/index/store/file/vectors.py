@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...core.errors import BadInput, OutsideFailed
-from ...core.ports import Vectors
+from ....core.errors import BadInput, OutsideFailed
+from ....core.ports import Vectors
 
 
 class VectorFiles:

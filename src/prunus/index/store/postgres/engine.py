@@ -17,12 +17,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...core.errors import BadInput, MissingExtra, OutsideFailed
-from ...core.ports import Vectors
-from ..nodes import Document, Growth, Leaf, Node, NoIndex, Parent, View
-from . import _fulltext
-from . import _postgres_rows as _rows
-from ._postgres_notes import Notes
+from ....core.errors import BadInput, MissingExtra, OutsideFailed
+from ....core.ports import Vectors
+from ...nodes import Document, Growth, Leaf, Node, NoIndex, Parent, View
+from ..file import fulltext as _fulltext
+from . import rows as _rows
+from .notes import Notes
 
 _SCHEMA_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 _KEPT: Final = 4

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .core.errors import NothingFound
-from .evidence.documents import Documents
+from ..core.errors import NothingFound
+from ..evidence.documents import Documents
 
 if TYPE_CHECKING:
-    from .index.evidence import Evidence
-    from .index.terms import Retrieval
-    from .indexed import Index
+    from ..indexed import Index
+    from .found import Evidence
+    from .terms import Retrieval
 
 
 class Indexes:
@@ -32,7 +32,7 @@ class Indexes:
         :param budget: tokens of the texts that each index may bring.
         :raises BadInput: a document that is asked for is not in an index.
         """
-        from .index.evidence import Evidence, Found
+        from .found import Evidence, Found
 
         how = self._retrieval
         found = [

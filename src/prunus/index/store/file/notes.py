@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ._database import Database, writing
-from ._rows import clean
+from ...database import Database, writing
+from .rows import clean
 
 
 class Notes:

@@ -7,8 +7,8 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ...core.text.bm25 import QUERY_NOISE, stem, tokens
-from ..nodes import Document, Growth, Leaf, Node
+from ....core.text.bm25 import QUERY_NOISE, stem, tokens
+from ...nodes import Document, Growth, Leaf, Node
 
 _TERMS: Final = 64
 """Terms of a question that are looked for; the first ones of a longer one."""

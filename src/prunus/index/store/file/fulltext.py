@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from ...core.text.bm25 import QUERY_NOISE, stem, tokens
+from ....core.text.bm25 import QUERY_NOISE, stem, tokens
 
 _LONGEST = 400
 """Letters of a word; PostgreSQL refuses words over two kilobytes."""

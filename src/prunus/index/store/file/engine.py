@@ -19,13 +19,13 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from ...core.errors import BadInput
-from ...core.ports import Vectors
-from ..nodes import Document, Growth, Leaf, Node, NoIndex, Parent, View
-from . import _rows
-from ._database import FILE, Database, reading, writing
-from ._notes import Notes
-from ._vectors import VectorFiles, sync_folder
+from ....core.errors import BadInput
+from ....core.ports import Vectors
+from ...database import FILE, Database, reading, writing
+from ...nodes import Document, Growth, Leaf, Node, NoIndex, Parent, View
+from . import rows as _rows
+from .notes import Notes
+from .vectors import VectorFiles, sync_folder
 
 _DEAD_ROWS: Final = 1024
 """Rows of removed nodes that are left in the matrix before it is written anew."""

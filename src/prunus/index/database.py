@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from ...core.errors import BadInput, OutsideFailed
+from ..core.errors import BadInput, OutsideFailed
 
 FILE: Final = "index.sqlite3"
 LAYOUT: Final = 1

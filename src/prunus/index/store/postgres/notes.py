@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ._fulltext import clean
+from ..file.fulltext import clean
 
 
 class Notes:

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...core.ports import Vectors
-from ..nodes import Document, Growth, Leaf, Node, View
-from . import _fulltext
-from ._fulltext import clean
+from ....core.ports import Vectors
+from ...nodes import Document, Growth, Leaf, Node, View
+from ..file import fulltext as _fulltext
+from ..file.fulltext import clean
 
 LAYOUT: Final = 2
 

@@ -1,0 +1,1 @@
+"""An index in a schema of a PostgreSQL database with pgvector."""
