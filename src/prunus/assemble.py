@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .answer.find_pages import Web
     from .models.embed._cached import CachedEmbedder
     from .models.meter import Meter, Metered, Price
-    from .recording import Tape
+    from .record.recorder import Tape
 
 
 BY_MODEL: Final = {"planner": ("llm", "rules"), "extractor": ("tags", "sentences"), "generator": ("llm", "quotes")}
@@ -199,7 +199,7 @@ class Maker:
         spec = self.specs[kind]
         if self.tape is None:
             return make()
-        from .recording import bare  # here: most calls are neither recorded nor played back
+        from .record.recorder import bare  # here: most calls are neither recorded nor played back
 
         if kind == "llm":
             return self.tape.model(bare(spec), make)
@@ -234,7 +234,7 @@ class Maker:
 
         if self.tape is None:
             return made()
-        from .recording import bare
+        from .record.recorder import bare
 
         return cast(SearchProvider, self.tape.provider(bare(",".join(specs)), made))
 

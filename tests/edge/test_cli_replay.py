@@ -22,9 +22,9 @@ from tests.edge.command import Cli, only_line
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.types import Page
 from prunus.edge.cli import ask as asking
-from prunus.recording import Recorder
-from prunus.replaying import Player
-from prunus.runfile import RunFile, pack, unpack
+from prunus.record.file import RunFile, pack, unpack
+from prunus.record.player import Player
+from prunus.record.recorder import Recorder
 
 QUESTION = "When did the Harrow bridge open?"
 PAGE = (

@@ -16,9 +16,9 @@ from ...core.options import Limits, Options, WebOptions
 from ...core.settings import ADDRESSED, SECRETS, Settings, load_settings
 from ...core.types import Answer, Page, Usage
 from ...evidence.documents import Documents, read_pages
-from ...recording import Recorder, Tape, bare, error_to
-from ...replaying import Player, reading
-from ...runfile import RunFile, pack
+from ...record.file import RunFile, pack
+from ...record.player import Player, reading
+from ...record.recorder import Recorder, Tape, bare, error_to
 from .output import write_bytes
 
 MACHINE: Final = (

@@ -9,7 +9,7 @@ import click
 
 from ...assemble import Formats
 from ...core.errors import BadInput
-from ...runfile import unpack
+from ...record.file import unpack
 from .ask import Asking
 from .choices import common
 from .output import DoneInPart

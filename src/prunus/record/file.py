@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from .core.errors import BadInput
+from ..core.errors import BadInput
 
 FORMAT: Final = "prunus run"
 VERSION: Final = 1

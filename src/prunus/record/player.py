@@ -14,12 +14,12 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from .answer.pictures import Pages
-from .core.errors import BadInput, PrunusError
-from .core.events import Event, TokenEvent, UsageEvent
-from .core.types import Hit, Message, Page, Results, SearchRequest, Usage
-from .recording import called, digest, error_from, page_from
-from .runfile import RunFile
+from ..answer.pictures import Pages
+from ..core.errors import BadInput, PrunusError
+from ..core.events import Event, TokenEvent, UsageEvent
+from ..core.types import Hit, Message, Page, Results, SearchRequest, Usage
+from .file import RunFile
+from .recorder import called, digest, error_from, page_from
 
 T = TypeVar("T")
 

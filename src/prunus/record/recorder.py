@@ -1,6 +1,6 @@
 """Record what comes from outside during an answer: pages, search and model replies, the clock.
 
-A :class:`Recorder` stands at the seams where :class:`~prunus.replaying.Player` stands when it is played back: round
+A :class:`Recorder` stands at the seams where :class:`~prunus.record.player.Player` stands when it is played back: round
 the search, the model, remote embedders and rerankers, the reading of pages, and the clock. What is asked names what
 is answered: an entry is kept by the digest of the request.
 """
@@ -19,12 +19,12 @@ from typing import Any, Final, Protocol, cast
 
 import numpy as np
 
-from .answer.pictures import Pages
-from .core import errors
-from .core.errors import OutsideFailed, PrunusError
-from .core.events import Event, TokenEvent, UsageEvent
-from .core.types import Message, Page, Results, SearchRequest
-from .runfile import RunFile
+from ..answer.pictures import Pages
+from ..core import errors
+from ..core.errors import OutsideFailed, PrunusError
+from ..core.events import Event, TokenEvent, UsageEvent
+from ..core.types import Message, Page, Results, SearchRequest
+from .file import RunFile
 
 _ERRORS: Final = ("BadInput", "BadPage", "BadBudget", "MissingExtra", "NothingFound", "OutsideFailed")
 _DROPPED: Final = frozenset({"set-cookie", "cookie", "authorization", "proxy-authorization"})
