@@ -15,13 +15,13 @@ from benchmarks.protocol import Clock, forget_peak, serve
 from prunus.answer.find_pages import Web
 from prunus.answer.from_web import answer_from_web
 from prunus.answer.run import Asked
-from prunus.assemble import Maker, engines_of, formats
 from prunus.core.errors import PrunusError
 from prunus.core.events import DoneEvent, Event, TokenEvent, UsageEvent
 from prunus.core.options import Options, WebOptions
 from prunus.core.registry import make_engine
 from prunus.core.settings import load_settings
 from prunus.core.types import Answer, Hit, Message, Page, Plan, Results, SearchQuery, SearchRequest, Usage
+from prunus.engines import Maker, engines_of, formats
 from prunus.models.meter import Meter, Metered
 
 WARM_UP = "<html><body><h1>Warm</h1><p>A warm page about warm things, so that first calls are over.</p></body>"

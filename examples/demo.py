@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import prunus
-from prunus.assemble import assemble
+from prunus.engines import assemble
 
 SITE = Path(__file__).resolve().parent / "site"
 BUDGET = 512

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from prunus.assemble import Maker, assemble
 from prunus.core.errors import BadInput, UnknownEngine
 from prunus.core.options import Limits, Options
 from prunus.core.settings import load_settings
 from prunus.core.types import Message
+from prunus.engines import Maker, assemble
 from prunus.models.json_reply import text_of
 from prunus.models.meter import Metered, OverLimit
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.strategies import Made, worded_documents
 
 import prunus
-from prunus.assemble import assemble, stages_of
 from prunus.core.errors import BadBudget, BadInput, OverWindow
 from prunus.core.options import Options
 from prunus.core.registry import make_engine
 from prunus.core.settings import Settings
 from prunus.core.types import Context
+from prunus.engines import assemble, stages_of
 from prunus.evidence.block_size import coarse_budget_for, coarse_words_for, fine_words_for
 from prunus.evidence.blocks import Blocks
 from prunus.evidence.documents import Documents

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from .answer.chat import Turns
-from .assemble import Maker, assemble, engines_of, formats, web_of
 from .core.errors import BadInput, Failures
 from .core.events import DoneEvent, Event
 from .core.options import Options
 from .core.settings import Settings, load_settings
 from .core.sync import in_a_thread, run
 from .core.types import Answer, Context, Format, Page, Passage, Results, SearchRequest
+from .engines import Maker, assemble, engines_of, formats, web_of
 from .evidence.documents import Documents, read_pages
 from .evidence.engines import Engines
 from .evidence.prune import prune as prune_documents

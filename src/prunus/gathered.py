@@ -8,10 +8,10 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
-from .assemble import formats
 from .core.errors import BadInput, PrunusError
 from .core.settings import Settings
 from .core.types import Page
+from .engines import formats
 from .index.terms import Report
 from .pages.read import read_page, snapshot_of
 from .pages.sources import Source, as_page, is_address, is_folder, pages_of

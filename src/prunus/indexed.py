@@ -14,12 +14,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .assemble import Maker, assemble, formats
 from .core.errors import BadInput, OutsideFailed
 from .core.options import Options
 from .core.registry import make_engine
 from .core.settings import Settings, load_settings
 from .core.types import Answer, Context, Format
+from .engines import Maker, assemble, formats
 from .evidence.prune import prune as prune_documents
 from .gathered import absolute, each_document, named
 from .index.nodes import NodeStore, NoIndex

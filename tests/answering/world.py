@@ -19,11 +19,11 @@ from prunus.answer.chat import Turns
 from prunus.answer.from_web import answer_from_web
 from prunus.answer.run import Asked, Indexes
 from prunus.answer.write import answer_from
-from prunus.assemble import Maker, engines_of, web_of
 from prunus.core.events import DoneEvent, Event
 from prunus.core.options import Options
 from prunus.core.settings import load_settings
 from prunus.core.types import Answer, Message
+from prunus.engines import Maker, engines_of, web_of
 from prunus.evidence.documents import Documents
 from prunus.models.llm.scripted import Engine as Scripted
 from prunus.models.llm.scripted import Reply

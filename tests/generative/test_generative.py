@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import prunus
-from prunus.assemble import Maker
 from prunus.core.errors import BadInput, MissingExtra, OverWindow, UnknownEngine
 from prunus.core.options import Options
 from prunus.core.ports import Branches, TokenTree
 from prunus.core.settings import load_settings
 from prunus.core.types import Message
+from prunus.engines import Maker
 from prunus.evidence.blocks import Blocks, cut
 from prunus.evidence.score.generative import Engine
 from prunus.pages.clean.walk import clean_tree

@@ -1,6 +1,6 @@
 """The flow: pages → documents → blocks → scores → evidence → passages → answer → citations.
 
-Sees ports only: the engines arrive from :mod:`prunus.assemble`.
+Sees ports only: the engines arrive from :mod:`prunus.engines`.
 """
 
 from __future__ import annotations

@@ -13,13 +13,13 @@ from ...answer.chat import Turns
 from ...answer.from_web import answer_from_web
 from ...answer.run import Asked
 from ...answer.write import answer_from
-from ...assemble import Formats, Maker, engines_of, web_of
 from ...core.errors import BadInput, NothingFound, PrunusError
 from ...core.events import Event
 from ...core.options import Options
 from ...core.settings import Settings, load_settings
 from ...core.sync import run
 from ...core.types import Answer
+from ...engines import Formats, Maker, engines_of, web_of
 from ...evidence.documents import Documents
 from .answers import Following, Shown, questions, traced, written
 from .choices import (

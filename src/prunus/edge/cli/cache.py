@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import click
 
-from ...assemble import open_vectors, vectors_folder
 from ...core.settings import Settings, load_settings
+from ...engines import open_vectors, vectors_folder
 from ...web.reader import open_cache, open_snapshots
 from .choices import common
 from .output import emit, emit_json

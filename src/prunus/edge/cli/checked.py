@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from ...assemble import Maker
 from ...core.errors import BadInput
 from ...core.options import Options
 from ...core.settings import load_settings
 from ...core.sync import run
+from ...engines import Maker
 from ...index.verify import Checked, Judge, exported, imported, keep, kept, sample
 from ...indexed import Index
 from .choices import common

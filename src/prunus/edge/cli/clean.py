@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import click
 
-from ...assemble import Formats
 from ...core.errors import BadInput, Failures, OutsideFailed
 from ...core.settings import Settings, load_settings
 from ...core.types import Format
+from ...engines import Formats
 from ...pages.read import read_page
 from ...pages.write.style import Style
 from ...pages.write.whole import render_tree

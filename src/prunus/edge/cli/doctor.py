@@ -17,7 +17,6 @@ import click
 from ... import __version__
 from ...answer.run import Asked
 from ...answer.write import answer_from
-from ...assemble import BY_MODEL, Formats, Maker, assemble, engines_of, web_of
 from ...core.errors import BadInput, OutsideFailed, PrunusError
 from ...core.events import DoneEvent
 from ...core.options import Options
@@ -25,6 +24,7 @@ from ...core.registry import KINDS, engine_names, make_engine, needs_of, shadowe
 from ...core.settings import ADDRESSED, FILE, SECRETS, Settings, load_settings, setting_origins
 from ...core.sync import run
 from ...core.types import Page
+from ...engines import BY_MODEL, Formats, Maker, assemble, engines_of, web_of
 from ...evidence.documents import read_pages
 from ...index.terms import Retrieval
 from ...indexed import Index

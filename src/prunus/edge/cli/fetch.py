@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 
 import click
 
-from ...assemble import Maker
 from ...core.errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
 from ...core.options import Options
 from ...core.settings import load_settings
 from ...core.types import Page
+from ...engines import Maker
 from ...pages.read import clean_page, snapshot_of
 from ...pages.tree import Tree
 from ...web.reader import fetch_each, follow

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ...assemble import Formats, Maker
 from ...core.errors import BadInput, BadPage, Failures, OutsideFailed
 from ...core.options import Options
 from ...core.settings import Settings
 from ...core.types import Page
+from ...engines import Formats, Maker
 from ...evidence.documents import Documents, read_pages
 from ...pages.read import read_page
 from ...pages.sources import Source, arrived, as_page, each_page, is_folder, pages_of

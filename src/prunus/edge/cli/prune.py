@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from ...assemble import Formats, assemble
 from ...core.errors import BadInput
 from ...core.settings import load_settings
 from ...core.types import Context
+from ...engines import Formats, assemble
 from ...evidence.documents import Documents
 from ...evidence.mark import for_a_file
 from ...evidence.prune import prune

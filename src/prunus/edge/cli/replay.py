@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from ...assemble import Formats
 from ...core.errors import BadInput
+from ...engines import Formats
 from ...record.file import unpack
 from .ask import Asking
 from .choices import common
