@@ -10,7 +10,8 @@
 from .answer import extract as _extract_room  # noqa: F401  isort: skip
 from . import prune as _prune_room  # noqa: F401  isort: skip
 from .web import search as _search_room  # noqa: F401  isort: skip
-from .api import Chat, ask, astream, clean, extract, prune, read, search
+from .api.functions import Chat, ask, astream, clean, extract, prune, read, search
+from .api.index import Index
 from .core.errors import (
     BadBudget,
     BadInput,
@@ -39,7 +40,6 @@ from .core.types import (
 )
 from .evidence.documents import Documents
 from .index.terms import Retrieval
-from .indexed import Index
 from .pages.write.style import CLEAN, LEAN, Style
 
 __version__ = "0.1.0"

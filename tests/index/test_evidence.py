@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import Made, worded_documents
 
+from prunus.api.index import Index
 from prunus.evidence.blocks import Blocks, mask_of
 from prunus.evidence.render import Rendering, render_blocks
 from prunus.index.chunk import chunk_tree
 from prunus.index.found import block_of, packed, tree_of
 from prunus.index.nodes import Document
-from prunus.indexed import Index
 from prunus.models.tokens import approx
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.xpath import xpath_of

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, BinaryIO, Final, get_args
 
-from ..api import ask, clean, prune
+from ..api.functions import ask, clean, prune
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.options import Options
 from ..core.types import Format

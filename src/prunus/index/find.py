@@ -9,7 +9,7 @@ from ..core.errors import NothingFound
 from ..evidence.documents import Documents
 
 if TYPE_CHECKING:
-    from ..indexed import Index
+    from ..api.index import Index
     from .found import Evidence
     from .terms import Retrieval
 

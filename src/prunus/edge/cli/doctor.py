@@ -17,6 +17,7 @@ import click
 from ... import __version__
 from ...answer.run import Asked
 from ...answer.write import answer_from
+from ...api.index import Index
 from ...core.errors import BadInput, OutsideFailed, PrunusError
 from ...core.events import DoneEvent
 from ...core.options import Options
@@ -27,7 +28,6 @@ from ...core.types import Page
 from ...engines import BY_MODEL, Formats, Maker, assemble, engines_of, web_of
 from ...evidence.documents import read_pages
 from ...index.terms import Retrieval
-from ...indexed import Index
 from ..ping import ping as ping_engines
 from .choices import common
 from .output import emit, emit_json, one_line

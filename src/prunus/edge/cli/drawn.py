@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
+from ...api.index import Index
 from ...core.errors import BadInput
 from ...index.terms import Retrieval
-from ...indexed import Index
 from ..tree_page import Drawing, Taken, write_tree
 from .choices import as_unicode, common
 from .explain import shorten

@@ -11,12 +11,12 @@ from typing import Any
 
 import click
 
+from ...api.documents import named
+from ...api.index import Index
 from ...core.errors import BadInput, OutsideFailed
 from ...core.options import Limits, Options
 from ...core.settings import load_settings
-from ...gathered import named
 from ...index.terms import PRESETS, Report
-from ...indexed import Index
 from ...models.meter import OverLimit
 from ...pages.sources import Source, is_address
 from .checked import verify

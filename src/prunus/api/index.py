@@ -14,24 +14,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .core.errors import BadInput, OutsideFailed
-from .core.options import Options
-from .core.registry import make_engine
-from .core.settings import Settings, load_settings
-from .core.types import Answer, Context, Format
-from .engines import Maker, assemble, formats
-from .evidence.prune import prune as prune_documents
-from .gathered import absolute, each_document, named
-from .index.nodes import NodeStore, NoIndex
-from .index.store._named import engine_of
-from .index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval
-from .pages.clean.parse import without_surrogates
-from .pages.sources import Source, is_folder, pages_of
+from ..core.errors import BadInput, OutsideFailed
+from ..core.options import Options
+from ..core.registry import make_engine
+from ..core.settings import Settings, load_settings
+from ..core.types import Answer, Context, Format
+from ..engines import Maker, assemble, formats
+from ..evidence.prune import prune as prune_documents
+from ..index.nodes import NodeStore, NoIndex
+from ..index.store._named import engine_of
+from ..index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval
+from ..pages.clean.parse import without_surrogates
+from ..pages.sources import Source, is_folder, pages_of
+from .documents import absolute, each_document, named
 
 if TYPE_CHECKING:
-    from .index.build import Builder
-    from .index.found import Pages
-    from .index.retrieve import Retrieved, Retriever
+    from ..index.build import Builder
+    from ..index.found import Pages
+    from ..index.retrieve import Retrieved, Retriever
 
 
 class Index:
@@ -112,22 +112,22 @@ class Index:
     @cached_property
     def retriever(self) -> Retriever:
         """What retrieves nodes."""
-        from .index.retrieve import Retriever
+        from ..index.retrieve import Retriever
 
         return Retriever(self.store, self._embedder, self._maker.make("tokenizer"))
 
     @cached_property
     def pages(self) -> Pages:
         """The pages of the documents."""
-        from .index.found import Pages
+        from ..index.found import Pages
 
         return Pages(self.store)
 
     @cached_property
     def builder(self) -> Builder:
         """What builds the tree."""
-        from .index.build import PAPER, Builder
-        from .index.build import Settings as BuildSettings
+        from ..index.build import PAPER, Builder
+        from ..index.build import Settings as BuildSettings
 
         built = self.built
         scope: dict[str, Any] = {
@@ -144,10 +144,10 @@ class Index:
         if not self.pays:
             return self._maker.make("summarizer")
 
-        from .index.summarize._later import Later
+        from ..index.summarize._later import Later
 
         def made() -> Any:
-            from .index.summarize.llm import Engine
+            from ..index.summarize.llm import Engine
 
             counter, kept = self._maker.make("tokenizer"), self.settings.folder / "summaries.sqlite3"
             return Engine(self._maker.make("llm", "summarizer llm"), counter, kept)
@@ -243,14 +243,14 @@ class Index:
 
         A clusterer that needs summaries waits for :meth:`summarize` where those are paid for.
         """
-        from .core.sync import run
+        from ..core.sync import run
 
         if not (self.pays and self.builder.clusterer.needs_summaries):
             run(lambda: self.builder.update(summaries=not self.pays))
 
     def bill(self) -> Bill:
         """Return what :meth:`summarize` will cost at most, before anything is spent."""
-        from .index.bill import bill_of
+        from ..index.bill import bill_of
 
         if self.pays:
             self._maker.make("llm", "summarizer llm")
@@ -261,7 +261,7 @@ class Index:
 
         :raises OutsideFailed: another process changes the index meanwhile.
         """
-        from .index.grow import without_summaries
+        from ..index.grow import without_summaries
 
         if not self.store.grow(without_summaries(self.store.view())):
             raise OutsideFailed(f"{self.place}: the index is changing; try again", subject=self.place)
@@ -274,7 +274,7 @@ class Index:
         :raises OverLimit: a limit of the options is reached.
         :raises OutsideFailed: the model failed.
         """
-        from .core.sync import run
+        from ..core.sync import run
 
         before = len(self.store.unsummarised())
         try:
@@ -304,7 +304,7 @@ class Index:
 
     def info(self) -> dict[str, Any]:
         """Return what the index holds: documents, layers with their nodes, children, tokens and compression, cost."""
-        from .index.bill import described
+        from ..index.bill import described
 
         cost = json.loads(self.store.notes(COST).get(COST, "{}"))
         return {**described(self.store), "built": asdict(self.built), "cost": cost}
@@ -349,7 +349,7 @@ class Index:
         :param budget: tokens of the output, never exceeded; by default :attr:`budget`.
         :raises NothingFound: the index is empty.
         """
-        from .index.find import evidence_of
+        from ..index.find import evidence_of
 
         options = options or self.options
         engines = assemble(self.settings, options)
@@ -363,7 +363,7 @@ class Index:
 
         :raises NothingFound: nothing in the index bears on the question.
         """
-        from .api import ask
+        from .functions import ask
 
         tokens = self.budget if budget is None else budget
         return ask(question, index=self, retrieval=retrieval, budget=tokens, options=self.options)

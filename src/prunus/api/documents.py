@@ -8,13 +8,13 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
-from .core.errors import BadInput, PrunusError
-from .core.settings import Settings
-from .core.types import Page
-from .engines import formats
-from .index.terms import Report
-from .pages.read import read_page, snapshot_of
-from .pages.sources import Source, as_page, is_address, is_folder, pages_of
+from ..core.errors import BadInput, PrunusError
+from ..core.settings import Settings
+from ..core.types import Page
+from ..engines import formats
+from ..index.terms import Report
+from ..pages.read import read_page, snapshot_of
+from ..pages.sources import Source, as_page, is_address, is_folder, pages_of
 
 
 def absolute(path: Path) -> str:
@@ -55,8 +55,8 @@ def each_document(
     done: Callable[[str, str], None],
 ) -> Iterator[Any]:
     """Yield what is new or has changed; what cannot be read is noted, and the rest goes on."""
-    from .index.build import Source as Document
-    from .index.found import packed
+    from ..index.build import Source as Document
+    from ..index.found import packed
 
     to_html = formats().to_html
     for id, page in _pages(given, settings):
@@ -80,7 +80,7 @@ def each_document(
 
 def _pages(named: Mapping[str, Source], settings: Settings) -> Iterator[tuple[str, Page | PrunusError]]:
     """Read documents one by one; addresses are fetched meanwhile."""
-    from .web.reader import fetch_with
+    from ..web.reader import fetch_with
 
     addresses = [one for one in named.values() if isinstance(one, str) and is_address(one)]
     fetched = fetch_with(settings)(addresses) if addresses else iter(())

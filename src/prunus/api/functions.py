@@ -8,29 +8,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
-from .answer.chat import Turns
-from .core.errors import BadInput, Failures
-from .core.events import DoneEvent, Event
-from .core.options import Options
-from .core.settings import Settings, load_settings
-from .core.sync import in_a_thread, run
-from .core.types import Answer, Context, Format, Page, Passage, Results, SearchRequest
-from .engines import Maker, assemble, engines_of, formats, web_of
-from .evidence.documents import Documents, read_pages
-from .evidence.engines import Engines
-from .evidence.prune import prune as prune_documents
-from .evidence.segments import segments
-from .pages.clean.parse import without_surrogates
-from .pages.read import clean_page
-from .pages.sources import Source, arrived, as_page, each_page, is_address
-from .pages.write.style import CLEAN, Style
-from .pages.write.whole import render_tree
-from .web.reader import fetch_with
+from ..answer.chat import Turns
+from ..core.errors import BadInput, Failures
+from ..core.events import DoneEvent, Event
+from ..core.options import Options
+from ..core.settings import Settings, load_settings
+from ..core.sync import in_a_thread, run
+from ..core.types import Answer, Context, Format, Page, Passage, Results, SearchRequest
+from ..engines import Maker, assemble, engines_of, formats, web_of
+from ..evidence.documents import Documents, read_pages
+from ..evidence.engines import Engines
+from ..evidence.prune import prune as prune_documents
+from ..evidence.segments import segments
+from ..pages.clean.parse import without_surrogates
+from ..pages.read import clean_page
+from ..pages.sources import Source, arrived, as_page, each_page, is_address
+from ..pages.write.style import CLEAN, Style
+from ..pages.write.whole import render_tree
+from ..web.reader import fetch_with
 
 if TYPE_CHECKING:
-    from .index.find import Indexes
-    from .index.terms import Retrieval
-    from .indexed import Index
+    from ..index.find import Indexes
+    from ..index.terms import Retrieval
+    from .index import Index
 
 _FORMATS = ("html", "markdown", "text")
 
@@ -73,7 +73,7 @@ def read(
     noted = None if strict else failures
     given = each_page(pages, known.suffixes, settings.max_files, settings.max_file_mb, noted, fetch_with(settings))
     if keep:
-        from .web.reader import keep_each  # here: most calls keep nothing
+        from ..web.reader import keep_each  # here: most calls keep nothing
 
         given = keep_each(settings, given)
     return read_pages(given, known.to_html, strict=strict, failures=failures)
@@ -164,9 +164,9 @@ async def _stream(
     chat: Turns | None = None,
 ) -> AsyncGenerator[Event, None]:
     """See :func:`astream`."""
-    from .answer.from_web import answer_from_web
-    from .answer.run import Asked
-    from .answer.write import answer_from  # here: cleaning and pruning do without them
+    from ..answer.from_web import answer_from_web
+    from ..answer.run import Asked
+    from ..answer.write import answer_from  # here: cleaning and pruning do without them
 
     for name in set(choices) - set(Choices.__annotations__):
         raise TypeError(f"there is no choice {name!r}; there are: {', '.join(Choices.__annotations__)}")
@@ -197,8 +197,8 @@ async def _stream(
 async def _asking(
     indexes: Sequence[Index | str | Path], retrieval: Retrieval | None, settings: Settings, options: Options
 ) -> Indexes:
-    from .index.find import Indexes  # here: most calls ask no index
-    from .indexed import opened
+    from ..index.find import Indexes  # here: most calls ask no index
+    from .index import opened
 
     return Indexes(await in_a_thread(lambda: opened(indexes, settings, options)), retrieval)
 
