@@ -16,7 +16,7 @@ from click.testing import Result
 from tests.edge.command import SITE, Cli, environment, lines_of, only_line
 
 import prunus
-from prunus.edge import batch
+from prunus.batch import jobs as batch
 from prunus.edge.cli import main
 
 PROGRAM = [
@@ -306,14 +306,14 @@ def test_ctrl_c_loses_nothing_and_says_how_to_go_on(folder: Path, workers: str) 
 def test_a_job_that_kills_its_process_is_recorded_and_the_others_are_done(folder: Path) -> None:
     write(folder, *[job(n) for n in range(6)])
     script = (
-        "import os, prunus.edge.cli.batch as b, prunus.edge.batch as e\n"
+        "import os, prunus.edge.cli.batch as b, prunus.batch.jobs as e\n"
         "from prunus.edge.cli import main as m\n"
         "m.COMMANDS.setdefault('batch', '')\n"
         "import killer; b.answer = killer.answer\n"
         "if __name__ == '__main__': m.main()\n"
     )
     (folder / "killer.py").write_text(
-        "import os\nfrom prunus.edge.batch import answer as real\n"
+        "import os\nfrom prunus.batch.jobs import answer as real\n"
         "def answer(text, number, budget):\n    if number == 3: os._exit(9)\n    return real(text, number, budget)\n",
         "utf-8",
     )

@@ -19,10 +19,10 @@ from typing import Any, BinaryIO, Final, TypeAlias
 
 import click
 
+from ...batch.jobs import Line, answer, as_bytes, each_line
+from ...batch.ledger import Ledger
 from ...core.errors import BadInput, PrunusError
 from ...core.settings import load_settings
-from ..batch import Line, answer, as_bytes, each_line
-from ..ledger import Ledger
 from .choices import common
 from .output import DoneInPart, Interrupted, emit_json, progress, say
 

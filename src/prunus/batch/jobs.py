@@ -14,9 +14,9 @@ from ..api.functions import ask, clean, prune
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.options import Options
 from ..core.types import Format
+from ..edge.cli.prune import as_record
 from ..pages.sources import Source
 from ..pages.write.style import Style
-from .cli.prune import as_record
 from .ledger import digest_of, key_of
 
 COMMANDS: Final = ("clean", "prune", "ask")
