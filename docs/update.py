@@ -17,12 +17,12 @@ from typing import Any
 import click
 from click.testing import CliRunner
 
+from prunus.cli.commands.index import command as index
+from prunus.cli.main import COMMANDS, app
 from prunus.core.options import Options
 from prunus.core.ports import ClusterLimits
 from prunus.core.registry import KINDS, engine_class, engine_names
 from prunus.core.settings import Settings
-from prunus.edge.cli.index import command as index
-from prunus.edge.cli.main import COMMANDS, app
 from prunus.evidence.score.hybrid import Weights
 from prunus.index.cluster.raptor import Published
 from prunus.index.terms import Retrieval

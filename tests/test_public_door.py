@@ -60,7 +60,7 @@ def test_importing_loads_nothing_heavy() -> None:
     loaded = json.loads(in_a_fresh_process("import prunus, sys, json; print(json.dumps(sorted(sys.modules)))"))
     roots = {name.split(".")[0] for name in loaded}
     assert not roots & set(HEAVY)
-    assert not {name for name in loaded if name.startswith(("prunus.edge", "prunus_evals", "prunus_train"))}
+    assert not {name for name in loaded if name.startswith(("prunus.cli", "prunus_evals", "prunus_train"))}
 
 
 def test_importing_reads_no_model() -> None:

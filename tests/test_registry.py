@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import prunus
+from prunus.cli.commands.doctor import examine
 from prunus.core import registry
 from prunus.core.errors import UnknownEngine
 from prunus.core.registry import (
@@ -23,7 +24,6 @@ from prunus.core.registry import (
     shadowed,
     split_spec,
 )
-from prunus.edge.cli.doctor import examine
 
 SRC = Path(prunus.__file__).parent
 

@@ -6,10 +6,6 @@
 'The bridge opened in 1932.'
 """
 
-# rooms whose names are also functions are imported first, so that the functions win for good
-from .answer import extract as _extract_room  # noqa: F401  isort: skip
-from . import prune as _prune_room  # noqa: F401  isort: skip
-from .web import search as _search_room  # noqa: F401  isort: skip
 from .api.functions import Chat, ask, astream, clean, extract, prune, read, search
 from .api.index import Index
 from .core.errors import (

@@ -11,9 +11,9 @@ from tests.answering.world import World, let_in, world
 from tests.edge.command import Cli, lines_of, only_line
 from tests.edge.conftest import cli  # noqa: F401
 
+from prunus.cli.commands.doctor import _shown
 from prunus.core.options import Options
 from prunus.core.settings import load_settings
-from prunus.edge.cli.doctor import _shown
 from prunus.engines import Maker
 
 QUESTION = "When did the Orrel bridge open?"

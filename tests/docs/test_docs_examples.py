@@ -19,8 +19,8 @@ from click.testing import CliRunner
 from tests.docs.fences import DOCS, PAGES, ROOT, Fence, fences, name_of, shows
 
 import prunus
+from prunus.cli.main import app
 from prunus.core import registry
-from prunus.edge.cli.main import app
 from prunus.evidence.blocks import cut
 from prunus.pages.clean.walk import clean_tree
 
@@ -178,7 +178,7 @@ def test_an_engine_of_another_package_may_not_shadow_ours(clone: Path) -> None:
 
 
 def test_what_the_readme_says_of_the_licences_is_what_the_doctor_says() -> None:
-    from prunus.edge.cli import doctor
+    from prunus.cli.commands import doctor
 
     said = " ".join(README.read_text("utf-8").split())
     assert doctor.WEIGHTS in said

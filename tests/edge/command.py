@@ -13,7 +13,7 @@ from typing import Any
 from click.testing import Result
 
 SITE = Path(__file__).parents[2] / "examples" / "site"
-PROGRAM = [sys.executable, "-c", "from prunus.edge.cli.main import main; main()"]
+PROGRAM = [sys.executable, "-c", "from prunus.cli.main import main; main()"]
 
 Cli = Callable[..., Result]
 Shell = Callable[..., "subprocess.CompletedProcess[bytes]"]

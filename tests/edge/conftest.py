@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.edge.command import PROGRAM, SITE, Cli, Shell, environment
 
-from prunus.edge.cli.main import app
+from prunus.cli.main import app
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.edge.command import SITE, Cli, lines_of, only_line
 
 import prunus
-from prunus.edge.cli.ask import written
+from prunus.cli.commands.ask import written
 
 QUESTION = "How much did the Linden Trust pay towards reading the rolls?"
 

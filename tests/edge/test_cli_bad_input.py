@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.edge.command import Cli, only_line
 
-from prunus.edge.cli import main
+from prunus.cli import main
 
 PAGE = "<h1>Bridge</h1><p>The bridge opened in 1932. It was built of stone and of iron in nine years.</p>"
 
@@ -207,7 +207,7 @@ def test_a_broken_command_of_a_stranger_is_one_line_and_only_when_called(
 
 
 def test_a_bug_shows_its_traceback(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from prunus.edge.cli import clean
+    from prunus.cli.commands import clean
 
     def bug(*_: object) -> str:
         raise ZeroDivisionError("a bug")

@@ -17,11 +17,11 @@ from tests.edge.command import SITE, Cli, environment, lines_of, only_line
 
 import prunus
 from prunus.batch import jobs as batch
-from prunus.edge.cli import main
+from prunus.cli import main
 
 PROGRAM = [
     sys.executable, "-c",
-    "from prunus.edge.cli import main as m; m.COMMANDS.setdefault('batch', ''); m.main()",
+    "from prunus.cli.commands import main as m; m.COMMANDS.setdefault('batch', ''); m.main()",
 ]  # fmt: skip
 PAGE = "<h1>Bridge</h1><p>The bridge opened in 1932.<p>Trams run daily from the harbour to the lighthouse."
 
@@ -306,8 +306,8 @@ def test_ctrl_c_loses_nothing_and_says_how_to_go_on(folder: Path, workers: str) 
 def test_a_job_that_kills_its_process_is_recorded_and_the_others_are_done(folder: Path) -> None:
     write(folder, *[job(n) for n in range(6)])
     script = (
-        "import os, prunus.edge.cli.batch as b, prunus.batch.jobs as e\n"
-        "from prunus.edge.cli import main as m\n"
+        "import os, prunus.cli.commands.batch as b, prunus.batch.jobs as e\n"
+        "from prunus.cli.commands import main as m\n"
         "m.COMMANDS.setdefault('batch', '')\n"
         "import killer; b.answer = killer.answer\n"
         "if __name__ == '__main__': m.main()\n"

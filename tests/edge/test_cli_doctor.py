@@ -9,7 +9,7 @@ import pytest
 from tests.edge.command import Cli, lines_of
 
 import prunus
-from prunus.edge.cli import main
+from prunus.cli import main
 
 
 def test_doctor_says_what_works(cli: Cli) -> None:
@@ -69,7 +69,7 @@ def test_version(cli: Cli) -> None:
 
 
 def test_a_command_of_a_stranger_runs_and_may_not_shadow_ours(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    theirs = [EntryPoint(name, "prunus.edge.cli.completion:command", main.GROUP) for name in ("clean", "dance")]
+    theirs = [EntryPoint(name, "prunus.cli.commands.completion:command", main.GROUP) for name in ("clean", "dance")]
     monkeypatch.setattr(main, "entry_points", lambda group: theirs)
     assert sorted(main.foreign_commands()) == ["dance"]
     assert cli("dance", "fish").exit_code == 0

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 from tests.edge.command import Cli
 
-from prunus.edge.cli.index import command as index
-from prunus.edge.cli.main import COMMANDS, app
+from prunus.cli.commands.index import command as index
+from prunus.cli.main import COMMANDS, app
 
 PARTS = {"cache": [("info",), ("clear",)], "index": [(name,) for name in index.commands]}
 """Commands that have commands of their own."""

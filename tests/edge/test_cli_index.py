@@ -15,7 +15,7 @@ from tests.edge.command import PROGRAM, Cli, environment, lines_of, only_line
 from tests.index.library import SUBJECTS, page
 
 from prunus import Index
-from prunus.edge.tree_page import Drawing, Taken, write_tree
+from prunus.cli.tree_page import Drawing, Taken, write_tree
 from prunus.index.store.file import engine as store_file
 
 TALE = Path(__file__).parents[2] / "docs" / "examples" / "cinderella.txt"
@@ -266,7 +266,7 @@ def test_killed_at_any_moment_an_index_holds_what_was_acknowledged(folder: Path)
     for n in range(300):
         text = " ".join(f"The {n * 31 + k} boats of bay {k} carry {n} tons of salt." for k in range(8))
         (folder / "docs" / f"{n:03}.html").write_text(f"<h1>Bay {n}</h1><p>{text}", "utf-8")
-    run = "import prunus.index.build as b; b._BATCH_LEAVES = 8; from prunus.edge.cli.main import main; main()"
+    run = "import prunus.index.build as b; b._BATCH_LEAVES = 8; from prunus.cli.main import main; main()"
     job = [PROGRAM[0], "-c", run, "index", "add", "I", "docs", "--events", "-q"]
     acknowledged: set[str] = set()
     draw = random.Random(7)

@@ -19,9 +19,9 @@ from click.testing import Result
 from tests.answering.world import let_in, plan, tags_of, world
 from tests.edge.command import Cli, only_line
 
+from prunus.cli.commands import ask as asking
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.types import Page
-from prunus.edge.cli import ask as asking
 from prunus.record.file import RunFile, pack, unpack
 from prunus.record.player import Player
 from prunus.record.recorder import Recorder

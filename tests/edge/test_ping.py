@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from tests.llm.asking import run
 
+from prunus.cli.ping import Pinged, ping
 from prunus.core.errors import BadInput, MissingExtra, OutsideFailed
 from prunus.core.registry import make_engine
 from prunus.core.types import Hit, Results, SearchRequest
-from prunus.edge.ping import Pinged, ping
 from prunus.models.llm.scripted import Engine, Reply
 
 

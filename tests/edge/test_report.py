@@ -10,7 +10,7 @@ from tests.clock import within
 from tests.edge.command import SITE, Cli
 
 import prunus
-from prunus.edge.report import POLICY, write_report
+from prunus.cli.report import POLICY, write_report
 
 QUESTION = "What does Harbour cost & is it <b>free</b>?"
 

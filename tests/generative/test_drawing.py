@@ -12,13 +12,13 @@ import numpy as np
 import turbohtml
 
 import prunus
+from prunus.cli.report import write_report
+from prunus.cli.trees import as_html, as_lines, block_tree, notes_of, rows_of, token_tree
 from prunus.core.options import Options
 from prunus.core.ports import Branches, TokenTree
 from prunus.core.registry import make_engine
 from prunus.core.settings import Settings
 from prunus.core.types import Context, Message
-from prunus.edge.report import write_report
-from prunus.edge.trees import as_html, as_lines, block_tree, notes_of, rows_of, token_tree
 from prunus.engines import assemble
 from prunus.evidence.documents import Documents
 from prunus.evidence.prune import prune as prune_with

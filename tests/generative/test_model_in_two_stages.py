@@ -25,7 +25,7 @@ def folder_of_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def prune(*given: str | Path) -> Result:
-    from prunus.edge.cli.main import app
+    from prunus.cli.main import app
 
     page = SITE / "faq.html"
     return CliRunner().invoke(app, ["prune", str(page), "-Q", QUESTION, "--budget", "120", *map(str, given)])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.strategies import articles
 
 import prunus
-from prunus.edge.cli.main import app
+from prunus.cli.main import app
 
 QUESTION = "How many old tide recordings turned up in the attic?"
 FORMATS = ("html", "markdown", "text")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from prunus import BadInput, Settings
+from prunus.cli.commands.doctor import _shown
+from prunus.cli.recorded import settings_to
 from prunus.core.settings import load_settings
-from prunus.edge.cli.doctor import _shown
-from prunus.edge.cli.recorded import settings_to
 from prunus.index.store._named import engine_of
 
 DSN = "postgresql://me:s3cret@host/db"

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, get_args
 
 from ..api.functions import ask, clean, prune
+from ..cli.commands.prune import as_record
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.options import Options
 from ..core.types import Format
-from ..edge.cli.prune import as_record
 from ..pages.sources import Source
 from ..pages.write.style import Style
 from .ledger import digest_of, key_of

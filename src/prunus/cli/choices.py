@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from ...answer.baselines import MODES
-from ...core.options import Limits, Options, WebOptions
+from ..answer.baselines import MODES
+from ..core.options import Limits, Options, WebOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -21,8 +21,8 @@ from ...engines import Maker
 from ...pages.read import clean_page, snapshot_of
 from ...pages.tree import Tree
 from ...web.reader import fetch_each, follow
-from .choices import common
-from .output import Interrupted, emit_json, progress, say, settle, write_bytes
+from ..choices import common
+from ..output import Interrupted, emit_json, progress, say, settle, write_bytes
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 _LONGEST: Final = 100

@@ -8,17 +8,17 @@ from dataclasses import MISSING, asdict, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ... import __version__
-from ...core.errors import BadInput, Failures, PrunusError
-from ...core.events import DoneEvent, Event
-from ...core.options import Limits, Options, WebOptions
-from ...core.settings import ADDRESSED, SECRETS, Settings, load_settings
-from ...core.types import Answer, Page, Usage
-from ...engines import Formats
-from ...evidence.documents import Documents, read_pages
-from ...record.file import RunFile, pack
-from ...record.player import Player, reading
-from ...record.recorder import Recorder, Tape, bare, error_to
+from .. import __version__
+from ..core.errors import BadInput, Failures, PrunusError
+from ..core.events import DoneEvent, Event
+from ..core.options import Limits, Options, WebOptions
+from ..core.settings import ADDRESSED, SECRETS, Settings, load_settings
+from ..core.types import Answer, Page, Usage
+from ..engines import Formats
+from ..evidence.documents import Documents, read_pages
+from ..record.file import RunFile, pack
+from ..record.player import Player, reading
+from ..record.recorder import Recorder, Tape, bare, error_to
 from .output import write_bytes
 
 MACHINE: Final = (

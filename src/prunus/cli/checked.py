@@ -11,13 +11,13 @@ from typing import Any
 
 import click
 
-from ...api.index import Index
-from ...core.errors import BadInput
-from ...core.options import Options
-from ...core.settings import load_settings
-from ...core.sync import run
-from ...engines import Maker
-from ...index.verify import Checked, Judge, exported, imported, keep, kept, sample
+from ..api.index import Index
+from ..core.errors import BadInput
+from ..core.options import Options
+from ..core.settings import load_settings
+from ..core.sync import run
+from ..engines import Maker
+from ..index.verify import Checked, Judge, exported, imported, keep, kept, sample
 from .choices import common
 from .output import emit, emit_json, one_line, progress, say, write_whole
 

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import click
 
-from ...api.index import opened
-from ...core.errors import BadInput
-from ...core.options import Options
-from ...core.settings import Settings
-from ...index.find import Indexes
-from ...index.terms import Retrieval
+from ..api.index import opened
+from ..core.errors import BadInput
+from ..core.options import Options
+from ..core.settings import Settings
+from ..index.find import Indexes
+from ..index.terms import Retrieval
 
 F = TypeVar("F", bound=Callable[..., Any])
 WAYS = click.Choice(["hybrid", "collapsed", "traversal", "flat"])

@@ -10,8 +10,8 @@ import click
 from ...core.settings import Settings, load_settings
 from ...engines import open_vectors, vectors_folder
 from ...web.reader import open_cache, open_snapshots
-from .choices import common
-from .output import emit, emit_json
+from ..choices import common
+from ..output import emit, emit_json
 
 STORES: Final = {
     "pages": "fetched pages",

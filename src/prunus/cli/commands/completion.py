@@ -7,8 +7,8 @@ from typing import Any
 import click
 from click.shell_completion import get_completion_class
 
-from .choices import common
-from .output import emit, emit_json
+from ..choices import common
+from ..output import emit, emit_json
 
 
 @click.command("completion")

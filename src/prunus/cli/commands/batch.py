@@ -23,8 +23,8 @@ from ...batch.jobs import Line, answer, as_bytes, each_line
 from ...batch.ledger import Ledger
 from ...core.errors import BadInput, PrunusError
 from ...core.settings import load_settings
-from .choices import common
-from .output import DoneInPart, Interrupted, emit_json, progress, say
+from ..choices import common
+from ..output import DoneInPart, Interrupted, emit_json, progress, say
 
 _WAITING: Final = 2  # jobs that are handed out ahead, for each worker
 

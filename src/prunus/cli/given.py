@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ...core.errors import BadInput, BadPage, Failures, OutsideFailed
-from ...core.options import Options
-from ...core.settings import Settings
-from ...core.types import Page
-from ...engines import Formats, Maker
-from ...evidence.documents import Documents, read_pages
-from ...pages.read import read_page
-from ...pages.sources import Source, arrived, as_page, each_page, is_folder, pages_of
-from ...web.reader import fetch_with
+from ..core.errors import BadInput, BadPage, Failures, OutsideFailed
+from ..core.options import Options
+from ..core.settings import Settings
+from ..core.types import Page
+from ..engines import Formats, Maker
+from ..evidence.documents import Documents, read_pages
+from ..pages.read import read_page
+from ..pages.sources import Source, arrived, as_page, each_page, is_folder, pages_of
+from ..web.reader import fetch_with
 from .output import one_line, progress, say
 
 STDIN: Final = "-"
@@ -84,7 +84,7 @@ def read_given(
             fetch_with(settings),
         )
         if keep:
-            from ...web.reader import keep_each
+            from ..web.reader import keep_each
 
             given = keep_each(settings, given)
         try:
@@ -106,7 +106,7 @@ def with_links(documents: Documents, question: str, count: int, settings: Settin
 
     :param count: links to follow; those that cannot be read are noted in the documents' failures.
     """
-    from ...web.reader import follow
+    from ..web.reader import follow
 
     trees, failures = list(documents.trees), Failures(documents.failures)
     known = {tree.snapshot for tree in trees}

@@ -11,8 +11,8 @@ import click
 from ...api.functions import search
 from ...core.errors import NothingFound
 from ...core.types import Results, SearchRequest
-from .choices import as_unicode, common, filters, web_from
-from .output import emit, emit_json, one_line, say
+from ..choices import as_unicode, common, filters, web_from
+from ..output import emit, emit_json, one_line, say
 
 
 @click.command("search")

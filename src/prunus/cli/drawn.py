@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from ...api.index import Index
-from ...core.errors import BadInput
-from ...index.terms import Retrieval
-from ..tree_page import Drawing, Taken, write_tree
+from ..api.index import Index
+from ..core.errors import BadInput
+from ..index.terms import Retrieval
 from .choices import as_unicode, common
 from .explain import shorten
 from .indexes import retrieval_from, retrieval_options
 from .output import emit, emit_json, say, write_whole
+from .tree_page import Drawing, Taken, write_tree
 
 _MOST: int = 20_000
 """Nodes that are drawn at most; of a larger tree the leaves are left out."""

@@ -21,8 +21,8 @@ from ...core.sync import run
 from ...core.types import Answer
 from ...engines import Formats, Maker, engines_of, web_of
 from ...evidence.documents import Documents
-from .answers import Following, Shown, questions, traced, written
-from .choices import (
+from ..answers import Following, Shown, questions, traced, written
+from ..choices import (
     PAGE,
     answering,
     as_unicode,
@@ -35,10 +35,10 @@ from .choices import (
     stages,
     web_from,
 )
-from .given import pages_given, read_given, with_links
-from .indexes import indexes_from, short_retrieval_options
-from .output import DoneInPart, one_line, say
-from .recorded import Played, Taking
+from ..given import pages_given, read_given, with_links
+from ..indexes import indexes_from, short_retrieval_options
+from ..output import DoneInPart, one_line, say
+from ..recorded import Played, Taking
 
 __all__ = ["command", "written"]
 

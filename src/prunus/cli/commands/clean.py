@@ -17,9 +17,9 @@ from ...engines import Formats
 from ...pages.read import read_page
 from ...pages.write.style import Style
 from ...pages.write.whole import render_tree
-from .choices import FORMATS, PAGE, common, shape
-from .given import Given, Reading, pages_given
-from .output import Interrupted, emit, emit_json, progress, say, settle, write_whole
+from ..choices import FORMATS, PAGE, common, shape
+from ..given import Given, Reading, pages_given
+from ..output import Interrupted, emit, emit_json, progress, say, settle, write_whole
 
 SUFFIXES: Final[dict[str, str]] = {"html": ".html", "markdown": ".md", "text": ".txt"}
 

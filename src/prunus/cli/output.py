@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from ...core.errors import BadInput, OutsideFailed, PrunusError
+from ..core.errors import BadInput, OutsideFailed, PrunusError
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """What a page could use to write on a terminal what it does not say."""

@@ -17,11 +17,11 @@ from ...engines import Formats, assemble
 from ...evidence.documents import Documents
 from ...evidence.mark import for_a_file
 from ...evidence.prune import prune
+from ..choices import FORMATS, PAGE, as_unicode, common, engines, granularity, options_from, shape, stages
+from ..explain import ranking
+from ..given import pages_given, read_given, with_links
+from ..output import emit, emit_json, say, settle, write_whole
 from ..trees import as_lines
-from .choices import FORMATS, PAGE, as_unicode, common, engines, granularity, options_from, shape, stages
-from .explain import ranking
-from .given import pages_given, read_given, with_links
-from .output import emit, emit_json, say, settle, write_whole
 
 
 @click.command("prune")

@@ -28,9 +28,9 @@ from ...core.types import Page
 from ...engines import BY_MODEL, Formats, Maker, assemble, engines_of, web_of
 from ...evidence.documents import read_pages
 from ...index.terms import Retrieval
+from ..choices import common
+from ..output import emit, emit_json, one_line
 from ..ping import ping as ping_engines
-from .choices import common
-from .output import emit, emit_json, one_line
 
 PACKAGE_LICENCE: Final = "Apache-2.0"
 WEIGHTS: Final = "wordllama"

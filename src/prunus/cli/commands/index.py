@@ -19,11 +19,11 @@ from ...core.settings import load_settings
 from ...index.terms import PRESETS, Report
 from ...models.meter import OverLimit
 from ...pages.sources import Source, is_address
-from .checked import verify
-from .choices import FORMATS, PAGE, as_unicode, common
-from .drawn import tree
-from .indexes import retrieval_from, retrieval_options
-from .output import DoneInPart, Interrupted, emit, emit_json, progress, say, settle
+from ..checked import verify
+from ..choices import FORMATS, PAGE, as_unicode, common
+from ..drawn import tree
+from ..indexes import retrieval_from, retrieval_options
+from ..output import DoneInPart, Interrupted, emit, emit_json, progress, say, settle
 
 
 @click.group("index")

@@ -10,10 +10,10 @@ import click
 from ...core.errors import BadInput
 from ...engines import Formats
 from ...record.file import unpack
+from ..choices import common
+from ..output import DoneInPart
+from ..recorded import Played
 from .ask import Asking
-from .choices import common
-from .output import DoneInPart
-from .recorded import Played
 
 
 @click.command("replay")

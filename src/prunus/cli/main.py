@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from ...core.errors import MissingExtra, PrunusError
+from ..core.errors import MissingExtra, PrunusError
 from .output import forget_stdout, one_line, say
 
 COMMANDS: Final = {
@@ -100,7 +100,7 @@ def foreign_commands() -> dict[str, EntryPoint]:
 
 
 def _ours(name: str) -> click.Command:
-    command: click.Command = import_module(f"{__package__}.{name}").command
+    command: click.Command = import_module(f"{__package__}.commands.{name}").command
     return command
 
 
@@ -162,7 +162,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
         try:
             click.echo(f"prunus {version('prunus')}")
         except PackageNotFoundError:
-            from ... import __version__
+            from .. import __version__
 
             click.echo(f"prunus {__version__}")
         ctx.exit()

@@ -10,10 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from ...answer.trace import as_record
-from ...core.errors import BadInput, PrunusError
-from ...core.events import DoneEvent, ErrorEvent, Event, PageEvent, SearchEvent, TokenEvent
-from ...core.types import Answer, Citation, Trace
+from ..answer.trace import as_record
+from ..core.errors import BadInput, PrunusError
+from ..core.events import DoneEvent, ErrorEvent, Event, PageEvent, SearchEvent, TokenEvent
+from ..core.types import Answer, Citation, Trace
 from .output import emit, emit_json, emit_piece, one_line, say
 
 
