@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.docs.fences import DOCS, PAGES, ROOT, name_of
-
-ROOMS = "core pages web models evidence answer index record engines api batch cli".split()
+from tests.test_import_law import ROOMS
 
 from docs import update
 from prunus.pages.clean import rules

@@ -7,8 +7,8 @@ import random
 from pathlib import Path
 
 import pytest
-from tests.edge.command import Cli, only_line
-from tests.edge.conftest import cli  # noqa: F401
+from tests.cli.command import Cli, only_line
+from tests.cli.conftest import cli  # noqa: F401
 from tests.index.library import SUBJECTS, page
 from tests.index.test_store_contract import server  # noqa: F401
 

@@ -1,0 +1,153 @@
+"""``prunus search``, and ``prunus ask`` from the web, as they are typed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.answer.world import World, let_in, world
+from tests.cli.command import Cli, lines_of, only_line
+from tests.cli.conftest import cli  # noqa: F401
+
+from prunus.cli.commands.doctor import _shown
+from prunus.core.options import Options
+from prunus.core.settings import load_settings
+from prunus.engines import Maker
+
+QUESTION = "When did the Orrel bridge open?"
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with world() as state:
+        said = "<title>Bridge</title><h1>The Orrel bridge</h1><p>The Orrel bridge opened in 1932.</p>"
+        state.pages = {"/bridge": said}
+        state.hits = {"": [state.hit("/bridge", "Bridge", "opened in <b>1932</b>")]}
+        let_in(monkeypatch, state)
+        yield state
+
+
+# --- prunus search -------------------------------------------------------------------------------
+
+
+def test_search_lists_what_is_found(cli: Cli, web: World) -> None:  # noqa: F811
+    result = cli("search", "Orrel bridge", "--time-range", "year", "--count", "3", "--include-domain", "example.org")
+    assert result.exit_code == 4  # the only hit is of another site
+    result = cli("search", "Orrel bridge", "--time-range", "year")
+    assert result.exit_code == 0
+    assert f" 1. Bridge\n    {web.url}/bridge  (searxng)\n    opened in 1932\n" in result.stdout
+    assert "1 hits" in result.stderr
+    assert web.searches[-1]["time_range"] == "year"
+
+
+def test_search_as_json(cli: Cli, web: World) -> None:  # noqa: F811
+    [found] = lines_of(cli("search", "Orrel bridge", "--json", "-q", "--country", "DE"))
+    assert found["query"] == "Orrel bridge" and found["hits"][0]["url"] == f"{web.url}/bridge"
+    assert found["warnings"] == ["searxng: has no filter country"]
+
+
+def test_search_says_what_is_missing(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    assert "no search is named" in only_line(cli("search", "bridge"))
+    assert "no search is called 'bing'" in only_line(cli("search", "bridge", "--search", "bing"))
+    assert "brave needs a key" in only_line(cli("search", "bridge", "--search", "brave"))
+    result = cli("search", "bridge", "--search", "local:examples/site", "--time-range", "soon")
+    assert (result.exit_code, "is no time range" in result.stderr) == (2, True)
+
+
+def test_a_key_of_several_is_the_named_provider_s(cli: Cli, folder: Path) -> None:  # noqa: F811
+    """``search_key`` is meant for the only provider; several take theirs from ``search_keys``, and none is shown."""
+    (folder / "prunus.toml").write_text('search_key = "sesame"\n[search_keys]\nmojeek = "poppy"\n', "utf-8")
+    maker = Maker(load_settings(), Options())
+    assert maker.provider("mojeek")._key == "poppy"
+    assert maker.provider("brave", alone=True)._key == "sesame"
+    assert maker.provider("brave", alone=False)._key == ""
+    settings = load_settings()
+    shown = repr(settings) + repr(maker.provider("mojeek"))
+    shown += str([_shown(name, getattr(settings, name)) for name in ("search_key", "search_keys")])
+    assert "sesame" not in shown and "poppy" not in shown and "set" in shown
+    (folder / "prunus.toml").write_text("[search_keys]\nmojeek = 7\n", "utf-8")
+    assert "it is not text" in only_line(cli("search", "x", "--search", "mojeek"))
+
+
+# --- prunus ask ----------------------------------------------------------------------------------
+
+
+def test_ask_from_the_web_without_a_model(cli: Cli, web: World) -> None:  # noqa: F811
+    result = cli("ask", QUESTION)
+    assert result.exit_code == 0, result.stderr
+    assert "opened in 1932" in result.stdout and f"{web.url}/bridge" in result.stdout
+    assert "1 page read" in result.stderr
+
+
+def test_ask_with_a_model_shows_what_nothing_bears_out(cli: Cli, web: World) -> None:  # noqa: F811
+    model = "scripted:The bridge opened in 1932 [1]. It is made of green cheese [1]."
+    result = cli("ask", QUESTION, "--llm", model, "--planner", "rules", "--extractor", "sentences")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("The bridge opened in 1932 [1]. It is made of green cheese [1].\n\n[1] Bridge\n")
+    assert "Not borne out by the pages (1):\n  - It is made of green cheese." in result.stdout
+    assert "1 sentences not borne out" in result.stderr
+
+
+def test_events_of_a_search(cli: Cli, web: World) -> None:  # noqa: F811
+    names = [line["event"] for line in lines_of(cli("ask", QUESTION, "--events", "-q"))]
+    assert list(dict.fromkeys(names)) == [
+        "plan", "search", "page", "kept", "extracted", "token", "citation", "usage", "done",
+    ]  # fmt: skip
+
+
+def test_what_failed_on_the_way_is_listed_and_the_exit_code_says_so(cli: Cli, web: World) -> None:  # noqa: F811
+    web.hits[""].append(web.hit("/gone", "Bridge", "gone"))
+    result = cli("ask", QUESTION, "-q")
+    assert result.exit_code == 5
+    assert "/gone" in result.stderr and "listed above" in result.stderr
+    assert "1932" in result.stdout
+
+
+def test_a_limit_of_money_without_a_price_is_refused(cli: Cli, web: World) -> None:  # noqa: F811
+    result = cli("ask", QUESTION, "--llm", "http://127.0.0.1:9/v1#m", "--max-usd", "1")
+    assert result.exit_code == 2 and "Traceback" not in result.stderr
+
+
+def test_a_trace_is_written_line_by_line(cli: Cli, web: World, folder: Path) -> None:  # noqa: F811
+    assert cli("ask", QUESTION, "--trace", "trace.jsonl", "--max-seconds", "30").exit_code == 0
+    stages = [json.loads(line) for line in (folder / "trace.jsonl").read_text("utf-8").splitlines()]
+    assert [one["stage"] for one in stages] == ["plan", "search", "read", "rank", "prune", "extract", "answer", "cite"]
+    assert all(one["seconds"] >= 0 and one["ended"] > 0 for one in stages)
+    assert "cannot be written" in only_line(cli("ask", QUESTION, "--trace", "no/such/folder.jsonl"))
+
+
+def test_a_chat_goes_on_with_standard_input(cli: Cli, web: World) -> None:  # noqa: F811
+    result = cli("ask", QUESTION, "--chat", "--json", "-q", input="And when was the bridge opened?\nhello\n\n")
+    assert result.exit_code == 0, result.stderr
+    assert [found["question"] for found in lines_of(result)] == [QUESTION, "And when was the bridge opened?"]
+    assert "needs no search (it is small talk)" in result.stderr
+
+
+def test_nothing_to_search_with_and_no_page(cli: Cli) -> None:  # noqa: F811
+    assert "--search" in only_line(cli("ask", QUESTION))
+
+
+# --- the doctor ----------------------------------------------------------------------------------
+
+
+def test_the_doctor_makes_searches_and_calls_them_only_when_asked(cli: Cli, web: World) -> None:  # noqa: F811
+    [found] = lines_of(cli("doctor", "--json"))
+    states = {one["name"]: one for one in found["engines"] if one["kind"] == "search"}
+    assert states["searxng"]["state"] == "made" and states["searxng"]["in_force"]
+    assert (states["brave"]["state"], "needs a key" in states["brave"]["reason"]) == ("needs", True)
+    planners = {one["name"]: one["state"] for one in found["engines"] if one["kind"] == "planner"}
+    assert planners == {"rules": "made", "llm": "needs"}
+    assert web.asked == []
+    result = cli("doctor", "--ping")
+    assert result.exit_code == 0 and "1 hits" in result.stdout and len(web.searches) == 1
+
+
+def test_the_doctor_calls_no_model_unasked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.setenv("PRUNUS_LLM", "scripted:None")
+    [found] = lines_of(cli("doctor", "--json"))
+    assert found["works"]
+    engines = {(one["kind"], one["name"]): one for one in found["engines"]}
+    for kind, name in (("planner", "llm"), ("extractor", "tags"), ("generator", "llm")):
+        assert engines[kind, name]["in_force"], (kind, name)

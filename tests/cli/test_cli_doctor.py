@@ -1,0 +1,75 @@
+"""``prunus doctor``, ``prunus completion``, the version and foreign commands."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+from tests.cli.command import Cli, lines_of
+
+import prunus
+from prunus.cli import main
+
+
+def test_doctor_says_what_works(cli: Cli) -> None:
+    result = cli("doctor")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "All that is in force works." in result.stdout
+    assert "Llama 2 Community License" in result.stdout
+    assert cli("doctor", "-q").stdout.count("\n") < 5
+
+
+def test_doctor_tries_every_engine(cli: Cli) -> None:
+    [found] = lines_of(cli("doctor", "--json"))
+    engines = {(one["kind"], one["name"]): one for one in found["engines"]}
+    assert found["works"] and found["home"]["writable"] and not found["file"]["found"]
+    for kind, name in (("scorer", "hybrid"), ("embedder", "static"), ("tokenizer", "llama2")):
+        assert engines[kind, name]["state"] == "works" and engines[kind, name]["in_force"]
+    assert engines["tokenizer", "hf"]["state"] == "needs"
+    assert not [one for one in found["engines"] if one["state"] == "fails"]
+    assert found["licences"]["prunus"] == "Apache-2.0"
+    assert "MIT" in found["licences"]["weights"]["states"]
+
+
+def test_doctor_says_where_a_setting_comes_from(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "prunus.toml").write_text('scorer = "bm25"\nbudget = 7\n', "utf-8")
+    monkeypatch.setenv("PRUNUS_BUDGET", "100")
+    settings = lines_of(cli("doctor", "--json"))[0]["settings"]
+    assert settings["scorer"] == {"value": "bm25", "from": str(folder / "prunus.toml")}
+    assert settings["budget"] == {"value": 100, "from": "PRUNUS_BUDGET"}
+    assert settings["embedder"]["from"] == "default"
+
+
+@pytest.mark.parametrize(("name", "value"), [("PRUNUS_SCORER", "nobody"), ("PRUNUS_SCORRER", "bm25")])
+def test_doctor_says_what_does_not_work(cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    result = cli("doctor")
+    assert result.exit_code == 2
+    assert "DOES NOT WORK" in result.stdout
+    [line] = result.stderr.splitlines()
+    assert (value if value == "nobody" else name) in line
+
+
+def test_a_home_that_cannot_be_written_to(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRUNUS_HOME", "/dev/null/home")
+    assert not lines_of(cli("doctor", "--json"))[0]["home"]["writable"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(cli: Cli, shell: str) -> None:
+    result = cli("completion", shell)
+    assert result.exit_code == 0
+    assert f"_PRUNUS_COMPLETE={shell}_complete" in result.stdout
+    assert lines_of(cli("completion", shell, "--json"))[0]["script"] + "\n" == result.stdout
+
+
+def test_version(cli: Cli) -> None:
+    assert cli("--version").stdout == f"prunus {prunus.__version__}\n"
+
+
+def test_a_command_of_a_stranger_runs_and_may_not_shadow_ours(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = [EntryPoint(name, "prunus.cli.commands.completion:command", main.GROUP) for name in ("clean", "dance")]
+    monkeypatch.setattr(main, "entry_points", lambda group: theirs)
+    assert sorted(main.foreign_commands()) == ["dance"]
+    assert cli("dance", "fish").exit_code == 0

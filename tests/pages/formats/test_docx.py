@@ -1,0 +1,268 @@
+"""Word documents, written by python-docx and by hand."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from tests.extras import need
+from tests.pages.formats.documents import (
+    answers_or_refuses,
+    every,
+    headings,
+    mutated,
+    mutated_parts,
+    outline,
+    packed,
+    read,
+    refused,
+    table,
+    text,
+    texts,
+    words,
+)
+
+from prunus.core.types import Page
+from prunus.pages.formats.docx.engine import Engine
+
+W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+TYPES = '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'
+
+
+def document(body: str, **parts: str) -> bytes:
+    """A Word document with little more than a body; further parts by name, ``_`` for ``.``."""
+    spaces = (
+        f'xmlns:w="{W}" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" '
+        'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math" '
+        'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" '
+        'xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing" '
+        'xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape" '
+        'xmlns:v="urn:schemas-microsoft-com:vml"'
+    )
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    rels = (
+        "".join(f'<Relationship Id="r{name}" Type="{kind}/{name}" Target="{name}.xml"/>' for name in parts)
+        + f'<Relationship Id="web" Type="{kind}/hyperlink" Target="https://example.org/a?b=1&amp;c" TargetMode="External"/>'
+    )
+    space = "http://schemas.openxmlformats.org/package/2006/relationships"
+    return packed(
+        {
+            "[Content_Types].xml": TYPES,
+            "word/document.xml": f"<w:document {spaces}><w:body>{body}</w:body></w:document>",
+            "word/_rels/document.xml.rels": f'<Relationships xmlns="{space}">{rels}</Relationships>',
+            **{f"word/{name}.xml": part.replace("SPACES", spaces) for name, part in parts.items()},
+        }
+    )
+
+
+def run(words: str, about: str = "") -> str:
+    return f'<w:r><w:rPr>{about}</w:rPr><w:t xml:space="preserve">{words}</w:t></w:r>'
+
+
+def paragraph(*runs: str, about: str = "") -> str:
+    return f"<w:p><w:pPr>{about}</w:pPr>{''.join(runs)}</w:p>"
+
+
+@pytest.fixture(scope="module")
+def report() -> bytes:
+    """A report with everything that python-docx can write."""
+    docx = need("docx")
+    made = docx.Document()
+    made.core_properties.title, made.core_properties.author = "Tide report", "A. Ito"
+    made.add_heading("Tide report", 0)
+    made.add_heading("Stations", 1)
+    paragraph = made.add_paragraph("The harbour opened in ")
+    paragraph.add_run("1932").bold = True
+    paragraph.add_run(" and never closed.")
+    made.add_heading("Readings", 2)
+    for style, item in (
+        ("List Bullet", "pier"), ("List Bullet 2", "north end"), ("List Bullet 2", "south end"),
+        ("List Bullet", "lock"), ("List Number", "read"), ("List Number", "write"),
+    ):  # fmt: skip
+        made.add_paragraph(item, style=style)
+    made.add_paragraph("Table 1: Depths", style="Caption")
+    grid = made.add_table(rows=4, cols=3)
+    for row, line in enumerate(
+        (("Station", "Depth", ""), ("", "low", "high"), ("Pell", "2.1", "7.9"), ("Vor", "dry", ""))
+    ):
+        for column, entry in enumerate(line):
+            grid.cell(row, column).text = entry
+    grid.cell(0, 1).merge(grid.cell(0, 2))
+    grid.cell(0, 0).merge(grid.cell(1, 0))
+    grid.cell(3, 1).merge(grid.cell(3, 2))
+    made.add_paragraph("Nobody <b>knows</b> & cares.", style="Quote")
+    made.add_paragraph("The last words.")
+    buffer = io.BytesIO()
+    made.save(buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.full
+def test_headings_lists_tables_and_order_of_a_document_that_another_library_wrote(report: bytes) -> None:
+    tree = read(Engine(), report)
+    assert headings(tree) == [("h1", "Tide report"), ("h1", "Stations"), ("h2", "Readings")]
+    assert tree.title == "Tide report"
+    assert outline(tree, every(tree, "ul")[0]) == ["pier", ["north end", "south end"], "lock"]
+    assert outline(tree, every(tree, "ol")[0]) == ["read", "write"]
+    assert table(tree) == [
+        ["#Station 1x2", "#Depth 2x1"],
+        ["low", "high"],
+        ["Pell", "2.1", "7.9"],
+        ["Vor", "dry 2x1"],
+    ]
+    assert texts(tree, "caption") == ["Table 1: Depths"]
+    assert texts(tree, "b") == ["1932"]
+    assert texts(tree, "blockquote") == ["Nobody <b>knows</b> & cares."]
+    expected = """Tide report Stations The harbour opened in 1932 and never closed Readings pier north end south end lock
+    read write Table 1 Depths Station Depth low high Pell 2 1 7 9 Vor dry Nobody b knows b cares The last words"""
+    assert words(tree) == expected.split()
+
+
+def test_lists_nest_by_their_level_and_keep_their_numbers() -> None:
+    numbering = (
+        "<w:numbering SPACES><w:abstractNum w:abstractNumId='0'>"
+        "<w:lvl w:ilvl='0'><w:start w:val='3'/><w:numFmt w:val='decimal'/><w:lvlText w:val='%1.'/></w:lvl>"
+        "<w:lvl w:ilvl='1'><w:start w:val='1'/><w:numFmt w:val='lowerLetter'/><w:lvlText w:val='%2)'/></w:lvl>"
+        "<w:lvl w:ilvl='2'><w:numFmt w:val='bullet'/></w:lvl></w:abstractNum>"
+        "<w:num w:numId='1'><w:abstractNumId w:val='0'/></w:num></w:numbering>"
+    )
+    items = [(0, "read"), (1, "the gauge"), (1, "the clock"), (2, "twice"), (0, "write")]
+    body = "".join(
+        paragraph(run(words), about=f"<w:numPr><w:ilvl w:val='{level}'/><w:numId w:val='1'/></w:numPr>")
+        for level, words in items
+    )
+    tree = read(Engine(), document(body, numbering=numbering))
+    top = every(tree, "ol")[0]
+    assert outline(tree, top) == ["read", ["the gauge", "the clock", ["twice"]], "write"]
+    assert tree.attrs[top] == {"start": "3"}
+    assert tree.attrs[every(tree, "ol")[1]] == {"type": "a"}
+    assert len(every(tree, "ul")) == 1
+
+
+def test_what_the_final_text_does_not_show_stays_out() -> None:
+    body = paragraph(
+        run("Kept "),
+        f"<w:del>{run('')}<w:r><w:delText>deleted</w:delText></w:r></w:del>",
+        f"<w:moveFrom>{run('moved away')}</w:moveFrom>",
+        f"<w:ins>{run('inserted')}</w:ins>",
+        run(" secret", "<w:vanish/>"),
+        run(" shown", "<w:vanish w:val='0'/>"),
+        "<w:commentRangeStart w:id='1'/><w:r><w:commentReference w:id='1'/></w:r>",
+        "<w:r><w:object><w:t>embedded</w:t></w:object></w:r>",
+    )
+    tree = read(Engine(), document(body, comments="<w:comments SPACES><w:comment w:id='1'/></w:comments>"))
+    assert words(tree) == ["Kept", "inserted", "shown"]
+
+
+def test_links_lead_to_the_web_and_nowhere_else() -> None:
+    field = (
+        "<w:r><w:fldChar w:fldCharType='begin'/></w:r><w:r><w:instrText> HYPERLINK \"{}\" </w:instrText></w:r>"
+        "<w:r><w:fldChar w:fldCharType='separate'/></w:r>{}<w:r><w:fldChar w:fldCharType='end'/></w:r>"
+    )
+    body = paragraph(
+        f"<w:hyperlink r:id='web'>{run('one')}</w:hyperlink>",
+        run(" "),
+        field.format("https://example.org/f", run("two", "<w:b/>")),
+        run(" "),
+        field.format("file:///etc/passwd", run("three")),
+    )
+    tree = read(Engine(), document(body))
+    found = [(text(tree, node), (tree.attrs[node] or {})["href"]) for node in every(tree, "a")]
+    assert found == [("one", "https://example.org/a?b=1&c"), ("two", "https://example.org/f")]
+    assert words(tree) == ["one", "two", "three"]
+
+
+def test_notes_follow_the_text_and_are_numbered_by_their_references() -> None:
+    notes = (
+        "<w:footnotes SPACES><w:footnote w:id='0' w:type='separator'><w:p/></w:footnote>"
+        f"<w:footnote w:id='7'>{paragraph(run('The second note.'))}</w:footnote>"
+        f"<w:footnote w:id='8'>{paragraph(run('The first note.'))}</w:footnote></w:footnotes>"
+    )
+    refer = "<w:r><w:footnoteReference w:id='{}'/></w:r>"
+    body = paragraph(run("One"), refer.format(8), run(" two"), refer.format(7), run("."))
+    tree = read(Engine(), document(body, footnotes=notes))
+    assert texts(tree, "p")[0] == "One[1] two[2]."
+    assert texts(tree, "li") == ["The first note.", "The second note."]
+
+
+def test_an_equation_is_tex() -> None:
+    fraction = (
+        "<m:oMath><m:r><m:t>α=</m:t></m:r><m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:rad><m:radPr>"
+        "<m:degHide m:val='1'/></m:radPr><m:deg/><m:e><m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r>"
+        "<m:t>2</m:t></m:r></m:sup></m:sSup></m:e></m:rad></m:den></m:f></m:oMath>"
+    )
+    made = Engine().to_html(Page(document(paragraph(run("Let "), fraction)), url="x.docx"))
+    assert '<code class="math">\\alpha =\\frac{1}{\\sqrt{x^{2}}}</code>' in made
+
+
+def test_a_text_box_is_read_once_and_a_picture_by_its_alt_text() -> None:
+    box = "<w:txbxContent>" + paragraph(run("In the box")) + "</w:txbxContent>"
+    body = paragraph(
+        run("Before"),
+        "<w:r><mc:AlternateContent><mc:Choice Requires='wps'><w:drawing><wp:inline><wp:docPr id='1' name='Picture 1' "
+        f"descr='A pier at low tide'/><wps:txbx>{box}</wps:txbx></wp:inline></w:drawing></mc:Choice>"
+        f"<mc:Fallback><w:pict><v:textbox>{box}</v:textbox></w:pict></mc:Fallback></mc:AlternateContent></w:r>",
+    ) + paragraph(run("After"))
+    tree = read(Engine(), document(body))
+    assert words(tree) == "Before A pier at low tide In the box After".split()
+    assert (tree.attrs[every(tree, "img")[0]] or {})["alt"] == "A pier at low tide"
+
+
+def test_numbered_headings_keep_the_numbers_that_word_prints() -> None:
+    numbering = (
+        "<w:numbering SPACES><w:abstractNum w:abstractNumId='0'>"
+        "<w:lvl w:ilvl='0'><w:start w:val='1'/><w:numFmt w:val='upperRoman'/><w:lvlText w:val='%1.'/></w:lvl>"
+        "<w:lvl w:ilvl='1'><w:start w:val='1'/><w:numFmt w:val='decimal'/><w:lvlText w:val='%1.%2'/></w:lvl>"
+        "</w:abstractNum><w:num w:numId='1'><w:abstractNumId w:val='0'/></w:num></w:numbering>"
+    )
+    about = "<w:outlineLvl w:val='{0}'/><w:numPr><w:ilvl w:val='{0}'/><w:numId w:val='1'/></w:numPr>"
+    body = "".join(
+        paragraph(run(words), about=about.format(level))
+        for level, words in ((0, "Place"), (1, "Sea"), (0, "Time"), (1, "Day"), (1, "Night"))
+    )
+    tree = read(Engine(), document(body, numbering=numbering))
+    assert headings(tree) == [
+        ("h1", "I. Place"), ("h2", "I.1 Sea"), ("h1", "II. Time"), ("h2", "II.1 Day"), ("h2", "II.2 Night"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "no Word document"),
+        (b"not a zip at all", "no Word document"),
+        ("text", "no Word document"),
+        (b"PK\x03\x04 and nothing more", "damaged or cut off"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "encrypted"),
+        (packed({"a.txt": "hello"}), "lacks its part"),
+        (packed({"word/document.xml": "<html/>"}), "no Word document"),
+        (packed({"word/document.xml": "<w:document"}), "no valid XML"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(content: bytes | str, said: str) -> None:
+    assert said in refused(Engine(), content, "notes.docx")
+
+
+def test_a_document_that_is_cut_off_is_refused() -> None:
+    whole = document(paragraph(run("Words. " * 500)))
+    assert "damaged or cut off" in refused(Engine(), whole[: len(whole) // 2])
+
+
+def test_a_document_that_is_damaged_is_read_or_refused() -> None:
+    notes = f"<w:footnotes SPACES><w:footnote w:id='7'>{paragraph(run('note'))}</w:footnote></w:footnotes>"
+    grid = "<w:tbl><w:tr><w:tc><w:tcPr><w:gridSpan w:val='2'/></w:tcPr><w:p/></w:tc></w:tr></w:tbl>"
+    whole = document(paragraph(run("Words")) + grid, footnotes=notes)
+    for broken in (*mutated(whole, 80), *mutated_parts(whole, 120)):
+        answers_or_refuses(Engine(), broken)
+
+
+@pytest.mark.full
+def test_a_written_document_that_is_damaged_is_read_or_refused(report: bytes) -> None:
+    for broken in (*mutated(report, 24), *mutated_parts(report, 60)):
+        answers_or_refuses(Engine(), broken)
+
+
+def test_deep_nesting_is_refused() -> None:
+    depth = 3000
+    deep = "<w:sdt><w:sdtContent>" * depth + paragraph(run("x")) + "</w:sdtContent></w:sdt>" * depth
+    assert "nested too deep" in refused(Engine(), document(deep))

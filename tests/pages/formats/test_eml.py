@@ -1,0 +1,146 @@
+"""E-mail: header, text and the names of what is attached; broken charsets are mended."""
+
+from __future__ import annotations
+
+import time
+from email.message import EmailMessage
+
+import pytest
+from tests.pages.formats.reading import cleaned, survives_damage
+
+from prunus.core.errors import BadPage
+from prunus.core.types import Page
+from prunus.pages.formats.eml import Engine
+
+
+def message(subject: str = "Tides & ports") -> EmailMessage:
+    made = EmailMessage()
+    made["From"], made["To"], made["Date"] = (
+        "Ann Müller <ann@example.org>",
+        "ben@example.org",
+        "Wed, 01 May 2024 10:00:00 +0000",
+    )
+    made["Subject"] = subject
+    made.set_content("Hello Ben,\n\nthe ferry leaves at noon.\n")
+    return made
+
+
+TOLD = "<dl><dt>From<dd>Ann Müller &lt;ann@example.org><dt>To<dd>ben@example.org<dt>Date<dd>Wed, 01 May 2024 10:00:00 +0000</dl>"
+HEAD = f"<title>Tides & ports</title><h1>Tides & ports</h1>{TOLD}"
+TEXT = "<p>Hello Ben,<p>the ferry leaves at noon."
+
+
+def test_a_plain_message() -> None:
+    assert cleaned(Engine(), message().as_bytes()) == HEAD + TEXT
+
+
+def test_the_version_with_markup_is_shown_and_what_is_attached_is_named() -> None:
+    made = message()
+    made.add_alternative(
+        "<html><head><title>x</title></head><body><p>Hello <b>Ben</b> <img src='cid:map' alt='A map'>"
+        "<table><tr><td colspan=2>a</table><!-- open",
+        subtype="html",
+    )
+    made.add_attachment(b"%PDF-", maintype="application", subtype="pdf", filename="Fähre.pdf")
+    made.add_attachment("a,b\n", subtype="csv", filename="ports.csv")
+    assert cleaned(Engine(), made.as_bytes()) == (
+        f'{HEAD}<p>Hello <b>Ben</b> <img src=cid:map alt="A map"></p><table><tr><td colspan=2>a</table>'
+        "<section><h2>Attachments</h2><ul><li>Fähre.pdf<li>ports.csv</ul></section>"
+    )
+
+
+def test_a_version_with_markup_that_shows_nothing_gives_way_to_the_plain_one() -> None:
+    made = message()
+    made.add_alternative("<p hidden>nothing</p>", subtype="html")
+    assert cleaned(Engine(), made.as_bytes()) == HEAD + TEXT
+
+
+def test_messages_inside_messages_to_a_depth() -> None:
+    made = message("level 0")
+    for level in range(1, 5):
+        outer = message(f"level {level}")
+        outer.add_attachment(made)
+        made = outer
+    found = cleaned(Engine(max_depth=2), made.as_bytes())
+    assert found.count("<section>") == 3 and "<h3>level 2</h3>" in found
+    assert "<section><h4>Attachments</h4><ul><li>level 1</ul></section>" in found and "level 0" not in found
+
+
+@pytest.mark.parametrize(
+    ("header", "body"),
+    [
+        (b"Content-Type: text/plain; charset=utf-8", "Glücksburg an der Förde".encode("cp1252")),
+        (b"Content-Type: text/plain; charset=klingon", "Glücksburg an der Förde".encode()),
+        (b"Content-Type: text/plain; charset=us-ascii", "Glücksburg an der Förde".encode()),
+        (b"X-None: 1", "Glücksburg an der Förde".encode()),
+        (b"Content-Type: text/plain; charset=iso-8859-1\nContent-Transfer-Encoding: quoted-printable", b"Gl=FCcksburg an der F=F6rde"),
+        (b"Content-Type: text/html; charset=utf-8\nContent-Transfer-Encoding: base64", b"R2zDvGNrc2J1cmcgYW4gZGVyIEbDtnJkZQ=="),
+    ],
+)  # fmt: skip
+def test_the_charset_is_mended(header: bytes, body: bytes) -> None:
+    assert "Glücksburg an der Förde" in cleaned(Engine(), b"From: a\n" + header + b"\n\n" + body)
+
+
+@pytest.mark.parametrize(
+    ("subject", "expected"),
+    [
+        (b"=?utf-8?q?F=C3=A4hre?= =?utf-8?b?IG5hY2ggS8O2bG4=?=", "Fähre nach Köln"), ("Fähre".encode(), "Fähre"),
+        ("Fähre".encode("cp1252"), "Fähre"), (b"=?klingon?q?x=41?=", "xA"), (b"=?utf-8?b?broken", "=?utf-8?b?broken"), (b"a\n  b", "a b"),
+    ],
+)  # fmt: skip
+def test_the_subject_is_decoded(subject: bytes, expected: str) -> None:
+    assert f"<h1>{expected}</h1>" in cleaned(Engine(), b"From: a\nSubject: " + subject + b"\n\nx")
+
+
+def test_a_mailbox_is_its_messages() -> None:
+    box = b"".join(
+        b"From ann@example.org Wed May  1 10:00:00 2024\n" + message(f"Nr {n}").as_bytes() + b"\n" for n in range(3)
+    )
+    found = cleaned(Engine(), box)
+    assert found.count("<article>") == 3 and [f"<h1>Nr {n}</h1>" in found for n in range(3)] == [True] * 3
+    assert "Messages 1 to 2 of 3 are shown." in cleaned(Engine(max_messages=2), box)
+
+
+BAD = {
+    "empty": (b"", "empty"), "words": (b"just words", "no message"), "binary": (b"\x00\x01\x02" * 90, "binary"),
+    "header only": (b"X-A: b\n\n", "holds no text"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "reason"), BAD.values(), ids=BAD)
+def test_what_is_no_message_is_one_clear_line(content: bytes, reason: str) -> None:
+    with pytest.raises(BadPage, match=reason):
+        Engine().to_html(Page(content, url="x.eml"))
+
+
+def nested(depth: int) -> bytes:
+    return (
+        b"From: a\n"
+        + b"".join(b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(depth))
+        + b"\nx"
+    )
+
+
+HOSTILE = {
+    "nested": nested(3000), "many parts": b"From: a\nContent-Type: multipart/mixed; boundary=b\n\n" + b"--b\n\nx\n" * 50_000,
+    "a long header": b"From: " + b"=?utf-8?q?a?= " * 100_000 + b"\n\nx", "many headers": b"From: a\n" * 200_000 + b"\nx",
+    "messages": b"From: a\n" + b"Content-Type: message/rfc822\n\n" * 3000 + b"x", "mailbox": b"From a\n\n" * 100_000,
+    "parameters": b"From: a\nContent-Type: text/plain; " + b"a*0*=x; " * 20_000 + b"\n\nx",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_messages_take_seconds_at_most(content: bytes) -> None:
+    started = time.process_time()
+    try:
+        assert len(Engine().to_html(Page(content))) < 10_000_000
+    except BadPage as error:
+        assert "nested" in str(error) or "no text" in str(error)  # noqa: PT017 - some are refused
+    assert time.process_time() - started < 10
+
+
+def test_damage_gives_html_or_one_clear_line() -> None:
+    made = message()
+    made.add_alternative("<p>Hello <b>Ben</b>", subtype="html")
+    made.add_attachment(b"x", maintype="application", subtype="pdf", filename="Fähre.pdf")
+    assert survives_damage(Engine(), made.as_bytes(), rounds=200) > 100

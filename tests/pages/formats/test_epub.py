@@ -1,0 +1,130 @@
+"""Electronic books, packed by hand as readers expect them."""
+
+from __future__ import annotations
+
+import pytest
+from tests.pages.formats.documents import (
+    answers_or_refuses,
+    every,
+    headings,
+    mutated,
+    mutated_parts,
+    outline,
+    packed,
+    read,
+    refused,
+    table,
+    text,
+    texts,
+    words,
+)
+
+from prunus.pages.formats.epub.engine import Engine
+
+CONTAINER = """<?xml version="1.0"?><container xmlns="urn:oasis:names:tc:opendocument:xmlns:container" version="1.0">
+<rootfiles><rootfile full-path="OEBPS/book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>"""
+
+PACKAGE = """<?xml version="1.0"?><package xmlns="http://www.idpf.org/2007/opf" version="3.0">
+<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>The book of tides</dc:title><dc:creator>A. Ito</dc:creator>
+<dc:language>en-GB</dc:language><dc:date>2024-05-01</dc:date></metadata>
+<manifest><item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>
+<item id="two" href="text/chapter%202.xhtml" media-type="application/xhtml+xml"/>
+<item id="one" href="text/chapter1.xhtml" media-type="application/xhtml+xml"/>
+<item id="css" href="book.css" media-type="text/css"/>
+<item id="away" href="http://127.0.0.1:9/x.xhtml" media-type="application/xhtml+xml"/></manifest>
+<spine><itemref idref="nav"/><itemref idref="one"/><itemref idref="two"/><itemref idref="away"/><itemref idref="gone"/></spine>
+</package>"""
+
+ONE = """<?xml version="1.0" encoding="utf-8"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN"
+"http://www.w3.org/TR/xhtml11/DTD/xhtml11.dtd"><html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script/></head>
+<body><a id="top"/><h1>The&nbsp;harbour</h1><p>It opened in <b>1932</b>.<i/> It never closed.</p>
+<ul><li>pier<ul><li>north end</li><li>south end</li></ul></li><li>lock</li></ul>
+<table><tr><th rowspan="2">Station</th><th colspan="2">Depth</th></tr><tr><th>low</th><th>high</th></tr>
+<tr><td>Pell</td><td/><td>7.9</td></tr></table><img src="../images/pier.jpg" alt="A pier at low tide"/>
+<p>See <a href="chapter%202.xhtml#x">the next chapter</a> and <a href="https://example.org/">the web</a>.</p></body></html>"""
+
+TWO = """<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"><body epub:type="bodymatter">
+<h1>The sea</h1><p>A &lt; B &amp; C<![CDATA[ <raw> ]]></p><aside epub:type="footnote"><p>A note.</p></aside></body></html>"""
+
+
+def book(**changed: str | None) -> bytes:
+    """A book of two chapters; parts can be changed or left out."""
+    parts = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": CONTAINER,
+        "OEBPS/book.opf": PACKAGE,
+        "OEBPS/nav.xhtml": "<html><body><nav><ol><li><a href='x'>Contents</a></li></ol></nav></body></html>",
+        "OEBPS/text/chapter1.xhtml": ONE,
+        "OEBPS/text/chapter 2.xhtml": TWO,
+        "OEBPS/unlisted.xhtml": "<html><body>unlisted</body></html>",
+        **changed,
+    }
+    return packed({name: part for name, part in parts.items() if part is not None})
+
+
+def test_chapters_come_in_the_order_of_the_spine_with_their_own_markup() -> None:
+    tree = read(Engine(), book())
+    assert headings(tree) == [("h1", "The harbour"), ("h1", "The sea")]
+    assert outline(tree, every(tree, "ul")[0]) == ["pier", ["north end", "south end"], "lock"]
+    assert table(tree) == [["#Station 1x2", "#Depth 2x1"], ["#low", "#high"], ["Pell", "", "7.9"]]
+    assert (tree.title, tree.lang) == ("The book of tides", "en-GB")
+    assert texts(tree, "b") == ["1932"]
+    assert len(every(tree, "section")) == 2
+
+
+def test_every_word_of_a_book_comes_once_and_in_order() -> None:
+    expected = """The harbour It opened in 1932 It never closed pier north end south end lock Station Depth low high Pell 7 9
+    A pier at low tide See the next chapter and the web The sea A B C raw A note"""
+    assert words(read(Engine(), book())) == expected.split()
+
+
+def test_links_inside_the_book_lead_nowhere_and_those_to_the_web_stay() -> None:
+    tree = read(Engine(), book())
+    found = [(text(tree, node), (tree.attrs[node] or {})["href"]) for node in every(tree, "a")]
+    assert found == [("the web", "https://example.org/")]
+    assert tree.attrs[every(tree, "img")[0]] == {"alt": "A pier at low tide"}
+
+
+def encryption(target: str, method: str) -> str:
+    return (
+        '<encryption xmlns="urn:oasis:names:tc:opendocument:xmlns:container" xmlns:enc="http://www.w3.org/2001/04/xmlenc#">'
+        f'<enc:EncryptedData><enc:EncryptionMethod Algorithm="{method}"/><enc:CipherData>'
+        f'<enc:CipherReference URI="{target}"/></enc:CipherData></enc:EncryptedData></encryption>'
+    )
+
+
+def test_a_protected_book_is_refused_and_obscured_fonts_are_none_of_our_business() -> None:
+    locked = encryption("OEBPS/text/chapter1.xhtml", "http://www.w3.org/2001/04/xmlenc#aes256-cbc")
+    assert "copy-protected" in refused(Engine(), book(**{"META-INF/encryption.xml": locked}))
+    font = encryption("OEBPS/font.otf", "http://www.idpf.org/2008/embedding")
+    assert headings(read(Engine(), book(**{"META-INF/encryption.xml": font})))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "no EPUB"),
+        (b"<html></html>", "no EPUB"),
+        (packed({"word/document.xml": "<x/>"}), "no EPUB"),
+        (book()[:700], "damaged or cut off"),
+        (book(**{"OEBPS/book.opf": None}), "lacks its part"),
+        (book(**{"OEBPS/book.opf": "<package/>"}), "no chapters"),
+        (book(**{"OEBPS/book.opf": "<package"}), "no valid XML"),
+    ],
+)
+def test_bad_input_is_one_line(content: bytes, said: str) -> None:
+    assert said in refused(Engine(), content, "book.epub")
+
+
+def test_an_entity_of_a_chapter_is_never_fetched() -> None:
+    evil = ONE.replace(
+        "<!DOCTYPE html PUBLIC", '<!DOCTYPE html [<!ENTITY e SYSTEM "file:///etc/passwd">] PUBLIC'
+    ).replace("1932", "&e;")
+    made = words(read(Engine(), book(**{"OEBPS/text/chapter1.xhtml": evil})))
+    assert "root" not in made
+    assert "harbour" in made
+
+
+def test_a_book_that_is_damaged_is_read_or_refused() -> None:
+    for broken in (*mutated(book(), 60), *mutated_parts(book(), 120)):
+        answers_or_refuses(Engine(), broken)

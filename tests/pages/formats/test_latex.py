@@ -1,0 +1,262 @@
+"""LaTeX: what would be typeset, as HTML; files only from beside the document; macros only so far."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.pages.formats.reading import cleaned, survives_damage, tree_of
+
+from prunus.core.errors import BadPage
+from prunus.core.types import Page
+from prunus.pages.formats.latex.bib import as_latex, entries
+from prunus.pages.formats.latex.engine import Engine
+from prunus.pages.formats.latex.files import read_beside
+
+PAPER = r"""% a comment
+\documentclass[11pt]{article}
+\usepackage[english]{babel}
+\newcommand{\sys}{\textsc{Prunus}}
+\newcommand{\pair}[2][x]{(#1, #2)}
+\def\twice#1{#1#1}
+\newtheorem{thm}{Theorem}
+\title{Tides \& Ports\thanks{Funded.}}
+\author{Ann Lee \and Ben M\"uller}
+\begin{document}
+\maketitle
+\begin{abstract}
+We show that \emph{tides} rise by $h < 2$\,m.
+\end{abstract}
+\section{Introduction}\label{sec:intro}
+``Ports'' are deep---very deep, see Section~\ref{sec:method} and \cite{lee,knuth}; \sys{} does \pair{2}, \twice{ab}.
+A footnote.\footnote{The \textbf{note}, \url{https://a.org/x_y}.} It costs 5\% of \$3.
+
+New paragraph with \verb|a_b{}| and \href{https://b.org}{a link} %hidden
+end. caf\'e, na\"{\i}ve, \c{c}a, \ss, \aa ngstr\"om.
+\begin{itemize}
+\item One
+  \begin{enumerate}
+  \item[(a)] nested
+  \item two
+  \end{enumerate}
+\item Two
+\end{itemize}
+\begin{description}\item[Term] its definition\end{description}
+\subsection{Method}\label{sec:method}
+\begin{equation}\label{eq:a} a = \frac{1}{2} \end{equation}
+See \eqref{eq:a}, Table \ref{tab:p}, Figure \ref{fig:m}.
+\begin{table}[t]\centering
+\caption{Ports and depths}\label{tab:p}
+\begin{tabular}{l|rr}
+\toprule
+\multirow{2}{*}{Port} & \multicolumn{2}{c}{Depth} \\ \cmidrule(lr){2-3}
+ & low & high \\
+\midrule
+Inner & 1 & 2 \\
+Outer \& far & 3 & $4_a$ \\[2pt]
+\bottomrule
+\end{tabular}
+\end{table}
+\begin{figure}\includegraphics[width=3cm]{map.png}\caption{A map}\label{fig:m}\end{figure}
+\begin{lstlisting}[language=Python]
+def f(x):
+    return "<a>" & x
+\end{lstlisting}
+\begin{thm}[Lee] All ports are deep. \end{thm}
+\begin{proof} Trivial.\end{proof}
+\begin{comment} hidden \end{comment}
+\iffalse hidden \fi
+\begin{thebibliography}{9}
+\bibitem{lee} A. Lee. \emph{Tides}. 2020.
+\bibitem{knuth} D. Knuth. TeX.
+\end{thebibliography}
+\end{document}
+after
+"""
+
+
+def test_all_of_a_paper_is_there_in_order() -> None:
+    assert cleaned(Engine(), PAPER.encode()) == (
+        "<html lang=en><title>Tides & Ports</title><h1>Tides & Ports<sup>[1]</sup></h1><p>Ann Lee, Ben Müller"
+        "<section><h2>Abstract</h2><p>We show that <em>tides</em> rise by <code>h &lt; 2</code> m.</section>"
+        "<h2>1 Introduction</h2><p>“Ports” are deep—very deep, see Section 1.1 and [1, 2]; Prunus does (x, 2), abab. "
+        "A footnote.<sup>[2]</sup> It costs 5% of $3.<p>New paragraph with <code>a_b{}</code> and <a href=https://b.org>a "
+        "link</a> end. café, naïve, ça, ß, ångström."
+        "<ul><li>One<ol><li>(a) nested<li>two</ol><li>Two</ul><dl><dt>Term<dd>its definition</dl>"
+        "<h3>1.1 Method</h3><p><code>a = \\frac{1}{2}</code> (1)<p>See (1), Table 1, Figure 1.</p>"
+        "<table><caption>Table 1: Ports and depths</caption><thead><tr><th rowspan=2>Port<th colspan=2>Depth<tr><th>low<th>high"
+        "<tbody><tr><td>Inner<td>1<td>2<tr><td>Outer & far<td>3<td><code>4_a</code></table>"
+        "<figure><p><img src=map.png><figcaption>Figure 1: A map</figcaption></figure>"
+        '<pre><code>def f(x):\n    return "&lt;a>" & x</code></pre>'
+        "<p><strong>Theorem 1 (Lee).</strong> All ports are deep.<p><strong>Proof.</strong> Trivial."
+        "<section><h2>References</h2><ol><li>A. Lee. <em>Tides</em>. 2020.<li>D. Knuth. TeX.</ol></section>"
+        "<section><ol><li>Funded.<li>The <b>note</b>, <a href=https://a.org/x_y>https://a.org/x_y</a>.</ol></section></html>"
+    )
+
+
+def test_math_is_marked_as_math_and_kept_as_tex() -> None:
+    html = Engine().to_html(Page(r"$a<b$ \(c\) \[d\] $$e$$ \begin{align*}f&g\\h\end{align*}"))
+    for tex in ("a&lt;b", "c", "d", "e", r"\begin{align*}f&amp;g\\h\end{align*}"):
+        assert f'<code class="math">{tex}</code>' in html
+    assert html.count("<p><code") == 4  # the two in a line begin one
+
+
+TABLES = {
+    "lines around the first row": (
+        r"\hline Port & Depth \\ \hline a & b \\ c & d \\ \hline",
+        "<table><thead><tr><th>Port<th>Depth<tbody><tr><td>a<td>b<tr><td>c<td>d</table>",
+    ),
+    "lines everywhere say nothing": (r"\hline a & b \\ \hline c & d \\ \hline e & f \\ \hline", "<table><tr><td>a<td>b<tr><td>c<td>d<tr><td>e<td>f</table>"),
+    "an escaped sign": (r"a \& b & c \\ d & e", "<table><tr><td>a & b<td>c<tr><td>d<td>e</table>"),
+    "a sign in braces": (r"{a & b} & c", "<table><tr><td>a b<td>c</table>"),
+    "an inner table": (r"a & \begin{tabular}{l}x\\y\end{tabular} \\ c & d", "<table><tr><td>a<td><table><tr><td>x<tr><td>y</table><tr><td>c<td>d</table>"),
+    "an empty cell": (r"a & & c \\ d & e & f", "<table><tr><td>a<td><td>c<tr><td>d<td>e<td>f</table>"),
+    "a covered cell with words": (r"\multirow{2}{*}{a} & b \\ words & c", "<table><tr><td rowspan=2>a<td>b<tr><td>words<td>c</table>"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "expected"), TABLES.values(), ids=TABLES)
+def test_tables(body: str, expected: str) -> None:
+    assert cleaned(Engine(), rf"\begin{{tabular}}{{@{{}}l|r}}{body}\end{{tabular}}") == expected
+
+
+MACROS = {
+    "environment": (r"\newenvironment{say}[1]{#1: }{!}\begin{say}{Ann}words\end{say}", "<p>Ann: words!"),
+    "around a table": (r"\newenvironment{tab}{\begin{tabular}{ll}}{\end{tabular}}\begin{tab}a&b\end{tab}", "<table><tr><td>a<td>b</table>"),
+    "renewed": (r"\newcommand\x{a}\x\renewcommand{\x}{b}\x", "<p>ab"),
+    "provided": (r"\newcommand\x{a}\providecommand\x{b}\x", "<p>a"),
+    "in an argument": (r"\newcommand\x{a}\textbf{\x c}", "<p><b>ac</b>"),
+    "let": (r"\let\x=\emph \x{a}", "<p><em>a</em>"),
+    "unknown": (r"\frobnicate[7]{a} b", "<p>a b"),
+    "code keeps its dashes": (r"\texttt{--all ``x''}--b", "<p><code>--all ``x''</code>–b"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("latex", "expected"), MACROS.values(), ids=MACROS)
+def test_what_the_document_defines(latex: str, expected: str) -> None:
+    assert cleaned(Engine(), latex) == expected
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> Path:
+    folder = tmp_path / "paper"
+    (folder / "parts").mkdir(parents=True)
+    (folder / "parts" / "one.tex").write_text("First part, \\cite{lee}.", "utf-8")
+    (folder / "refs.bib").write_text(
+        '@string{oup = {Oxford}}\n@article{lee, author = {Lee, Ann and M{\\"u}ller, Ben}, title = "The {Tides}",\n'
+        " journal = {Sea}, year = 2020, publisher = oup # { Press}, doi={10.1/x}}\n@book{other, title={Never cited}}",
+        "utf-8",
+    )
+    (tmp_path / "secret.tex").write_text("SECRET", "utf-8")
+    os.symlink(tmp_path / "secret.tex", folder / "link.tex")
+    (folder / "notes.txt").write_text("SECRET", "utf-8")
+    return folder
+
+
+def read(folder: Path, latex: str, engine: Engine | None = None) -> str:
+    (folder / "main.tex").write_text(latex, "utf-8")
+    return cleaned(engine or Engine(), latex.encode(), url=str(folder / "main.tex"))
+
+
+def test_files_beside_the_document_are_read(paper: Path) -> None:
+    assert read(paper, r"\input{parts/one} \include{parts/one.tex} \bibliography{refs}") == (
+        "<p>First part, [1]. First part, [1].<section><h2>References</h2><ol><li>Lee, Ann; Müller, Ben. The Tides. "
+        "<em>Sea</em>. Oxford Press. 2020. <a href=https://doi.org/10.1/x>https://doi.org/10.1/x</a>.</ol></section>"
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret", "/etc/passwd", "link", "parts/../../secret", "notes.txt", "..\\secret", "none", "main\0x"]
+)
+def test_files_elsewhere_are_not_read_and_it_is_said(paper: Path, name: str) -> None:
+    given = name if not name.startswith("/") else str(paper.parent / "secret")
+    found = read(paper, rf"before \input{{{given}}} after")
+    assert "SECRET" not in found and "<p>before after" in found and "is left out: it is not beside" in found
+
+
+def test_a_page_from_elsewhere_opens_no_folder(paper: Path) -> None:
+    (paper / "main.tex").write_text("something else", "utf-8")
+    for url in (str(paper / "main.tex"), "https://example.org/main.tex", "", str(paper / "gone.tex")):
+        assert read_beside(Page(rb"\input{parts/one}", url=url), "parts/one.tex") is None
+
+
+def test_files_that_name_each_other_end(paper: Path) -> None:
+    (paper / "parts" / "loop.tex").write_text(r"x\input{parts/loop}", "utf-8")
+    assert "is left out" in read(paper, r"\input{parts/loop}")
+
+
+def test_a_reader_of_the_callers_own() -> None:
+    engine = Engine(read=lambda page, name: {"a.tex": "words"}.get(name))
+    assert cleaned(engine, r"\input{a}") == "<p>words"
+
+
+def test_a_bibliography_that_a_program_wrote(paper: Path) -> None:
+    (paper / "main.bbl").write_text(
+        r"\begin{thebibliography}{1}\bibitem[Lee(2020)]{lee} A. Lee.\end{thebibliography}", "utf-8"
+    )
+    assert read(paper, r"x \citep[p.~3]{lee} \bibliography{gone}") == (
+        "<p>x [Lee(2020), p. 3]<section><h2>References</h2><ol><li>[Lee(2020)] A. Lee.</ol></section>"
+    )
+
+
+def test_entries_of_bibtex_in_odd_forms() -> None:
+    found = entries('@Misc (a1, title = "x {"} y" , year=1999) junk @comment{b, c=d} @a{unclosed, title={never')
+    assert found["a1"]["title"] == 'x {"} y' and found["a1"]["year"] == "1999"
+    assert as_latex({"title": "T.", "url": "http://a"}) == "T. \\url{http://a}."
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252"])
+def test_the_encoding_is_found(encoding: str) -> None:
+    text = "Die Fähre fährt täglich außer samstags über die Förde nach Glücksburg."
+    assert tree_of(Engine(), text.encode(encoding)).canonical == text
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\x00\x01\x02" * 90])
+def test_what_is_no_text_is_refused(content: bytes) -> None:
+    with pytest.raises(BadPage, match=r"x\.tex: (the page is empty|this is binary data, not LaTeX)"):
+        Engine().to_html(Page(content, url="x.tex"))
+
+
+def test_limits_are_said() -> None:
+    assert "Macros of this document grow without end" in cleaned(Engine(), r"\newcommand\x{a\x\x}\x")
+    assert "cells of this table are not shown" in cleaned(
+        Engine(max_cells=2), r"\begin{tabular}{l}a&b&c\\d&e&f\end{tabular}"
+    )
+    assert "took too long" in cleaned(Engine(seconds=0), "x\n\n" * 400)
+    with pytest.raises(BadPage, match="over the limit of 3"):
+        Engine(max_chars=3).to_html(Page("abcd"))
+
+
+N = 2500
+HOSTILE = {
+    "braces": "{" * N, "styles": "\\textbf{" * N, "environments": "\\begin{center}" * N, "lists": "\\begin{itemize}\\item " * N,
+    "dollars": "$ a $$ b " * N, "tables": "\\begin{tabular}{l}" * N, "footnotes": "\\footnote{" * N, "options": "\\foo[" * N,
+    "captions": "\\begin{figure}\\caption{" * N, "definitions": "\\newcommand" * N, "accents": "\\'" * N, "cells": "\\begin{tabular}{l}" + "&" * N,
+    "spans": "\\begin{tabular}{l}" + "\\multirow{9999}{*}{x}&\\\\" * 1000 + "\\end{tabular}", "verbs": "".join(f"\\verb{chr(0x4E00 + n)}" for n in range(3000)),
+    "a billion laughs": "\\def\\a{xxxxxxxxxx}" + "".join("\\def\\" + chr(98 + n) + "{" + ("\\" + chr(97 + n)) * 10 + "}" for n in range(20)) + "\\u",
+    "doubling": "\\newcommand{\\x}[1]{#1#1\\x{#1#1}}\\x{ab}", "inside itself": "\\newenvironment{e}{\\begin{e}}{\\end{e}}\\begin{e}x\\end{e}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_documents_take_seconds_at_most(text: str) -> None:
+    started = time.process_time()
+    found = Engine().to_html(Page("\\begin{document}" + text))
+    assert time.process_time() - started < 10
+    assert len(found) < 20_000_000
+
+
+@given(st.lists(st.sampled_from([*"ab {}[]$&%#\\~^_\n-`'", "\\begin{", "\\end{", "itemize}", "tabular}", "\\item", "\\textbf{", "\\cite{",
+                                 "\\section{", "\\\\", "\\verb|", "\\newcommand{\\a}", "\\a", "\\def\\b#1", "\\b", "\\caption{", "figure}", "\n\n"]), max_size=40))  # fmt: skip
+def test_any_text_becomes_html(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    if text.strip():
+        assert isinstance(Engine().to_html(Page(text)), str)
+
+
+def test_damage_gives_html_or_one_clear_line() -> None:
+    assert survives_damage(Engine(), PAPER.encode()) > 60

@@ -1,0 +1,117 @@
+"""OpenDocument spreadsheets: the words that their cells show, as sections and tables."""
+
+from __future__ import annotations
+
+import io
+import time
+import zipfile
+
+import pytest
+from tests.pages.formats.reading import cleaned, survives_damage
+
+from prunus.core.errors import BadPage
+from prunus.core.types import Page
+from prunus.pages.formats.ods import Engine
+
+
+def spreadsheet(body: str, styles: str = "") -> bytes:
+    buffer = io.BytesIO()
+    names = " ".join(f'xmlns:{one}="urn:{one}"' for one in ("office", "table", "text", "style", "xlink"))
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as package:
+        package.writestr(zipfile.ZipInfo("mimetype"), "application/vnd.oasis.opendocument.spreadsheet")
+        package.writestr(
+            "content.xml",
+            f"<office:document-content {names}>{styles}<office:body>{body}</office:body></office:document-content>",
+        )
+    return buffer.getvalue()
+
+
+def cell(text: str, **attrs: str) -> str:
+    written = "".join(f' table:{key.replace("_", "-")}="{value}"' for key, value in attrs.items())
+    return f"<table:table-cell{written}>{f'<text:p>{text}</text:p>' if text else ''}</table:table-cell>"
+
+
+def row(*cells: str, **attrs: str) -> str:
+    written = "".join(f' table:{key.replace("_", "-")}="{value}"' for key, value in attrs.items())
+    return f"<table:table-row{written}>{''.join(one if one.startswith('<') else cell(one) for one in cells)}</table:table-row>"
+
+
+def sheet(name: str, *rows: str, style: str = "", columns: str = "") -> str:
+    return f'<table:table table:name="{name}" table:style-name="{style}">{columns}{"".join(rows)}</table:table>'
+
+
+BODY = sheet(
+    "Tides",
+    row(cell("Heights &amp; depths", number_columns_spanned="2"), "<table:covered-table-cell/>"),
+    row("Port", "Depth", "secret"),
+    row("Inner", "2.5 m", "s1"),
+    row("Hidden", "9", "s2", visibility="collapse"),
+    row('Outer<text:s text:c="2"/>far', "31", "s3"),
+    row("", number_rows_repeated="3"),
+    row(
+        "<table:table-cell><office:annotation><text:p>a comment</text:p></office:annotation><text:p>See "
+        '<text:a xlink:href="https://a.org/">this</text:a></text:p><text:p>two</text:p></table:table-cell>'
+    ),
+    row("", number_rows_repeated="1048000"),
+    columns='<table:table-column table:number-columns-repeated="2"/><table:table-column table:visibility="collapse"/>',
+)
+STYLES = '<style:style style:name="off"><style:table-properties table:display="false"/></style:style>'
+
+
+def test_what_a_reader_sees() -> None:
+    assert cleaned(Engine(), spreadsheet(BODY + sheet("Gone", row("x"), style="off"), STYLES)) == (
+        "<section><h2>Tides</h2><table><caption>Heights & depths</caption><thead><tr><th>Port<th>Depth"
+        "<tbody><tr><td>Inner<td>2.5 m<tr><td>Outer far<td>31</table><p><a href=https://a.org/>See this<br>two</a></section>"
+    )
+
+
+def test_merged_and_repeated_cells() -> None:
+    body = sheet(
+        "S",
+        row(cell("a", number_rows_spanned="2"), "b"),
+        row("<table:covered-table-cell/>", "c"),
+        row(cell("d", number_columns_repeated="2")),
+    )
+    assert cleaned(Engine(), spreadsheet(body)) == (
+        "<section><h2>S</h2><table><tr><td rowspan=2>a<td>b<tr><td>c<tr><td>d<td>d</table></section>"
+    )
+
+
+BAD = {
+    "empty": (b"", "empty"), "text": ("words", "this is no OpenDocument spreadsheet"), "no zip": (b"PK\x03\x04xx", "damaged"),
+    "cut off": (spreadsheet(BODY)[:-60], "damaged"), "no sheet": (spreadsheet(""), "no sheet"),
+    "hidden": (spreadsheet(sheet("x", row("y"), style="off"), STYLES), "no sheet"),
+    "entities": (spreadsheet("").replace(b"", b""), "no sheet"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "reason"), BAD.values(), ids=BAD)
+def test_what_is_no_spreadsheet_is_one_clear_line(content: bytes | str, reason: str) -> None:
+    with pytest.raises(BadPage, match=reason):
+        Engine().to_html(Page(content, url="x.ods"))
+
+
+def test_cells_over_the_limit_are_left_out_and_it_is_said() -> None:
+    found = cleaned(Engine(max_cells=2), spreadsheet(sheet("S", row("a", "b"), row("c", "d")) + sheet("T", row("e"))))
+    assert (
+        found
+        == "<section><h2>S</h2><p><em>The sheet is cut at row 2: the limit of cells is reached.</em></p><table><tr><td>a<td>b</table></section>"
+    )
+
+
+HOSTILE = {
+    "repeated": sheet("S", row(cell("x", number_columns_repeated="16384"), number_rows_repeated="1048576")),
+    "columns": sheet("S", row("x"), columns='<table:table-column table:visibility="collapse" table:number-columns-repeated="99999999"/>'),
+    "spans": sheet("S", *[row(*[cell("x", number_columns_spanned="99999", number_rows_spanned="99999")] * 50)] * 50),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_sheets_take_seconds_at_most(body: str) -> None:
+    started = time.process_time()
+    assert len(Engine(max_cells=50_000).to_html(Page(spreadsheet(body)))) < 10_000_000
+    assert time.process_time() - started < 10
+
+
+def test_damage_gives_html_or_one_clear_line() -> None:
+    survives_damage(Engine(), spreadsheet(BODY))

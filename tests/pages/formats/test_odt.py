@@ -1,0 +1,229 @@
+"""OpenDocument texts, written by odfpy and by hand."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from tests.extras import need
+from tests.pages.formats.documents import (
+    answers_or_refuses,
+    every,
+    headings,
+    mutated,
+    mutated_parts,
+    outline,
+    packed,
+    read,
+    refused,
+    table,
+    text,
+    texts,
+    words,
+)
+
+from prunus.core.types import Page
+from prunus.pages.formats.odt.engine import Engine
+
+NAMES = "office text table draw style meta"
+SPACES = " ".join(
+    [f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in NAMES.split()]
+    + [
+        'xmlns:fo="urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0"',
+        'xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"',
+        'xmlns:xlink="http://www.w3.org/1999/xlink" xmlns:math="http://www.w3.org/1998/Math/MathML"',
+        'xmlns:dc="http://purl.org/dc/elements/1.1/"',
+    ]
+)
+
+
+def content(body: str, styles: str = "") -> str:
+    """The main part of a document."""
+    return (
+        f'<?xml version="1.0"?><office:document-content {SPACES}><office:automatic-styles>{styles}</office:automatic-styles>'
+        f"<office:body><office:text>{body}</office:text></office:body></office:document-content>"
+    )
+
+
+def document(body: str, styles: str = "", **parts: str) -> bytes:
+    """A document with little more than a body."""
+    return packed(
+        {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content(body, styles), **parts}
+    )
+
+
+@pytest.fixture(scope="module")
+def report() -> bytes:
+    """A report that odfpy writes."""
+    need("odf")
+    from odf import style, table, text
+    from odf.opendocument import OpenDocumentText
+
+    made = OpenDocumentText()
+    bold = style.Style(name="B", family="text")
+    bold.addElement(style.TextProperties(fontweight="bold"))
+    made.automaticstyles.addElement(bold)
+    numbers = text.ListStyle(name="N")
+    numbers.addElement(text.ListLevelStyleNumber(level="1", numformat="1", startvalue="3"))
+    numbers.addElement(text.ListLevelStyleBullet(level="2", bulletchar="-"))
+    made.automaticstyles.addElement(numbers)
+    made.text.addElement(text.H(outlinelevel=1, text="Tide report"))
+    paragraph = text.P(text="The harbour opened in ")
+    paragraph.addElement(text.Span(stylename=bold, text="1932"))
+    paragraph.addText(" and never closed.")
+    note = text.Note(noteclass="footnote")
+    note.addElement(text.NoteCitation(text="1"))
+    body = text.NoteBody()
+    body.addElement(text.P(text="As they say."))
+    note.addElement(body)
+    paragraph.addElement(note)
+    made.text.addElement(paragraph)
+    made.text.addElement(text.H(outlinelevel=2, text="Readings"))
+    outer = text.List(stylename=numbers)
+    first = text.ListItem()
+    first.addElement(text.P(text="pier"))
+    inner = text.List()
+    for name in ("north end", "south end"):
+        item = text.ListItem()
+        item.addElement(text.P(text=name))
+        inner.addElement(item)
+    first.addElement(inner)
+    last = text.ListItem()
+    last.addElement(text.P(text="lock"))
+    outer.addElement(first)
+    outer.addElement(last)
+    made.text.addElement(outer)
+    grid = table.Table()
+    head = table.TableHeaderRows()
+    layout = (
+        (head, (("Station", 1, 2), ("Depth", 2, 1), None)),
+        (head, (None, ("low", 1, 1), ("high", 1, 1))),
+        (grid, (("Pell", 1, 1), ("2.1", 1, 1), ("7.9", 1, 1))),
+        (grid, (("Vor", 1, 1), ("dry", 2, 1), None)),
+    )
+    for number, (parent, cells) in enumerate(layout):
+        row = table.TableRow()
+        for one in cells:
+            if one is None:
+                row.addElement(table.CoveredTableCell())
+                continue
+            words, wide, high = one
+            cell = table.TableCell(numbercolumnsspanned=wide, numberrowsspanned=high)
+            cell.addElement(text.P(text=words))
+            row.addElement(cell)
+        parent.addElement(row)
+        if number == 1:
+            grid.addElement(head)
+    made.text.addElement(grid)
+    made.text.addElement(text.P(text="The last words."))
+    buffer = io.BytesIO()
+    made.save(buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.full
+def test_headings_lists_tables_and_notes_of_a_document_that_another_library_wrote(report: bytes) -> None:
+    tree = read(Engine(), report)
+    assert headings(tree) == [("h1", "Tide report"), ("h2", "Readings")]
+    top = every(tree, "ol")[0]
+    assert outline(tree, top) == ["pier", ["north end", "south end"], "lock"]
+    assert tree.attrs[top] == {"start": "3"}
+    assert table(tree) == [
+        ["#Station 1x2", "#Depth 2x1"],
+        ["#low", "#high"],
+        ["Pell", "2.1", "7.9"],
+        ["Vor", "dry 2x1"],
+    ]
+    assert texts(tree, "b") == ["1932"]
+    expected = """Tide report The harbour opened in 1932 and never closed 1 Readings pier north end south end lock
+    Station Depth low high Pell 2 1 7 9 Vor dry The last words As they say"""
+    assert words(tree) == expected.split()
+
+
+def test_what_the_final_text_does_not_show_stays_out() -> None:
+    styles = (
+        '<style:style style:name="H" style:family="text"><style:text-properties text:display="none"/></style:style>'
+        '<style:style style:name="PH" style:family="paragraph" style:parent-style-name="H"/>'
+    )
+    body = (
+        "<text:tracked-changes><text:changed-region><text:deletion><text:p>deleted</text:p></text:deletion>"
+        "</text:changed-region></text:tracked-changes>"
+        '<text:p>Kept<office:annotation><text:p>comment</text:p></office:annotation><text:span text:style-name="H"> secret'
+        '</text:span></text:p><text:p text:style-name="PH">hidden</text:p>'
+        '<text:section text:name="s" text:display="none"><text:p>hidden section</text:p></text:section>'
+        "<text:p><text:hidden-paragraph/>hidden paragraph</text:p>"
+        '<text:section text:name="t"><text:p>shown</text:p></text:section>'
+    )
+    assert words(read(Engine(), document(body, styles))) == ["Kept", "shown"]
+
+
+def test_spaces_links_boxes_pictures_and_equations() -> None:
+    body = (
+        '<text:p>a<text:s text:c="3"/>b<text:tab/>c<text:line-break/>d '
+        '<text:a xlink:href="https://example.org/">web</text:a> <text:a xlink:href="file:///etc/passwd">file</text:a></text:p>'
+        '<text:p><draw:frame><draw:image xlink:href="Pictures/1.png"/><svg:title>A pier</svg:title></draw:frame></text:p>'
+        '<text:p text:style-name="Figure">Figure 1: the pier</text:p>'
+        "<text:p>Before<draw:frame><draw:text-box><text:p>In the box</text:p></draw:text-box></draw:frame></text:p>"
+        "<text:p><draw:frame><draw:object><math:math><math:semantics><math:mi>x</math:mi><math:annotation>x over 2"
+        "</math:annotation></math:semantics></math:math></draw:object></draw:frame></text:p>"
+    )
+    made = Engine().to_html(Page(document(body), url="x.odt"))
+    tree = read(Engine(), document(body))
+    assert texts(tree, "p")[0] == "a b cd web file"
+    assert [(text(tree, node), (tree.attrs[node] or {})["href"]) for node in every(tree, "a")] == [
+        ("web", "https://example.org/")
+    ]
+    assert '<figure><img alt="A pier"><figcaption>Figure 1: the pier</figcaption></figure>' in made
+    assert '<code class="math">x over 2</code>' in made
+    assert texts(tree, "p")[1:3] == ["Before", "In the box"]
+
+
+def test_a_flat_document_is_read_like_a_zipped_one() -> None:
+    flat = content("<text:h text:outline-level='2'>One</text:h><text:p>Two</text:p>").encode()
+    tree = read(Engine(), flat, "notes.fodt")
+    assert headings(tree) == [("h2", "One")]
+    assert words(tree) == ["One", "Two"]
+
+
+ENCRYPTED = (
+    '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"><manifest:file-entry '
+    'manifest:full-path="content.xml"><manifest:encryption-data/></manifest:file-entry></manifest:manifest>'
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (b"", "no OpenDocument text"),
+        (b"words", "no OpenDocument text"),
+        (document("<text:p/>")[:300], "damaged or cut off"),
+        (packed({"content.xml": "<x/>"}), "no OpenDocument text"),
+        (packed({"content.xml": "garbage", "META-INF/manifest.xml": ENCRYPTED}), "encrypted"),
+        (b"<?xml version='1.0'?><!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><x>&e;</x>", "document type"),
+        (document("<text:section>" * 200 + "</text:section>" * 200), "nested too deep"),
+    ],
+)
+def test_bad_input_is_one_line(given: bytes, said: str) -> None:
+    assert said in refused(Engine(), given, "notes.odt")
+
+
+def test_a_row_that_repeats_to_the_edge_of_a_sheet_stays_small() -> None:
+    endless = (
+        '<table:table><table:table-row table:number-rows-repeated="1048576"><table:table-cell '
+        'table:number-columns-repeated="16384"><text:p>x</text:p></table:table-cell></table:table-row></table:table>'
+    )
+    assert len(words(read(Engine(), document(endless)))) <= 2500
+
+
+def test_a_document_that_is_damaged_is_read_or_refused() -> None:
+    whole = document(
+        "<text:p>a<text:s text:c='3'/></text:p><text:list><text:list-item><text:p>b</text:p></text:list-item></text:list>"
+    )
+    for broken in (*mutated(whole, 60), *mutated_parts(whole, 120)):
+        answers_or_refuses(Engine(), broken)
+
+
+@pytest.mark.full
+def test_a_written_document_that_is_damaged_is_read_or_refused(report: bytes) -> None:
+    for broken in (*mutated(report, 24), *mutated_parts(report, 80)):
+        answers_or_refuses(Engine(), broken)

@@ -1,0 +1,505 @@
+"""PDF files, drawn place by place, and a paper that reportlab sets."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+import zlib
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.clock import seconds_of
+from tests.extras import need
+from tests.pages.formats.documents import (
+    answers_or_refuses,
+    every,
+    headings,
+    mutated,
+    outline,
+    read,
+    refused,
+    table,
+    text,
+    texts,
+    words,
+)
+from tests.pages.formats.pdfs import Sheet, assembled, pdf
+
+from prunus.pages.clean.walk import clean_tree
+from prunus.pages.formats.pdf.engine import Engine
+from prunus.pages.formats.pdf.layout import html_of
+
+need("pypdfium2_raw")
+
+LEFT, RIGHT = 50, 310  # where two columns begin
+
+
+def prose(name: str, count: int) -> list[str]:
+    """Lines of running text of nearly the same length, each of which can be told apart."""
+    return [f"{name}{number:02d} currents of the strait were measured twice" for number in range(count)]
+
+
+def grid(sheet: Sheet, xs: list[float], ys: list[float], missing: tuple[tuple[str, int, int], ...] = ()) -> None:
+    """Rule a table cell by cell; ``missing`` names edges: ('v', column line, row) or ('h', row line, column)."""
+    for row, (top, bottom) in enumerate(pairwise(ys)):
+        for line, x in enumerate(xs):
+            if ("v", line, row) not in missing:
+                sheet.rule(x, top, x, bottom)
+    for column, (left, right) in enumerate(pairwise(xs)):
+        for line, y in enumerate(ys):
+            if ("h", line, column) not in missing:
+                sheet.rule(left, y, right, y)
+
+
+# --- text ----------------------------------------------------------------------------------------
+
+
+def test_headings_go_by_size_and_paragraphs_by_the_space_between_them() -> None:
+    sheet = Sheet().text(50, 60, "Tide report", 20, "F2").text(50, 110, "1 Stations", 14, "F2")
+    y = sheet.lines(50, 135, [*prose("a", 4), "a04 is the end."])
+    y = sheet.lines(50, y + 12, [*prose("b", 4), "b04 is the end."])
+    sheet.text(50, y + 15, "1.1 Gauges", 12, "F2")
+    sheet.lines(50, y + 35, [*prose("c", 3), "c03 is the end."])
+    tree = read(Engine(), pdf(sheet))
+    assert headings(tree) == [("h1", "Tide report"), ("h2", "1 Stations"), ("h3", "1.1 Gauges")]
+    assert [paragraph[:3] for paragraph in texts(tree, "p")] == ["a00", "b00", "c00"]
+    assert tree.title == "Tide report"
+
+
+def test_lines_are_joined_and_hyphens_at_their_ends_undone() -> None:
+    sheet = Sheet()
+    sheet.lines(50, 100, [
+        "The harbour authority published a compre-", "hensive and well-known report about mete-",
+        "orology in the North-", "West, with comprehensive tables of each well-", "known station.",
+    ])  # fmt: skip
+    (paragraph,) = texts(read(Engine(), pdf(sheet)), "p")
+    assert paragraph == (
+        "The harbour authority published a comprehensive and well-known report about meteorology in the North-West, "
+        "with comprehensive tables of each well-known station."
+    )
+
+
+def test_bold_italics_code_and_links_are_kept() -> None:
+    sheet = Sheet().text(50, 100, "It opened in").text(108, 100, "1932", font="F2").text(134, 100, "with the")
+    sheet.text(174, 100, "Argo", font="F4").text(200, 100, "and").text(222, 100, "sync()", font="F3").text(
+        262, 100, "works."
+    )
+    sheet.text(50, 130, "Read the handbook today.").link(90, 120, 138, 133, "https://example.org/book")
+    tree = read(Engine(), pdf(sheet))
+    assert (texts(tree, "b"), texts(tree, "i"), texts(tree, "code")) == (["1932"], ["Argo"], ["sync()"])
+    assert [(text(tree, node), (tree.attrs[node] or {})["href"]) for node in every(tree, "a")] == [
+        ("handbook", "https://example.org/book")
+    ]
+    assert texts(tree, "p")[0] == "It opened in 1932 with the Argo and sync() works."
+
+
+def test_code_keeps_its_lines_and_their_indentation() -> None:
+    sheet = Sheet()
+    y = sheet.lines(50, 100, prose("a", 3))
+    for line, indent in (("def read(gauge):", 0), ("if late:", 4), ("warn()", 8), ("return level", 4)):
+        sheet.text(50 + 6 * indent, y + 10, line, font="F3")
+        y += 12
+    tree = read(Engine(), pdf(sheet))
+    pre = every(tree, "pre")[0]
+    said = "".join(tree.text[pre : tree.end[pre]])
+    assert said == "def read(gauge):\n    if late:\n        warn()\n    return level"
+
+
+def test_a_page_that_lies_on_its_side_is_read_as_its_reader_turns_it() -> None:
+    sheet = Sheet(rotate=90)
+    for number, line in enumerate(prose("a", 6)):
+        x, y = 100 + 14 * number, 50
+        sheet.content.append(f"BT /F1 10 Tf 0 1 -1 0 {x} {y} Tm ({line}) Tj ET")
+    assert words(read(Engine(), pdf(sheet))) == " ".join(prose("a", 6)).split()
+
+
+# --- order ---------------------------------------------------------------------------------------
+
+
+def two_columns() -> Sheet:
+    """A title over two columns, a figure across them, two columns again; written row by row."""
+    sheet = Sheet().text(50, 60, "A title that spans both columns of the page", 18, "F2")
+    for number, (left, right) in enumerate(zip(prose("a", 15), prose("b", 15), strict=True)):
+        sheet.text(LEFT, 100 + 12 * number, left).text(RIGHT, 100 + 12 * number, right)
+    sheet.text(
+        50,
+        310,
+        "Figure 1. A picture of the strait that reaches across both columns of this page, as wide as the title is.",
+    )
+    for number, (left, right) in enumerate(zip(prose("c", 12), prose("d", 12), strict=True)):
+        sheet.text(LEFT, 345 + 12 * number, left).text(RIGHT, 345 + 12 * number, right)
+    return sheet
+
+
+def test_columns_are_read_one_after_the_other_and_what_spans_them_between() -> None:
+    tree = read(Engine(), pdf(two_columns()))
+    order = [word for word in words(tree) if word[0] in "abcd" and word[1:].isdigit()]
+    assert order == [
+        f"{name}{n:02d}" for name, count in (("a", 15), ("b", 15), ("c", 12), ("d", 12)) for n in range(count)
+    ]
+    assert not every(tree, "table")
+    assert texts(tree, "figcaption")[0].startswith("Figure 1. A picture")
+
+
+def test_three_columns_are_read_one_after_the_other() -> None:
+    sheet = Sheet()
+    for column, x in enumerate((40, 230, 420)):
+        sheet.lines(x, 100, [f"{'abc'[column]}{n:02d} the tide came in at noon" for n in range(12)])
+    order = [word for word in words(read(Engine(), pdf(sheet))) if word[1:].isdigit()]
+    assert order == [f"{name}{n:02d}" for name in "abc" for n in range(12)]
+
+
+def test_a_paragraph_goes_on_over_columns_and_pages_and_pages_are_marked() -> None:
+    pages = []
+    for page in range(3):
+        sheet = Sheet()
+        sheet.lines(LEFT, 100, prose(f"p{page}l", 20))
+        sheet.lines(RIGHT, 100, prose(f"p{page}r", 20))
+        pages.append(sheet)
+    tree = read(Engine(), pdf(*pages))
+    assert len(every(tree, "p")) == 1
+    marks = [((tree.attrs[node] or {})["value"], text(tree, node)) for node in every(tree, "data")]
+    assert marks == [("page-1", "p0l00"), ("page-2", "p1l00"), ("page-3", "p2l00")]
+
+
+def test_running_headers_footers_and_page_numbers_go_and_the_words_of_the_page_stay() -> None:
+    pages = []
+    for number in range(4):
+        sheet = Sheet().text(50, 30, f"Harbour Institute, annual report {2020 + number}", 8)
+        sheet.text(300, 780, str(number + 7), 8)
+        sheet.lines(50, 100, prose("abcd"[number], 10))
+        sheet.text(50, 760, f"Only here: note {'wxyz'[number]}", 8)
+        pages.append(sheet)
+    said = " ".join(words(read(Engine(), pdf(*pages))))
+    assert "annual" not in said
+    assert " 7 " not in said
+    assert all(f"note {name}" in said for name in "wxyz")
+    assert "annual" in words(read(Engine(), pdf(pages[0]))), "a single page repeats nothing"
+
+
+# --- lists and tables ----------------------------------------------------------------------------
+
+
+def test_lists_nest_by_their_indentation() -> None:
+    sheet = Sheet()
+    sheet.lines(50, 100, prose("a", 3))
+    y = 150.0
+    for indent, marker, item in (
+        (0, "\x95", "pier"), (20, "\x95", "north end"), (20, "\x95", "south end"), (0, "\x95", "lock"),
+        (0, "1.", "read"), (20, "a)", "the gauge"), (20, "b)", "the clock"), (0, "2.", "write"),
+    ):  # fmt: skip
+        sheet.text(60 + indent, y, marker).text(74 + indent, y, item)
+        y += 14
+    tree = read(Engine(), pdf(sheet))
+    assert outline(tree, every(tree, "ul")[0]) == ["pier", ["north end", "south end"], "lock"]
+    assert outline(tree, every(tree, "ol")[0]) == ["read", ["the gauge", "the clock"], "write"]
+
+
+def test_an_item_of_several_lines_is_one_item() -> None:
+    sheet = Sheet()
+    for number in range(3):
+        sheet.text(60, 100 + 40 * number, "\x96").lines(
+            74, 100 + 40 * number, [f"item {number} goes on", "over a second line"]
+        )
+    tree = read(Engine(), pdf(sheet))
+    assert texts(tree, "li") == [f"item {number} goes on over a second line" for number in range(3)]
+
+
+def test_an_initial_or_a_year_at_the_start_of_a_line_makes_no_list() -> None:
+    sheet = Sheet().text(50, 100, "A. Ito").text(50, 130, "7. May was the day.")
+    tree = read(Engine(), pdf(sheet))
+    assert not every(tree, "li")
+    assert words(tree) == "A Ito 7 May was the day".split()
+
+
+def ruled() -> Sheet:
+    sheet = Sheet()
+    sheet.lines(50, 100, prose("a", 3))
+    sheet.text(100, 152, "Table 1. Depths of the stations")
+    xs, ys = [100.0, 200.0, 300.0, 400.0], [160.0, 180.0, 200.0, 220.0, 240.0]
+    grid(sheet, xs, ys, (("v", 2, 0), ("h", 1, 0), ("v", 2, 3)))
+    for x, y, cell in (
+        (105, 174, "Station"), (205, 174, "Depth"), (205, 194, "low"), (305, 194, "high"), (105, 214, "Pell"),
+        (205, 214, "2.1"), (305, 214, "7.9"), (105, 234, "Vor"), (205, 234, "dry"),
+    ):  # fmt: skip
+        sheet.text(x, y, cell)
+    sheet.lines(50, 270, prose("b", 3))
+    return sheet
+
+
+def test_a_table_with_rulings_keeps_its_spans_and_its_place() -> None:
+    tree = read(Engine(), pdf(ruled()))
+    assert table(tree) == [
+        ["#Station 1x2", "#Depth 2x1"],
+        ["#low", "#high"],
+        ["Pell", "2.1", "7.9"],
+        ["Vor", "dry 2x1"],
+    ]
+    assert texts(tree, "caption") == ["Table 1. Depths of the stations"]
+    said = words(tree)
+    assert said.index("a02") < said.index("Station") < said.index("b00")
+
+
+def test_a_table_without_rulings_is_found_by_its_columns() -> None:
+    sheet = Sheet()
+    sheet.lines(50, 100, prose("a", 3))
+    rows = (("Month", "Mean", "Max"), ("January", "3.1", "6.0"), ("February", "2.9", "5.8"), ("March", "", "6.4"))
+    for number, row in enumerate(rows):
+        for x, cell in zip((60, 200, 300), row, strict=True):
+            if cell:
+                sheet.text(x, 160 + 14 * number, cell, font="F2" if number == 0 else "F1")
+    sheet.lines(50, 250, prose("b", 3))
+    tree = read(Engine(), pdf(sheet))
+    assert table(tree) == [
+        ["#Month", "#Mean", "#Max"],
+        ["January", "3.1", "6.0"],
+        ["February", "2.9", "5.8"],
+        ["March", "", "6.4"],
+    ]
+    assert [paragraph[:3] for paragraph in texts(tree, "p")] == ["a00", "b00"]
+
+
+def test_a_table_goes_on_over_pages_without_its_repeated_header() -> None:
+    pages = []
+    for page in range(2):
+        sheet = Sheet()
+        xs, ys = [100.0, 250.0, 400.0], [100.0 + 20 * number for number in range(5)]
+        grid(sheet, xs, ys)
+        for number in range(4):
+            sheet.text(105, 114 + 20 * number, "Station" if number == 0 else f"s{page}{number}")
+            sheet.text(255, 114 + 20 * number, "Depth" if number == 0 else f"{page}.{number}")
+        pages.append(sheet)
+    tree = read(Engine(), pdf(*pages))
+    assert len(every(tree, "table")) == 1
+    assert table(tree) == [
+        ["#Station", "#Depth"],
+        *([f"s{page}{n}", f"{page}.{n}"] for page in (0, 1) for n in (1, 2, 3)),
+    ]
+
+
+def test_a_frame_around_text_is_no_table() -> None:
+    sheet = Sheet()
+    grid(sheet, [40.0, 400.0], [80.0, 200.0])
+    sheet.lines(50, 100, prose("a", 5))
+    tree = read(Engine(), pdf(sheet))
+    assert not every(tree, "table")
+    assert len(words(tree)) == 5 * 8
+
+
+# --- what cannot be seen ---------------------------------------------------------------------------
+
+
+def test_what_a_reader_of_the_page_cannot_see_stays_out() -> None:
+    sheet = Sheet()
+    sheet.lines(50, 100, prose("a", 3))
+    sheet.text(50, 200, "white on white", extra="1 g").text(50, 220, "tiny", size=0.5).text(
+        50, 240, "invisible", extra="3 Tr"
+    )
+    sheet.text(900, 100, "off the page").box(40, 290, 300, 310).text(50, 304, "white on dark", extra="1 g")
+    said = words(read(Engine(), pdf(sheet)))
+    assert said == [*" ".join(prose("a", 3)).split(), "white", "on", "dark"]
+
+
+def test_text_recognised_in_a_scanned_page_is_read_though_it_is_invisible() -> None:
+    sheet = Sheet().picture()
+    for number, line in enumerate(prose("a", 4)):
+        sheet.text(50, 100 + 12 * number, line, extra="3 Tr")
+    assert words(read(Engine(), pdf(sheet))) == " ".join(prose("a", 4)).split()
+
+
+# --- bad input -------------------------------------------------------------------------------------
+
+
+def test_a_scanned_file_is_told_from_an_empty_one() -> None:
+    assert "OCR" in refused(Engine(), pdf(Sheet().picture()), "scan.pdf")
+    assert "shows no text" in refused(Engine(), pdf(Sheet()), "empty.pdf")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "no PDF"),
+        (b"<html><p>not a PDF", "no PDF"),
+        ("%PDF-1.4 as text", "no PDF"),
+        (b"%PDF-1.4 ...", "cut off"),
+        (b"%PDF-1.4\nnothing\n%%EOF", "damaged"),
+        (pdf(Sheet().text(50, 50, "words"))[:-40], "cut off"),
+    ],
+)
+def test_bad_input_is_one_line(content: bytes | str, said: str) -> None:
+    assert said in refused(Engine(), content, "report.pdf")
+
+
+def test_an_encrypted_file_says_so() -> None:
+    locked = "/ID [<00112233445566778899aabbccddeeff> <00112233445566778899aabbccddeeff>] /Encrypt << /Filter /Standard /V 1 /R 2"
+    locked += f" /O <{'41' * 32}> /U <{'42' * 32}> /P -4 >>"
+    assert "encrypted" in refused(Engine(), pdf(Sheet().text(50, 50, "words"), trailer=locked))
+
+
+def test_pages_and_letters_have_limits() -> None:
+    sheets = [Sheet().text(50, 50, "words on a page") for _ in range(5)]
+    assert "5 pages are over the limit of 4" in refused(Engine(max_pages=4), pdf(*sheets))
+    assert "over the limit of 30 letters" in refused(Engine(max_chars=30), pdf(*sheets))
+
+
+def flood(content: bytes) -> bytes:
+    """A PDF whose only page has this content."""
+    packed = zlib.compress(content, 9)
+    bodies = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Resources << /Font << /F1 4 0 R >> >> /Contents 5 0 R >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        f"<< /Filter /FlateDecode /Length {len(packed)} >>",
+    ]
+    return assembled(bodies, {5: packed})
+
+
+@pytest.mark.slow
+def test_a_page_that_never_ends_is_given_up_in_time() -> None:
+    endless = flood(b"BT /F1 10 Tf 50 500 Td " + b"(flood) Tj 1 0 Td " * 3_000_000 + b"ET")
+    assert len(endless) < 200_000
+    start = time.perf_counter()
+    message = refused(Engine(seconds=2), endless)
+    assert time.perf_counter() - start < 6
+    assert any(reason in message for reason in ("over 2 s", "over the limit", "damaged", "MiB"))
+
+
+def test_a_page_that_fills_the_memory_is_given_up() -> None:
+    assert "file.x: the PDF" in refused(Engine(memory_mb=200, seconds=20), flood(b" " * 600_000_000))
+
+
+@pytest.mark.slow
+def test_a_file_that_is_damaged_is_read_or_refused() -> None:
+    whole = pdf(ruled(), two_columns())
+    for broken in mutated(whole, 40):
+        answers_or_refuses(Engine(seconds=10), broken)
+
+
+# --- any page ------------------------------------------------------------------------------------
+
+PLACES = st.tuples(
+    st.integers(0, 580), st.integers(10, 790), st.sampled_from([6.0, 9.0, 10.0, 10.0, 14.0, 24.0]),
+    st.sampled_from([0, 1, 2, 4]), st.integers(0, 1), st.sampled_from(["", "", "-", ".", "("]),
+)  # fmt: skip
+RULES = st.tuples(st.integers(0, 600), st.integers(0, 800), st.integers(0, 300), st.booleans())
+
+
+def laid_out(pages: list[dict[str, Any]]) -> Any:
+    return clean_tree(html_of({}, pages, time.monotonic() + 60, "page"))
+
+
+@given(st.lists(PLACES, min_size=1, max_size=80), st.lists(RULES, max_size=12))
+def test_wherever_words_and_rulings_stand_every_word_comes_out_once(places: list[Any], rules: list[Any]) -> None:
+    drawn = [
+        [x, y, size, flags, space, f"{before}w{number}{'.' if before == '.' else ''}"]
+        for number, (x, y, size, flags, space, before) in enumerate(places)
+    ]
+    raw = [[x, x + 0.5 * size * len(said), y, size, flags, space, said] for x, y, size, flags, space, said in drawn]
+    lines = [[x, y, x + length, y] if level else [x, y, x, y + length] for x, y, length, level in rules]
+    page = {"page": 0, "box": [-5000, -5000, 5000, 5000], "words": raw, "rules": lines, "images": [[0, 0, 9, 9, "alt"]]}
+    found = [word for word in words(laid_out([page])) if word != "alt"]
+    assert sorted(re.findall(r"w\d+", " ".join(found))) == sorted(f"w{number}" for number in range(len(places)))
+
+
+def test_the_layout_of_a_crowded_page_takes_time_in_proportion() -> None:
+    seconds = []
+    for count in (3_000, 12_000):
+        raw = [[n * 37 % 590, n * 37 % 590 + 12, n * 101 % 790, 8.0, n % 5 // 4, n % 2, f"w{n}"] for n in range(count)]
+        rules = [[n % 50 * 12, 0, n % 50 * 12, 800] for n in range(300)] + [[0, n * 3, 600, n * 3] for n in range(260)]
+        ruled_page = {"page": 0, "box": [0, 0, 600, 800], "words": raw, "rules": rules}
+        bare_page = {"page": 0, "box": [0, 0, 600, 800], "words": raw}
+        seconds.append(seconds_of(lambda pages=(ruled_page, bare_page): [laid_out([page]) for page in pages]))
+    assert seconds[1] < 8 * seconds[0] + 0.5
+
+
+# --- a paper -------------------------------------------------------------------------------------
+
+PARAGRAPH = (
+    "The currents of the northern straits have been measured since {0}, when the first gauge was built by the harbour "
+    "authority. Previous instrumentation recorded unreliable observations, particularly during extraordinary "
+    "meteorological circumstances in wintertime; nevertheless, researchers reconstructed characteristics {0} times. "
+)
+
+
+@pytest.fixture(scope="module")
+def paper() -> tuple[bytes, list[str]]:
+    """A paper in two justified columns, and its words in reading order."""
+    need("reportlab")
+    from reportlab.lib import colors
+    from reportlab.lib.styles import getSampleStyleSheet
+    from reportlab.platypus import BaseDocTemplate, Frame, ListFlowable, PageTemplate, Paragraph, Table, TableStyle
+
+    styles = getSampleStyleSheet()
+    body = styles["BodyText"]
+    body.alignment, body.fontSize, body.leading = 4, 9, 11
+    said: list[str] = []
+
+    def written(markup: str, style: Any = body, plain: str = "") -> Paragraph:
+        said.extend((plain or markup).split())
+        return Paragraph(markup, style)
+
+    story: list[Any] = [written("Tides of the north", styles["Title"])]
+    for number in range(1, 7):
+        story.append(written(f"{number} Section {number}", styles["Heading2"]))
+        story += [written(PARAGRAPH.format(number * 100 + at)) for at in range(3)]
+        if number == 2:
+            pier, north, south, lock = (written(item) for item in ("pier", "north end", "south end", "lock"))
+            story.append(
+                ListFlowable([pier, ListFlowable([north, south], bulletType="bullet"), lock], bulletType="bullet")
+            )
+        if number == 4:
+            rows = [["Station", "Depth", ""], ["", "low", "high"], ["Pell", "2.1", "7.9"], ["Vor", "dry", ""]]
+            said.extend("Station Depth low high Pell 2.1 7.9 Vor dry".split())
+            spans = [("SPAN", (1, 0), (2, 0)), ("SPAN", (0, 0), (0, 1)), ("SPAN", (1, 3), (2, 3))]
+            story.append(Table(rows, style=TableStyle([("GRID", (0, 0), (-1, -1), 0.5, colors.black), *spans])))
+
+    def furniture(canvas: Any, made: Any) -> None:
+        canvas.setFont("Helvetica", 7)
+        canvas.drawString(50, 820, "Journal of Tides, volume 12")
+        canvas.drawString(300, 20, str(canvas.getPageNumber()))
+
+    buffer = io.BytesIO()
+    made = BaseDocTemplate(buffer, pagesize=(595, 842), title="Tides of the north", author="A. Ito")
+    frames = [Frame(40, 40, 245, 760), Frame(310, 40, 245, 760)]
+    made.addPageTemplates([PageTemplate(frames=frames, onPage=furniture)])
+    made.build(story)
+    return buffer.getvalue(), said
+
+
+@pytest.mark.full
+def test_a_paper_keeps_every_word_in_order(paper: tuple[bytes, list[str]]) -> None:
+    content, said = paper
+    tree = read(Engine(), content)
+    canonical = [word for line in tree.canonical.splitlines()[1:] for word in line.split()]
+    assert canonical == said
+
+
+@pytest.mark.full
+def test_a_paper_keeps_headings_lists_and_tables(paper: tuple[bytes, list[str]]) -> None:
+    tree = read(Engine(), paper[0])
+    assert headings(tree) == [("h1", "Tides of the north"), *(("h2", f"{n} Section {n}") for n in range(1, 7))]
+    assert outline(tree, every(tree, "ul")[0]) == ["pier", ["north end", "south end"], "lock"]
+    assert table(tree) == [
+        ["#Station 1x2", "#Depth 2x1"],
+        ["#low", "#high"],
+        ["Pell", "2.1", "7.9"],
+        ["Vor", "dry 2x1"],
+    ]
+    assert len([paragraph for paragraph in texts(tree, "p") if paragraph.startswith("The currents")]) == 18
+
+
+@pytest.mark.full
+def test_a_file_that_a_library_encrypted_says_so() -> None:
+    need("reportlab")
+    from reportlab.pdfgen.canvas import Canvas
+
+    buffer = io.BytesIO()
+    canvas = Canvas(buffer, encrypt="secret")
+    canvas.drawString(50, 500, "words")
+    canvas.save()
+    assert "encrypted" in refused(Engine(), buffer.getvalue())

@@ -1,0 +1,137 @@
+"""Rich Text, as Word and WordPad write it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.clock import within
+from tests.pages.formats.documents import (
+    answers_or_refuses,
+    every,
+    headings,
+    mutated,
+    outline,
+    read,
+    refused,
+    table,
+    text,
+    texts,
+    words,
+)
+
+from prunus.pages.formats.rtf.engine import Engine
+
+
+def rtf(body: str, head: str = "") -> bytes:
+    """A document with a body and what comes before it."""
+    return (r"{\rtf1\ansi\ansicpg1252\deff0" + head + body + "}").encode("latin-1")
+
+
+STYLES = r"{\stylesheet{\s0 Normal;}{\s1\b heading 1;}{\s2 heading 2;}{\s3 caption;}{\s4 Quote;}{\*\cs10 Default;}}"
+
+REPORT = rtf(
+    r"{\info{\title Tide report}{\author A. Ito}{\creatim\yr2024\mo5\dy1}}"
+    r"{\header Every page {\b repeats} this}"
+    r"\pard\s1 Tide report\par"
+    r"\pard\s0 The harbour opened in {\b 1932} and never closed.\par"
+    r"\pard\s2 Readings\par"
+    r"\pard{\listtext\f1\'B7\tab}\ls1\ilvl0 pier\par"
+    r"\pard{\listtext o\tab}\ls1\ilvl1 north end\par"
+    r"\pard{\listtext o\tab}\ls1\ilvl1 south end\par"
+    r"\pard{\listtext\'B7\tab}\ls1\ilvl0 lock\par"
+    r"\pard{\pntext 3.\tab}read\par\pard{\pntext 4.\tab}write\par"
+    r"\pard\s3 Table 1: Depths\par"
+    r"\trowd\trhdr\clvmgf\cellx2000\cellx6000\pard\intbl Station\cell Depth\cell\row"
+    r"\trowd\trhdr\clvmrg\cellx2000\cellx4000\cellx6000\pard\intbl\cell low\cell high\cell\row"
+    r"\trowd\cellx2000\cellx4000\cellx6000\pard\intbl Pell\cell 2.1\cell 7.9\cell\row"
+    r"\trowd\cellx2000\clmgf\cellx4000\clmrg\cellx6000\pard\intbl Vor\cell dry\cell\cell\row"
+    r"\pard\s4 Nobody knows.\par\pard The last words.\par",
+    STYLES,
+)
+
+
+def test_headings_lists_tables_and_order() -> None:
+    tree = read(Engine(), REPORT)
+    assert headings(tree) == [("h1", "Tide report"), ("h2", "Readings")]
+    assert tree.title == "Tide report"
+    assert outline(tree, every(tree, "ul")[0]) == ["pier", ["north end", "south end"], "lock"]
+    assert tree.attrs[every(tree, "ol")[0]] == {"start": "3"}
+    assert table(tree) == [
+        ["#Station 1x2", "#Depth 2x1"],
+        ["#low", "#high"],
+        ["Pell", "2.1", "7.9"],
+        ["Vor", "dry 2x1"],
+    ]
+    assert texts(tree, "caption") == ["Table 1: Depths"]
+    assert texts(tree, "b") == ["1932"]
+    expected = """Tide report The harbour opened in 1932 and never closed Readings pier north end south end lock read write
+    Table 1 Depths Station Depth low high Pell 2 1 7 9 Vor dry Nobody knows The last words"""
+    assert words(tree) == expected.split()
+
+
+def test_what_the_reader_does_not_see_stays_out() -> None:
+    body = (
+        r"Kept{\v  hidden}{\deleted  deleted}{\*\annotation comment}{\*\unknown strange}"
+        r"{\object\objemb{\*\objdata 504b0304}{\result  shown}}{\pict\pngblip 89504e47}\par"
+    )
+    assert words(read(Engine(), rtf(body))) == ["Kept", "shown"]
+
+
+def test_binary_data_is_stepped_over() -> None:
+    whole = rtf(r"before {\pict\bin9 " + r"}}\par{{{" + r"} after\par")
+    assert words(read(Engine(), whole)) == ["before", "after"]
+
+
+def test_letters_of_every_kind() -> None:
+    head = r"{\fonttbl{\f0\fcharset0 Times;}{\f1\fcharset204 Cyrillic;}{\f2\fcharset128 Gothic;}}"
+    body = (
+        r"caf\'e9 {\f1\'ec\'e8\'f0} {\f2\'93\'fa\'96\'7b} \u8364?5 \u-10179?\u-8704? {\uc2\u228\'c3\'a4}hnlich"
+        r" \ldblquote so\rdblquote\emdash a\~b\_c \{x\} \\\par"
+    )
+    tree = read(Engine(), rtf(body, head))
+    assert texts(tree, "p")[0] == "café мир 日本 €5 \U0001f600 ähnlich “so”—a b\u2011c {x} \\"
+
+
+def test_links_notes_boxes_and_pictures() -> None:
+    body = (
+        r'See {\field{\*\fldinst{HYPERLINK "https://example.org/a"}}{\fldrslt{\ul the page}}} and '
+        r'{\field{\*\fldinst HYPERLINK "file:///etc/passwd"}{\fldrslt a file}}{\super\chftn{\footnote {\super\chftn} As they say.}}.'
+        r"{\shp{\*\shpinst{\sp{\sn wzDescription}{\sv A pier}}{\shptxt In the box\par}}{\shprslt twice}}\par After\par"
+    )
+    tree = read(Engine(), rtf(body))
+    assert [(text(tree, node), (tree.attrs[node] or {})["href"]) for node in every(tree, "a")] == [
+        ("the page", "https://example.org/a")
+    ]
+    expected = "See the page and a file 1 A pier In the box After As they say"
+    assert words(tree) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "no RTF"),
+        (b"plain words", "no RTF"),
+        (b"PK\x03\x04", "no RTF"),
+        (b"{\\rtf1}", "shows no text"),
+        (rtf("{" * 2000 + "x" + "}" * 2000), "nested more than"),
+    ],
+)
+def test_bad_input_is_one_line(content: bytes, said: str) -> None:
+    assert said in refused(Engine(), content, "notes.rtf")
+
+
+def test_what_is_cut_off_is_read_as_far_as_it_goes() -> None:
+    cut = REPORT[: REPORT.index(b"south end")]
+    assert words(read(Engine(), cut))[-2:] == ["north", "end"]
+
+
+@pytest.mark.parametrize(
+    "piece", [rb"\b ", rb"{}", rb"\'e4", rb"\cell\row", rb"\trowd\cellx1 ", rb"\u1?", b"x\\", rb"{\footnote "]
+)
+def test_long_documents_take_time_in_proportion(piece: bytes) -> None:
+    document = b"{\\rtf1 x" + piece * (300_000 // len(piece)) + b"}"
+    assert within(5, lambda: answers_or_refuses(Engine(), document))
+
+
+def test_a_document_that_is_damaged_is_read_or_refused() -> None:
+    for broken in mutated(REPORT, 300):
+        answers_or_refuses(Engine(), broken)

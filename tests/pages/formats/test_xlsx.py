@@ -1,0 +1,281 @@
+"""Excel workbooks: what a reader sees of their sheets, as sections and tables."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import time
+import zipfile
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.extras import need
+from tests.pages.formats.reading import cleaned, survives_damage, tree_of
+
+from prunus.core.errors import BadPage
+from prunus.core.types import Page
+from prunus.pages.formats._sheets.numbers import Code, plain
+from prunus.pages.formats._sheets.regions import Sheet, to_markup
+from prunus.pages.formats._sheets.workbook import place_of, range_of
+from prunus.pages.formats.xlsx import Engine
+
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def workbook(sheets: dict[str, str], states: dict[str, str] | None = None, **parts: str) -> bytes:
+    """Write a small workbook by hand: the XML inside each sheet's element by its title."""
+    listed, links, buffer = "", "", io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as package:
+        for number, (title, body) in enumerate(sheets.items(), 1):
+            state = f' state="{states[title]}"' if states and title in states else ""
+            listed += f'<sheet name="{title}" sheetId="{number}"{state} r:id="r{number}"/>'
+            links += (
+                f'<Relationship Id="r{number}" Type="{RELATIONS}/worksheet" Target="worksheets/sheet{number}.xml"/>'
+            )
+            package.writestr(f"xl/worksheets/sheet{number}.xml", f'<worksheet xmlns="{MAIN}">{body}</worksheet>')
+        for name, body in parts.items():
+            links += f'<Relationship Id="{name}" Type="{RELATIONS}/{name}" Target="{name}.xml"/>'
+            package.writestr(f"xl/{name}.xml", body)
+        package.writestr(
+            "xl/workbook.xml", f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONS}"><sheets>{listed}</sheets></workbook>'
+        )
+        package.writestr("xl/_rels/workbook.xml.rels", f"<Relationships>{links}</Relationships>")
+    return buffer.getvalue()
+
+
+def rows(*texts: list[str | float]) -> str:
+    """Write rows of texts and numbers."""
+    written = ""
+    for row in texts:
+        cells = "".join(
+            f"<c><v>{cell}</v></c>" if isinstance(cell, float | int) else f'<c t="inlineStr"><is><t>{cell}</t></is></c>'
+            for cell in row
+        )
+        written += f"<row>{cells}</row>"
+    return f"<sheetData>{written}</sheetData>"
+
+
+PORTS = rows(["Port", "Depth"], ["Inner", 2.5], ["Outer", 31])
+TABLE = "<table><thead><tr><th>Port<th>Depth<tbody><tr><td>Inner<td>2.5<tr><td>Outer<td>31</table>"
+
+
+def test_visible_sheets_are_sections_in_order() -> None:
+    content = workbook(
+        {"Ports &amp; more": PORTS, "Secret": PORTS, "Deep": PORTS, "Tides": PORTS},
+        {"Secret": "hidden", "Deep": "veryHidden"},
+    )
+    assert cleaned(Engine(), content) == (
+        f"<section><h2>Ports & more</h2>{TABLE}</section><section><h2>Tides</h2>{TABLE}</section>"
+    )
+
+
+@pytest.mark.full
+def test_a_workbook_that_a_program_wrote() -> None:
+    openpyxl = need("openpyxl")
+    book = openpyxl.Workbook()
+    sheet: Any = book.active
+    sheet.title = "Tides"
+    sheet["A1"] = "Heights at the harbour"
+    sheet.merge_cells("A1:C1")
+    sheet.append(["Port", "High", "Low"])
+    sheet.append(["Inner", 2.5, datetime.date(2024, 5, 1)])
+    sheet.append(["Outer", 0.256, datetime.datetime(2024, 5, 2, 18, 30)])
+    sheet["B4"].number_format = "0.0%"
+    sheet["C4"].number_format = "d mmm yyyy h:mm AM/PM"
+    sheet.append(["Hidden", 1, 2])
+    sheet.row_dimensions[5].hidden = True
+    sheet["D2"], sheet["D3"], sheet["D4"] = "Secret", "s1", "s2"
+    sheet.column_dimensions["D"].hidden = True
+    sheet["A9"] = "A note below\nin two lines"
+    sheet["F2"], sheet["G2"], sheet["F3"], sheet["G3"] = "id", "ok", 7, True
+    sheet["A3"].hyperlink = "https://example.org/inner"
+    other: Any = book.create_sheet("Groups")
+    for row in (["Region", "Height", None], [None, "min", "max"], ["North", 1, 2], [None, 3, 4]):
+        other.append(row)
+    for span in ("A1:A2", "B1:C1", "A3:A4"):
+        other.merge_cells(span)
+    book.create_sheet("Nothing").sheet_state = "hidden"
+    buffer = io.BytesIO()
+    book.save(buffer)
+    assert cleaned(Engine(), buffer.getvalue()) == (
+        "<section><h2>Tides</h2><table><caption>Heights at the harbour</caption><thead><tr><th>Port<th>High<th>Low"
+        "<tbody><tr><td><a href=https://example.org/inner>Inner</a><td>2.5<td>2024-05-01"
+        "<tr><td>Outer<td>25.6%<td>2 May 2024 6:30 PM</table>"
+        "<table><thead><tr><th>id<th>ok<tbody><tr><td>7<td>TRUE</table><p>A note below<br>in two lines</section>"
+        "<section><h2>Groups</h2><table><thead><tr><th rowspan=2>Region<th colspan=2>Height<tr><th>min<th>max"
+        "<tbody><tr><td rowspan=2>North<td>1<td>2<tr><td>3<td>4</table></section>"
+    )
+
+
+@pytest.mark.full
+def test_a_declared_table_has_a_header_though_nothing_else_says_so() -> None:
+    openpyxl = need("openpyxl")
+    from openpyxl.worksheet.table import Table
+
+    book = openpyxl.Workbook()
+    sheet: Any = book.active
+    for row in (["Inner", "quiet"], ["Outer", "rough"]):
+        sheet.append(row)
+    sheet.add_table(Table(displayName="Ports", ref="A1:B2"))
+    buffer = io.BytesIO()
+    book.save(buffer)
+    assert "<thead><tr><th>Inner<th>quiet<tbody>" in cleaned(Engine(), buffer.getvalue())
+
+
+def test_shared_strings_keep_their_runs_and_leave_readings_out() -> None:
+    texts = (
+        "<sst><si><r><t>Hafen </t></r><r><t>West</t></r><rPh><t>reading</t></rPh></si><si><t>a_x000A_b</t></si></sst>"
+    )
+    body = '<sheetData><row><c t="s"><v>0</v></c><c t="s"><v>1</v></c><c t="s"><v>99</v></c></row></sheetData>'
+    assert cleaned(Engine(), workbook({"S": body}, sharedStrings=texts)) == (
+        "<section><h2>S</h2><table><tr><td>Hafen West<td>a<br>b</table></section>"
+    )
+
+
+def test_formulas_show_what_was_saved_with_them() -> None:
+    body = '<sheetData><row><c t="str"><f>EXEC("x")</f><v>done</v></c><c><f>1+1</f><v>2</v></c><c t="e"><f>1/0</f><v>#DIV/0!</v></c></row></sheetData>'
+    found = cleaned(Engine(), workbook({"S": body}))
+    assert "<td>done<td>2<td>#DIV/0!" in found and "EXEC" not in found
+
+
+AREAS = {
+    "one empty row": ({(0, 0): "a", (0, 1): "b", (2, 0): "c"}, "<table><tr><td>a<td>b</table><p>c"),
+    "one empty column": ({(0, 0): "a", (1, 0): "b", (0, 2): "c"}, "<table><tr><td>a<tr><td>b</table><p>c"),
+    "an empty cell is no gap": ({(0, 0): "a", (1, 1): "b"}, "<table><tr><td>a<td><tr><td><td>b</table>"),
+    "far away": ({(0, 0): "a", (900_000, 9000): "b"}, "<p>a<p>b"),
+    "one table with a gap": (
+        {(0, 0): "Port", (0, 1): "Depth", (1, 0): "x", (1, 1): "1", (3, 0): "y", (3, 1): "2"},
+        "<table><thead><tr><th>Port<th>Depth<tbody><tr><td>x<td>1<tr><td>y<td>2</table>",
+    ),
+}
+
+
+@pytest.mark.parametrize(("cells", "expected"), AREAS.values(), ids=AREAS)
+def test_what_empty_rows_and_columns_part(cells: dict[tuple[int, int], str], expected: str) -> None:
+    import prunus
+
+    assert prunus.clean(to_markup(Sheet("S", cells))) == expected
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.integers(0, 8), st.integers(0, 8)),
+        st.from_regex(r"[a-z]{3}[0-9]", fullmatch=True),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_every_cell_is_in_one_area(cells: dict[tuple[int, int], str]) -> None:
+    body = ""
+    for row in range(9):
+        for column in range(9):
+            if (row, column) in cells:
+                body += f'<row r="{row + 1}"><c r="{"ABCDEFGHI"[column]}{row + 1}" t="str"><v>{cells[row, column]}</v></c></row>'
+    found = tree_of(Engine(), workbook({"S": f"<sheetData>{body}</sheetData>"})).canonical.split()
+    assert sorted(found[1:]) == sorted(cells.values())
+
+
+NUMBERS = [
+    (45413, "yyyy-mm-dd", "2024-05-01"), (45413.75, "m/d/yy h:mm AM/PM", "5/1/24 6:00 PM"), (1.5, "[h]:mm", "36:00"),
+    (-1234.5, "#,##0.00;[Red](#,##0.00)", "(1,234.50)"), (0.256, "0.0%", "25.6%"), (12, '0" kg"', "12 kg"),
+    (1234567, '#,##0.0,,"M"', "1.2M"), (7, "00000", "00007"), (0.5, "#.##", ".5"), (3.14159, "0.0##", "3.142"),
+    (1234.5, "[$€-407] #,##0.00", "€ 1,234.50"), (123456, "0.00E+00", "1.23E+05"), (0, '0;-0;"-"', "-"),
+    (45413, "dddd, d mmmm yyyy", "Wednesday, 1 May 2024"), (2, "_($* #,##0.00_)", "$2.00"), (5, "@", "5"),
+    (1e300, "#,##0", "1E+300"), (float("nan"), "0.0", "nan"), (-1, "yyyy", "-1"), (5, "", "5"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "code", "expected"), NUMBERS)
+def test_numbers_are_shown_as_their_code_says(number: float, code: str, expected: str) -> None:
+    assert (Code(code).shown(number) if code else plain(number)) == expected
+
+
+@given(st.floats(), st.text(alphabet='0#?.,%E+-/;"[]\\_*ymdhsAPG$@ general', max_size=14))
+def test_any_code_shows_any_number(number: float, code: str) -> None:
+    assert isinstance(Code(code).shown(number), str)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("A1", (0, 0)), ("$XFD$2", (1, 16383)), ("XFE1", None), ("A0", None), ("7", None), ("", None)],
+)
+def test_references(text: str, expected: tuple[int, int] | None) -> None:
+    assert place_of(text) == expected
+    assert range_of(f"{text}:{text}") == ((expected, expected) if expected else None)
+
+
+def damaged(part: str, content: str) -> bytes:
+    buffer = io.BytesIO(workbook({"S": PORTS}))
+    with zipfile.ZipFile(buffer, "a") as package:
+        package.writestr(part, content)
+    return buffer.getvalue()
+
+
+BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;">]><worksheet>&b;</worksheet>'
+BAD = {
+    "empty": (b"", "the page is empty"),
+    "text": (b"port,depth\n", "this is no Excel workbook"),
+    "cut off": (workbook({"S": PORTS})[:-200], "damaged"),
+    "another document": (workbook({}), "shows no sheet"),
+    "entities": (workbook({}, worksheet="x"), "shows no sheet"),
+    "no workbook": (damaged("nothing", "x").replace(b"xl/workbook.xml", b"xl/wOrkbxxk.xml"), "lacks its part"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(("content", "reason"), BAD.values(), ids=BAD)
+def test_what_is_no_workbook_is_one_clear_line(content: bytes, reason: str) -> None:
+    with pytest.raises(BadPage, match=reason) as caught:
+        Engine().to_html(Page(content, url="x.xlsx"))
+    assert str(caught.value).startswith("x.xlsx: ") and "\n" not in str(caught.value)
+
+
+def test_entities_and_document_types_are_refused() -> None:
+    content = workbook({"S": PORTS}, sharedStrings=BOMB)
+    with pytest.raises(BadPage, match="declares a document type"):
+        Engine().to_html(Page(content))
+
+
+def test_a_bomb_ends_at_the_limit() -> None:
+    content = workbook({"S": "<sheetData>" + "<row><c t='n'><v>10</v></c></row>" * 80_000 + "</sheetData>"})
+    assert len(content) < 20_000
+    with pytest.raises(BadPage, match="unpacks to more than 2 MiB"):
+        Engine(max_mb=2).to_html(Page(content))
+
+
+def test_cells_over_the_limit_are_left_out_and_it_is_said() -> None:
+    found = cleaned(Engine(max_cells=3), workbook({"S": PORTS}))
+    assert "<em>The sheet is cut at row 2: the limit of cells is reached.</em>" in found and "31" not in found
+    with pytest.raises(BadPage, match="more than 5 letters"):
+        Engine(max_chars=5).to_html(
+            Page(workbook({"S": PORTS}, sharedStrings="<sst><si><t>seven letters</t></si></sst>"))
+        )
+
+
+HOSTILE = {
+    "merged": "<sheetData><row><c><v>1</v></c></row></sheetData><mergeCells>" + '<mergeCell ref="A1:XFD1048576"/>' * 9000 + "</mergeCells>",
+    "columns": '<cols><col min="1" max="999999999" hidden="1"/></cols>' + PORTS,
+    "far": '<sheetData><row r="999999999"><c r="XFD1048576"><v>1</v></c></row></sheetData>',
+    "diagonal": "<sheetData>" + "".join(f'<row r="{n}"><c r="{"ABCDEFGHIJKLMNOPQRSTUVWXYZ"[n % 26]}{n}"><v>1</v></c></row>' for n in range(1, 20000, 2)) + "</sheetData>",
+    "wide and high": "<sheetData><row>" + "<c><v>1</v></c>" * 9000 + "</row>" + "<row><c><v>1</v></c></row>" * 9000 + "</sheetData>",
+    "deep": "<a>" * 500,
+    "a row before the first": '<sheetData><row r="0"><c><v>1</v></c></row></sheetData>',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_sheets_take_seconds_at_most(body: str) -> None:
+    started = time.process_time()
+    try:
+        found = Engine().to_html(Page(workbook({"S": body})))
+        assert len(found) < 10_000_000
+    except BadPage as error:
+        assert "deep" in str(error)  # noqa: PT017 - only one of them is refused
+    assert time.process_time() - started < 10
+
+
+def test_damage_gives_html_or_one_clear_line() -> None:
+    survives_damage(Engine(), workbook({"S": PORTS * 3, "T": PORTS}))

@@ -1,0 +1,200 @@
+"""The import law, read from the syntax of every file, and the proof that each rule bites.
+
+Rooms import only rooms to their left; no file imports itself through others, lazy imports and those for types
+included; an engine imports no engine of another kind; the command line and batches see the public functions and the
+data; guests (evaluations, training) see the door, the data, pages, blocks and the registry.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import prunus
+from prunus.core.registry import KINDS
+
+SRC = Path(prunus.__file__).parent
+REPOSITORY = Path(__file__).parents[1]
+
+ROOMS = "core pages web models evidence answer index record engines api batch cli".split()
+"""From the ground up. ``index`` and ``record`` stand side by side."""
+
+HOMES = {  # packages that one place alone knows
+    "turbohtml": "pages.clean", "Stemmer": "core.text", "tokenizers": "models", "safetensors": "models index",
+    "onnx": "models", "onnxruntime": "models", "huggingface_hub": "models", "sentence_transformers": "models",
+    "tiktoken": "models", "torch": "models evidence.score", "transformers": "models evidence.score", "sklearn": "index",
+    "umap": "index", "faiss": "index", "psycopg": "index", "click": "cli", "rich": "cli", "playwright": "web",
+    "socket": "web", "http.client": "web", "urllib.request": "web", "ftplib": "web", "requests": "web", "aiohttp": "web",
+    "urllib3": "web", "httpcore": "web", "anyio": "web", "certifi": "web", "idna": "web", "httpx": "web core.ports",
+    **dict.fromkeys(["pickle", "marshal", "shelve", "dill", "joblib"], "nowhere"),
+}  # fmt: skip
+
+
+def modules(root: Path, package: str) -> Iterator[tuple[str, str]]:
+    for path in sorted(root.rglob("*.py")):
+        yield ".".join([package, *path.relative_to(root).with_suffix("").parts]), path.read_text("utf-8")
+
+
+CORE = dict(modules(SRC, "prunus"))
+
+
+def imports(module: str, source: str) -> Iterator[str]:
+    """Yield the dotted name of everything that a file imports, inside functions and for types too."""
+    package = module.split(".")[:-1]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            start = ".".join([*base, *([node.module] if node.module else [])])
+            for name in node.names:
+                full = f"{start}.{name.name}"
+                known = full in CORE or f"{full}.__init__" in CORE or start in ("os", "prunus")
+                yield full if known else start
+
+
+def inside(name: str, places: str) -> bool:
+    return any(name == place or name.startswith(f"{place}.") for place in places.split())
+
+
+def room_of(module: str) -> str:
+    step = [*module.split("."), ""][1]
+    return step if step in ROOMS else "door"
+
+
+def kind_of(module: str) -> str:
+    """Return the folder of engines that a module is in, the innermost one; '' for none."""
+    folders = [f"prunus.{kind.folder.replace('/', '.')}" for kind in KINDS.values()]
+    return max((folder for folder in folders if module.startswith(f"{folder}.")), key=len, default="")
+
+
+def breaches(module: str, source: str) -> list[str]:
+    """Return what a file imports, reads or calls that the law forbids."""
+    found = []
+    room, own = room_of(module), module.removeprefix("prunus.")
+    for target in imports(module, source):
+        root = target.split(".")[0]
+        if root in ("prunus_evals", "prunus_train"):
+            found.append(f"{module} imports a guest: {target}")
+        found += [f"{module} imports {target}" for package, home in HOMES.items()
+                  if inside(target, package) and not inside(own, home)]  # fmt: skip
+        if root != "prunus":
+            continue
+        other = room_of(target)
+        if room != "door" and room != other:
+            if other == "door" and target != "prunus.__version__":
+                found.append(f"{module} imports the door: {target}")
+            elif other != "door" and (ROOMS.index(other) > ROOMS.index(room) or {room, other} == {"index", "record"}):
+                found.append(f"{module} imports upwards: {target}")
+        mine, theirs = kind_of(module), kind_of(target)
+        if mine and theirs and not inside(mine, theirs) and not inside(theirs, mine):
+            found.append(f"{module} imports an engine of another kind: {target}")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv") and own != "core.settings":
+            found.append(f"{module}:{node.lineno} reads the environment; only the settings do")
+        if isinstance(node, ast.ExceptHandler) and node.type is None:
+            found.append(f"{module}:{node.lineno} catches everything without naming it")
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("eval", "exec"):
+            found.append(f"{module}:{node.lineno} calls {node.func.id}")
+    return found
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Return the files of a circle of imports; none where there is no circle."""
+    done: set[str] = set()
+
+    def follow(module: str, path: list[str]) -> list[str]:
+        if module in path:
+            return [*path[path.index(module) :], module]
+        if module in done:
+            return []
+        for target in sorted(graph[module]):
+            found = follow(target, [*path, module])
+            if found:
+                return found
+        done.add(module)
+        return []
+
+    return next((found for module in sorted(graph) if (found := follow(module, []))), [])
+
+
+def graph_of(files: dict[str, str]) -> dict[str, set[str]]:
+    known = {module.removesuffix(".__init__") for module in files}
+    return {
+        module.removesuffix(".__init__"): {target for target in imports(module, source) if target in known}
+        - {module.removesuffix(".__init__")}
+        for module, source in files.items()
+    }
+
+
+def test_every_file_keeps_the_law() -> None:
+    assert len(CORE) > 100
+    assert [fault for module, source in CORE.items() for fault in breaches(module, source)] == []
+
+
+@pytest.mark.parametrize("package", ["src/prunus", "evals/prunus_evals", "train/prunus_train"])
+def test_no_file_imports_itself_through_others(package: str) -> None:
+    assert circle(graph_of(dict(modules(REPOSITORY / package, Path(package).name)))) == []
+
+
+def test_rooms_have_a_docstring_and_no_code_of_their_own() -> None:
+    for module, source in CORE.items():
+        if module.endswith(".__init__") and module != "prunus.__init__":
+            assert len(ast.parse(source).body) == 1, module
+            assert ast.get_docstring(ast.parse(source)), module
+
+
+GUESTS_SEE = "prunus core pages evidence.blocks evidence.score index answer.rank_pages engines"
+
+
+@pytest.mark.parametrize("guest", ["evals/prunus_evals", "train/prunus_train"])
+def test_guests_see_the_door_and_what_they_measure(guest: str) -> None:
+    for module, source in modules(REPOSITORY / guest, Path(guest).name):
+        for target in imports(module, source):
+            if target.split(".")[0] == "prunus" and room_of(target) != "door":
+                assert inside(target.removeprefix("prunus."), GUESTS_SEE), f"{module} imports {target}"
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("prunus.core.types", "from ..pages.tree import Tree"),
+        ("prunus.pages.tree", "def f():\n    from ..evidence.blocks import Blocks"),
+        ("prunus.pages.tree", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..web import reader"),
+        ("prunus.evidence.score.bm25", "from ...models.embed.static import Engine"),
+        ("prunus.evidence.score.bm25", "import prunus.models.embed.static"),
+        ("prunus.evidence.score.bm25", "from ... import clean"),
+        ("prunus.index.build", "from ..record.file import RunFile"),
+        ("prunus.api.functions", "from ..cli import report"),
+        ("prunus.api.functions", "import prunus_evals.split"),
+        ("prunus.core.types", "import turbohtml"),
+        ("prunus.answer.write", "import socket"),
+        ("prunus.answer.write", "import pickle"),
+        ("prunus.answer.write", "import os\nx = os.environ"),
+        ("prunus.answer.write", "try:\n    x = 1\nexcept:\n    x = 2"),
+        ("prunus.answer.write", "eval('1')"),
+    ],
+)  # fmt: skip
+def test_a_breach_is_found(module: str, source: str) -> None:
+    assert breaches(module, source)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("prunus.evidence.score.hybrid", "from . import bm25\nfrom ...core.ports import Embedder\nimport numpy"),
+        ("prunus.api.functions", "from ..engines import Maker\nfrom ..evidence.prune import prune"),
+        ("prunus.core.settings", "import os\nx = os.environ"),
+        ("prunus.cli.main", "from .. import __version__\nimport click"),
+    ],
+)
+def test_what_the_law_allows_is_no_breach(module: str, source: str) -> None:
+    assert breaches(module, source) == []
+
+
+def test_a_circle_is_found() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == ["a", "b", "c", "a"]
+    assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
