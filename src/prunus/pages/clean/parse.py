@@ -24,7 +24,8 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 """Size of markup that is read, in bytes or code points."""
 
 MAX_TAGS: Final = 2_000_000
-"""Tags that are read, counted as "<"."""
+"""Tags that are read, counted as "<". The worst page found, one-letter elements with an attribute each, takes
+1.4 GB to clean; one of half as many takes 1.6 GB to prune and mark."""
 
 CHILDREN: Final = Axis.CHILDREN
 
