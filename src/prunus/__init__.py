@@ -6,8 +6,9 @@
 'The bridge opened in 1932.'
 """
 
-from .api.functions import Chat, ask, astream, clean, extract, prune, read, search
+from .api.answers import Chat, ask, astream, search
 from .api.index import Index
+from .api.pages import clean, extract, prune, read
 from .core.errors import (
     BadBudget,
     BadInput,

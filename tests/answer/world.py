@@ -17,7 +17,7 @@ import pytest
 
 from prunus.answer.chat import Turns
 from prunus.answer.from_web import answer_from_web
-from prunus.answer.run import Asked, Indexes
+from prunus.answer.run import Asked, Finder
 from prunus.answer.write import answer_from
 from prunus.core.events import DoneEvent, Event
 from prunus.core.options import Options
@@ -173,7 +173,7 @@ def ask(
     budget: int | None = None,
     chat: Turns | None = None,
     pages: Documents | None = None,
-    indexes: Indexes | None = None,
+    indexes: Finder | None = None,
     web: bool = False,
 ) -> Outcome:
     """Ask with the settings of the environment, and a scripted model where one is given.

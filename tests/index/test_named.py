@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from prunus import BadInput, Settings
+from prunus.api.runs import settings_to
 from prunus.cli.commands.doctor import _shown
-from prunus.cli.recorded import settings_to
 from prunus.core.settings import load_settings
 from prunus.index.store._named import engine_of
 

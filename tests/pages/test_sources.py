@@ -11,7 +11,7 @@ import pytest
 
 import prunus
 from prunus.core.errors import BadInput, BadPage
-from prunus.pages.sources import as_page, as_pages
+from prunus.pages.sources import Reading, as_page, each_page
 
 SUFFIXES = (".html", ".htm", ".txt")
 
@@ -40,17 +40,17 @@ def test_a_folder_is_its_pages_in_order(folder: Path) -> None:
     (folder / "b").mkdir()
     for name in ("z.html", "a.HTM", "b/c.txt", "d.png", "e"):
         (folder / name).write_text("<p>x")
-    assert names(as_pages(folder, SUFFIXES)) == ["a.HTM", "c.txt", "z.html"]
+    assert names(list(each_page(folder, Reading(SUFFIXES)))) == ["a.HTM", "c.txt", "z.html"]
 
 
 def test_several_sources_keep_their_order(folder: Path) -> None:
     (folder / "a.html").write_text("<p>file")
-    found = as_pages(["<p>one", folder / "a.html", b"<p>two"], SUFFIXES)
+    found = list(each_page(["<p>one", folder / "a.html", b"<p>two"], Reading(SUFFIXES)))
     assert [page.content for page in found] == ["<p>one", b"<p>file", b"<p>two"]
 
 
 def test_any_iterable_of_sources_will_do() -> None:
-    assert len(as_pages((page for page in ("<p>a", "<p>b")), SUFFIXES)) == 2
+    assert len(list(each_page((page for page in ("<p>a", "<p>b")), Reading(SUFFIXES)))) == 2
 
 
 def test_links_out_of_a_folder_are_not_followed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -60,7 +60,7 @@ def test_links_out_of_a_folder_are_not_followed(folder: Path, tmp_path_factory: 
     (folder / "out.html").symlink_to(secret)
     (folder / "gone.html").symlink_to(folder / "nowhere")
     (folder / "loop").symlink_to(folder)
-    assert names(as_pages(folder, SUFFIXES)) == ["in.html"]
+    assert names(list(each_page(folder, Reading(SUFFIXES)))) == ["in.html"]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_links_out_of_a_folder_are_not_followed(folder: Path, tmp_path_factory: 
 )
 def test_what_is_no_page_is_one_clear_error(folder: Path, source: Any) -> None:
     with pytest.raises(BadInput) as caught:
-        as_pages([source], SUFFIXES)
+        list(each_page([source], Reading(SUFFIXES)))
     assert "\n" not in str(caught.value)
     assert str(caught.value)
 
@@ -78,7 +78,7 @@ def test_what_is_no_page_is_one_clear_error(folder: Path, source: Any) -> None:
 @pytest.mark.parametrize("given", [[], ()])
 def test_nothing_given_is_refused(given: Any) -> None:
     with pytest.raises(BadInput, match="no page"):
-        as_pages(given, SUFFIXES)
+        list(each_page(given, Reading(SUFFIXES)))
 
 
 def test_an_address_is_refused_with_what_to_do_instead() -> None:
@@ -93,21 +93,21 @@ def test_text_that_begins_with_an_address_is_text() -> None:
 def test_a_folder_without_pages_says_what_it_looked_for(folder: Path) -> None:
     (folder / "a.png").write_bytes(b"x")
     with pytest.raises(BadInput, match=r"\.html"):
-        as_pages(folder, SUFFIXES)
+        list(each_page(folder, Reading(SUFFIXES)))
 
 
 def test_a_file_over_the_limit_is_refused_before_it_is_read(folder: Path) -> None:
     with (folder / "big.html").open("wb") as file:
         file.truncate(3 * 1024 * 1024)
     with pytest.raises(BadPage, match="limit of 2 MiB"):
-        as_pages(folder / "big.html", SUFFIXES, max_file_mb=2)
+        list(each_page(folder / "big.html", Reading(SUFFIXES, max_file_mb=2)))
 
 
 def test_a_folder_of_too_many_pages_is_refused(folder: Path) -> None:
     for number in range(4):
         (folder / f"{number}.html").write_text("<p>x")
     with pytest.raises(BadInput, match="more than 3"):
-        as_pages(folder, SUFFIXES, max_files=3)
+        list(each_page(folder, Reading(SUFFIXES, max_files=3)))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
@@ -115,14 +115,14 @@ def test_a_file_that_may_not_be_read_is_refused(folder: Path) -> None:
     (folder / "a.html").write_text("<p>x")
     (folder / "a.html").chmod(0)
     with pytest.raises(BadPage, match="cannot be read"):
-        as_pages(folder / "a.html", SUFFIXES)
+        list(each_page(folder / "a.html", Reading(SUFFIXES)))
 
 
 def test_a_device_without_end_is_refused() -> None:
     if not Path("/dev/zero").exists():
         pytest.skip("this system has no /dev/zero")
     with pytest.raises(BadPage, match="limit of 1 MiB"):
-        as_pages(Path("/dev/zero"), SUFFIXES, max_file_mb=1)
+        list(each_page(Path("/dev/zero"), Reading(SUFFIXES, max_file_mb=1)))
 
 
 @pytest.mark.parametrize("content", ["<p>größe", "<p>größe".encode(), "<p>\ud800"])

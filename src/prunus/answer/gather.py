@@ -20,7 +20,7 @@ from ..models.meter import PICTURE_TOKENS
 from .baselines import gather
 from .check import Reference
 from .pictures import addresses, load
-from .run import LEAST_ROOM, OVERHEAD, Indexes, Run, tokens_for_evidence
+from .run import LEAST_ROOM, OVERHEAD, Finder, Run, tokens_for_evidence
 
 BUDGET: Final = 4096
 """Tokens of evidence where nothing else says how many."""
@@ -42,7 +42,7 @@ _EXTRACT_SHARE: Final = 0.5
 """Of the seconds that are left."""
 
 
-async def gather_evidence(run: Run, documents: Documents, indexes: Indexes | None = None) -> AsyncIterator[Event]:
+async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None = None) -> AsyncIterator[Event]:
     """Choose what of the pages is shown to the generator; it goes into ``run.references``.
 
     :param indexes: are asked too; what they find stands beside the pages.
@@ -98,7 +98,7 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Indexes | Non
         await _pictures(run, context.kept)
 
 
-async def _with_indexes(run: Run, documents: Documents, indexes: Indexes, budget: int) -> Documents:
+async def _with_indexes(run: Run, documents: Documents, indexes: Finder, budget: int) -> Documents:
     """Return the pages with what indexes find beside them; where there are pages, an index may fail."""
     share = budget if run.asked.budget is not None else min(budget, BUDGET)
     with run.stages.stage("retrieve", indexes=indexes.place, budget=share) as detail:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from ..core.errors import BadBudget, BadInput, Failures
+from ..core.events import DoneEvent, Event
 from ..core.options import Options
 from ..core.ports import Tagged, Writer
+from ..core.types import Answer
 from ..evidence.documents import Documents
 from ..evidence.engines import Engines
 from ..models.meter import Meter
@@ -25,8 +29,8 @@ LEAST_ROOM: Final = 1_500
 """Tokens below which no model is asked: instructions, a little evidence and a short answer."""
 
 
-class Indexes(Protocol):
-    """Indexes that are asked along with pages; see :mod:`prunus.index.find`."""
+class Finder(Protocol):
+    """What finds further evidence: indexes that are asked along with pages (:mod:`prunus.index.find`)."""
 
     place: str
     """How messages call them."""
@@ -51,7 +55,7 @@ class Asked:
     options: Options = field(default_factory=Options)
     about: str = ""
     chat: Turns | None = None
-    indexes: Indexes | None = None
+    indexes: Finder | None = None
 
     @property
     def sought(self) -> str:
@@ -118,3 +122,12 @@ def start(asked: Asked, engines: Engines, failures: Failures | None = None, stag
 def tokens_for_evidence(afford: float) -> int:
     """Return how many of the tokens that are left may be evidence; the rest is for the answer."""
     return 10**9 if afford == math.inf else max(1, int(afford * 0.7) - OVERHEAD)
+
+
+async def answer_of(events: AsyncIterator[Event]) -> Answer:
+    """Return the answer in which a stream of events ends."""
+    async with aclosing(cast(Any, events)):
+        async for event in events:
+            if isinstance(event, DoneEvent):
+                return event.answer
+    raise RuntimeError("the events ended without an answer")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,8 @@ from ..core.types import Page
 from ..engines import formats
 from ..index.terms import Report
 from ..pages.read import read_page, snapshot_of
-from ..pages.sources import Source, as_page, is_address, is_folder, pages_of
+from ..pages.sources import Source, as_page, each_source, is_address, is_folder, pages_of
+from .pages import reading_with
 
 
 def absolute(path: Path) -> str:
@@ -28,6 +28,9 @@ def named(documents: Source | Iterable[Source] | Mapping[str, Source], settings:
     :raises BadInput: nothing was given, or a folder holds no page.
     """
     if isinstance(documents, Mapping):
+        for id, one in documents.items():
+            if isinstance(one, Path) and is_folder(one):
+                raise BadInput(f"{id}: {one} is a folder; give its files, or the folder alone", subject=str(one))
         return dict(documents)
     given = [documents] if isinstance(documents, str | bytes | Path | Page) else list(documents)
     found: dict[str, Source] = {}
@@ -59,7 +62,8 @@ def each_document(
     from ..index.found import packed
 
     to_html = formats().to_html
-    for id, page in _pages(given, settings):
+    pages = each_source(given.values(), reading_with(settings)) if given else iter(())
+    for id, page in zip(given, pages, strict=True):
         try:
             if isinstance(page, PrunusError):
                 raise page
@@ -76,21 +80,3 @@ def each_document(
             continue
         about = {"published": tree.published} if tree.published else {}
         yield Document(id, tree, title=tree.title, url=tree.url, digest=digest, metadata=about, source=source)
-
-
-def _pages(named: Mapping[str, Source], settings: Settings) -> Iterator[tuple[str, Page | PrunusError]]:
-    """Read documents one by one; addresses are fetched meanwhile."""
-    from ..web.reader import fetch_with
-
-    addresses = [one for one in named.values() if isinstance(one, str) and is_address(one)]
-    fetched = fetch_with(settings)(addresses) if addresses else iter(())
-    with closing(fetched) if isinstance(fetched, Generator) else nullcontext():
-        for id, source in named.items():
-            if isinstance(source, str) and is_address(source):
-                yield id, next(fetched)
-                continue
-            try:
-                page: Page | PrunusError = as_page(source, settings.max_file_mb)
-            except PrunusError as error:
-                page = error
-            yield id, page

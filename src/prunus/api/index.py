@@ -14,12 +14,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..answer.run import answer_of
 from ..core.errors import BadInput, OutsideFailed
 from ..core.options import Options
 from ..core.registry import make_engine
 from ..core.settings import Settings, load_settings
+from ..core.sync import run
 from ..core.types import Answer, Context, Format
 from ..engines import Maker, assemble, formats
+from ..evidence.documents import Documents
 from ..evidence.prune import prune as prune_documents
 from ..index.nodes import NodeStore, NoIndex
 from ..index.store._named import engine_of
@@ -243,8 +246,6 @@ class Index:
 
         A clusterer that needs summaries waits for :meth:`summarize` where those are paid for.
         """
-        from ..core.sync import run
-
         if not (self.pays and self.builder.clusterer.needs_summaries):
             run(lambda: self.builder.update(summaries=not self.pays))
 
@@ -274,8 +275,6 @@ class Index:
         :raises OverLimit: a limit of the options is reached.
         :raises OutsideFailed: the model failed.
         """
-        from ..core.sync import run
-
         before = len(self.store.unsummarised())
         try:
             run(self._summarized)
@@ -363,10 +362,14 @@ class Index:
 
         :raises NothingFound: nothing in the index bears on the question.
         """
-        from .functions import ask
+        from ..answer.run import Asked
+        from ..answer.write import answer_from
+        from ..index.find import Indexes
 
         tokens = self.budget if budget is None else budget
-        return ask(question, index=self, retrieval=retrieval, budget=tokens, options=self.options)
+        asked = Asked(without_surrogates(question), tokens, self.options, indexes=Indexes([self], retrieval))
+        engines = assemble(self.settings, self.options)
+        return run(lambda: answer_of(answer_from(Documents([]), asked, engines)))
 
 
 def opened(

@@ -6,12 +6,13 @@ import json
 import re
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, BinaryIO, Final, get_args
 
-from ..api.functions import ask, clean, prune
-from ..cli.commands.prune import as_record
+from ..api.answers import ask
+from ..api.pages import clean, prune
+from ..api.plain import answer_record, context_record
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.options import Options
 from ..core.types import Format
@@ -218,6 +219,6 @@ def _done(job: Job, budget: int) -> dict[str, Any]:
     options = Options(**job.options)
     if job.command == "prune":
         context = prune(job.pages, job.query, job.budget or budget, job.format, options)
-        return as_record(context, -1, context.seconds, {})
+        return context_record(context, -1, context.seconds, {})
     found = ask(job.query, job.pages, budget=job.budget or budget, options=options)
-    return {"question": job.query, **asdict(found)}
+    return answer_record(job.query, found)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from ..answer.trace import as_record
+from ..api.plain import answer_record
 from ..core.errors import BadInput, PrunusError
 from ..core.events import DoneEvent, ErrorEvent, Event, PageEvent, SearchEvent, TokenEvent
 from ..core.types import Answer, Citation, Trace
@@ -60,7 +61,7 @@ class Shown:
             if begun:
                 emit("")
             raise
-        raise RuntimeError("the pipeline ended without an answer")
+        raise RuntimeError("the events ended without an answer")
 
     def _count(self, event: Event) -> None:
         if isinstance(event, PageEvent):
@@ -74,7 +75,7 @@ class Shown:
 
     def _end(self, found: Answer) -> None:
         if self._json and not self._events:
-            emit_json({"question": self._question, **asdict(found)})
+            emit_json(answer_record(self._question, found))
         elif not self._events:
             emit("\n\n" + sources(found))
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ..core.errors import BadInput, BadPage, Failures, OutsideFailed
-from ..core.options import Options
+from ..api.pages import read, reading_with
+from ..core.errors import BadInput, OutsideFailed
 from ..core.settings import Settings
 from ..core.types import Page
-from ..engines import Formats, Maker
-from ..evidence.documents import Documents, read_pages
-from ..pages.read import read_page
-from ..pages.sources import Source, arrived, as_page, each_page, is_folder, pages_of
-from ..web.reader import fetch_with
+from ..evidence.documents import Documents
+from ..pages.sources import Source, is_folder, pages_of
 from .output import one_line, progress, say
 
 STDIN: Final = "-"
@@ -39,7 +36,7 @@ class Given:
     folder: Path | None = None
 
 
-def pages_given(arguments: Sequence[str], settings: Settings, formats: Formats, out: Path | None = None) -> list[Given]:
+def pages_given(arguments: Sequence[str], settings: Settings, out: Path | None = None) -> list[Given]:
     """List the pages of a command line; folders stand for their pages.
 
     :param out: a folder that is written to; what lies in it is not a page to read.
@@ -56,7 +53,7 @@ def pages_given(arguments: Sequence[str], settings: Settings, formats: Formats, 
         elif _ADDRESS.match(argument):
             found.append(Given(argument, argument))
         elif is_folder(path):
-            inside = pages_of(path, formats.suffixes, settings.max_files)
+            inside = pages_of(path, reading_with(settings).suffixes, settings.max_files)
             if out is not None and out.resolve() != path.resolve() and out.resolve().is_relative_to(path.resolve()):
                 inside = [file for file in inside if not file.resolve().is_relative_to(out.resolve())]
             found.extend(Given(file, str(file), path) for file in inside)
@@ -66,90 +63,32 @@ def pages_given(arguments: Sequence[str], settings: Settings, formats: Formats, 
 
 
 def read_given(
-    pages: Sequence[Given], settings: Settings, formats: Formats, quiet: bool, keep: bool = False
+    pages: Sequence[Given],
+    settings: Settings,
+    quiet: bool,
+    keep: bool = False,
+    done: Callable[[Page], None] | None = None,
 ) -> Documents:
     """Clean the pages of a command line; those that cannot be read are noted in the documents' failures.
 
     :param keep: keep a snapshot of each page.
+    :param done: called with each page before it is cleaned.
     :raises BadPage: none can be read.
     """
-    failures = Failures()
     with progress(len(pages), "reading", quiet) as step:
-        given = each_page(
-            [one.source for one in pages],
-            formats.suffixes,
-            settings.max_files,
-            settings.max_file_mb,
-            failures,
-            fetch_with(settings),
-        )
-        if keep:
-            from ..web.reader import keep_each
 
-            given = keep_each(settings, given)
+        def arrived(page: Page) -> None:
+            step()
+            if done is not None:
+                done(page)
+
+        sources = [one.source for one in pages]
         try:
-            return read_pages(_stepping(given, step), formats.to_html, strict=False, failures=failures)
-        except (BadPage, OutsideFailed):
-            for line in list(failures.values())[1:]:
+            return read(sources, strict=False, keep=keep, done=arrived, settings=settings)
+        except (BadInput, OutsideFailed) as error:
+            for line in getattr(error, "__notes__", ()):
                 say(f"prunus: {one_line(line)}")
             raise
-
-
-def _stepping(pages: Iterator[Page], step: Callable[[], None]) -> Iterator[Page]:
-    for page in pages:
-        yield page
-        step()
-
-
-def with_links(documents: Documents, question: str, count: int, settings: Settings, formats: Formats) -> Documents:
-    """Return documents with the pages that their most promising links lead to.
-
-    :param count: links to follow; those that cannot be read are noted in the documents' failures.
-    """
-    from ..web.reader import follow
-
-    trees, failures = list(documents.trees), Failures(documents.failures)
-    known = {tree.snapshot for tree in trees}
-    embedder = Maker(settings, Options()).make("embedder")
-    for page in follow(settings, trees, question, count, embedder):
-        try:
-            tree = read_page(arrived(page), formats.to_html)
-        except (BadInput, OutsideFailed) as error:
-            failures.note(error)
-            continue
-        if tree.snapshot not in known:  # another address of a page that is there
-            known.add(tree.snapshot)
-            trees.append(tree)
-    return Documents(trees, failures)
-
-
-class Reading:
-    """Reads the pages of a command line one by one; addresses are fetched meanwhile.
-
-    Used as a context manager, so that what is still being fetched ends with it.
-    """
-
-    def __init__(self, pages: Sequence[Given], settings: Settings) -> None:
-        addresses = [one.source for one in pages if isinstance(one.source, str)]
-        self._fetched = fetch_with(settings)(addresses) if addresses else iter(())
-        self._max_file_mb = settings.max_file_mb
-
-    def __enter__(self) -> Reading:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if isinstance(self._fetched, Generator):
-            self._fetched.close()
-
-    def page(self, given: Given) -> Page:
-        """Return the next page; pages are asked for in their order.
-
-        :raises BadInput: it cannot be read, or its address is refused.
-        :raises OutsideFailed: it cannot be fetched.
-        """
-        if not isinstance(given.source, str):
-            return as_page(given.source, self._max_file_mb)
-        return arrived(next(self._fetched))
 
 
 def _stdin(max_file_mb: int) -> Page:

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 import click
 
+from ..api.answers import Choices
 from ..api.index import opened
 from ..core.errors import BadInput
 from ..core.options import Options
 from ..core.settings import Settings
-from ..index.find import Indexes
 from ..index.terms import Retrieval
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -61,9 +61,9 @@ def retrieval_from(given: Mapping[str, Any]) -> Retrieval:
     )
 
 
-def indexes_from(given: Mapping[str, Any], settings: Settings) -> Indexes | None:
-    """Return the indexes of a command line, opened; None where there is none."""
+def indexes_from(given: Mapping[str, Any], settings: Settings) -> Choices:
+    """Return the indexes of a command line, opened, and how they are asked; nothing where there is none."""
     if not given.get("index"):
-        return None
+        return Choices()
     options = Options(embedder=given.get("embedder") or "", tokenizer=given.get("tokenizer") or "")
-    return Indexes(opened(given["index"], settings, options), retrieval_from(given))
+    return Choices(index=opened(given["index"], settings, options), retrieval=retrieval_from(given))

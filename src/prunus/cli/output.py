@@ -14,6 +14,7 @@ from typing import Any, Final
 import click
 
 from ..core.errors import BadInput, OutsideFailed, PrunusError
+from ..core.files import write_bytes
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """What a page could use to write on a terminal what it does not say."""
@@ -85,27 +86,6 @@ def printable(text: str) -> str:
 def write_whole(path: Path, text: str) -> None:
     """Write text to a file as UTF-8, see :func:`write_bytes`."""
     write_bytes(path, text.encode("utf-8", "backslashreplace"))
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: beside it first, then renamed.
-
-    :raises BadInput: it cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        real = path.resolve()
-        if real.exists() and not real.is_file():  # a device or a pipe is written to, never replaced
-            real.write_bytes(content)
-            return
-        beside = real.with_name(f".prunus-{os.getpid()}.tmp")
-        try:
-            beside.write_bytes(content)
-            os.replace(beside, real)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written ({error.strerror})", subject=str(path)) from error
 
 
 def settle(failures: Mapping[str, str], done: int, what: str = "pages") -> None:

@@ -79,7 +79,8 @@ def read_pages(
 
     :param strict: raise at the first page that cannot be read; else note it in ``failures`` and go on.
     :param failures: where whoever yields the pages notes those that it could not read.
-    :raises BadPage: a page cannot be read; without ``strict``, only if none can.
+    :raises BadPage: a page cannot be read; without ``strict``, only if none can: then the reasons of the others are its
+        notes.
     """
     trees: list[Tree] = []
     twins: Counter[str] = Counter()
@@ -96,5 +97,8 @@ def read_pages(
                 raise
             failures.note(error, page.url or f"page {number}")
     if not trees:
-        raise failures.first or BadPage("no page was given", subject="pages")
+        none = failures.first or BadPage("no page was given", subject="pages")
+        for line in list(failures.values())[1:]:
+            none.add_note(line)  # the others are told, too
+        raise none
     return Documents(trees, failures)

@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ..core.errors import NothingFound
 from ..evidence.documents import Documents
 
 if TYPE_CHECKING:
-    from ..api.index import Index
-    from .found import Evidence
+    from .found import Evidence, Pages
+    from .retrieve import Retrieved, Retriever
     from .terms import Retrieval
+
+
+class Index(Protocol):
+    """What is asked of one index; see :class:`prunus.Index`."""
+
+    place: str
+    """How messages call it."""
+
+    @property
+    def retriever(self) -> Retriever:
+        """What retrieves nodes."""
+        ...
+
+    @property
+    def pages(self) -> Pages:
+        """The pages of its documents."""
+        ...
+
+    def retrieved(self, query: str, budget: int = ..., retrieval: Retrieval | None = ...) -> Retrieved:
+        """Return the nodes that a question retrieves."""
+        ...
+
+    def way(self, retrieval: Retrieval | None) -> str:
+        """Return the way in which it is asked."""
+        ...
 
 
 class Indexes:

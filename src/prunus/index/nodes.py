@@ -162,7 +162,7 @@ class Growth:
 
 
 class NodeStore(Protocol):
-    """What building and asking an index need of the place where it is kept; see :mod:`prunus.index.store.file.engine`."""
+    """What building and asking an index need of the place where it is kept."""
 
     place: str
     """How messages call it."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -24,72 +25,82 @@ Fetch: TypeAlias = "Callable[[Sequence[str]], Iterator[Page | PrunusError]]"
 """Yields the pages of addresses in their order, each failing alone."""
 
 
-def as_pages(
-    sources: Source | Iterable[Source], suffixes: Sequence[str], max_files: int = 10_000, max_file_mb: int = 64
-) -> list[Page]:
-    """Turn whatever was given into pages, in order; see :func:`each_page`."""
-    return list(each_page(sources, suffixes, max_files, max_file_mb))
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How sources are read.
+
+    :param suffixes: what the names of a folder's pages end in.
+    :param max_files: files that a folder may hold.
+    :param max_file_mb: size of one file, in MiB.
+    :param fetch: reads addresses; without it they are refused.
+    """
+
+    suffixes: Sequence[str] = ()
+    max_files: int = 10_000
+    max_file_mb: int = 64
+    fetch: Fetch | None = None
 
 
-def each_page(
-    sources: Source | Iterable[Source],
-    suffixes: Sequence[str],
-    max_files: int = 10_000,
-    max_file_mb: int = 64,
-    failures: Failures | None = None,
-    fetch: Fetch | None = None,
-) -> Iterator[Page]:
+def each_page(sources: Source | Iterable[Source], reading: Reading, failures: Failures | None = None) -> Iterator[Page]:
     """Yield whatever was given as pages, in order, reading each when its turn comes.
 
-    :param suffixes: what a page's name ends in, for folders.
     :param failures: where a source that cannot be read is noted, by name; without it, that raises.
-    :param fetch: reads addresses; without it they are refused.
     :raises BadInput: nothing was given, or a folder holds no page.
     :raises BadPage: a file cannot be read.
     :raises OutsideFailed: an address cannot be read.
+    """
+    with closing(each_source(sources, reading)) as found:
+        for one in found:
+            if not isinstance(one, PrunusError):
+                yield one
+            elif failures is None or not isinstance(one, BadInput | OutsideFailed):
+                raise one
+            else:
+                failures.note(one)
+
+
+def each_source(sources: Source | Iterable[Source], reading: Reading) -> Generator[Page | PrunusError, None, None]:
+    """Yield a page for each source, or why it cannot be read; for a folder each of its pages.
+
+    Addresses are fetched while the caller works on what came before; closing the generator ends that.
+
+    :raises BadInput: nothing was given.
     """
     given = [sources] if isinstance(sources, str | bytes | Path | Page) else list(sources)
     if not given:
         raise BadInput("no page was given", subject="pages")
     addresses = [source.strip() for source in given if isinstance(source, str) and is_address(source)]
-    fetched = fetch(addresses) if addresses and fetch else iter(())
+    fetched = reading.fetch(addresses) if addresses and reading.fetch else iter(())
     with closing(fetched) if isinstance(fetched, Generator) else nullcontext():
         for source in given:
-            with _noted(failures):
-                inside = (
-                    pages_of(source, suffixes, max_files)
-                    if isinstance(source, Path) and is_folder(source)
-                    else [source]
-                )
-                for one in inside:
-                    with _noted(failures):
-                        if fetch and isinstance(one, str) and is_address(one):
-                            yield arrived(next(fetched))
-                        else:
-                            yield as_page(one, max_file_mb)
+            if reading.fetch and isinstance(source, str) and is_address(source):
+                yield next(fetched)
+            elif isinstance(source, Path) and is_folder(source):
+                yield from _each_file(source, reading)
+            else:
+                yield _page_or_error(source, reading)
+
+
+def _each_file(folder: Path, reading: Reading) -> Iterator[Page | PrunusError]:
+    try:
+        files = pages_of(folder, reading.suffixes, reading.max_files)
+    except BadInput as error:
+        yield error
+        return
+    for file in files:
+        yield _page_or_error(file, reading)
+
+
+def _page_or_error(source: Source, reading: Reading) -> Page | PrunusError:
+    try:
+        return as_page(source, reading.max_file_mb)
+    except BadInput as error:
+        return error
 
 
 def is_address(text: str) -> bool:
     """Tell whether text is an http or https address rather than a page."""
     return bool(_URL.match(text))
-
-
-def arrived(page: Page | PrunusError) -> Page:
-    """Return a page that was fetched among others; raise what came in its place."""
-    if isinstance(page, PrunusError):
-        raise page
-    return page
-
-
-@contextmanager
-def _noted(failures: Failures | None) -> Iterator[None]:
-    """Note what cannot be read, where there is a place to note it."""
-    try:
-        yield
-    except (BadInput, OutsideFailed) as error:
-        if failures is None:
-            raise
-        failures.note(error)
 
 
 def is_folder(path: Path) -> bool:

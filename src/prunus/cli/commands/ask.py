@@ -10,16 +10,14 @@ from typing import Any
 import click
 
 from ...answer.chat import Turns
-from ...answer.from_web import answer_from_web
-from ...answer.run import Asked
-from ...answer.write import answer_from
+from ...api.answers import Choices, Taped, stream
+from ...api.pages import with_links
+from ...api.runs import Recording
 from ...core.errors import BadInput, NothingFound, PrunusError
 from ...core.events import Event
-from ...core.options import Options
-from ...core.settings import Settings, load_settings
+from ...core.settings import load_settings
 from ...core.sync import run
 from ...core.types import Answer
-from ...engines import Formats, Maker, engines_of, web_of
 from ...evidence.documents import Documents
 from ..answers import Following, Shown, questions, traced, written
 from ..choices import (
@@ -35,10 +33,9 @@ from ..choices import (
     stages,
     web_from,
 )
-from ..given import pages_given, read_given, with_links
+from ..given import pages_given, read_given
 from ..indexes import indexes_from, short_retrieval_options
 from ..output import DoneInPart, one_line, say
-from ..recorded import Played, Taking
 
 __all__ = ["command", "written"]
 
@@ -80,28 +77,25 @@ def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
       prunus ask "Is the tide late?" examples/site/faq.html --index handbook --search local:examples/site
       prunus ask "How long is the Pell 2 guaranteed?" --search local:examples/site --record build/run.prunus
     """
-    settings, formats = load_settings(), Formats()
+    settings = load_settings()
     if not pages and not given["index"] and not given["search"] and not settings.search:
         raise BadInput("no page was given; name a file, a folder, - for standard input, an --index or a --search")
     if given["record"] and (given["chat"] or given["index"]):
         raise BadInput(
             "--record keeps one question to pages or the web: leave --chat and --index out", subject="record"
         )
-    taking = Taking(given["record"], settings) if given["record"] else None
-    formats = taking.formats if taking is not None else formats
+    recording = Recording(given["record"], settings) if given["record"] else None
     with traced(given["trace"]) as listen:
         options = replace(options_from(given), limits=limits_from(given), web=web_from(given), trace=listen)
         documents: Documents | None = None
         if pages:
-            documents = read_given(pages_given(pages, settings, formats), settings, formats, given["quiet"], keep=True)
+            named = pages_given(pages, settings)
+            keep = recording.given if recording is not None else None
+            documents = read_given(named, settings, given["quiet"], keep=True, done=keep)
         if documents is not None and given["follow"]:
-            documents = with_links(documents, question, given["follow"], settings, formats)
-        budget = given["budget"]
-        if budget is None and settings.budget != Settings().budget:
-            budget = settings.budget
-        if taking is not None:
-            taking.start(question, options, budget, documents)
-        asking = Asking(settings, options, budget, documents, given, taking)
+            documents = with_links(documents, question, given["follow"], settings)
+        choices = Choices(settings=settings, options=options, budget=given["budget"])
+        asking = Asking(choices | indexes_from(given, settings), documents, given, recording)
         if given["chat"]:
             asking.converse(question)
         else:
@@ -111,21 +105,13 @@ def command(question: str, pages: tuple[str, ...], **given: Any) -> None:
 class Asking:
     """Asks one question, or one after the other.
 
-    :param tape: takes the run down, or plays it back.
+    :param taped: records the run, or plays it back.
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        options: Options,
-        budget: int | None,
-        documents: Documents | None,
-        given: dict[str, Any],
-        tape: Taking | Played | None = None,
+        self, choices: Choices, documents: Documents | None, given: dict[str, Any], taped: Taped | None = None
     ) -> None:
-        self._settings, self._options, self._budget = settings, options, budget
-        self._documents, self._given, self._tape = documents, given, tape
-        self._indexes = indexes_from(given, settings)
+        self._choices, self._documents, self._given, self._taped = choices, documents, given, taped
 
     def once(self, question: str) -> None:
         """Ask, and end with the right code."""
@@ -159,26 +145,13 @@ class Asking:
     def _ask(self, question: str, chat: Turns | None) -> tuple[Answer, Shown]:
         shown = Shown(question, self._given["as_json"], self._given["events"])
         try:
-            found = run(lambda: _followed(shown, self._events(question, chat)))
+            events = stream(question, self._documents, self._choices, chat, self._taped)
+            found = run(lambda: _followed(shown, events))
         except NothingFound:
             for line in shown.failures:
                 say(f"prunus: {one_line(line)}")
             raise
         return found, shown
-
-    def _events(self, question: str, chat: Turns | None) -> AsyncIterator[Event]:
-        if self._tape is not None:
-            return self._tape.events(self._untaped(question, chat))
-        return self._untaped(question, chat)
-
-    def _untaped(self, question: str, chat: Turns | None) -> AsyncIterator[Event]:
-        maker = Maker(self._settings, self._options, self._tape.tape if self._tape is not None else None)
-        made = engines_of(maker)
-        asked = Asked(question, self._budget, self._options, chat=chat, indexes=self._indexes)
-        nothing_else = self._documents is None and self._indexes is None
-        if nothing_else or self._options.search:
-            return answer_from_web(asked, made, web_of(maker, made), self._documents)
-        return answer_from(self._documents or Documents([]), asked, made)
 
 
 async def _followed(shown: Following, events: AsyncIterator[Event]) -> Answer:

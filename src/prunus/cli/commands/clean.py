@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from ...core.errors import BadInput, Failures, OutsideFailed
+from ...api.pages import read_each, reading_with
+from ...core.errors import BadInput, Failures, PrunusError
 from ...core.settings import Settings, load_settings
 from ...core.types import Format
-from ...engines import Formats
-from ...pages.read import read_page
+from ...pages.tree import Tree
 from ...pages.write.style import Style
 from ...pages.write.whole import render_tree
 from ..choices import FORMATS, PAGE, common, shape
-from ..given import Given, Reading, pages_given
+from ..given import Given, pages_given
 from ..output import Interrupted, emit, emit_json, progress, say, settle, write_whole
 
 SUFFIXES: Final[dict[str, str]] = {"html": ".html", "markdown": ".md", "text": ".txt"}
@@ -36,7 +37,6 @@ class Job:
     format: Format
     style: Style
     settings: Settings
-    formats: Formats
     as_json: bool = False
     skip_existing: bool = False
     done: int = 0
@@ -49,25 +49,25 @@ class Job:
         if self.skip_existing:
             wanted = [(page, target) for page, target in wanted if target is None or not target.exists()]
             self.skipped = len(self.pages) - len(wanted)
+        if not wanted:
+            return
         with (
             progress(len(wanted), "cleaning", quiet) as step,
-            Reading([page for page, _ in wanted], self.settings) as reading,
+            closing(read_each([page.source for page, _ in wanted], self.settings)) as trees,
         ):
-            for page, target in wanted:
-                self._one(page, target, reading)
+            started = time.perf_counter()
+            for (page, target), (_, tree) in zip(wanted, trees, strict=True):
+                self._one(page, target, tree, started)
                 step()
+                started = time.perf_counter()
 
-    def _one(self, page: Given, target: Path | None, reading: Reading) -> None:
-        started = time.perf_counter()
-        try:
-            read = reading.page(page)
-            tree = read_page(read, self.formats.to_html)
-            output = render_tree(tree, self.format, self.style)
-        except (BadInput, OutsideFailed) as error:
-            self.failures.note(error, page.name)
+    def _one(self, page: Given, target: Path | None, tree: Tree | PrunusError, started: float) -> None:
+        if isinstance(tree, PrunusError):
+            self.failures.note(tree, page.name)
             if self.as_json:
-                emit_json({"page": page.name, "error": str(error)})
+                emit_json({"page": page.name, "error": str(tree)})
             return
+        output = render_tree(tree, self.format, self.style)
         if target is not None:
             write_whole(target, output + "\n")
         if self.as_json:
@@ -114,18 +114,17 @@ def command(pages: tuple[str, ...], **given: Any) -> None:
       prunus clean examples/site --json
     """
     started = time.perf_counter()
-    settings, formats = load_settings(), Formats()
+    settings = load_settings()
     out = Path(given["output"]) if given["output"] else None
-    found = pages_given(pages, settings, formats, out)
+    found = pages_given(pages, settings, out)
     job = Job(
         found,
-        targets_of(found, out, SUFFIXES[given["format_"]], formats, given["as_json"]),
+        targets_of(found, out, SUFFIXES[given["format_"]], given["as_json"]),
         given["format_"],
         Style(
             links=given["links"], images=given["images"], full=given["full"] or given["pretty"], pretty=given["pretty"]
         ),
         settings,
-        formats,
         given["as_json"],
         given["skip_existing"],
     )
@@ -139,9 +138,7 @@ def command(pages: tuple[str, ...], **given: Any) -> None:
     settle(job.failures, job.done + job.skipped)
 
 
-def targets_of(
-    pages: Sequence[Given], out: Path | None, suffix: str, formats: Formats, as_json: bool = False
-) -> list[Path | None]:
+def targets_of(pages: Sequence[Given], out: Path | None, suffix: str, as_json: bool = False) -> list[Path | None]:
     """Say which file each page is written to; None is stdout.
 
     A folder is mirrored, with ``suffix`` in the place of suffixes that are known. Where two pages
@@ -159,7 +156,7 @@ def targets_of(
     elif out.exists() and not out.is_dir():
         raise BadInput(f"{out}: this is a file; several pages need a folder", subject=str(out))
     else:
-        targets = list(_mirrored(pages, out, suffix, formats))
+        targets = list(_mirrored(pages, out, suffix))
     sources = {page.source.resolve() for page in pages if isinstance(page.source, Path)}
     for target in targets:
         if target.resolve() in sources:
@@ -167,16 +164,17 @@ def targets_of(
     return list(targets)
 
 
-def _mirrored(pages: Sequence[Given], out: Path, suffix: str, formats: Formats) -> Iterator[Path]:
+def _mirrored(pages: Sequence[Given], out: Path, suffix: str) -> Iterator[Path]:
     """Yield a file below ``out`` for each page, no two the same."""
     folders = {page.folder for page in pages if page.folder}
     taken: set[Path] = set()
+    known_suffixes = reading_with(load_settings()).suffixes
     for page in pages:
         path = page.source if isinstance(page.source, Path) else Path(page.name)
         inside = path.relative_to(page.folder) if page.folder else Path(path.name)
         if page.folder and len(folders) > 1:
             inside = Path(page.folder.resolve().name) / inside
-        known = inside.suffix.lower() in formats.suffixes
+        known = inside.suffix.lower() in known_suffixes
         target = out / (inside.with_suffix(suffix) if known else inside.with_name(inside.name + suffix))
         number = 1
         while target in taken:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import click
 
 from ...core.errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
+from ...core.files import write_bytes
 from ...core.options import Options
 from ...core.settings import load_settings
 from ...core.types import Page
@@ -22,7 +23,7 @@ from ...pages.read import clean_page, snapshot_of
 from ...pages.tree import Tree
 from ...web.reader import fetch_each, follow
 from ..choices import common
-from ..output import Interrupted, emit_json, progress, say, settle, write_bytes
+from ..output import Interrupted, emit_json, progress, say, settle
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 _LONGEST: Final = 100

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ...api.pages import Pruner, with_links
+from ...api.plain import context_record
 from ...core.errors import BadInput
 from ...core.settings import load_settings
 from ...core.types import Context
-from ...engines import Formats, assemble
 from ...evidence.documents import Documents
 from ...evidence.mark import for_a_file
-from ...evidence.prune import prune
 from ..choices import FORMATS, PAGE, as_unicode, common, engines, granularity, options_from, shape, stages
 from ..explain import ranking
-from ..given import pages_given, read_given, with_links
+from ..given import pages_given, read_given
 from ..output import emit, emit_json, say, settle, write_whole
 from ..trees import as_lines
 
@@ -66,16 +65,14 @@ def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
       prunus prune examples/site/faq.html -Q "What does residual mean?" --mark marked.html
       prunus prune examples/site -Q "When is a value final?" --two-stage --fine bm25 --coarse-budget 2000 --budget 500
     """
-    settings, formats = load_settings(), Formats()
-    options = options_from(given)
-    made = assemble(settings, options, answers=False)
+    settings = load_settings()
+    pruner = Pruner(options_from(given), settings)
     started = time.perf_counter()
-    documents = read_given(pages_given(pages, settings, formats), settings, formats, given["quiet"])
+    documents = read_given(pages_given(pages, settings), settings, given["quiet"])
     if given["follow"]:
-        documents = with_links(documents, question, given["follow"], settings, formats)
+        documents = with_links(documents, question, given["follow"], settings)
     read = time.perf_counter() - started
-    budget = settings.budget if given["budget"] is None else given["budget"]
-    context = prune(documents, question, budget, given["format_"], options, made)
+    context = pruner.prune(documents, question, given["budget"], given["format_"])
     seconds = {"read": read, **context.seconds}
     before = -1
     if given["as_json"] or given["report"] or not given["quiet"]:
@@ -87,7 +84,7 @@ def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
     if given["mark"]:
         write_marked(Path(given["mark"]), context, documents)
     if given["as_json"]:
-        emit_json(as_record(context, before, seconds, documents.failures))
+        emit_json(context_record(context, before, seconds, documents.failures))
     else:
         emit(context.output)
     if given["explain"]:
@@ -143,42 +140,3 @@ def stage_lines(context: Context) -> list[str]:
             f"{left} (budget {detail['budget']:,})"
         )
     return lines
-
-
-def as_record(
-    context: Context, before: int, seconds: Mapping[str, float], failures: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return all of a context as plain data."""
-    return {
-        "question": context.query,
-        "format": context.format,
-        "output": context.output,
-        "tokens": context.tokens,
-        "tokens_before": before,
-        "budget": context.budget,
-        "max_words": context.max_words,
-        "blocks": [
-            {
-                "index": block.index,
-                "document": block.document,
-                "path": block.path,
-                "score": block.score,
-                "words": block.words,
-                "kept": block.kept,
-                "role": block.role,
-                "stage": block.stage,
-                "text": block.text,
-                "span": {"document": block.span.document, "start": block.span.start, "end": block.span.end},
-            }
-            for block in context.blocks
-        ],
-        "documents": [
-            {"document": one.document, "url": one.url, "title": one.title, "kept": one.kept, "blocks": one.blocks}
-            for one in context.documents
-        ],
-        "engines": dict(context.engines),
-        "seconds": {stage: round(value, 6) for stage, value in seconds.items()},
-        "stages": [{"stage": one.stage, "seconds": round(one.seconds, 6), **one.detail} for one in context.trace],
-        "warnings": list(context.warnings),
-        "failures": dict(failures),
-    }

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
+from ...api.answers import Choices
+from ...api.runs import Replay
 from ...core.errors import BadInput
-from ...engines import Formats
 from ...record.file import unpack
 from ..choices import common
 from ..output import DoneInPart
-from ..recorded import Played
 from .ask import Asking
 
 
@@ -34,12 +34,11 @@ def command(run: str, changes: tuple[str, ...], **given: Any) -> None:
       prunus replay build/run.prunus
       prunus replay build/run.prunus --change scorer=bm25 --json
     """
-    played = Played(unpack(Path(run)), _changes(changes))
-    documents = played.documents(Formats())
-    asking = Asking(played.settings, played.options, played.budget, documents, given, played)
-    asking.once(played.question)
-    if played.differs:
-        raise DoneInPart(f"{run}: {played.differs}")
+    replay = Replay(unpack(Path(run)), _changes(changes))
+    choices = Choices(settings=replay.settings, options=replay.options, budget=replay.budget)
+    Asking(choices, replay.documents(), given, replay).once(replay.question)
+    if replay.differs:
+        raise DoneInPart(f"{run}: {replay.differs}")
 
 
 def _changes(given: tuple[str, ...]) -> dict[str, str]:

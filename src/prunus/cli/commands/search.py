@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ...api.functions import search
+from ...api.answers import search
 from ...core.errors import NothingFound
 from ...core.types import Results, SearchRequest
 from ..choices import as_unicode, common, filters, web_from

@@ -27,8 +27,8 @@ class GrowingTree:
 
     While it grows, ``depth`` says where each node hangs; ``parent`` and ``end`` follow from it at the end. ``origins``
     are the DOM nodes behind the nodes, where they are wanted. ``open`` holds the open elements, ``kinds`` the number of
-    their tags in :data:`prunus.pages.clean.tag_table.KINDS`, ``here`` and ``kind`` the innermost; ``firsts`` where the first child
-    of each has ended, 0 as long as it has none that did.
+    their tags in ``tag_table.KINDS``, ``here`` and ``kind`` the innermost; ``firsts`` where the first child of each
+    has ended, 0 as long as it has none that did.
 
     ``last`` is the latest text node of the line, or START, or FILLED. ``space`` tells that white space waits for words
     to come on its line: most of it stands before the end of a line, and goes.

@@ -120,6 +120,7 @@ class TexReader:
         self.line.append(words(text))
 
     def math(self, tex: str, *, display: bool = False, number: str = "") -> None:
+        """Write a formula."""
         tex = " ".join(_LABEL.sub("", tex).split())
         if not tex:
             return

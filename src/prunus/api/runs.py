@@ -1,4 +1,4 @@
-"""What the command line writes into the file of a recorded run, and reads from it."""
+"""A run is recorded into a file, and played back from one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any, Final
 from .. import __version__
 from ..core.errors import BadInput, Failures, PrunusError
 from ..core.events import DoneEvent, Event
+from ..core.files import write_bytes
 from ..core.options import Limits, Options, WebOptions
 from ..core.settings import ADDRESSED, SECRETS, Settings, load_settings
 from ..core.types import Answer, Page, Usage
-from ..engines import Formats
+from ..engines import formats
 from ..evidence.documents import Documents, read_pages
 from ..record.file import RunFile, pack
 from ..record.player import Player, reading
 from ..record.recorder import Recorder, Tape, bare, error_to
-from .output import write_bytes
 
 MACHINE: Final = (
     SECRETS
@@ -44,8 +44,8 @@ _FORGETS: Final = {
 _LIMITS: Final = {"max_tokens": "tokens", "max_usd": "usd", "max_seconds": "seconds"}
 
 
-class Taking:
-    """Takes a run down, and writes its file when it has ended by itself.
+class Recording:
+    """Records a run, and writes its file when the run has ended by itself.
 
     :raises BadInput: the file cannot be written.
     """
@@ -57,10 +57,9 @@ class Taking:
         self._recorder = Recorder()
         self.tape: Tape = self._recorder
 
-    @property
-    def formats(self) -> Formats:
-        """What reads the pages that are given, and keeps them."""
-        return _Kept(self._recorder)
+    def given(self, page: Page) -> None:
+        """Keep a page that is given with the question."""
+        self._recorder.page(page.url, page, "given")
 
     def start(self, question: str, options: Options, budget: int | None, documents: Documents | None) -> None:
         """Take down what is asked."""
@@ -91,17 +90,6 @@ class Taking:
         run = self._recorder.run
         whole = RunFile({**run.head, **outcome}, run.entries, run.blobs)
         write_bytes(self._path, pack(whole, secrets_of(self._settings)))
-
-
-class _Kept(Formats):
-    """Keeps every page that it is given to read."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-
-    def to_html(self, page: Page) -> str | bytes:
-        self._recorder.page(page.url, page, "given")
-        return super().to_html(page)
 
 
 def secrets_of(settings: Settings) -> list[str]:
@@ -137,7 +125,7 @@ def _safe(value: Any) -> Any:
 # --- reading it ----------------------------------------------------------------------------------
 
 
-class Played:
+class Replay:
     """A recorded run that is played back.
 
     :param changes: settings, engines and options that are other than recorded, as text.
@@ -197,15 +185,18 @@ class Played:
                 left[name] = text
         return left
 
-    def documents(self, formats: Formats) -> Documents | None:
+    def documents(self) -> Documents | None:
         """Return the pages that were given with the question; None where there were none."""
         given = self._run.head.get("given")
         if given is None:
             return None
         known = reading(lambda: frozenset(given["documents"]))
-        read = read_pages(self._player.given(), formats.to_html, strict=False)
+        read = read_pages(self._player.given(), formats().to_html, strict=False)
         trees = [tree for tree in read.trees if tree.document in known]
         return Documents(trees, reading(lambda: Failures(given["failures"])))
+
+    def start(self, question: str, options: Options, budget: int | None, documents: Documents | None) -> None:
+        """Do nothing: what is asked is in the file."""
 
     async def events(self, events: AsyncIterator[Event]) -> AsyncIterator[Event]:
         """Pass the events on; an answer that is the recorded one took the time that was recorded."""

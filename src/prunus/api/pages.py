@@ -1,0 +1,204 @@
+"""Pages at the public door: cleaned, read once, pruned for a question, and what of them answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from ..core.errors import BadInput, Failures, OutsideFailed, PrunusError
+from ..core.options import Options
+from ..core.settings import Settings, load_settings
+from ..core.sync import run
+from ..core.types import Context, Format, Page, Passage
+from ..engines import Maker, assemble, formats
+from ..evidence.documents import Documents, read_pages
+from ..evidence.prune import prune as prune_documents
+from ..evidence.segments import segments
+from ..pages.clean.parse import without_surrogates
+from ..pages.read import clean_page, read_page
+from ..pages.sources import Reading, Source, as_page, each_page, each_source, is_address
+from ..pages.tree import Tree
+from ..pages.write.style import CLEAN, Style
+from ..pages.write.whole import render_tree
+from ..web.reader import fetch_with
+
+_FORMATS = ("html", "markdown", "text")
+
+
+def clean(page: Source, format: Format = "html", style: Style = CLEAN) -> str:
+    """Clean a page losslessly: what a reader sees stays, everything else goes (HtmlRAG §3.2).
+
+    :param page: HTML as str or bytes, a path, an address, or a Page.
+    :param format: ``html`` (compact and valid), ``markdown`` or ``text``.
+    :param style: what is written; ``Style(full=True)`` writes full HTML.
+    :raises BadPage: the page is empty, binary, too large, or shows no text.
+
+    >>> clean("<div><script>x</script><p>Hello <b>world</b></p></div>")
+    '<p>Hello <b>world</b>'
+    """
+    _check_format(format)
+    return render_tree(clean_page(_one_page(page), formats().to_html), format, style)
+
+
+def _one_page(page: Source) -> Page:
+    """Read one page; of the settings only what it needs is looked at."""
+    if isinstance(page, str) and is_address(page):
+        [found] = fetch_with(load_settings())([page.strip()])
+        if isinstance(found, PrunusError):
+            raise found
+        return found
+    return as_page(page, load_settings().max_file_mb if isinstance(page, Path) else 0)
+
+
+def read(
+    pages: Source | Iterable[Source],
+    *,
+    strict: bool = True,
+    keep: bool = False,
+    done: Callable[[Page], None] | None = None,
+    settings: Settings | None = None,
+) -> Documents:
+    """Clean pages once, to ask them many questions with :func:`prune` and :func:`ask`.
+
+    :param pages: one page or several; a folder stands for its pages, an address for the page there.
+    :param strict: raise at the first page that cannot be read, or note it in the documents' failures and go on.
+    :param keep: keep a snapshot of each, so that citations can be checked later; of addresses one is always kept.
+    :param done: called with each page when it was fetched or read from disk, before it is cleaned.
+    :raises BadInput: with ``strict``, a page cannot be read; without, none can.
+    """
+    settings = settings or load_settings()
+    failures = Failures()
+    given = each_page(pages, reading_with(settings), None if strict else failures)
+    if keep:
+        from ..web.reader import keep_each  # here: most calls keep nothing
+
+        given = keep_each(settings, given)
+    if done is not None:
+        given = _told(given, done)
+    return read_pages(given, formats().to_html, strict=strict, failures=failures)
+
+
+def reading_with(settings: Settings) -> Reading:
+    """Return how sources are read with these settings."""
+    return Reading(formats().suffixes, settings.max_files, settings.max_file_mb, fetch_with(settings))
+
+
+def _told(pages: Iterator[Page], done: Callable[[Page], None]) -> Iterator[Page]:
+    for page in pages:
+        done(page)
+        yield page
+
+
+def read_each(
+    pages: Sequence[Source], settings: Settings | None = None
+) -> Generator[tuple[Page | None, Tree | PrunusError], None, None]:
+    """Yield each page with its tree, or with why there is none; one is in memory at a time.
+
+    Addresses are fetched while the caller works on what came before; closing the generator ends that.
+
+    :param pages: files, addresses, HTML, bytes, Pages; no folders.
+    """
+    settings = settings or load_settings()
+    with closing(each_source(pages, reading_with(settings))) as found:
+        for page in found:
+            if isinstance(page, PrunusError):
+                yield None, page
+                continue
+            try:
+                tree: Tree | PrunusError = read_page(page, formats().to_html)
+            except (BadInput, OutsideFailed) as error:
+                tree = error
+            yield page, tree
+
+
+def with_links(documents: Documents, question: str, count: int, settings: Settings | None = None) -> Documents:
+    """Return documents with the pages that their most promising links lead to.
+
+    :param count: links to follow; those that cannot be read are noted in the documents' failures.
+    """
+    from ..web.reader import follow  # here: most calls follow none
+
+    settings = settings or load_settings()
+    trees, failures = list(documents.trees), Failures(documents.failures)
+    known = {tree.snapshot for tree in trees}
+    embedder = Maker(settings, Options()).make("embedder")
+    for page in follow(settings, trees, question, count, embedder):
+        try:
+            if isinstance(page, PrunusError):
+                raise page
+            tree = read_page(page, formats().to_html)
+        except (BadInput, OutsideFailed) as error:
+            failures.note(error)
+            continue
+        if tree.snapshot not in known:  # another address of a page that is there
+            known.add(tree.snapshot)
+            trees.append(tree)
+    return Documents(trees, failures)
+
+
+class Pruner:
+    """Prunes for any number of questions with the same engines, which are made at once.
+
+    :raises BadInput: an engine's name cannot be used, or it lacks something.
+    """
+
+    def __init__(self, options: Options | None = None, settings: Settings | None = None) -> None:
+        self.options, self.settings = options or Options(), settings or load_settings()
+        self._engines = assemble(self.settings, self.options, answers=False)
+
+    def prune(self, documents: Documents, query: str, budget: int | None = None, format: Format = "html") -> Context:
+        """Keep the evidence for a question; see :func:`prune`."""
+        _check_format(format)
+        tokens = self.settings.budget if budget is None else budget
+        return prune_documents(documents, without_surrogates(query), tokens, format, self.options, self._engines)
+
+
+def prune(
+    pages: Source | Iterable[Source] | Documents,
+    query: str,
+    budget: int | None = None,
+    format: Format = "html",
+    options: Options | None = None,
+    settings: Settings | None = None,
+) -> Context:
+    """Keep the evidence for a question that fits a token budget (HtmlRAG §3.3–3.4.1).
+
+    :param pages: one page or several (str is HTML), or what :func:`read` returned.
+    :param query: the question.
+    :param budget: tokens of the output, never exceeded; by default that of the settings (4,096).
+    :param format: what the budget is given for; the Context holds the other formats too.
+    :raises BadInput: a page, the question, the budget or an engine's name cannot be used.
+    """
+    _check_format(format)
+    pruner = Pruner(options, settings)
+    documents = pages if isinstance(pages, Documents) else read(pages, settings=pruner.settings)
+    return pruner.prune(documents, query, budget, format)
+
+
+def extract(
+    query: str,
+    pages: Source | Iterable[Source] | Documents,
+    budget: int | None = None,
+    options: Options | None = None,
+    settings: Settings | None = None,
+) -> list[Passage]:
+    """Return the passages that bear on a question, best first; none where nothing does.
+
+    :param budget: tokens of evidence that are looked at; by default that of the settings (4,096).
+    """
+    options, settings = options or Options(), settings or load_settings()
+    engines = assemble(settings, options)
+    query = without_surrogates(query)
+    documents = pages if isinstance(pages, Documents) else read(pages, settings=settings)
+    tokens = settings.budget if budget is None else budget
+    context = prune_documents(documents, query, tokens, "html", options, engines)
+    tagged = segments(context.kept, {tree.document: tree for tree in documents.trees})
+    chosen = run(lambda: engines.extractor.extract(query, tagged)) or []
+    by_tag = {one.tag: one for one in tagged}
+    return [Passage(one.text, (one.span,), one.score, one.label) for one in (by_tag[tag] for tag in chosen)]
+
+
+def _check_format(format: str) -> None:
+    if format not in _FORMATS:
+        raise BadInput(f"no format is called {format!r}; there are: {', '.join(_FORMATS)}", subject=format)

@@ -1,0 +1,58 @@
+"""What the functions of the door return, as plain data: what ``--json`` and batches write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from ..core.types import Answer, Context
+
+
+def context_record(
+    context: Context, before: int, seconds: Mapping[str, float], failures: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return a context as plain data.
+
+    :param before: tokens of the whole pages; -1 where they were not counted.
+    :param seconds: by stage.
+    :param failures: pages that could not be read, with the reason.
+    """
+    return {
+        "question": context.query,
+        "format": context.format,
+        "output": context.output,
+        "tokens": context.tokens,
+        "tokens_before": before,
+        "budget": context.budget,
+        "max_words": context.max_words,
+        "blocks": [
+            {
+                "index": block.index,
+                "document": block.document,
+                "path": block.path,
+                "score": block.score,
+                "words": block.words,
+                "kept": block.kept,
+                "role": block.role,
+                "stage": block.stage,
+                "text": block.text,
+                "span": {"document": block.span.document, "start": block.span.start, "end": block.span.end},
+            }
+            for block in context.blocks
+        ],
+        "documents": [
+            {"document": one.document, "url": one.url, "title": one.title, "kept": one.kept, "blocks": one.blocks}
+            for one in context.documents
+        ],
+        "engines": dict(context.engines),
+        "seconds": {stage: round(value, 6) for stage, value in seconds.items()},
+        "stages": [{"stage": one.stage, "seconds": round(one.seconds, 6), **one.detail} for one in context.trace],
+        "warnings": list(context.warnings),
+        "failures": dict(failures),
+    }
+
+
+def answer_record(question: str, answer: Answer) -> dict[str, Any]:
+    """Return an answer as plain data."""
+    return {"question": question, **asdict(answer)}
