@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from benchmarks.protocol import Clock, forget_peak, serve
-from prunus.answer.find_pages import Web
+from prunus.answer.find_pages import WebEngines
 from prunus.answer.from_web import answer_from_web
 from prunus.answer.run import Asked
 from prunus.core.errors import PrunusError
@@ -78,7 +78,7 @@ async def _answer(html: list[str], question: str, model: bool) -> Answer:
         maker.meter = Meter()
         maker._made["llm"] = Metered(Model(), maker.meter, maker.make("tokenizer"))
     engines = engines_of(maker)
-    web = Web(
+    web = WebEngines(
         provider=Provider(urls),
         planner=Planner(question),
         spare_planner=make_engine("planner", "rules"),

@@ -214,10 +214,10 @@ def prefill(back_end: Any, work: Task) -> Any:
 
     from prunus.core.ports import Branches
     from prunus.evidence.score._trie import grow
-    from prunus.evidence.score.paths.transformers.passes import Reader
+    from prunus.evidence.score.paths.transformers.passes import CountingModel
     from prunus.evidence.score.paths.transformers.rope import held_for
 
-    reader = Reader(back_end._model().model)
+    reader = CountingModel(back_end._model().model)
     ids = work.ids[0]
     with torch.inference_mode(), held_for(reader.model, len(ids) + work.tree.deepest):
         reader.prefill(ids, 0, DynamicCache(), grow([])[0], back_end._options["prefill_chunk"])

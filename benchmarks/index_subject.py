@@ -19,7 +19,7 @@ from benchmarks.index_texts import corpus
 from benchmarks.protocol import Clock, forget_peak, peak_mb, serve
 from prunus.core.registry import make_engine
 from prunus.index.approximate import Approximate
-from prunus.index.build import PAPER, Builder, Settings, Source
+from prunus.index.build import PAPER, Builder, BuildSettings, DocumentSource
 from prunus.index.retrieve import Retriever
 from prunus.index.store.file.engine import Engine as Store
 from prunus_evals import trees
@@ -150,12 +150,12 @@ def op_build(clock: Clock, folder: str, tokens: int, clusterer: str, embedder: s
         COUNTER,
         Timed(groups, stages, "cluster"),
         summaries,
-        PAPER if clusterer == "raptor" else Settings(),
+        PAPER if clusterer == "raptor" else BuildSettings(),
     )
 
     def work() -> None:
         with stages.stage("chunk"):
-            builder.add(Source(name, text=text) for name, text in texts.documents)
+            builder.add(DocumentSource(name, text=text) for name, text in texts.documents)
         asyncio.run(builder.build())
         stages.done()
 
@@ -241,7 +241,7 @@ def op_grow(clock: Clock, folder: str, tokens: int, rounds: int) -> dict[str, An
     def builder(name: str) -> Builder:
         made = make_engine("summarizer", "extractive", embedder=STATIC, tokenizer=COUNTER)
         store = _store(f"{folder}/{name}", STATIC)
-        return Builder(store, STATIC, COUNTER, make_engine("clusterer", "ward"), made, Settings())
+        return Builder(store, STATIC, COUNTER, make_engine("clusterer", "ward"), made, BuildSettings())
 
     grown, fresh = builder("grown"), builder("fresh")
 
@@ -249,15 +249,15 @@ def op_grow(clock: Clock, folder: str, tokens: int, rounds: int) -> dict[str, An
         step = max(1, len(documents) // rounds)
         for start in range(0, len(documents), step):
             part = documents[start : start + step]
-            grown.add(Source(name, text=text) for name, text in part)
-            grown.add(Source(f"passing {start} {name}", text=text) for name, text in documents[: step // 2])
+            grown.add(DocumentSource(name, text=text) for name, text in part)
+            grown.add(DocumentSource(f"passing {start} {name}", text=text) for name, text in documents[: step // 2])
             asyncio.run(grown.update(summaries=False))
             grown.store.delete_many([f"passing {start} {name}" for name, _ in documents[: step // 2]])
-            grown.add(Source(name, text=text) for name, text in part[: step // 3])  # again: a replacement
+            grown.add(DocumentSource(name, text=text) for name, text in part[: step // 3])  # again: a replacement
             asyncio.run(grown.update(summaries=False))
 
     clock.timed(grow)
-    fresh.add(Source(name, text=text) for name, text in documents)
+    fresh.add(DocumentSource(name, text=text) for name, text in documents)
     asyncio.run(fresh.build(summaries=False))
     vectors = STATIC.embed(texts.questions[:100], "query")
     built = trees.quality(fresh.store.view(), fresh.store.edges(), vectors)

@@ -23,7 +23,7 @@ from prunus.core.options import Options
 from prunus.core.ports import ClusterLimits
 from prunus.core.registry import KINDS, engine_class, engine_names
 from prunus.core.settings import Settings
-from prunus.evidence.score.hybrid import Weights
+from prunus.evidence.score.hybrid import HybridWeights
 from prunus.index.cluster.raptor import Published
 from prunus.index.terms import Retrieval
 from prunus.pages.clean.rules import GLOBAL_ATTRIBUTES, KEPT_ATTRIBUTES
@@ -108,7 +108,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "retrieval": lambda: fields_of(Retrieval),
     "raptor": lambda: fields_of(Published),
     "limits": lambda: fields_of(ClusterLimits),
-    "weights": lambda: fields_of(Weights),
+    "weights": lambda: fields_of(HybridWeights),
     "engines": engines,
     "attributes": attributes,
 }

@@ -21,9 +21,9 @@ import numpy as np
 from prunus.core.errors import PrunusError
 from prunus.core.registry import make_engine
 from prunus.core.text.words import sentences
-from prunus.index.build import PAPER, Builder, Settings, Source
+from prunus.index.build import PAPER, Builder, BuildSettings, DocumentSource
 from prunus.index.nodes import Node
-from prunus.index.retrieve import Retriever, Weights
+from prunus.index.retrieve import RetrievalWeights, Retriever
 from prunus.index.store.file.engine import Engine as Store
 from prunus_evals import stats, trees
 from prunus_evals.errors import BudgetBroken, EvalError, UnknownName
@@ -54,7 +54,7 @@ class Index:
 
     def asking(self, **weights: float) -> Retriever:
         """Return a retriever with its own weights."""
-        return Retriever(self.store, self.embedder, self.counter, Weights(**weights))
+        return Retriever(self.store, self.embedder, self.counter, RetrievalWeights(**weights))
 
     @property
     def tree(self) -> trees.Tree:
@@ -99,9 +99,11 @@ def build(task: Task, tree: str, embedder: str, folder: Path) -> Index:
     store = Store(place, vectors.identity, vectors.dimension, create=True)
     if not done.exists():
         summaries = make_engine("summarizer", "extractive", embedder=vectors, tokenizer=counter)
-        settings = replace(PAPER if tree == "raptor" else Settings(), scope="document" if task.within else "collection")
+        settings = replace(
+            PAPER if tree == "raptor" else BuildSettings(), scope="document" if task.within else "collection"
+        )
         builder = Builder(store, vectors, counter, make_engine("clusterer", TREES[tree]), summaries, settings)
-        builder.add(Source(name, text=text, language=task.language) for name, text in task.documents.items())
+        builder.add(DocumentSource(name, text=text, language=task.language) for name, text in task.documents.items())
         asyncio.run(builder.build())
         done.touch()
     return Index(store, vectors, counter, task.documents)

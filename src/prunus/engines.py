@@ -18,7 +18,7 @@ from .evidence.engines import Engines, Spare
 from .pages.clean.parse import check_size
 
 if TYPE_CHECKING:
-    from .answer.find_pages import Web
+    from .answer.find_pages import WebEngines
     from .models.embed._cached import CachedEmbedder
     from .models.meter import Meter, Metered, Price
     from .record.recorder import Tape
@@ -85,19 +85,19 @@ def stages_of(settings: Settings, options: Options) -> tuple[str, str, str]:
     return scorer, "", first
 
 
-def web_of(maker: Maker, engines: Engines) -> Web:
+def web_of(maker: Maker, engines: Engines) -> WebEngines:
     """Make what an answer from the web needs besides.
 
     :raises BadInput: no search is named, or one cannot be made.
     """
-    from .answer.find_pages import Web, local_now
+    from .answer.find_pages import WebEngines, local_now
     from .answer.pictures import Pages
-    from .web.reader import Reading  # here: reading files needs none
+    from .web.reader import HitReader  # here: reading files needs none
 
     options, settings = maker.options.web, maker.settings
     specs = maker.search_specs()
     folders = [split_spec(spec)[1] for spec in specs if split_spec(spec)[0] == "local"]
-    reading = Reading(settings, [Path(folder).expanduser() for folder in folders if folder])
+    reading = HitReader(settings, [Path(folder).expanduser() for folder in folders if folder])
     rank_with = maker.make("reranker", "ranking by a reranker") if options.ranking == "reranker" else engines.embedder
     names = {**engines.names, "planner": maker.specs["planner"], "search": ",".join(specs)}
     prices = [settings.search_prices.get(split_spec(spec)[0], 0.0) for spec in specs]
@@ -105,7 +105,7 @@ def web_of(maker: Maker, engines: Engines) -> Web:
     clock = local_now
     if maker.tape is not None:
         pages, clock = maker.tape.pages(pages), maker.tape.clock(clock)
-    return Web(
+    return WebEngines(
         provider=maker.search(),
         planner=maker.make("planner"),
         spare_planner=make_engine("planner", "rules"),

@@ -13,7 +13,7 @@ from tests.extras import need
 
 import prunus
 from prunus.answer.baselines import CHUNK, OVERLAP, chunks_of, cut_to
-from prunus.answer.chat import Turns
+from prunus.answer.chat import Conversation
 from prunus.answer.trace import Trace, as_record, spans
 from prunus.core.errors import BadBudget, BadInput, NothingFound
 from prunus.core.options import Limits, Options, WebOptions
@@ -187,7 +187,7 @@ def test_earlier_sources_stay_citable_under_their_numbers(web: World) -> None:
             "It opened in 1932 [1]. The toll was two coins [2]." if second else "The Orrel bridge opened in 1932 [1]."
         )
 
-    chat = Turns()
+    chat = Conversation()
     ask(QUESTION, Model(script), chat=chat)
     model = Model(script)
     answer = ask("And what was the toll?", model, chat=chat).answer
@@ -207,7 +207,7 @@ def test_a_follow_up_that_needs_no_search_is_answered_from_earlier_sources(web: 
             return plan(needs=False)
         return good(task, prompt, messages)
 
-    chat = Turns()
+    chat = Conversation()
     ask(QUESTION, Model(script), chat=chat)
     searches = len(web.searches)
     answer = ask("Say that shorter.", Model(script), chat=chat).answer

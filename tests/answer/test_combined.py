@@ -17,7 +17,7 @@ from tests.index.library import SUBJECTS, page
 
 import prunus
 from prunus import Index, NothingFound, Options, OutsideFailed, Retrieval, read
-from prunus.answer.chat import Turns
+from prunus.answer.chat import Conversation
 from prunus.core.settings import load_settings
 from prunus.core.types import Message
 from prunus.index.find import Indexes
@@ -251,7 +251,7 @@ def test_other_modes_read_pages_of_the_index_and_no_summary(mode: Any, tale: Ind
 
 def test_a_conversation_keeps_numbers_over_indexes_pages_and_the_web(tale: Index, index: Index, web: World) -> None:
     """A summary that was cited is shown again, and still leads to its leaves; pages keep their numbers."""
-    chat = Turns()
+    chat = Conversation()
     first = ask_model("Where do travellers rest?", says("They rest behind the engine of the night train [1]."),
                       indexes=of_summaries(tale), chat=chat)  # fmt: skip
     assert [one.number for one in chat.references] == [1] and chat.references[0].origin is not None
@@ -265,7 +265,7 @@ def test_a_conversation_keeps_numbers_over_indexes_pages_and_the_web(tale: Index
 
 
 def test_a_page_that_changed_between_turns_is_another_source(index: Index) -> None:
-    chat = Turns()
+    chat = Conversation()
     ask_model(QUESTION, Model(writes), indexes=Indexes([index]), chat=chat)
     new = f"<p>It was painted in spring, all of it, by hand.</p><p>{SAID['index']}</p>"
     index.add({"quay": new})

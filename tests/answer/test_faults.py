@@ -11,7 +11,7 @@ from tests.answer.world import Model, World, ask, let_in, plan, tags_of, world
 from prunus.core.errors import NothingFound, OutsideFailed
 from prunus.core.options import Limits, Options, WebOptions
 from prunus.core.types import Message
-from prunus.models.llm.scripted import Reply
+from prunus.models.llm.scripted import ScriptedReply
 
 QUESTION = "When did the Orrel bridge open?"
 BRIDGE = (
@@ -141,10 +141,10 @@ def test_the_next_pages_are_tried_before_nothing_is_found(web: World) -> None:
 # --- the model -----------------------------------------------------------------------------------
 
 
-def failing(task_: str, reply: str | Reply):  # type: ignore[no-untyped-def]
+def failing(task_: str, reply: str | ScriptedReply):  # type: ignore[no-untyped-def]
     """Answer well but for one task."""
 
-    def script(task: str, prompt: str, messages: Sequence[Message]) -> str | Reply:
+    def script(task: str, prompt: str, messages: Sequence[Message]) -> str | ScriptedReply:
         return reply if task == task_ else good(task, prompt, messages)
 
     return Model(script)
@@ -154,25 +154,25 @@ JUNK = "Lorem ipsum } ]] <<< dolor"
 
 
 @pytest.mark.parametrize(
-    "reply", [JUNK, Reply(error=OutsideFailed("the server is down")), '{"needs_search": "yes"}', ""]
+    "reply", [JUNK, ScriptedReply(error=OutsideFailed("the server is down")), '{"needs_search": "yes"}', ""]
 )
-def test_a_model_that_cannot_plan(web: World, reply: str | Reply) -> None:
+def test_a_model_that_cannot_plan(web: World, reply: str | ScriptedReply) -> None:
     """Its plan is repaired once; then rules plan, and say so."""
     outcome = ask(QUESTION, failing("plan", reply))
     assert "planned by rules" in outcome.of("plan")[0].plan.reason
     assert "1932 [1]" in outcome.answer.text
 
 
-@pytest.mark.parametrize("reply", [JUNK, Reply(error=OutsideFailed("the server is down"))])
-def test_a_model_that_cannot_extract(web: World, reply: str | Reply) -> None:
+@pytest.mark.parametrize("reply", [JUNK, ScriptedReply(error=OutsideFailed("the server is down"))])
+def test_a_model_that_cannot_extract(web: World, reply: str | ScriptedReply) -> None:
     answer = ask(QUESTION, failing("extract", reply)).answer
     assert "extracted without the model" in answer.failures["extractor"]
     assert answer.engines["extractor"] == "sentences"
     assert "1932 [1]" in answer.text
 
 
-@pytest.mark.parametrize("reply", [Reply(error=OutsideFailed("the server is down")), "", "   \n "])
-def test_a_model_that_writes_nothing(web: World, reply: str | Reply) -> None:
+@pytest.mark.parametrize("reply", [ScriptedReply(error=OutsideFailed("the server is down")), "", "   \n "])
+def test_a_model_that_writes_nothing(web: World, reply: str | ScriptedReply) -> None:
     """The pages are quoted instead."""
     answer = ask(QUESTION, failing("answer", reply)).answer
     assert answer.text.startswith("The pages say:")
@@ -182,14 +182,16 @@ def test_a_model_that_writes_nothing(web: World, reply: str | Reply) -> None:
 
 
 def test_a_model_that_breaks_off_in_the_middle(web: World) -> None:
-    answer = ask(QUESTION, failing("answer", Reply("The bridge opened in 1932 [1]. It was then", cut_after=8))).answer
+    answer = ask(
+        QUESTION, failing("answer", ScriptedReply("The bridge opened in 1932 [1]. It was then", cut_after=8))
+    ).answer
     assert answer.text.startswith("The bridge opened in 1932 [1].")
     assert "broke off" in answer.failures["generator"]
     assert answer.citations[0].found
 
 
 def test_a_model_that_is_too_slow_is_stopped_inside_the_time(web: World) -> None:
-    slow = Reply("The bridge opened in 1932 [1]. " + "And so on and on. " * 200, pause=0.05)
+    slow = ScriptedReply("The bridge opened in 1932 [1]. " + "And so on and on. " * 200, pause=0.05)
     outcome = ask(QUESTION, failing("answer", slow), seconds(5))
     assert outcome.seconds < 8, "all of it would take 40"
     assert "generator" in outcome.answer.failures

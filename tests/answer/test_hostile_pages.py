@@ -13,12 +13,12 @@ from tests.answer.world import Model, World, ask, let_in, plan, tags_of, world
 
 from prunus.answer import check as support
 from prunus.answer import cite as cite_module
-from prunus.answer.chat import Turns
+from prunus.answer.chat import Conversation
 from prunus.answer.generate import llm as generating
 from prunus.answer.plan import llm as planning
 from prunus.core.options import Options
 from prunus.core.types import Hit, Message, Results, SearchRequest
-from prunus.web.reader import Reading
+from prunus.web.reader import HitReader
 from prunus.web.search.local import Engine as Local
 
 QUESTION = "When did the Orrel bridge open?"
@@ -153,8 +153,8 @@ def test_a_hit_cannot_name_a_file_outside_the_folder_that_was_searched(
 
 def test_without_that_check_the_file_would_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret_file(folder, monkeypatch)
-    original = Reading.__init__
-    monkeypatch.setattr(Reading, "__init__", lambda self, settings, folders=(): original(self, settings, [Path("/")]))
+    original = HitReader.__init__
+    monkeypatch.setattr(HitReader, "__init__", lambda self, settings, folders=(): original(self, settings, [Path("/")]))
     outcome = ask(QUESTION, Model(obedient), Options(search=f"local:{folder}/pages"))
     assert "swordfish" in json.dumps([str(event) for event in outcome.events])
 
@@ -182,7 +182,7 @@ def altering(task: str, prompt: str, messages: Sequence[Message]) -> str:
 
 def test_an_altered_plan_stays_inside_its_limits(web: World) -> None:
     """What a page made the model say comes back as a turn; the plan that follows it is still a plan of four queries."""
-    chat = Turns()
+    chat = Conversation()
     ask(QUESTION, Model(altering), chat=chat)
     del web.asked[:]
     outcome = ask("And how long did it take?", Model(altering), chat=chat)
@@ -199,7 +199,7 @@ def test_without_the_check_of_plans_it_would_flood_the_search(web: World, monkey
         return Plan(True, "", tuple(SearchQuery(one.text, one.language, one.time_range) for one in found.queries))
 
     monkeypatch.setattr(planning.Engine, "_plan", unchecked)
-    chat = Turns()
+    chat = Conversation()
     ask(QUESTION, Model(altering), chat=chat)
     del web.asked[:]
     ask("And how long did it take?", Model(altering), chat=chat)

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from prunus.answer.chat import Turns
+from prunus.answer.chat import Conversation
 from prunus.answer.from_web import answer_from_web
 from prunus.answer.run import Asked, Finder
 from prunus.answer.write import answer_from
@@ -26,7 +26,7 @@ from prunus.core.types import Answer, Message
 from prunus.engines import Maker, engines_of, web_of
 from prunus.evidence.documents import Documents
 from prunus.models.llm.scripted import Engine as Scripted
-from prunus.models.llm.scripted import Reply
+from prunus.models.llm.scripted import ScriptedReply
 
 
 @dataclass
@@ -124,7 +124,7 @@ def let_in(monkeypatch: pytest.MonkeyPatch, *worlds: World, search: World | None
         monkeypatch.setenv(f"PRUNUS_{name}", value)
 
 
-Script = Callable[[str, str, Sequence[Message]], "str | Reply"]
+Script = Callable[[str, str, Sequence[Message]], "str | ScriptedReply"]
 """Task (``plan``, ``extract``, ``answer``, ``direct``), the user's part of the prompt, all messages: the reply."""
 
 
@@ -134,7 +134,7 @@ class Model(Scripted):
     def __init__(self, script: Script, window: int = 100_000) -> None:
         self.tasks: list[str] = []
 
-        def reply(messages: Sequence[Message], asked: Any) -> str | Reply:
+        def reply(messages: Sequence[Message], asked: Any) -> str | ScriptedReply:
             system = messages[0].content
             task = next(
                 name
@@ -171,7 +171,7 @@ def ask(
     options: Options | None = None,
     *,
     budget: int | None = None,
-    chat: Turns | None = None,
+    chat: Conversation | None = None,
     pages: Documents | None = None,
     indexes: Finder | None = None,
     web: bool = False,

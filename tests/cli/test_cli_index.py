@@ -15,7 +15,7 @@ from tests.cli.command import PROGRAM, Cli, environment, lines_of, only_line
 from tests.index.library import SUBJECTS, page
 
 from prunus import Index
-from prunus.cli.tree_page import Drawing, Taken, write_tree
+from prunus.cli.tree_page import Taken, TreeDrawing, write_tree
 from prunus.index.store.file import engine as store_file
 
 TALE = Path(__file__).parents[2] / "docs" / "examples" / "cinderella.txt"
@@ -234,7 +234,7 @@ def test_a_node_under_two_parents_and_a_tree_without_leaves_are_drawn() -> None:
         {"id": 2, "layer": 1, "document": "", "tokens": 1, "text": "", "children": [1], "root": True},
         {"id": 3, "layer": 1, "document": "", "tokens": 1, "text": "", "children": [1], "root": True},
     ]
-    text = write_tree(Drawing("I", nodes, True), "q", [Taken("tree", [1], "one", 1)])
+    text = write_tree(TreeDrawing("I", nodes, True), "q", [Taken("tree", [1], "one", 1)])
     assert text.count("<circle") == 3 and text.count('<path d="') == 2 and "left out" in text
 
 

@@ -14,7 +14,7 @@ from prunus.cli.ping import Pinged, ping
 from prunus.core.errors import BadInput, MissingExtra, OutsideFailed
 from prunus.core.registry import make_engine
 from prunus.core.types import Hit, Results, SearchRequest
-from prunus.models.llm.scripted import Engine, Reply
+from prunus.models.llm.scripted import Engine, ScriptedReply
 
 
 class Reranker:
@@ -56,7 +56,11 @@ def raising(error: Exception) -> Callable[[], Any]:
         ("embedder", lambda: make_engine("embedder", "static"), "256 dimensions"),
         ("reranker", lambda: Reranker(np.array([2.5, -1.0])), "2.500 for what answers, -1.000 for what does not"),
         ("llm", lambda: Engine("OK", window=512), "7 tokens, window of 512 tokens"),
-        ("llm", lambda: Engine(script=[Reply("OK", usage=False)], window=0 + 99), "answers, but reports no usage"),
+        (
+            "llm",
+            lambda: Engine(script=[ScriptedReply("OK", usage=False)], window=0 + 99),
+            "answers, but reports no usage",
+        ),
         ("search", lambda: Search(Results([Hit("u", "t")], ["no language filter"])), "1 hits; no language filter"),
     ],
 )
@@ -72,8 +76,8 @@ def test_what_works_says_what_it_answered(kind: str, make: Callable[[], Any], sa
     [
         ("llm", raising(MissingExtra("run: pip install 'prunus[transformers]'")), "pip install"),
         ("llm", raising(ValueError("two\nlines")), "ValueError: two lines"),
-        ("llm", lambda: Engine(script=[Reply(error=OutsideFailed("HTTP 500: boom"))]), "HTTP 500: boom"),
-        ("llm", lambda: Engine(script=[Reply("", usage=False)]), "the reply is empty"),
+        ("llm", lambda: Engine(script=[ScriptedReply(error=OutsideFailed("HTTP 500: boom"))]), "HTTP 500: boom"),
+        ("llm", lambda: Engine(script=[ScriptedReply("", usage=False)]), "the reply is empty"),
         ("reranker", lambda: Reranker(np.array([np.nan, 1.0])), "gave no two numbers"),
         ("reranker", lambda: Reranker([1.0]), "gave no two numbers"),
         ("search", lambda: Search(BadInput("search: no key")), "search: no key"),
@@ -88,7 +92,7 @@ def test_what_fails_says_why(kind: str, make: Callable[[], Any], said: str) -> N
 @pytest.mark.parametrize(
     ("kind", "make"),
     [
-        ("llm", lambda: Engine(script=[Reply("OK", pause=60)])),
+        ("llm", lambda: Engine(script=[ScriptedReply("OK", pause=60)])),
         ("embedder", lambda: time.sleep(5)),
     ],
     ids=["an engine that waits", "a constructor that hangs"],

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from prunus.index.build import Builder, Settings, Source
+from prunus.index.build import Builder, BuildSettings, DocumentSource
 from prunus.index.cluster import ward
 from prunus.index.store.file.engine import Engine as Store
 from prunus.index.summarize import extractive
@@ -34,19 +34,19 @@ def page(name: str, paragraphs: int = 6) -> str:
     return f"<html lang=en><title>{name}</title><h1>All about {name}</h1>{body}</html>"
 
 
-def source(name: str, paragraphs: int = 6) -> Source:
-    return Source(name, tree=clean_tree(page(name, paragraphs)))
+def source(name: str, paragraphs: int = 6) -> DocumentSource:
+    return DocumentSource(name, tree=clean_tree(page(name, paragraphs)))
 
 
-def builder(folder: Path, settings: Settings | None = None, **engines: Any) -> Builder:
+def builder(folder: Path, settings: BuildSettings | None = None, **engines: Any) -> Builder:
     store = Store(folder / "index", EMBEDDER.identity, EMBEDDER.dimension, create=True)
     clusterer = engines.get("clusterer") or ward.Engine()
     summarizer = engines.get("summarizer") or extractive.Engine(EMBEDDER, COUNTER)
-    settings = settings or Settings(chunk_tokens=40, summary_tokens=60)
+    settings = settings or BuildSettings(chunk_tokens=40, summary_tokens=60)
     return Builder(store, EMBEDDER, COUNTER, clusterer, summarizer, settings)
 
 
-def built(folder: Path, settings: Settings | None = None, **engines: Any) -> Builder:
+def built(folder: Path, settings: BuildSettings | None = None, **engines: Any) -> Builder:
     found = builder(folder, settings, **engines)
     found.add(source(name) for name in SUBJECTS)
     asyncio.run(found.build())

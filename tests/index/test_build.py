@@ -13,11 +13,11 @@ from tests.index.library import COUNTER, EMBEDDER, SUBJECTS, builder, built, pag
 
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.ports import Clusterer
-from prunus.index.build import PAPER, Settings, Source
+from prunus.index.build import PAPER, BuildSettings, DocumentSource
 from prunus.index.cluster import contiguous, random, ward
 from prunus.index.summarize import llm
 from prunus.models.llm.scripted import Engine as Scripted
-from prunus.models.llm.scripted import Reply
+from prunus.models.llm.scripted import ScriptedReply
 
 CLUSTERERS = {"ward": ward.Engine, "windows": contiguous.Engine, "random": random.Engine}
 
@@ -56,7 +56,7 @@ def test_leaves_are_slices_of_their_documents_with_headings_above(tmp_path: Path
 
 
 def test_a_tree_of_each_document_has_a_root_of_each_document(tmp_path: Path) -> None:
-    store = built(tmp_path, Settings(chunk_tokens=40, scope="document")).store
+    store = built(tmp_path, BuildSettings(chunk_tokens=40, scope="document")).store
     edges = store.edges()
     roots = set(edges) - {child for children in edges.values() for child in children}
     assert sorted(node.document for node in store.get(sorted(roots))) == sorted(SUBJECTS)
@@ -72,7 +72,7 @@ def test_nothing_and_one_leaf_need_no_tree(tmp_path: Path) -> None:
     built_one = builder(tmp_path)
     asyncio.run(built_one.build())
     assert built_one.store.info()["nodes"] == {}
-    built_one.add([Source("empty"), Source("short", text="One sentence.")])
+    built_one.add([DocumentSource("empty"), DocumentSource("short", text="One sentence.")])
     asyncio.run(built_one.build())
     assert built_one.store.info()["nodes"] == {0: 1}
     assert [one.id for one in built_one.store.documents()] == ["empty", "short"]
@@ -95,7 +95,7 @@ def test_summaries_can_come_later_and_are_estimated_before(tmp_path: Path) -> No
 
 
 def test_a_model_that_fails_in_the_middle_leaves_what_was_written_and_the_run_goes_on_there(tmp_path: Path) -> None:
-    failing = Scripted(script=["First summary.", "Second summary.", Reply(error=OutsideFailed("down"))])
+    failing = Scripted(script=["First summary.", "Second summary.", ScriptedReply(error=OutsideFailed("down"))])
     first = builder(tmp_path, summarizer=llm.Engine(failing, parallel=1, tries=1))
     first.add(source(name) for name in SUBJECTS)
     asyncio.run(first.build(summaries=False))
@@ -120,14 +120,14 @@ def test_a_page_read_as_the_paper_reads_it_is_plain_sentences(tmp_path: Path) ->
 def test_adding_says_what_is_on_the_disk(tmp_path: Path) -> None:
     said: list[str] = []
     found = builder(tmp_path)
-    found.add([Source("a", text=page("bees")), source("bread")], said.append)
+    found.add([DocumentSource("a", text=page("bees")), source("bread")], said.append)
     assert said == ["a", "bread"]
 
 
 @pytest.mark.parametrize("wrong", [{"summary_tokens": 0}, {"above_share": 2.0}, {"scope": "shelf"}])
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="summaries of"):
-        Settings(**wrong)
+        BuildSettings(**wrong)
 
 
 @pytest.mark.full
@@ -136,7 +136,7 @@ def test_the_published_tree_clusters_embeddings_of_summaries_and_may_have_severa
     need("umap")
     from prunus.index.cluster import raptor
 
-    settings = Settings(chunk_tokens=60, summary_tokens=40)
+    settings = BuildSettings(chunk_tokens=60, summary_tokens=40)
     store = built(tmp_path, settings, clusterer=raptor.Engine()).store
     view, edges = store.view(), store.edges()
     covered = {leaf for parent in edges for leaf in leaves_below(edges, parent)}

@@ -14,7 +14,7 @@ from prunus.evidence.blocks import Blocks, mask_of
 from prunus.evidence.render import Rendering, render_blocks
 from prunus.index.chunk import chunk_tree
 from prunus.index.found import block_of, packed, tree_of
-from prunus.index.nodes import Document
+from prunus.index.nodes import IndexedDocument
 from prunus.models.tokens import approx
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.xpath import xpath_of
@@ -49,7 +49,7 @@ def test_an_element_that_ends_after_the_leaf_is_not_kept_whole() -> None:
 def test_a_page_that_is_kept_gives_the_tree_that_was_indexed() -> None:
     for markup, charset in ((TABLE, ""), ("<p>caf\xe9 na\xefve".encode("latin-1"), "latin-1"), ("<p>\ud800 x", "")):
         tree = clean_tree(markup, charset=charset)
-        document = Document("a", tree.canonical, digest="d", source=packed(*tree._markup))
+        document = IndexedDocument("a", tree.canonical, digest="d", source=packed(*tree._markup))
         again = tree_of(document)
         assert again.canonical == tree.canonical and again.tag == tree.tag
         assert xpath_of(again, len(again) - 1) == xpath_of(tree, len(tree) - 1)
@@ -57,7 +57,7 @@ def test_a_page_that_is_kept_gives_the_tree_that_was_indexed() -> None:
 
 @pytest.mark.parametrize("source", [b"", b"no zip", packed("<p>other words")])
 def test_without_its_page_a_document_is_its_text(source: bytes) -> None:
-    tree = tree_of(Document("a", "  two\n\nlines", source=source))
+    tree = tree_of(IndexedDocument("a", "  two\n\nlines", source=source))
     assert tree.canonical == "  two\n\nlines" and xpath_of(tree, 2) == ""
 
 

@@ -12,7 +12,7 @@ from tests.index.library import COUNTER, EMBEDDER, SUBJECTS, builder, built, sou
 from tests.index.test_build import leaves_below
 
 from prunus.core.ports import ClusterLimits
-from prunus.index.build import Builder, Settings, Source
+from prunus.index.build import Builder, BuildSettings, DocumentSource
 from prunus.index.retrieve import Retriever
 from prunus.index.store.file.engine import Engine as Store
 
@@ -44,7 +44,9 @@ def update(of: Builder) -> None:
 def test_a_new_document_goes_to_its_kin_and_other_summaries_stay(tmp_path: Path) -> None:
     found = built(tmp_path)
     before = {node.id: node.text for node in found.store.get(found.store.view().ids.tolist()) if node.layer == 1}
-    found.add([Source("more tides", text="At full moon the harbour has its spring tide, and the water rises high.")])
+    found.add(
+        [DocumentSource("more tides", text="At full moon the harbour has its spring tide, and the water rises high.")]
+    )
     update(found)
     after = {node.id: node.text for node in found.store.get(list(before))}
     assert sum(after[id] != text for id, text in before.items()) <= 1
@@ -65,7 +67,7 @@ def test_nothing_of_a_removed_document_is_left(tmp_path: Path) -> None:
 
 def test_replacing_a_document_changes_what_is_found(tmp_path: Path) -> None:
     found = built(tmp_path)
-    found.add([Source("glass", text="Window panes are cast on liquid tin. A pane floats until it is cool.")])
+    found.add([DocumentSource("glass", text="Window panes are cast on liquid tin. A pane floats until it is cool.")])
     update(found)
     asking = Retriever(found.store, EMBEDDER, COUNTER)
     assert "tin" in asking.hybrid("What are window panes cast on?", 60).text
@@ -76,7 +78,7 @@ def test_replacing_a_document_changes_what_is_found(tmp_path: Path) -> None:
 def test_any_order_of_changes_leaves_a_tree_that_keeps_every_promise(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     limits = ClusterLimits(tokens=400, items=6, fan_out=4)
-    found = builder(tmp_path, Settings(chunk_tokens=30, summary_tokens=40, limits=limits))
+    found = builder(tmp_path, BuildSettings(chunk_tokens=30, summary_tokens=40, limits=limits))
     known: set[str] = set()
     for _ in range(12):
         for _ in range(draw.randint(1, 4)):
@@ -87,7 +89,7 @@ def test_any_order_of_changes_leaves_a_tree_that_keeps_every_promise(tmp_path: P
             else:
                 name = f"{draw.choice(sorted(SUBJECTS))}"
                 id = f"{name} {draw.randint(0, 5)}"
-                found.add([Source(id, tree=source(name, draw.randint(1, 5)).tree)])
+                found.add([DocumentSource(id, tree=source(name, draw.randint(1, 5)).tree)])
                 known.add(id)
         asyncio.run(found.update())
         assert {one.id for one in found.store.documents()} == known

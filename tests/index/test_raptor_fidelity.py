@@ -22,7 +22,7 @@ from tests.index.test_cluster import raptor, topics
 from prunus.core.ports import ClusterItems, ClusterLimits
 from prunus.core.types import Summary
 from prunus.index.build import PAPER, Builder
-from prunus.index.nodes import Document, Leaf
+from prunus.index.nodes import IndexedDocument, Leaf
 from prunus.index.store.file.engine import Engine as Store
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("default")]
@@ -145,7 +145,7 @@ def test_the_whole_tree_is_what_the_published_recursion_makes(tmp_path: Path) ->
     store = Store(tmp_path / "index", vectors.identity, vectors.dimension, create=True)
     texts = list(vectors.known)
     leaves = [Leaf(10 * at, 10 * at + len(text), text, 100) for at, text in enumerate(texts)]
-    store.add(Document("d", " " * 1000), leaves, items.vectors)
+    store.add(IndexedDocument("d", " " * 1000), leaves, items.vectors)
     means = Means(vectors)
     asyncio.run(Builder(store, vectors, COUNTER, raptor(), means, PAPER).build())
 

@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.index.database import Database
-from prunus.index.nodes import Document, Leaf, Parent
+from prunus.index.nodes import IndexedDocument, Leaf, Parent
 from prunus.index.store.file import engine as room
 from prunus.index.store.file.engine import Engine
 
@@ -38,7 +38,7 @@ def vector(seed: int) -> np.ndarray:
     return one / np.linalg.norm(one)
 
 
-def given_document(id: str, leaves: int = 2, seed: int = 0) -> tuple[Document, list[Leaf], np.ndarray]:
+def given_document(id: str, leaves: int = 2, seed: int = 0) -> tuple[IndexedDocument, list[Leaf], np.ndarray]:
     texts = [f"{id} says sentence number {place}." for place in range(leaves)]
     text = " ".join(texts)
     found, start = [], 0
@@ -46,7 +46,7 @@ def given_document(id: str, leaves: int = 2, seed: int = 0) -> tuple[Document, l
         found.append(Leaf(start, start + len(one), one, 6, ("Heading",)))
         start += len(one) + 1
     vectors = np.stack([vector(seed * 1000 + place) for place in range(leaves)]) if leaves else np.zeros((0, DIMENSION))
-    return Document(id, text, title=f"Title of {id}", language="en"), found, vectors.astype(np.float32)
+    return IndexedDocument(id, text, title=f"Title of {id}", language="en"), found, vectors.astype(np.float32)
 
 
 def test_a_question_of_any_length_is_no_trouble(tmp_path: Path) -> None:

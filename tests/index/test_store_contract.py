@@ -16,9 +16,9 @@ from tests.index.library import COUNTER, EMBEDDER, SUBJECTS, source
 from tests.index.test_store import DIMENSION, given_document, vector
 
 from prunus.core.errors import BadInput, OutsideFailed
-from prunus.index.build import Builder, Settings
+from prunus.index.build import Builder, BuildSettings
 from prunus.index.cluster import ward
-from prunus.index.nodes import Document, Leaf, NoIndex, Parent
+from prunus.index.nodes import IndexedDocument, Leaf, NoIndex, Parent
 from prunus.index.retrieve import Retriever
 from prunus.index.store.file import engine as file
 from prunus.index.summarize import extractive
@@ -68,7 +68,7 @@ class StoreContract:
     def test_words_of_every_script_are_found(self, opened: Opened) -> None:
         store = opened("tiny", DIMENSION, create=True)
         text = '数据库系统。C++ costs $3.14, naïve "quoted" it\'s \\ \ud800 \0 words'
-        store.add(Document("a", text, language="zh"), [Leaf(0, len(text), text, 9)], vector(1)[None])
+        store.add(IndexedDocument("a", text, language="zh"), [Leaf(0, len(text), text, 9)], vector(1)[None])
         for query in ("数据", "3.14", "naïve", 'quoted" OR "', "words*", "it's", "costs & ! |"):
             assert store.lexical(query), query
         for query in ("", '"', "absent", "AND", "'", "\\"):
@@ -185,7 +185,7 @@ class StoreContract:
 
 def library(opened: Opened) -> Builder:
     store = opened(EMBEDDER.identity, EMBEDDER.dimension, create=True)
-    settings = Settings(chunk_tokens=40, summary_tokens=60)
+    settings = BuildSettings(chunk_tokens=40, summary_tokens=60)
     return Builder(store, EMBEDDER, COUNTER, ward.Engine(), extractive.Engine(EMBEDDER, COUNTER), settings)
 
 

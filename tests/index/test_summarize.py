@@ -15,7 +15,7 @@ from prunus.core.options import Limits
 from prunus.index.summarize import extractive, llm
 from prunus.models.embed import static
 from prunus.models.llm.scripted import Engine as Scripted
-from prunus.models.llm.scripted import Reply
+from prunus.models.llm.scripted import ScriptedReply
 from prunus.models.meter import Meter, Metered, OverLimit, Price
 from prunus.models.tokens import approx
 
@@ -88,7 +88,7 @@ def test_summaries_of_a_batch_are_made_in_parallel_and_come_in_order() -> None:
 def test_what_was_paid_for_is_never_asked_again(tmp_path: Path) -> None:
     kept = tmp_path / "kept" / "summaries.sqlite3"
     batch = [["one"], ["two"], ["three"]]
-    broken = Scripted(script=["First.", "Second.", Reply(error=OutsideFailed("down"))])
+    broken = Scripted(script=["First.", "Second.", ScriptedReply(error=OutsideFailed("down"))])
     with pytest.raises(OutsideFailed, match="down"):
         said(llm.Engine(broken, kept=kept, parallel=1, tries=1), batch)
     model = Scripted("Third.")
@@ -107,7 +107,7 @@ def test_a_failure_is_tried_again_and_is_never_kept_as_a_summary(tmp_path: Path)
     async def pause(seconds: float) -> None:
         waits.append(seconds)
 
-    model = Scripted(script=[Reply(error=OutsideFailed("busy")), Reply(" "), "At last."])
+    model = Scripted(script=[ScriptedReply(error=OutsideFailed("busy")), ScriptedReply(" "), "At last."])
     engine = llm.Engine(model, kept=tmp_path / "k", pause=pause)
     assert said(engine, [["text"]]) == ["At last."]
     assert waits == [1.0, 2.0]

@@ -14,7 +14,7 @@ from tests.models.llm.asking import ASK, collect, run
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.options import Limits
 from prunus.core.types import Usage
-from prunus.models.llm.scripted import Engine, Reply
+from prunus.models.llm.scripted import Engine, ScriptedReply
 from prunus.models.meter import FREE, EstimatedUsage, Meter, Metered, OverLimit, Price, add_usage, price_of, prices_from
 
 PRICE = Price(prompt=1.0, completion=10.0)
@@ -77,7 +77,7 @@ def test_a_call_is_counted_in_tokens_money_and_seconds() -> None:
 
 def test_what_the_server_does_not_report_is_counted_here_and_says_so() -> None:
     meter = Meter()
-    _, usage = run(collect(Metered(Engine(script=[Reply("one two", usage=False)]), meter, price=PRICE)))
+    _, usage = run(collect(Metered(Engine(script=[ScriptedReply("one two", usage=False)]), meter, price=PRICE)))
     assert isinstance(usage, EstimatedUsage)
     assert (usage.prompt_tokens, usage.completion_tokens, usage.estimated_tokens) == (PROMPT, 2, PROMPT + 2)
     assert usage.usd == pytest.approx((PROMPT + 20) * 1e-6)
@@ -87,7 +87,7 @@ def test_what_the_server_does_not_report_is_counted_here_and_says_so() -> None:
 def test_a_call_that_breaks_off_has_cost_what_it_had_read_and_said() -> None:
     meter = Meter()
     with pytest.raises(OutsideFailed):
-        run(collect(Metered(Engine(script=[Reply("one two three", cut_after=2)]), meter, price=PRICE)))
+        run(collect(Metered(Engine(script=[ScriptedReply("one two three", cut_after=2)]), meter, price=PRICE)))
     assert (meter.total.prompt_tokens, meter.total.completion_tokens) == (PROMPT, 2)
     assert meter.tokens_left == math.inf
 
@@ -95,7 +95,7 @@ def test_a_call_that_breaks_off_has_cost_what_it_had_read_and_said() -> None:
 def test_a_call_that_was_never_sent_costs_nothing() -> None:
     meter = Meter(Limits(tokens=10_000))
     with pytest.raises(BadInput, match="no key"):
-        run(collect(Metered(Engine(script=[Reply(error=BadInput("no key"))]), meter)))
+        run(collect(Metered(Engine(script=[ScriptedReply(error=BadInput("no key"))]), meter)))
     assert meter.total == Usage()
     assert meter.tokens_left == 10_000
 
@@ -148,14 +148,14 @@ def test_no_call_begins_when_the_seconds_are_used_up() -> None:
 def test_a_call_ends_when_the_seconds_are_used_up() -> None:
     meter = Meter(Limits(seconds=0.1))
     with pytest.raises(OverLimit, match=r"limit of 0\.1 seconds"):
-        run(collect(Metered(Engine(script=[Reply("one two", pause=30)]), meter)))
+        run(collect(Metered(Engine(script=[ScriptedReply("one two", pause=30)]), meter)))
     assert meter.total.prompt_tokens == PROMPT
 
 
 def test_a_time_out_of_the_model_is_not_taken_for_the_limit() -> None:
     meter = Meter(Limits(seconds=60))
     with pytest.raises(TimeoutError, match="its own"):
-        run(collect(Metered(Engine(script=[Reply(error=TimeoutError("its own"))]), meter)))
+        run(collect(Metered(Engine(script=[ScriptedReply(error=TimeoutError("its own"))]), meter)))
 
 
 def test_an_answer_that_went_over_is_kept_and_the_next_call_refused() -> None:
@@ -170,7 +170,7 @@ def test_an_answer_that_went_over_is_kept_and_the_next_call_refused() -> None:
 
 
 def test_calls_at_the_same_time_cannot_go_over_together() -> None:
-    engine = Engine(script=lambda messages, asked: Reply("one", pause=0.05))
+    engine = Engine(script=lambda messages, asked: ScriptedReply("one", pause=0.05))
     metered = Metered(engine, Meter(Limits(tokens=100)))
 
     async def several() -> list[Any]:

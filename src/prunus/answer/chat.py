@@ -14,7 +14,7 @@ _KEPT: Final = 12
 _TURNS: Final = 20
 
 
-class Turns:
+class Conversation:
     """What was asked and answered so far. Give the same object to each call of one conversation.
 
     Sources keep their numbers over the turns. Where answers are quotes, without a model, every answer numbers its

@@ -85,7 +85,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedClaim:
     """What the check of an answer came to.
 
     :param unsupported: sentences that no page bears out.
@@ -124,14 +124,14 @@ def _numbers(text: str) -> list[int]:
     return [int(number) for number in _MARK.findall(text)]
 
 
-def check(text: str, references: Sequence[Reference], embedder: Embedder | None = None) -> Checked:
+def check(text: str, references: Sequence[Reference], embedder: Embedder | None = None) -> CheckedClaim:
     """Locate what bears each sentence of an answer out.
 
     :param references: the pages that may be cited; a number that none of them has cites nothing.
     :param embedder: measures likeness in meaning; without it words alone count.
     """
     pages = {one.number: _Page(one, embedder) for one in references}
-    checked = Checked()
+    checked = CheckedClaim()
     known: set[tuple[int, Span, str]] = set()
     for claim in claims(text):
         cited = [pages[number] for number in claim.numbers if number in pages]

@@ -20,11 +20,11 @@ from ..core.options import WebOptions
 from ..core.ports import Embedder, Planner, Reranker, SearchProvider
 from ..core.types import Hit, Message, Page, Plan, Results, SearchQuery, SearchRequest, Usage
 from ..models.meter import Meter
-from ..pages.read import Reader, read_page
+from ..pages.read import ToHtml, read_page
 from ..pages.tree import Tree
 from ..web.search._merge import fuse
 from .pictures import Pages
-from .rank_pages import Candidate, Ranked, Scores, by_embedder, by_hybrid, by_reranker, rank
+from .rank_pages import Candidate, RankedPage, Scores, by_embedder, by_hybrid, by_reranker, rank
 from .trace import Stages
 
 _PLAN_SHARE: Final = 0.15
@@ -42,7 +42,7 @@ def local_now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Web:
+class WebEngines:
     """What finds and reads pages.
 
     :param provider: the search; several are one.
@@ -58,7 +58,7 @@ class Web:
     planner: Planner
     spare_planner: Planner
     pages: Pages
-    to_html: Reader
+    to_html: ToHtml
     rank_with: Any = None
     price: float = 0.0
     names: Mapping[str, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Web:
 
 
 @dataclass(slots=True)
-class Found:
+class FoundPages:
     """What a search for pages came to.
 
     :param trees: the pages that were read, best first.
@@ -77,7 +77,7 @@ class Found:
     plan: Plan | None = None
     hits: list[Hit] = field(default_factory=list)
     trees: list[Tree] = field(default_factory=list)
-    ranked: list[Ranked] = field(default_factory=list)
+    ranked: list[RankedPage] = field(default_factory=list)
     failures: Failures = field(default_factory=Failures)
 
     @property
@@ -94,7 +94,7 @@ class Search:
     """
 
     conversation: Sequence[Message]
-    web: Web
+    web: WebEngines
     options: WebOptions
     stages: Stages
 
@@ -137,7 +137,7 @@ async def plan_search(search: Search) -> tuple[Plan, str]:
     return plan, reason
 
 
-async def find_pages(search: Search, found: Found) -> AsyncIterator[Event]:
+async def find_pages(search: Search, found: FoundPages) -> AsyncIterator[Event]:
     """Search, read and rank; what is found goes into ``found``, whose plan stands.
 
     :raises OutsideFailed: no query was answered, or no page could be read.
@@ -162,7 +162,7 @@ async def find_pages(search: Search, found: Found) -> AsyncIterator[Event]:
 # --- searching -----------------------------------------------------------------------------------
 
 
-async def _searched(search: Search, found: Found) -> AsyncIterator[Event]:
+async def _searched(search: Search, found: FoundPages) -> AsyncIterator[Event]:
     """Ask every query at once, and fuse what comes."""
     assert found.plan is not None
     queries = list(found.plan.queries)
@@ -240,7 +240,7 @@ async def _asked(search: Search, requests: Sequence[SearchRequest]) -> list[Resu
 # --- reading -------------------------------------------------------------------------------------
 
 
-async def _read(search: Search, found: Found, read: dict[str, Tree]) -> AsyncGenerator[Event, None]:
+async def _read(search: Search, found: FoundPages, read: dict[str, Tree]) -> AsyncGenerator[Event, None]:
     """Read the pages of all hits; one that is missing, slow or no content fails alone."""
     waiting = {hit.url: hit for hit in found.hits}
     snapshots: set[str] = set()
@@ -287,7 +287,7 @@ async def _arrived(
         return None
 
 
-async def _tree(page: Page | PrunusError, to_html: Reader) -> Tree:
+async def _tree(page: Page | PrunusError, to_html: ToHtml) -> Tree:
     if isinstance(page, PrunusError):
         raise page
     return await asyncio.to_thread(read_page, page, to_html)
@@ -296,7 +296,7 @@ async def _tree(page: Page | PrunusError, to_html: Reader) -> Tree:
 # --- ranking -------------------------------------------------------------------------------------
 
 
-def _ranked(search: Search, found: Found, read: Mapping[str, Tree]) -> list[Ranked]:
+def _ranked(search: Search, found: FoundPages, read: Mapping[str, Tree]) -> list[RankedPage]:
     """Return all pages that were read, best first."""
     hits = {hit.url: hit for hit in found.hits}
     candidates = [Candidate(hits[url], tree.canonical, tree.published) for url, tree in read.items()]

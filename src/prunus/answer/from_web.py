@@ -11,14 +11,14 @@ from ..core.types import Message
 from ..evidence.documents import Documents
 from ..evidence.engines import Engines
 from ..models.meter import Meter
-from .find_pages import Found, Search, Web, find_pages, plan_search
+from .find_pages import FoundPages, Search, WebEngines, find_pages, plan_search
 from .run import Asked, Run, start
 from .trace import Stages
 from .write import answer_again, answer_in_groups, answer_unread
 
 
 async def answer_from_web(
-    asked: Asked, engines: Engines, web: Web, given: Documents | None = None
+    asked: Asked, engines: Engines, web: WebEngines, given: Documents | None = None
 ) -> AsyncIterator[Event]:
     """Answer a question from the web, as a stream of events that ends in ``done``.
 
@@ -26,7 +26,7 @@ async def answer_from_web(
     :raises NothingFound: no page bears on the question; or it needs no search, and there is no model to answer it.
     :raises OutsideFailed: no provider answered, or no page could be read.
     """
-    found = Found()
+    found = FoundPages()
     stages = Stages(engines.meter or Meter(asked.options.limits), asked.options.trace)
     run = start(asked, engines, found.failures, stages)
     run.names.update(web.names)
@@ -61,7 +61,7 @@ async def answer_from_web(
         yield event
 
 
-async def _found(search: Search, found: Found, anyhow: bool) -> AsyncIterator[Event]:
+async def _found(search: Search, found: FoundPages, anyhow: bool) -> AsyncIterator[Event]:
     """Find pages; where there are others, that none can be found is a failure among others."""
     try:
         async for event in find_pages(search, found):
@@ -72,7 +72,7 @@ async def _found(search: Search, found: Found, anyhow: bool) -> AsyncIterator[Ev
         found.failures.note(error, "search")
 
 
-async def _without_search(run: Run, found: Found) -> AsyncIterator[Event]:
+async def _without_search(run: Run, found: FoundPages) -> AsyncIterator[Event]:
     """Answer what needs no search, with the model alone.
 
     :raises NothingFound: there is no model.

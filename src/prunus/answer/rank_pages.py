@@ -77,7 +77,7 @@ PAPER: Final = Beyond()
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedPage:
     """A page in its place.
 
     :param score: the better of its two items, with what was switched on.
@@ -102,7 +102,7 @@ def rank(
     top: int = 5,
     beyond: Beyond = PAPER,
     now: datetime | None = None,
-) -> list[Ranked]:
+) -> list[RankedPage]:
     """Return the best distinct pages, best first.
 
     :param keywords: one text a keyword list, the main one and the auxiliary ones; an item is scored against each,
@@ -155,7 +155,7 @@ def _best(keywords: Sequence[str], texts: Sequence[str], scores: Scores) -> NDAr
 
 def _placed(
     pages: Sequence[Candidate], found: NDArray[np.float64], top: int, beyond: Beyond, now: datetime | None
-) -> list[Ranked]:
+) -> list[RankedPage]:
     """Return the pages by their scores and what is switched on; equal scores go by address."""
     own = found.max(1) if len(pages) else np.zeros(0)
     dates = [page.published or page.hit.published for page in pages]
@@ -166,7 +166,7 @@ def _placed(
             value += beyond.freshness * np.asarray([_fresh(date, now) for date in dates])
     left = [place for place in range(len(pages)) if np.isfinite(own[place])]
     taken: dict[str, int] = {}
-    chosen: list[Ranked] = []
+    chosen: list[RankedPage] = []
     while left and len(chosen) < top:
         sites = {place: taken.get(_site(pages[place].hit.url), 0) for place in left}
         worth = {place: round(float(value[place]) - beyond.diversity * sites[place], _DIGITS) for place in left}
@@ -176,7 +176,7 @@ def _placed(
         taken[site] = taken.get(site, 0) + 1
         snippet, content = found[best].tolist()
         by: Literal["snippet", "content"] = "content" if content > snippet else "snippet"
-        chosen.append(Ranked(pages[best].hit, len(chosen) + 1, worth[best], by, snippet, content, dates[best]))
+        chosen.append(RankedPage(pages[best].hit, len(chosen) + 1, worth[best], by, snippet, content, dates[best]))
     return chosen
 
 

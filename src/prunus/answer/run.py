@@ -11,13 +11,13 @@ from typing import Any, Final, Protocol, cast
 from ..core.errors import BadBudget, BadInput, Failures
 from ..core.events import DoneEvent, Event
 from ..core.options import Options
-from ..core.ports import Tagged, Writer
+from ..core.ports import StreamingGenerator, Tagged
 from ..core.types import Answer
 from ..evidence.documents import Documents
 from ..evidence.engines import Engines
 from ..models.meter import Meter
 from .baselines import MODES
-from .chat import Turns
+from .chat import Conversation
 from .check import Reference
 from .pictures import Pages
 from .trace import Stages
@@ -54,7 +54,7 @@ class Asked:
     budget: int | None = None
     options: Options = field(default_factory=Options)
     about: str = ""
-    chat: Turns | None = None
+    chat: Conversation | None = None
     indexes: Finder | None = None
 
     @property
@@ -86,9 +86,9 @@ class Run:
     cited: set[int] = field(default_factory=set)
 
     @property
-    def writer(self) -> Writer | None:
+    def writer(self) -> StreamingGenerator | None:
         """The generator, where it writes with a model."""
-        return cast(Writer, self.engines.generator) if hasattr(self.engines.generator, "stream") else None
+        return cast(StreamingGenerator, self.engines.generator) if hasattr(self.engines.generator, "stream") else None
 
     def afford(self) -> float:
         """Return about how many tokens the model may still use."""

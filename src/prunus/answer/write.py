@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from ..core.errors import BadBudget, Failures, NothingFound, OutsideFailed
 from ..core.events import CitationEvent, DoneEvent, Event, ExtractedEvent, PageEvent, TokenEvent, UsageEvent
-from ..core.ports import Source, Writer
+from ..core.ports import NumberedSource, StreamingGenerator
 from ..core.types import Answer, Citation, Passage
 from ..evidence.documents import Documents
 from ..evidence.engines import Engines
@@ -163,7 +163,7 @@ async def finish(run: Run, citations: Sequence[Citation], unsupported: Sequence[
 
 async def _written(run: Run) -> AsyncIterator[Event]:
     """Stream the model's answer into ``run.text``; where it fails before a word, that is noted and nothing is left."""
-    writer, asked = cast(Writer, run.writer), run.asked
+    writer, asked = cast(StreamingGenerator, run.writer), run.asked
     turns = asked.chat.turns if asked.chat is not None else ()
     if run.afford() < LEAST_ROOM:
         run.failures["generator"] = "too few tokens are left for an answer by the model; the pages are quoted"
@@ -183,7 +183,7 @@ async def answer_unread(run: Run, lead: str = "") -> AsyncIterator[Event]:
     :param lead: what is said before.
     :raises OutsideFailed: the model fails, and nothing else can answer.
     """
-    writer, asked = cast(Writer, run.writer), run.asked
+    writer, asked = cast(StreamingGenerator, run.writer), run.asked
     turns = asked.chat.turns if asked.chat is not None else ()
     if lead:
         yield TokenEvent(lead)
@@ -237,7 +237,7 @@ async def _next(events: AsyncIterator[Event], end: float | None) -> Event | None
         raise OutsideFailed("the model did not finish in the time that was left", subject="llm") from None
 
 
-def _sources(run: Run) -> list[Source]:
+def _sources(run: Run) -> list[NumberedSource]:
     """Return the numbered sources, cut so that they and an answer fit the limits and the window."""
     llm, counter = run.engines.llm, run.engines.counter
     window = int(getattr(llm, "context_window", 0))
@@ -245,14 +245,14 @@ def _sources(run: Run) -> list[Source]:
     room = min(
         tokens_for_evidence(run.afford() - pictures), int((window - OVERHEAD - pictures) * 0.85) if window else 10**9
     )
-    found: list[Source] = []
+    found: list[NumberedSource] = []
     for one in run.references:
         size = int(counter.count([one.text])[0])
         text = one.text if size <= room else cut_to(one.text, max(0, room), counter)
         room -= min(size, room)
         if text.strip():
             tree, seen = one.tree, tuple(run.pictures.get(one.tree.document, ()))
-            found.append(Source(text, tree.title, tree.url, tree.published, one.number, seen))
+            found.append(NumberedSource(text, tree.title, tree.url, tree.published, one.number, seen))
         elif "limit" not in run.failures:
             run.failures["limit"] = "not all sources could be shown to the model inside the limits"
     run.references = [one for one in run.references if any(one.number == source.number for source in found)]

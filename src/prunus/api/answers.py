@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, Unpack
 
-from ..answer.chat import Turns
+from ..answer.chat import Conversation
 from ..answer.run import answer_of
 from ..core.events import Event
 from ..core.options import Options
@@ -74,7 +74,7 @@ async def astream(question: str, pages: Pages = None, **choices: Unpack[Choices]
 
 
 async def stream(
-    question: str, pages: Pages, choices: Choices, chat: Turns | None = None, taped: Taped | None = None
+    question: str, pages: Pages, choices: Choices, chat: Conversation | None = None, taped: Taped | None = None
 ) -> AsyncGenerator[Event, None]:
     """Answer a question: the one way of the library, the command line and batches.
 
@@ -135,7 +135,7 @@ def ask(question: str, pages: Pages = None, **choices: Unpack[Choices]) -> Answe
     return run(lambda: answer_of(stream(question, pages, choices)))
 
 
-class Chat(Turns):
+class Chat(Conversation):
     """A conversation: each question may lean on those before, and what was cited before stays citable.
 
     >>> chat = Chat()

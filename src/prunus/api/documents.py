@@ -58,7 +58,7 @@ def each_document(
     done: Callable[[str, str], None],
 ) -> Iterator[Any]:
     """Yield what is new or has changed; what cannot be read is noted, and the rest goes on."""
-    from ..index.build import Source as Document
+    from ..index.build import DocumentSource as Document
     from ..index.found import packed
 
     to_html = formats().to_html

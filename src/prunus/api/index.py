@@ -130,7 +130,7 @@ class Index:
     def builder(self) -> Builder:
         """What builds the tree."""
         from ..index.build import PAPER, Builder
-        from ..index.build import Settings as BuildSettings
+        from ..index.build import BuildSettings as BuildSettings
 
         built = self.built
         scope: dict[str, Any] = {

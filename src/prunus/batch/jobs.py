@@ -47,7 +47,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class JobLine:
     """A line of the file of jobs, read as far as it can be.
 
     :param key: what the ledger knows it by.
@@ -71,7 +71,7 @@ class Line:
         }
 
 
-def each_line(file: BinaryIO) -> Iterator[Line]:
+def each_line(file: BinaryIO) -> Iterator[JobLine]:
     """Yield the lines that hold something, one at a time; an id that was there before is an error."""
     taken: dict[bytes, int] = {}
     number = 0
@@ -93,7 +93,7 @@ def each_line(file: BinaryIO) -> Iterator[Line]:
         yield line
 
 
-def _read(number: int, text: bytes) -> Line:
+def _read(number: int, text: bytes) -> JobLine:
     try:
         found = json.loads(text)
     except RecursionError:
@@ -109,12 +109,12 @@ def _read(number: int, text: bytes) -> Line:
         job_of(found)
     except BadInput as error:
         return _refused(number, text, name, f"line {number}: {error}")
-    return Line(number, text, key_of({"id": name}), name)
+    return JobLine(number, text, key_of({"id": name}), name)
 
 
-def _refused(number: int, text: bytes, name: str | int | None, error: str) -> Line:
+def _refused(number: int, text: bytes, name: str | int | None, error: str) -> JobLine:
     key = key_of({"line": number, "digest": digest_of(text).hex()})
-    return Line(number, text, key, name, " ".join(error.split()))
+    return JobLine(number, text, key, name, " ".join(error.split()))
 
 
 def job_of(found: Mapping[str, Any]) -> Job:

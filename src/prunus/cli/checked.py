@@ -17,7 +17,7 @@ from ..core.options import Options
 from ..core.settings import load_settings
 from ..core.sync import run
 from ..engines import Maker
-from ..index.verify import Checked, Judge, exported, imported, keep, kept, sample
+from ..index.verify import CheckedSentence, Judge, exported, imported, keep, kept, sample
 from .choices import common
 from .output import emit, emit_json, one_line, progress, say, write_whole
 
@@ -70,12 +70,12 @@ def verify(index: str, **given: Any) -> None:
         say(f"{counts['unchecked']:,} sentences stand in no child word for word: give --llm, --reranker or --export")
 
 
-def _checked(opened: Index, given: dict[str, Any]) -> list[Checked]:
+def _checked(opened: Index, given: dict[str, Any]) -> list[CheckedSentence]:
     """Check a sample, and keep what was found; verdicts of before stand where no judge says otherwise."""
     nodes = sample(opened.store, given["count"], given["seed"])
     judge = _judge(given)
     before = {(one.node, one.number): one for one in kept(opened.store, nodes)}
-    found: list[Checked] = []
+    found: list[CheckedSentence] = []
     rows: list[dict[str, Any]] = []
     with progress(len(nodes), "summaries", given["quiet"]) as step:
         for node in nodes:
@@ -90,7 +90,7 @@ def _checked(opened: Index, given: dict[str, Any]) -> list[Checked]:
     return found
 
 
-def _latest(one: Checked, before: dict[tuple[int, int], Checked]) -> Checked:
+def _latest(one: CheckedSentence, before: dict[tuple[int, int], CheckedSentence]) -> CheckedSentence:
     """Return a verdict, the one of before where there is no new one."""
     return before.get((one.node, one.number), one) if one.verdict == "unchecked" else one
 
@@ -104,7 +104,7 @@ def _judge(given: dict[str, Any]) -> Judge:
     return Judge(llm, reranker, given["threshold"])
 
 
-def _counts(found: Sequence[Checked]) -> dict[str, int]:
+def _counts(found: Sequence[CheckedSentence]) -> dict[str, int]:
     return {name: sum(one.verdict == name for one in found) for name in ("supported", "unsupported", "unchecked")}
 
 

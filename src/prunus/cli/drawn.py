@@ -15,7 +15,7 @@ from .choices import as_unicode, common
 from .explain import shorten
 from .indexes import retrieval_from, retrieval_options
 from .output import emit, emit_json, say, write_whole
-from .tree_page import Drawing, Taken, write_tree
+from .tree_page import Taken, TreeDrawing, write_tree
 
 _MOST: int = 20_000
 """Nodes that are drawn at most; of a larger tree the leaves are left out."""
@@ -66,7 +66,7 @@ def tree(index: str, question: str, **given: Any) -> None:
         emit(f"\n{one.title} ({one.tokens:,} tokens)\n\n{one.text}")
 
 
-def drawing_of(opened: Index, bounded: bool) -> Drawing:
+def drawing_of(opened: Index, bounded: bool) -> TreeDrawing:
     """Read a whole tree.
 
     :raises BadInput: there is nothing in the index.
@@ -85,10 +85,10 @@ def drawing_of(opened: Index, bounded: bool) -> Drawing:
          "children": [child for child in edges.get(node.id, ()) if child in shown], "root": node.id not in below}
         for node in opened.store.get(ids)
     ]  # fmt: skip
-    return Drawing(opened.place, nodes, left_out)
+    return TreeDrawing(opened.place, nodes, left_out)
 
 
-def _lines(drawing: Drawing, taken: Sequence[Taken]) -> list[str]:
+def _lines(drawing: TreeDrawing, taken: Sequence[Taken]) -> list[str]:
     """Return the tree as lines, roots first; a node with several parents stands under each."""
     by_id = {node["id"]: node for node in drawing.nodes}
     marks = [(one.name[0].upper(), set(one.ids)) for one in taken]

@@ -43,7 +43,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class TreeDrawing:
     """A tree that is drawn.
 
     :param nodes: each with id, layer, document, tokens, text, children, root.
@@ -55,7 +55,7 @@ class Drawing:
     without_leaves: bool = False
 
 
-def write_tree(drawing: Drawing, question: str = "", taken: Sequence[Taken] = ()) -> str:
+def write_tree(drawing: TreeDrawing, question: str = "", taken: Sequence[Taken] = ()) -> str:
     """Return the page."""
     script = Path(__file__).with_suffix(".js").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -88,7 +88,7 @@ def write_tree(drawing: Drawing, question: str = "", taken: Sequence[Taken] = ()
     )
 
 
-def _drawn(drawing: Drawing, taken: Sequence[Taken]) -> str:
+def _drawn(drawing: TreeDrawing, taken: Sequence[Taken]) -> str:
     """Write the tree as SVG: leaves in a row, each parent above the middle of its children."""
     places = _places(drawing)
     classes: dict[int, list[str]] = {}
@@ -119,7 +119,7 @@ def _drawn(drawing: Drawing, taken: Sequence[Taken]) -> str:
     )
 
 
-def _places(drawing: Drawing) -> dict[int, tuple[float, float]]:
+def _places(drawing: TreeDrawing) -> dict[int, tuple[float, float]]:
     """Return where each node stands; a node with several parents stands below the first."""
     by_id = {node["id"]: node for node in drawing.nodes}
     top = max((int(node["layer"]) for node in drawing.nodes), default=0)
@@ -157,7 +157,7 @@ def _texts(taken: Sequence[Taken]) -> str:
     return f'<div class="columns">{columns}</div>\n' if taken else ""
 
 
-def _data(drawing: Drawing) -> str:
+def _data(drawing: TreeDrawing) -> str:
     """Return the nodes as JSON that no reading of HTML can leave."""
     rows = {
         str(node["id"]): [node["layer"], node["document"], node["tokens"], _CONTROL.sub("", node["text"])]

@@ -55,7 +55,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TreeRow:
     """A row of a drawing: a node, or what was left out below one (``node`` is -1)."""
 
     node: int
@@ -148,7 +148,7 @@ def _chained(
     return drawn
 
 
-def rows_of(drawn: Drawn, most: int) -> list[Row]:
+def rows_of(drawn: Drawn, most: int) -> list[TreeRow]:
     """Return the rows to show: the likeliest nodes, which always include those above them, and what is left out."""
     best = sorted(range(len(drawn.mass)), key=lambda node: (-drawn.mass[node], node))
     depth: list[int] = []
@@ -165,18 +165,18 @@ def rows_of(drawn: Drawn, most: int) -> list[Row]:
         if node not in shown and (parent < 0 or parent in shown):
             count, mass = left.get(parent, (0, 0.0))
             left[parent] = count + 1, mass + drawn.mass[node]
-    rows: list[Row] = []
+    rows: list[TreeRow] = []
     open_: list[int] = []  # shown nodes whose descendants may still come
     for node in [*sorted(shown), -1]:
         while open_ and (node < 0 or drawn.parents[node] != open_[-1]):
             closed = open_.pop()
             if closed in left:
-                rows.append(Row(-1, depth[closed] + 1, *left[closed]))
+                rows.append(TreeRow(-1, depth[closed] + 1, *left[closed]))
         if node >= 0:
-            rows.append(Row(node, depth[node]))
+            rows.append(TreeRow(node, depth[node]))
             open_.append(node)
     if -1 in left:
-        rows.append(Row(-1, 0, *left[-1]))
+        rows.append(TreeRow(-1, 0, *left[-1]))
     return rows
 
 

@@ -194,7 +194,7 @@ class Generator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class NumberedSource:
     """A page as the model that answers is shown it.
 
     :param text: the extracted HTML, Markdown or text.
@@ -210,10 +210,12 @@ class Source:
     pictures: Sequence[str] = ()
 
 
-class Writer(Generator, Protocol):
+class StreamingGenerator(Generator, Protocol):
     """A generator that writes as it goes, from numbered sources."""
 
-    def stream(self, query: str, sources: Sequence[Source], turns: Sequence[Message] = ()) -> AsyncIterator[Event]:
+    def stream(
+        self, query: str, sources: Sequence[NumberedSource], turns: Sequence[Message] = ()
+    ) -> AsyncIterator[Event]:
         """Yield token events and one usage event; ``turns`` say what was asked and answered before."""
         ...
 

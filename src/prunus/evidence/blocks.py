@@ -17,7 +17,7 @@ from typing import Literal
 
 from ..pages.clean.rules import HEADINGS
 from ..pages.tree import Tree
-from .breadcrumbs import Context, context_of
+from .breadcrumbs import Breadcrumbs, breadcrumbs_of
 from .cut import cut_piece, cut_tree
 from .runs import Piece
 
@@ -75,7 +75,7 @@ class Blocks:
     whole: Blocks | None = None
     places: Sequence[int] = ()
     _texts: list[str] = field(default_factory=list)
-    _contexts: list[Context] = field(default_factory=list)
+    _contexts: list[Breadcrumbs] = field(default_factory=list)
     _steps: dict[tuple[int, int], Steps] = field(default_factory=dict)
     _attached: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     cache: dict[str, object] = field(default_factory=dict)
@@ -94,11 +94,11 @@ class Blocks:
         return self._texts
 
     @property
-    def contexts(self) -> list[Context]:
+    def contexts(self) -> list[Breadcrumbs]:
         """What stands above each block: headings, table caption and header, the list's lead."""
         if not self._contexts and self.blocks:
             for number, own in groupby(self.blocks, key=attrgetter("document")):
-                self._contexts.extend(context_of(self.trees[number], ((b.node, b.lo, b.hi) for b in own)))
+                self._contexts.extend(breadcrumbs_of(self.trees[number], ((b.node, b.lo, b.hi) for b in own)))
         return self._contexts
 
     def span(self, index: int) -> tuple[int, int]:

@@ -14,7 +14,7 @@ LEAD_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class Breadcrumbs:
     """What stands above a block and says what it is about.
 
     :param headings: nodes of the headings above it, outermost first.
@@ -29,11 +29,11 @@ class Context:
     lead: str = ""
 
 
-def context_of(tree: Tree, blocks: Iterable[tuple[int, int, int]]) -> list[Context]:
+def breadcrumbs_of(tree: Tree, blocks: Iterable[tuple[int, int, int]]) -> list[Breadcrumbs]:
     """Return the context of each block of one document, given as (node, lo, hi) in document order."""
     headings = _headings(tree)
     leads: dict[int, str] = {}
-    found: list[Context] = []
+    found: list[Breadcrumbs] = []
     open_headings: list[tuple[int, int, int]] = []  # node, level, end of scope
     place = 0
     for node, lo, hi in blocks:
@@ -54,7 +54,7 @@ def context_of(tree: Tree, blocks: Iterable[tuple[int, int, int]]) -> list[Conte
             if holder not in leads:
                 leads[holder] = _table_lead(tree, holder) if table >= 0 else _list_lead(tree, holder)
             lead = leads[holder]
-        context = Context(path, path[-1] if path else -1, table, lead)
+        context = Breadcrumbs(path, path[-1] if path else -1, table, lead)
         found.append(found[-1] if found and found[-1] == context else context)
     return found
 

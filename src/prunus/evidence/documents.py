@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.errors import BadInput, BadPage, Failures, OutsideFailed
 from ..core.types import Page
-from ..pages.read import Reader, read_page
+from ..pages.read import ToHtml, read_page
 from ..pages.tree import Tree
 from .blocks import Blocks, Units, cut
 from .recut import Expanded, expand
@@ -73,7 +73,7 @@ class Documents:
 
 
 def read_pages(
-    pages: Iterable[Page], to_html: Reader, *, strict: bool = True, failures: Failures | None = None
+    pages: Iterable[Page], to_html: ToHtml, *, strict: bool = True, failures: Failures | None = None
 ) -> Documents:
     """Clean pages once, for any number of questions.
 

@@ -15,7 +15,7 @@ from typing import Final
 from ..core.errors import BadInput
 from ..core.types import Message
 from ..models.prompts.render import Quoted, harmless, render
-from ..pages.write.markup import Pieces, Writer
+from ..pages.write.markup import HtmlWriter, Pieces
 from ..pages.write.style import LEAN, escape
 from .blocks import Block, Blocks
 
@@ -75,9 +75,9 @@ def content_of(blocks: Blocks, index: int) -> str:
     block = blocks.blocks[index]
     tree = blocks.trees[block.document]
     if block.is_subtree and tree.tag[block.node]:
-        inside = Writer(tree, LEAN).html(block.lo + 1, block.hi) if block.hi > block.lo + 1 else ""
+        inside = HtmlWriter(tree, LEAN).html(block.lo + 1, block.hi) if block.hi > block.lo + 1 else ""
         return f"{escape(tree.text[block.node])}{inside}"
-    return Writer(tree, LEAN, None, _pieces(blocks, block)).html(block.lo, block.hi)
+    return HtmlWriter(tree, LEAN, None, _pieces(blocks, block)).html(block.lo, block.hi)
 
 
 def path_prompt(query: str, html: str, prompt: str = "paths") -> list[Message]:

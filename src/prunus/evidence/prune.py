@@ -24,7 +24,7 @@ from .greedy import Selection, select
 from .records import Records
 from .recut import subset
 from .render import Rendering, render_blocks
-from .two_stage import Ranked, Scorers, Writing, cut_best, rank, rank_once, sizes_for
+from .two_stage import RankedBlocks, Scorers, Writing, cut_best, rank, rank_once, sizes_for
 
 if TYPE_CHECKING:
     pass
@@ -125,7 +125,9 @@ class _Call:
     seconds: Mapping[str, float]
 
 
-def _context(ranked: Ranked, chosen: Selection, parts: frozenset[int], rendering: Rendering, call: _Call) -> Context:
+def _context(
+    ranked: RankedBlocks, chosen: Selection, parts: frozenset[int], rendering: Rendering, call: _Call
+) -> Context:
     """Gather what survived, and what did not."""
     blocks, scores = ranked.blocks, ranked.scores
     kept, required = ([ranked.places[index] for index in some] for some in (chosen.kept, chosen.required))
@@ -160,7 +162,7 @@ def _context(ranked: Ranked, chosen: Selection, parts: frozenset[int], rendering
     )
 
 
-def _names(engines: Engines, ranked: Ranked) -> Mapping[str, str]:
+def _names(engines: Engines, ranked: RankedBlocks) -> Mapping[str, str]:
     """Return the engines by kind; where the fine scorer worked alone, it is the scorer."""
     names = dict(engines.names)
     if "fine" in names and all(one.stage == "fine" for one in ranked.trace):
@@ -168,7 +170,7 @@ def _names(engines: Engines, ranked: Ranked) -> Mapping[str, str]:
     return names
 
 
-def _by_stage(seconds: Mapping[str, float], ranked: Ranked) -> Mapping[str, float]:
+def _by_stage(seconds: Mapping[str, float], ranked: RankedBlocks) -> Mapping[str, float]:
     """Return wall time by stage, with that of scoring told apart where there were two stages."""
     if len(ranked.trace) < 2:
         return seconds

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..core.types import Format
 from ..pages.tree import Tree
-from ..pages.write.markup import Writer
+from ..pages.write.markup import HtmlWriter
 from ..pages.write.style import LEAN, Style
 from ..pages.write.whole import write_tree
 from .blocks import Blocks, mask_of
@@ -54,7 +54,7 @@ def render_near(blocks: Blocks, kept: Sequence[int], root: tuple[int, int], rend
     tree = blocks.trees[document]
     mask, pieces = mask_of(blocks, kept, document)
     if rendering.format == "html":
-        return Writer(tree, rendering.style, mask, pieces).html(node, tree.end[node])
+        return HtmlWriter(tree, rendering.style, mask, pieces).html(node, tree.end[node])
     return write_tree(tree, rendering.format, rendering.style, mask, pieces)
 
 

@@ -19,7 +19,7 @@ from ..core.types import BlockRecord, Span
 from ..pages.clean import rules
 from ..pages.grid import has_rowspans, header_rows, row_cells, span
 from ..pages.tree import Tree, subtree_text
-from .breadcrumbs import Context, context_of
+from .breadcrumbs import Breadcrumbs, breadcrumbs_of
 
 Kind = Literal["sentence", "row", "pair", "list", "code"]
 
@@ -117,7 +117,7 @@ def _with_context(tree: Tree, found: Sequence[tuple[int, int, Kind]]) -> list[Se
         places.append((tree.parent[node], node, node + 1))
     texts: dict[int, str] = {}
     result = []
-    for (start, end, kind), context in zip(found, context_of(tree, places), strict=True):
+    for (start, end, kind), context in zip(found, breadcrumbs_of(tree, places), strict=True):
         for heading in context.headings:
             texts.setdefault(heading, subtree_text(tree, heading)[:_ABOVE_LENGTH])
         above = [tree.title[:_ABOVE_LENGTH], *(texts[heading] for heading in context.headings)]
@@ -126,7 +126,7 @@ def _with_context(tree: Tree, found: Sequence[tuple[int, int, Kind]]) -> list[Se
     return result
 
 
-def _label(tree: Tree, start: int, kind: Kind, context: Context) -> str:
+def _label(tree: Tree, start: int, kind: Kind, context: Breadcrumbs) -> str:
     """Return what a reader needs to understand a row or an item."""
     if context.table < 0:
         return context.lead if context.lead and kind in ("sentence", "list") else ""

@@ -81,7 +81,7 @@ def sizes_for(query: str, budget: int, options: Options) -> Sizes:
 
 
 @dataclass(slots=True)
-class Ranked:
+class RankedBlocks:
     """Blocks with scores, ready for the final budget.
 
     :param blocks: the cut of all pages; paths, spans and records are of these.
@@ -119,15 +119,15 @@ class Scorers:
     when: str = "large"
 
 
-def rank_once(blocks: Blocks, query: str, scorer: Scorer) -> Ranked:
+def rank_once(blocks: Blocks, query: str, scorer: Scorer) -> RankedBlocks:
     """Score blocks in one stage."""
     scores, tree = score_with(scorer, query, blocks)
-    return Ranked(blocks, scores, np.ones(len(blocks), np.int8), range(len(blocks)), scores, tree=tree)
+    return RankedBlocks(blocks, scores, np.ones(len(blocks), np.int8), range(len(blocks)), scores, tree=tree)
 
 
 def rank(
     documents: Documents, query: str, options: Options, scorers: Scorers, writing: Writing, sizes: Sizes
-) -> Ranked:
+) -> RankedBlocks:
     """Score blocks in one or two stages, as the pages want it.
 
     :raises OverWindow: fewer than two blocks fit the fine scorer's window.
@@ -161,7 +161,7 @@ class _Run:
         self.trace: list[Trace] = []
         self.warnings: list[str] = []
 
-    def ranked(self) -> Ranked:
+    def ranked(self) -> RankedBlocks:
         """Run what is wanted."""
         blocks = self.expanded.blocks
         places = list(range(len(blocks)))
@@ -183,7 +183,7 @@ class _Run:
         behind = stage[places] == 1
         if behind.any():
             ranking[behind] = _below(float(fine_scores.min()), ranking[behind])
-        return Ranked(blocks, scores, stage, places, ranking, self.trace, self.warnings, tree)
+        return RankedBlocks(blocks, scores, stage, places, ranking, self.trace, self.warnings, tree)
 
     def _wants_first(self) -> bool:
         """Decide whether the first stage runs."""
@@ -267,7 +267,7 @@ def _below(least: float, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(least - 1.0 - (order.max() - order), np.float64)
 
 
-def cut_best(ranked: Ranked, scorer: Scorer, query: str, writing: Writing, budget: int) -> frozenset[int]:
+def cut_best(ranked: RankedBlocks, scorer: Scorer, query: str, writing: Writing, budget: int) -> frozenset[int]:
     """Cut the best block at its sentences where it alone, with what it needs, is over the budget.
 
     The parts take its place in ``ranked``, in the order of the scorer.

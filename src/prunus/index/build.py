@@ -20,7 +20,7 @@ from ..core.text.words import guess_language
 from ..pages.tree import Tree
 from .chunk import SIZE, Chunk, chunk_text, chunk_tree
 from .grow import Growing
-from .nodes import Document, Leaf, NodeStore, Parent, View
+from .nodes import IndexedDocument, Leaf, NodeStore, Parent, View
 
 Scope = Literal["collection", "document"]
 """Whether one tree stands over all documents, or one over each."""
@@ -36,7 +36,7 @@ _BATCH_LEAVES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DocumentSource:
     """A document that is to be added: a cleaned page, or plain text.
 
     :param id: by which it is replaced or removed later.
@@ -55,7 +55,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BuildSettings:
     """How an index is built.
 
     :param chunk_tokens, chunk_cap: as in :func:`prunus.index.chunk.chunk_text`.
@@ -84,7 +84,7 @@ class Settings:
             )
 
 
-PAPER: Final = Settings(structure=False, above_share=0.0)
+PAPER: Final = BuildSettings(structure=False, above_share=0.0)
 """The paper's: chunks of 100 tokens of plain text, embedded alone."""
 
 
@@ -112,15 +112,15 @@ class Builder:
         tokenizer: TokenCounter,
         clusterer: Clusterer,
         summarizer: Summarizer,
-        settings: Settings | None = None,
+        settings: BuildSettings | None = None,
     ) -> None:
         self.store, self.embedder, self.tokenizer = store, embedder, tokenizer
         self.clusterer, self.summarizer = clusterer, summarizer
-        self.settings = settings or Settings()
+        self.settings = settings or BuildSettings()
 
     # --- leaves ------------------------------------------------------------------------------
 
-    def add(self, sources: Iterable[Source], done: Callable[[str], None] = lambda id: None) -> int:
+    def add(self, sources: Iterable[DocumentSource], done: Callable[[str], None] = lambda id: None) -> int:
         """Add or replace documents; return how many chunks they gave. The tree is not touched.
 
         :param done: called with the id of each document that is on the disk.
@@ -139,8 +139,8 @@ class Builder:
                 done(document.id)
         return total
 
-    def _batches(self, sources: Iterable[Source]) -> Iterator[list[tuple[Document, list[Leaf]]]]:
-        batch: list[tuple[Document, list[Leaf]]] = []
+    def _batches(self, sources: Iterable[DocumentSource]) -> Iterator[list[tuple[IndexedDocument, list[Leaf]]]]:
+        batch: list[tuple[IndexedDocument, list[Leaf]]] = []
         size = 0
         for source in sources:
             document, chunks = self._cut(source)
@@ -153,7 +153,7 @@ class Builder:
         if batch:
             yield batch
 
-    def _cut(self, source: Source) -> tuple[Document, list[Chunk]]:
+    def _cut(self, source: DocumentSource) -> tuple[IndexedDocument, list[Chunk]]:
         settings, tree = self.settings, source.tree
         text = tree.canonical if tree else source.text
         size = (settings.chunk_tokens, settings.chunk_cap)
@@ -163,7 +163,9 @@ class Builder:
             chunks = chunk_text(text, self.tokenizer, *size)
         language = source.language or (tree.lang if tree else "") or guess_language(text)
         title, url = source.title or (tree.title if tree else ""), source.url or (tree.url if tree else "")
-        return Document(source.id, text, title, url, source.digest, language, source.metadata, source.source), chunks
+        return IndexedDocument(
+            source.id, text, title, url, source.digest, language, source.metadata, source.source
+        ), chunks
 
     def _embedded(self, leaves: Sequence[Leaf]) -> Vectors:
         """Embed leaves; what stands above many of them is embedded once."""

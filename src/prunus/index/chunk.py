@@ -17,7 +17,7 @@ from typing import Final
 from ..core.errors import BadInput
 from ..core.ports import TokenCounter
 from ..core.text.words import sentence_spans
-from ..evidence.breadcrumbs import context_of
+from ..evidence.breadcrumbs import breadcrumbs_of
 from ..pages.clean.rules import HEADINGS
 from ..pages.tree import Tree, subtree_text
 
@@ -278,7 +278,7 @@ def _above(tree: Tree, chunks: Sequence[Chunk]) -> list[tuple[str, ...]]:
     headings = [node for node, tag in enumerate(tree.tag) if tag in HEADINGS]
     texts: dict[int, str] = {}
     found = []
-    for (_, first, end), context in zip(places, context_of(tree, places), strict=True):
+    for (_, first, end), context in zip(places, breadcrumbs_of(tree, places), strict=True):
         inside = headings[bisect_left(headings, first) : bisect_right(headings, end - 1)]
         level = min((int(tree.tag[node][1]) for node in inside), default=7)
         shared = [node for node in context.headings if int(tree.tag[node][1]) < level]

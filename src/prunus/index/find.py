@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from .terms import Retrieval
 
 
-class Index(Protocol):
-    """What is asked of one index; see :class:`prunus.Index`."""
+class AskedIndex(Protocol):
+    """What is asked of one index; see :class:`prunus.AskedIndex`."""
 
     place: str
     """How messages call it."""
@@ -45,7 +45,7 @@ class Indexes:
     :param retrieval: how they are asked.
     """
 
-    def __init__(self, indexes: Sequence[Index], retrieval: Retrieval | None = None) -> None:
+    def __init__(self, indexes: Sequence[AskedIndex], retrieval: Retrieval | None = None) -> None:
         self._indexes, self._retrieval = list(indexes), retrieval
         self.place = ", ".join(one.place for one in self._indexes)
 
@@ -57,17 +57,17 @@ class Indexes:
         :param budget: tokens of the texts that each index may bring.
         :raises BadInput: a document that is asked for is not in an index.
         """
-        from .found import Evidence, Found
+        from .found import Evidence, IndexFindings
 
         how = self._retrieval
         found = [
-            Found(one.retrieved(question, budget, how), one.retriever, one.pages, one.way(how) == "hybrid")
+            IndexFindings(one.retrieved(question, budget, how), one.retriever, one.pages, one.way(how) == "hybrid")
             for one in self._indexes
         ]
         return Evidence(pages.trees, found, pages.failures)
 
 
-def evidence_of(question: str, index: Index, budget: int, retrieval: Retrieval | None = None) -> Evidence:
+def evidence_of(question: str, index: AskedIndex, budget: int, retrieval: Retrieval | None = None) -> Evidence:
     """Return what one index finds for a question.
 
     :raises NothingFound: it holds nothing.

@@ -26,7 +26,7 @@ from ..pages.clean.walk import clean_tree
 from ..pages.grid import header_rows
 from ..pages.tree import Tree
 from .broad import is_broad
-from .nodes import Document, Node, NodeStore
+from .nodes import IndexedDocument, Node, NodeStore
 from .retrieve import Retrieved, Retriever
 from .verify import is_doubted
 
@@ -57,7 +57,7 @@ def _unpacked(source: bytes) -> tuple[str | bytes, str]:
     return (data.decode("utf-8", "surrogatepass"), "") if kind == "text" else (data, charset)
 
 
-def tree_of(document: Document) -> Tree:
+def tree_of(document: IndexedDocument) -> Tree:
     """Return a document's page, cleaned; where it is not kept, or cleaned otherwise by now, its text alone."""
     tree = None
     markup, charset = _unpacked(document.source) if document.source else ("", "")
@@ -96,7 +96,7 @@ class Pages:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class IndexFindings:
     """What one index has found for a question.
 
     :param retriever: that found it: it knows the leaves below a summary.
@@ -122,7 +122,7 @@ class _Part:
 class Summaries:
     """Summaries that an index has found, as one document; leads what they say back to the leaves below them."""
 
-    def __init__(self, tree: Tree, found: Found, nodes: Sequence[Node]) -> None:
+    def __init__(self, tree: Tree, found: IndexFindings, nodes: Sequence[Node]) -> None:
         self._tree, self._found, self._nodes = tree, found, nodes
 
     def _said(self, span: Span) -> tuple[Node, str]:
@@ -149,7 +149,9 @@ class Evidence(Documents):
 
     __slots__ = ("_found", "_pages", "_parts", "_summaries")
 
-    def __init__(self, pages: Sequence[Tree], found: Sequence[Found], failures: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, pages: Sequence[Tree], found: Sequence[IndexFindings], failures: dict[str, str] | None = None
+    ) -> None:
         super().__init__(pages, failures)
         self._pages = len(self.trees)
         self._found = list(found)
@@ -232,7 +234,7 @@ class Evidence(Documents):
         """Return what leads words of summaries on to the pages below them; None for a page."""
         return self._summaries.get(document)
 
-    def _add(self, found: Found, known: set[str]) -> None:
+    def _add(self, found: IndexFindings, known: set[str]) -> None:
         """Take in what one index has found; a page that was given itself is not told twice."""
         scored = list(zip(found.retrieved.nodes, found.retrieved.scores, strict=True))
         top = max(found.retrieved.scores, default=0.0) + 1.0 - min(found.retrieved.scores, default=0.0)
@@ -253,7 +255,7 @@ class Evidence(Documents):
                 tree = _renamed(tree, f"{id}#{len(self.trees)}")
             self._add_leaves(tree, leaves)
 
-    def _add_summaries(self, found: Found, said: Sequence[tuple[Node, float]]) -> None:
+    def _add_summaries(self, found: IndexFindings, said: Sequence[tuple[Node, float]]) -> None:
         size, number = 2 * len(said) + 1, len(self.trees)
         parents = [-1, *(one for place in range(len(said)) for one in (0, 2 * place + 1))]
         ends = [size, *(2 * place + 3 for place in range(len(said)) for _ in (0, 1))]
@@ -333,7 +335,7 @@ def block_of(tree: Tree, document: int, start: int, end: int) -> Block:
     return Block(document, holder, lo, hi, whole, first, stop)
 
 
-def supports(found: Found, node: Node, sentence: str, number: int) -> list[Citation]:
+def supports(found: IndexFindings, node: Node, sentence: str, number: int) -> list[Citation]:
     """Return citations of the leaves below a summary that bear out what it says, the nearest first.
 
     A leaf that says it word for word is enough; otherwise the nearest sentence of each of the nearest leaves

@@ -18,7 +18,7 @@ class NoIndex(BadInput):
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class IndexedDocument:
     """A document of an index.
 
     :param id: how it is named when it is replaced, removed or chosen.
@@ -170,7 +170,7 @@ class NodeStore(Protocol):
     """Identity of the embedder whose vectors are kept."""
     dimension: int
 
-    def add_many(self, given: Sequence[tuple[Document, Sequence[Leaf], Vectors]]) -> None:
+    def add_many(self, given: Sequence[tuple[IndexedDocument, Sequence[Leaf], Vectors]]) -> None:
         """Add or replace documents, all of them or none; on return they are durable."""
         ...
 
@@ -178,11 +178,11 @@ class NodeStore(Protocol):
         """Remove documents and what was made of them; return how many were there."""
         ...
 
-    def documents(self) -> list[Document]:
+    def documents(self) -> list[IndexedDocument]:
         """Return the records of all documents in the order in which they came, without their texts."""
         ...
 
-    def document(self, id: str) -> Document:
+    def document(self, id: str) -> IndexedDocument:
         """Return a document whole; raises BadInput where it is not in the index."""
         ...
 

@@ -27,7 +27,7 @@ BETWEEN: Final = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class RetrievalWeights:
     """Weights of the default retrieval.
 
     :param lexical: of BM25 against cosine, both at mean 0 and deviation 1 over the leaves.
@@ -74,12 +74,12 @@ class Retriever:
         store: NodeStore,
         embedder: Embedder,
         tokenizer: TokenCounter,
-        weights: Weights | None = None,
+        weights: RetrievalWeights | None = None,
         *,
         near: Callable[[View], Approximate] | None = None,
     ) -> None:
         self.store, self.embedder, self.tokenizer = store, embedder, tokenizer
-        self.weights = weights or Weights()
+        self.weights = weights or RetrievalWeights()
         self._edges: tuple[int, dict[int, list[int]]] = (-1, {})
         self._near, self._made = near, cast("Approximate | None", None)
         self._only: tuple[str, ...] = ()

@@ -31,7 +31,7 @@ _LONGEST_REPLY: Final = 40_000
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedSentence:
     """One sentence of a summary, and what was found.
 
     :param by: ``words`` (a child says it word for word), the judge's name, ``people``, or '' where nobody has.
@@ -69,7 +69,7 @@ class Judge:
     def __init__(self, llm: LLM | None = None, reranker: Reranker | None = None, threshold: float = 0.5) -> None:
         self._llm, self._reranker, self._threshold = llm, reranker, threshold
 
-    async def check(self, node: Node, children: Sequence[Node]) -> list[Checked]:
+    async def check(self, node: Node, children: Sequence[Node]) -> list[CheckedSentence]:
         """Return the sentences of a summary with their verdicts.
 
         :raises OutsideFailed: the model failed, or twice gave no verdicts.
@@ -78,12 +78,12 @@ class Judge:
         texts = [child.text for child in children]
         whole = [normalise(text) for text in texts]
         own = {normalise(one) for text in texts for one in sentences(text)} - {""}
-        found: list[Checked] = []
+        found: list[CheckedSentence] = []
         for number, sentence in enumerate(said, 1):
             line = normalise(sentence)
             literal = any(line in text for text in whole) or _made_of(line, own)
             verdict: Verdict = "supported" if literal else "unchecked"
-            found.append(Checked(node.id, node.layer, number, sentence, verdict, "words" if literal else ""))
+            found.append(CheckedSentence(node.id, node.layer, number, sentence, verdict, "words" if literal else ""))
         left = [one for one in found if one.verdict == "unchecked"]
         if left and self._llm is not None:
             judged = await self._asked(left, texts)
@@ -93,7 +93,7 @@ class Judge:
             judged = {}
         return [judged.get(one.number, one) for one in found]
 
-    def _scored(self, left: Sequence[Checked], texts: Sequence[str]) -> dict[int, Checked]:
+    def _scored(self, left: Sequence[CheckedSentence], texts: Sequence[str]) -> dict[int, CheckedSentence]:
         assert self._reranker is not None
         found = {}
         for one in left:
@@ -101,7 +101,7 @@ class Judge:
             found[one.number] = _judged(one, best >= self._threshold, "reranker", best)
         return found
 
-    async def _asked(self, left: Sequence[Checked], texts: Sequence[str]) -> dict[int, Checked]:
+    async def _asked(self, left: Sequence[CheckedSentence], texts: Sequence[str]) -> dict[int, CheckedSentence]:
         assert self._llm is not None
         messages = render(
             "verify",
@@ -137,9 +137,9 @@ def _made_of(line: str, parts: set[str]) -> bool:
     return False
 
 
-def _judged(one: Checked, supported: bool, by: str, score: float = 0.0) -> Checked:
+def _judged(one: CheckedSentence, supported: bool, by: str, score: float = 0.0) -> CheckedSentence:
     verdict: Verdict = "supported" if supported else "unsupported"
-    return Checked(one.node, one.layer, one.number, one.sentence, verdict, by, score)
+    return CheckedSentence(one.node, one.layer, one.number, one.sentence, verdict, by, score)
 
 
 def sample(store: NodeStore, count: int, seed: int = 0) -> list[Node]:
@@ -151,20 +151,20 @@ def sample(store: NodeStore, count: int, seed: int = 0) -> list[Node]:
     return store.get([int(one) for one in said])
 
 
-def keep(store: NodeStore, node: Node, found: Sequence[Checked]) -> None:
+def keep(store: NodeStore, node: Node, found: Sequence[CheckedSentence]) -> None:
     """Keep the verdicts on a node's summary with the index."""
     said = {"text": _digest(node.text), "sentences": [asdict(one) for one in found]}
     store.put_notes({f"{_PREFIX}{node.id}:": json.dumps(said, ensure_ascii=False)})
 
 
-def kept(store: NodeStore, nodes: Iterable[Node]) -> list[Checked]:
+def kept(store: NodeStore, nodes: Iterable[Node]) -> list[CheckedSentence]:
     """Return what is kept on summaries; verdicts on a text that has changed since count no more."""
     notes = store.notes(_PREFIX)
     found = []
     for node in nodes:
         said = json.loads(notes.get(f"{_PREFIX}{node.id}:", "{}"))
         if said.get("text") == _digest(node.text):
-            found += [Checked(**one) for one in said["sentences"]]
+            found += [CheckedSentence(**one) for one in said["sentences"]]
     return found
 
 
@@ -177,25 +177,25 @@ def is_doubted(store: NodeStore, node: Node, sentence: str) -> bool:
     return any(one["verdict"] == "unsupported" and normalise(one["sentence"]) in wanted for one in said["sentences"])
 
 
-def exported(node: Node, children: Sequence[Node], found: Sequence[Checked]) -> list[dict[str, Any]]:
+def exported(node: Node, children: Sequence[Node], found: Sequence[CheckedSentence]) -> list[dict[str, Any]]:
     """Return a summary's sentences as rows for people: they fill in ``verdict``."""
     texts = [child.text for child in children]
     return [{**asdict(one), "text": _digest(node.text), "children": texts} for one in found]
 
 
-def imported(store: NodeStore, lines: Iterable[str]) -> list[Checked]:
+def imported(store: NodeStore, lines: Iterable[str]) -> list[CheckedSentence]:
     """Take in verdicts of people, one JSON object a line as :func:`exported` wrote them; return and keep them.
 
     :raises BadInput: a line is no such row, or its summary has changed since.
     """
-    rows: dict[int, list[Checked]] = {}
+    rows: dict[int, list[CheckedSentence]] = {}
     digests: dict[int, str] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
-            one = Checked(
+            one = CheckedSentence(
                 int(row["node"]), int(row["layer"]), int(row["number"]), str(row["sentence"]), row["verdict"],
                 str(row["by"]) or "people", float(row["score"]),
             )  # fmt: skip
@@ -208,7 +208,7 @@ def imported(store: NodeStore, lines: Iterable[str]) -> list[Checked]:
                 subject=str(number),
             )
         if one.verdict == "unchecked":
-            one = Checked(one.node, one.layer, one.number, one.sentence, "unchecked")
+            one = CheckedSentence(one.node, one.layer, one.number, one.sentence, "unchecked")
         rows.setdefault(one.node, []).append(one)
     nodes = {node.id: node for node in store.get(list(rows))}
     for id in rows:

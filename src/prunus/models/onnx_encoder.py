@@ -39,14 +39,14 @@ _LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class EncodedText:
     """One tokenised text: ids, and to which text of a pair each belongs."""
 
     ids: Sequence[int]
     types: Sequence[int]
 
 
-class Texts:
+class CuttingTokenizer:
     """A tokenizer that cuts at a number of tokens; special tokens are added and counted."""
 
     def __init__(self, path: Path, max_tokens: int, pairs: bool = False) -> None:
@@ -56,7 +56,7 @@ class Texts:
         self._tokenizer = _tokenizer(str(path), changed, max_tokens, pairs)
         self._single = _tokenizer(str(path), changed, max_tokens, False)
 
-    def rows(self, texts: Pairs) -> list[Row]:
+    def rows(self, texts: Pairs) -> list[EncodedText]:
         """Return the tokens of each text; lone surrogates, which no tokenizer takes, become '?'."""
         points = self.max_tokens * _POINTS_A_TOKEN
         short: list[Any]
@@ -70,7 +70,7 @@ class Texts:
             found = self._tokenizer.encode_batch_fast(short)
         except TypeError:
             found = self._tokenizer.encode_batch_fast([_clean(one) for one in short])
-        return [Row(one.ids, one.type_ids) for one in found]
+        return [EncodedText(one.ids, one.type_ids) for one in found]
 
     def _head(self, question: str) -> str:
         """Return a question cut to half of the tokens that a pair has room for."""
@@ -125,7 +125,7 @@ class Graph:
             wrong = f"wants the input {unknown[0]!r}" if unknown else "has no input 'input_ids'"
             raise BadInput(f"{name}: the graph {wrong}; this is no text encoder", subject=name)
 
-    def run(self, rows: Sequence[Row], output: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def run(self, rows: Sequence[EncodedText], output: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Return one output of the graph, and the mask of real tokens, int64 [n, longest].
 
         :raises BadInput: the graph does not run on these inputs.
@@ -242,10 +242,10 @@ def _short(error: BaseException) -> str:
 
 def in_batches(
     texts: Pairs,
-    encode: Callable[[Any], list[Row]],
+    encode: Callable[[Any], list[EncodedText]],
     batch: int,
     ordered: bool = True,
-) -> Iterator[tuple[NDArray[np.int64], list[Row]]]:
+) -> Iterator[tuple[NDArray[np.int64], list[EncodedText]]]:
     """Yield (places in the list, tokenised texts) in batches of at most ``batch`` texts and BATCH_TOKENS tokens.
 
     :param ordered: sort a slice by length first; only a benchmark wants it otherwise.

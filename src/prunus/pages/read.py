@@ -10,11 +10,11 @@ from ..core.types import Page
 from .clean.walk import clean_tree
 from .tree import Tree
 
-Reader = Callable[[Page], "str | bytes"]
+ToHtml = Callable[[Page], "str | bytes"]
 """Turns a page of any format into HTML."""
 
 
-def read_page(page: Page, to_html: Reader) -> Tree:
+def read_page(page: Page, to_html: ToHtml) -> Tree:
     """Clean one page and give it its snapshot id.
 
     :raises BadPage: it cannot be read, or shows no words.
@@ -24,7 +24,7 @@ def read_page(page: Page, to_html: Reader) -> Tree:
     return tree
 
 
-def clean_page(page: Page, to_html: Reader) -> Tree:
+def clean_page(page: Page, to_html: ToHtml) -> Tree:
     """Clean one page.
 
     :raises BadPage: it cannot be read, or shows no words.

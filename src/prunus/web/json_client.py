@@ -122,7 +122,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class JsonCall:
     """One request of an ``async`` engine.
 
     :param body: sent as JSON; None sends none.
@@ -141,7 +141,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class JsonReply:
     """What came back, whatever its status."""
 
     status: int
@@ -149,7 +149,7 @@ class Reply:
     content: bytes
 
 
-async def exchange(door: Door, call: Call) -> Reply:
+async def exchange(door: Door, call: JsonCall) -> JsonReply:
     """Send one request and read its answer; redirects are not followed.
 
     :raises OutsideFailed: no connection, no whole answer in time, or one over the limit. The message names the
@@ -168,7 +168,7 @@ async def exchange(door: Door, call: Call) -> Reply:
                 if size > call.max_bytes:
                     raise OutsideFailed(f"{host}: answers more than {call.max_bytes >> 20} MiB", subject=host)
                 parts.append(part)
-            return Reply(answer.status_code, answer.headers, b"".join(parts))
+            return JsonReply(answer.status_code, answer.headers, b"".join(parts))
 
 
 @contextmanager

@@ -104,7 +104,7 @@ def _fetch_rules(settings: Settings) -> Any:
     )
 
 
-class Reading:
+class HitReader:
     """Reads what a search found: addresses from the web, and files of the folders that it searched.
 
     :param folders: files are read from nowhere else, whatever a hit says.
@@ -113,7 +113,7 @@ class Reading:
     def __init__(self, settings: Settings, folders: Sequence[Path] = ()) -> None:
         self._settings = settings
         self._folders = [folder.resolve() for folder in folders]
-        self._web: Web | None = None
+        self._web: PageReader | None = None
 
     async def pages(self, urls: Sequence[str]) -> AsyncGenerator[tuple[str, Page | PrunusError], None]:
         """Yield (address, page or error) as they come, each failing alone."""
@@ -136,13 +136,13 @@ class Reading:
             except PrunusError as error:
                 yield url, error
         if addresses:
-            self._web = self._web or Web(self._settings)
+            self._web = self._web or PageReader(self._settings)
             async with aclosing(self._web.as_they_come(addresses)) as pages:
                 async for found in pages:
                     yield found
 
 
-class Web:
+class PageReader:
     """Reads pages from the web: cached, robots.txt obeyed, walls told from content, shells rendered.
 
     :param settings: what is allowed, and every limit.
@@ -301,7 +301,7 @@ def fetch_each(settings: Settings, urls: Sequence[str]) -> Generator[Page | Prun
     Closing the iterator, or Ctrl-C, ends all fetching at once.
     """
     with _loop() as call:
-        pages = Web(settings).each(urls)
+        pages = PageReader(settings).each(urls)
         try:
             while True:
                 page = call(_next(pages))

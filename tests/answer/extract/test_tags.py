@@ -14,7 +14,7 @@ from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.ports import Tagged
 from prunus.core.types import Span
 from prunus.models.llm.scripted import Engine as Scripted
-from prunus.models.llm.scripted import Reply
+from prunus.models.llm.scripted import ScriptedReply
 
 TEXTS = ["The ferry leaves at noon.", "The lighthouse was built in 1871.", "Charts are sold here.", "Come in."]
 
@@ -23,7 +23,9 @@ def tagged(*texts: str, above: str = "") -> list[Tagged]:
     return [Tagged(number, text, Span("d", 0, 1), 0.5, above) for number, text in enumerate(texts or TEXTS, 1)]
 
 
-def extract(*replies: str | Reply, given: Any = None, **options: Any) -> tuple[list[int] | None, Engine, Scripted]:
+def extract(
+    *replies: str | ScriptedReply, given: Any = None, **options: Any
+) -> tuple[list[int] | None, Engine, Scripted]:
     model = Scripted(script=replies)
     engine = Engine(model, **options)
     return asyncio.run(engine.extract("When does the ferry leave?", given or tagged())), engine, model
@@ -120,13 +122,19 @@ def test_a_long_page_is_asked_about_in_parts_under_a_limit() -> None:
 
 def test_a_part_that_fails_is_lost_alone() -> None:
     long = tagged(*["word " * 700] * 14)
-    found, _, model = extract("<TAG-1>", Reply(error=OutsideFailed("down")), "hm", given=long, at_once=1)
+    found, _, model = extract("<TAG-1>", ScriptedReply(error=OutsideFailed("down")), "hm", given=long, at_once=1)
     assert len(model.calls) == 3
     assert found == [1]
 
 
 @pytest.mark.parametrize(
-    "reply", [Reply(error=OutsideFailed("down")), Reply("<TAG-1> x", cut_after=1), Reply("a b", pause=9), "I like it."]
+    "reply",
+    [
+        ScriptedReply(error=OutsideFailed("down")),
+        ScriptedReply("<TAG-1> x", cut_after=1),
+        ScriptedReply("a b", pause=9),
+        "I like it.",
+    ],
 )
 def test_where_every_part_fails_it_is_said(reply: Any) -> None:
     with pytest.raises(OutsideFailed):
@@ -135,7 +143,7 @@ def test_where_every_part_fails_it_is_said(reply: Any) -> None:
 
 def test_a_reply_without_end_is_given_up() -> None:
     with pytest.raises(OutsideFailed, match="longer than"):
-        extract(Reply("x" * 50_000))
+        extract(ScriptedReply("x" * 50_000))
 
 
 def test_limits_are_positive() -> None:

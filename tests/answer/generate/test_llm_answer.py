@@ -15,12 +15,12 @@ from prunus.core.errors import NothingFound, OutsideFailed
 from prunus.core.events import TokenEvent, UsageEvent
 from prunus.core.types import Passage, Span
 from prunus.models.llm.scripted import Engine as Scripted
-from prunus.models.llm.scripted import Reply
+from prunus.models.llm.scripted import ScriptedReply
 
 SOURCES = [Source("The ferry leaves at noon.", "Ferries", "https://a.org/", "2026-01-02"), Source("Charts.", "Shop")]
 
 
-def answer(reply: str | Reply, sources: Any = SOURCES) -> tuple[str, list[Any], Scripted]:
+def answer(reply: str | ScriptedReply, sources: Any = SOURCES) -> tuple[str, list[Any], Scripted]:
     model = Scripted(script=[reply])
 
     async def whole() -> list[Any]:
@@ -99,7 +99,9 @@ def test_passages_are_sources_too() -> None:
     assert asyncio.run(Engine(model).generate("When?", [passage])) == "At noon [1]."
 
 
-@pytest.mark.parametrize("reply", [Reply(""), Reply("a b c", cut_after=1), Reply("x" * 300_000)])
-def test_a_model_that_fails_says_nothing_or_never_ends_is_a_failure(reply: Reply) -> None:
+@pytest.mark.parametrize(
+    "reply", [ScriptedReply(""), ScriptedReply("a b c", cut_after=1), ScriptedReply("x" * 300_000)]
+)
+def test_a_model_that_fails_says_nothing_or_never_ends_is_a_failure(reply: ScriptedReply) -> None:
     with pytest.raises(OutsideFailed):
         asyncio.run(Engine(Scripted(script=[reply])).generate("x", [Passage("y", (Span("d", 0, 1),))]))

@@ -13,7 +13,7 @@ from prunus.answer.plan.llm import Engine
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.types import Message, Plan
 from prunus.models.llm.scripted import Engine as Scripted
-from prunus.models.llm.scripted import Reply
+from prunus.models.llm.scripted import ScriptedReply
 
 NOW = datetime(2026, 3, 14, 9, 30)
 QUESTION = Message("user", "Who founded Xylo Verdant Systems?")
@@ -27,7 +27,7 @@ def query(text: str, language: str = "en", time_range: str = "") -> dict[str, st
     return {"text": text, "language": language, "time_range": time_range}
 
 
-def plan(*replies: str | Reply, turns: Any = (QUESTION,), **options: Any) -> tuple[Plan, Scripted]:
+def plan(*replies: str | ScriptedReply, turns: Any = (QUESTION,), **options: Any) -> tuple[Plan, Scripted]:
     model = Scripted(script=replies)
     return asyncio.run(Engine(model, **options).plan(list(turns), NOW)), model
 
@@ -102,9 +102,14 @@ def test_after_a_second_malformed_reply_the_rules_plan_and_say_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply_", [Reply("x y z", cut_after=1), Reply(error=OutsideFailed("the service is down")), Reply("a b c", pause=9)]
+    "reply_",
+    [
+        ScriptedReply("x y z", cut_after=1),
+        ScriptedReply(error=OutsideFailed("the service is down")),
+        ScriptedReply("a b c", pause=9),
+    ],
 )
-def test_where_the_model_fails_or_is_slow_the_rules_plan(reply_: Reply) -> None:
+def test_where_the_model_fails_or_is_slow_the_rules_plan(reply_: ScriptedReply) -> None:
     found, _ = plan(reply_, seconds=0.3)
     assert found.needs_search
     assert found.reason.startswith("planned by rules")

@@ -13,7 +13,7 @@ from tests.models.embed.tiny import bert, save_encoder, save_graph, save_tokeniz
 from prunus.core.errors import BadInput, MissingExtra
 from prunus.models.embed.onnx import Engine
 from prunus.models.model_folder import find_model
-from prunus.models.onnx_encoder import SLICE, Texts, in_batches
+from prunus.models.onnx_encoder import SLICE, CuttingTokenizer, in_batches
 
 pytestmark = pytest.mark.full
 
@@ -24,7 +24,7 @@ def slow_vectors(folder: Path, texts: list[str], pooling: str = "mean", longest:
     """Embed by the slow reading."""
     said = settings()
     found = []
-    for row in Texts(folder / "tokenizer.json", longest).rows(texts):
+    for row in CuttingTokenizer(folder / "tokenizer.json", longest).rows(texts):
         tokens = bert(weights(said), said, list(row.ids))
         one = {"mean": tokens.mean(0), "cls": tokens[0], "last": tokens[-1], "max": tokens.max(0)}[pooling]
         found.append(one / np.linalg.norm(one))
@@ -148,7 +148,7 @@ def test_a_pair_of_encoders_embeds_queries_with_one_and_documents_with_the_other
 def test_batches_are_of_like_length_and_bounded(tiny: Path) -> None:
     texts = ["ferry " * (number * 7 % 31) for number in range(SLICE + 40)]
     seen: list[int] = []
-    for places, rows in in_batches(texts, Texts(tiny / "tokenizer.json", 32).rows, 16):
+    for places, rows in in_batches(texts, CuttingTokenizer(tiny / "tokenizer.json", 32).rows, 16):
         lengths = [len(row.ids) for row in rows]
         assert len(rows) <= 16
         assert lengths == sorted(lengths, reverse=True)
@@ -159,7 +159,7 @@ def test_batches_are_of_like_length_and_bounded(tiny: Path) -> None:
 
 def test_a_batch_holds_few_long_texts(tmp_path: Path) -> None:
     save_tokenizer(tmp_path)
-    long = Texts(tmp_path / "tokenizer.json", 3000)
+    long = CuttingTokenizer(tmp_path / "tokenizer.json", 3000)
     sizes = [len(rows) for _, rows in in_batches(["ferry " * 3000] * 5 + ["tax"], long.rows, 64)]
     assert sizes == [2, 2, 2]
 

@@ -13,8 +13,8 @@ from tests.models.llm.asking import ASK, collect, run
 from prunus.core.errors import BadBudget, BadInput, OutsideFailed, one_line
 from prunus.core.registry import make_engine
 from prunus.core.types import Message, Usage
-from prunus.models.llm._shared import Asked, Stops
-from prunus.models.llm.scripted import Engine, Reply
+from prunus.models.llm._shared import CallOptions, Stops
+from prunus.models.llm.scripted import Engine, ScriptedReply
 
 
 def test_replies_come_in_order_word_by_word_with_their_usage() -> None:
@@ -55,17 +55,17 @@ def test_it_misbehaves_on_demand() -> None:
             pieces.append(getattr(event, "text", ""))
 
     with pytest.raises(OutsideFailed, match="broke off after 1 words"):
-        run(read(Engine(script=[Reply("one two", cut_after=1)])))
+        run(read(Engine(script=[ScriptedReply("one two", cut_after=1)])))
     assert pieces == ["one"]
     with pytest.raises(OutsideFailed, match="down"):
-        run(read(Engine(script=[Reply(error=OutsideFailed("down"))])))
-    assert run(collect(Engine(script=[Reply("one", usage=False)])))[1] == Usage()
+        run(read(Engine(script=[ScriptedReply(error=OutsideFailed("down"))])))
+    assert run(collect(Engine(script=[ScriptedReply("one", usage=False)])))[1] == Usage()
 
 
 def test_a_slow_reply_can_be_cancelled() -> None:
     async def impatient() -> None:
         async with asyncio.timeout(0.05):
-            await collect(Engine(script=[Reply("one two", pause=60)]))
+            await collect(Engine(script=[ScriptedReply("one two", pause=60)]))
 
     started = time.monotonic()
     with pytest.raises(TimeoutError):
@@ -95,7 +95,7 @@ def test_a_prompt_over_the_window_is_refused() -> None:
 )
 def test_a_wrong_option_is_one_clear_line(options: dict[str, object], said: str) -> None:
     with pytest.raises(BadInput, match=said) as caught:
-        Asked.of(options)
+        CallOptions.of(options)
     assert "\n" not in str(caught.value)
 
 

@@ -57,9 +57,9 @@ def reference(engine: Engine, tokens: int, **more: Any) -> tuple[str, int]:
 
 
 def _asked() -> Any:
-    from prunus.models.llm._shared import Asked
+    from prunus.models.llm._shared import CallOptions
 
-    return Asked()
+    return CallOptions()
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -118,14 +118,16 @@ def test_letters_of_several_tokens_come_whole(llama: Path) -> None:
         def decode(self, ids: list[int], **_: Any) -> str:
             return bytes(ids).decode("utf-8", "replace")
 
-    from prunus.models.llm._shared import Asked
+    from prunus.models.llm._shared import CallOptions
     from prunus.models.llm.transformers import _Loaded, _Watch
 
     torch = need("torch")
     threading = need("threading")
     text = "a潮é🙂\n b" * 30 + "\ufffd"
     pieces: list[str] = []
-    watch = _Watch(_Loaded(None, Fixed(), need("re").compile("")), Asked(), threading.Event(), time.monotonic() + 60)
+    watch = _Watch(
+        _Loaded(None, Fixed(), need("re").compile("")), CallOptions(), threading.Event(), time.monotonic() + 60
+    )
     watch.tell = pieces.append
     for byte in text.encode() + b"\xff" * 100:
         watch(torch.tensor([[byte]]), None)
@@ -166,9 +168,9 @@ def test_without_a_template_the_words_are_the_prompt(t5: Path) -> None:
 
 def test_a_schema_stands_in_the_prompt(llama: Path) -> None:
     engine = Engine(str(llama), {"context_window": 4096})
-    from prunus.models.llm._shared import Asked
+    from prunus.models.llm._shared import CallOptions
 
-    text = engine._load().tokenizer.decode(engine._prompt(ASK, Asked(schema={"type": "object"}))[0])
+    text = engine._load().tokenizer.decode(engine._prompt(ASK, CallOptions(schema={"type": "object"}))[0])
     assert 'by this JSON schema:\n{"type": "object"}' in text
 
 

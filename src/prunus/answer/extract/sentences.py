@@ -24,7 +24,7 @@ _BRACKETED: Final = re.compile(r"\([^()]{0,80}\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class SentenceWeights:
     """Weights of the parts of a segment's score; BM25 counts 1. Chosen on the dev half (docs/log.md).
 
     :param dense: cosine of question and segment with what stands above it.
@@ -57,13 +57,13 @@ class Engine:
 
     name = "sentences"
 
-    def __init__(self, embedder: Embedder, limit: int = 5, weights: Weights | None = None) -> None:
+    def __init__(self, embedder: Embedder, limit: int = 5, weights: SentenceWeights | None = None) -> None:
         """
         :param limit: how many segments are chosen at most.
         """
         self.embedder = embedder
         self.limit = limit
-        self.weights = weights or Weights()
+        self.weights = weights or SentenceWeights()
 
     async def extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
         """Return the tags of the best segments, best first, or None when nothing bears on the question."""

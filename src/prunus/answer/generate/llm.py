@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from ...core.errors import BadInput, NothingFound, OutsideFailed
 from ...core.events import Event, TokenEvent, UsageEvent
-from ...core.ports import LLM, Source
+from ...core.ports import LLM, NumberedSource
 from ...core.types import Message, Passage
 from ...models.prompts.render import Quoted, render
 from ._guard import Guard
@@ -35,7 +35,7 @@ class Engine:
         self._max_tokens = max_tokens
 
     async def stream(
-        self, query: str, sources: Sequence[Source], turns: Sequence[Message] = ()
+        self, query: str, sources: Sequence[NumberedSource], turns: Sequence[Message] = ()
     ) -> AsyncIterator[Event]:
         """Yield token events as the answer is written, and one usage event.
 
@@ -94,7 +94,7 @@ class Engine:
         :raises NothingFound: there is no passage.
         :raises OutsideFailed: the model failed, or wrote nothing.
         """
-        sources = [Source(passage.text) for passage in passages]
+        sources = [NumberedSource(passage.text) for passage in passages]
         pieces = [event.text async for event in self.stream(query, sources) if isinstance(event, TokenEvent)]
         text = "".join(pieces).strip()
         if not text:
@@ -102,13 +102,13 @@ class Engine:
         return text
 
 
-def _quoted(number: int, source: Source) -> Quoted:
+def _quoted(number: int, source: NumberedSource) -> Quoted:
     """Return a source behind its fence, with what it is on the line above it."""
     about = [f"[{number}]", source.title[:80], source.published[:20], source.url[:80]]
     return Quoted(source.text, " | ".join(one for one in about if one))
 
 
-def _with_pictures(messages: list[Message], numbered: Sequence[tuple[int, Source]]) -> list[Message]:
+def _with_pictures(messages: list[Message], numbered: Sequence[tuple[int, NumberedSource]]) -> list[Message]:
     """Send the sources' pictures along with the last message, which says whose they are."""
     pictures = [(number, picture) for number, source in numbered for picture in source.pictures]
     if not pictures:

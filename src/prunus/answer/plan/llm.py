@@ -35,7 +35,7 @@ class _Query(Struct, forbid_unknown_fields=True):
     time_range: Annotated[Literal["", "day", "week", "month", "year"], Meta(extra_json_schema={"type": "string"})]
 
 
-class Reply(Struct, forbid_unknown_fields=True):
+class PlanReply(Struct, forbid_unknown_fields=True):
     """What a model replies; its schema is sent with the question."""
 
     needs_search: bool
@@ -97,9 +97,9 @@ class Engine:
         """Return the model's plan, or what is wrong with its second reply."""
         fault = ""
         for _ in range(2):
-            stream = self._llm.stream(messages, max_tokens=_TOKENS, temperature=0.0, schema=schema_of(Reply))
+            stream = self._llm.stream(messages, max_tokens=_TOKENS, temperature=0.0, schema=schema_of(PlanReply))
             reply, _usage = await text_of(stream, _LONGEST_REPLY)
-            found, fault = read_json(reply, Reply)
+            found, fault = read_json(reply, PlanReply)
             if found is not None:
                 plan = self._plan(found)
                 if plan is not None:
@@ -108,7 +108,7 @@ class Engine:
             messages = repair(messages, reply, fault)
         return None, fault
 
-    def _plan(self, found: Reply) -> Plan | None:
+    def _plan(self, found: PlanReply) -> Plan | None:
         """Return a checked reply as a plan; None where it wants a search without a query."""
         reason = " ".join(_UNSEEN.sub(" ", found.reason).split())[:300]
         if not found.needs_search:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ...answer.chat import Turns
+from ...answer.chat import Conversation
 from ...api.answers import Choices, Taped, stream
 from ...api.pages import with_links
 from ...api.runs import Recording
@@ -128,7 +128,7 @@ class Asking:
 
     def converse(self, question: str) -> None:
         """Ask this question and those of standard input; one that fails ends nothing."""
-        chat = Turns()
+        chat = Conversation()
         worst: PrunusError | None = None
         for each in questions(question):
             try:
@@ -142,7 +142,7 @@ class Asking:
         if worst is not None and not chat.turns:
             raise worst
 
-    def _ask(self, question: str, chat: Turns | None) -> tuple[Answer, Shown]:
+    def _ask(self, question: str, chat: Conversation | None) -> tuple[Answer, Shown]:
         shown = Shown(question, self._given["as_json"], self._given["events"])
         try:
             events = stream(question, self._documents, self._choices, chat, self._taped)

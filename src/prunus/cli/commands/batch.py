@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final, TypeAlias
 
 import click
 
-from ...batch.jobs import Line, answer, as_bytes, each_line
+from ...batch.jobs import JobLine, answer, as_bytes, each_line
 from ...batch.ledger import Ledger
 from ...core.errors import BadInput, PrunusError
 from ...core.settings import load_settings
@@ -43,7 +43,7 @@ class _Run:
     failed_before: int = 0
     bugs: int = 0
 
-    def todo(self, lines: Iterator[Line]) -> Iterator[Line]:
+    def todo(self, lines: Iterator[JobLine]) -> Iterator[JobLine]:
         """Yield the jobs that are not answered yet; what is no job is answered here."""
         for line in lines:
             if line.key in self.ledger.answered:
@@ -55,7 +55,7 @@ class _Run:
             else:
                 yield line
 
-    def note(self, line: Line, answered: Answered) -> None:
+    def note(self, line: JobLine, answered: Answered) -> None:
         """Write the record of a line."""
         record, failed, bug = answered
         self.ledger.add(record, line.key, failed)
@@ -129,14 +129,14 @@ def _settle(run: _Run, output: str, given: dict[str, Any], seconds: float) -> No
         raise DoneInPart(f'{failed:,} of {run.done + run.failed + run.skipped:,} jobs failed; see "error" in {output}')
 
 
-def work(run: _Run, lines: Iterator[Line], workers: int, budget: int) -> None:
+def work(run: _Run, lines: Iterator[JobLine], workers: int, budget: int) -> None:
     """Do all jobs; only as many as there are workers, and a few more, are in memory."""
     todo = run.todo(lines)
     if workers == 1:
         for line in todo:
             run.note(line, answer(line.text, line.number, budget))
         return
-    left: deque[Line] = deque()
+    left: deque[JobLine] = deque()
     while True:
         pool = _pool(workers)
         try:
@@ -155,10 +155,10 @@ def work(run: _Run, lines: Iterator[Line], workers: int, budget: int) -> None:
 
 
 def _share(
-    run: _Run, pool: ProcessPoolExecutor, todo: Iterator[Line], left: deque[Line], workers: int, budget: int
+    run: _Run, pool: ProcessPoolExecutor, todo: Iterator[JobLine], left: deque[JobLine], workers: int, budget: int
 ) -> None:
     """Hand jobs to the pool. ``left`` holds those that are not answered, whatever happens."""
-    at_work: dict[Future[Answered], Line] = {}
+    at_work: dict[Future[Answered], JobLine] = {}
     more = True
     while more or at_work:
         while more and len(at_work) < workers * _WAITING:
@@ -175,7 +175,7 @@ def _share(
             left.remove(line)
 
 
-def _alone(run: _Run, line: Line, budget: int) -> None:
+def _alone(run: _Run, line: JobLine, budget: int) -> None:
     """Do one job in a process of its own, which it may take down with it."""
     with _pool(1) as pool:
         try:

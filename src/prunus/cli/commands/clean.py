@@ -26,7 +26,7 @@ SUFFIXES: Final[dict[str, str]] = {"html": ".html", "markdown": ".md", "text": "
 
 
 @dataclass(slots=True)
-class Job:
+class CleaningJob:
     """What to do with every page, and what became of them.
 
     :param targets: the file of each page, None for stdout.
@@ -117,7 +117,7 @@ def command(pages: tuple[str, ...], **given: Any) -> None:
     settings = load_settings()
     out = Path(given["output"]) if given["output"] else None
     found = pages_given(pages, settings, out)
-    job = Job(
+    job = CleaningJob(
         found,
         targets_of(found, out, SUFFIXES[given["format_"]], given["as_json"]),
         given["format_"],
@@ -184,7 +184,7 @@ def _mirrored(pages: Sequence[Given], out: Path, suffix: str) -> Iterator[Path]:
         yield target
 
 
-def _so_far(job: Job, out: Path | None) -> str:
+def _so_far(job: CleaningJob, out: Path | None) -> str:
     """Say what is done when the user stops a run."""
     line = f"interrupted; {job.done} of {len(job.pages)} pages are done"
     return f"{line} and lie whole in {out}; --skip-existing goes on from here" if out and len(job.pages) > 1 else line

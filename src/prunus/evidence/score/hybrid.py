@@ -25,7 +25,7 @@ _AGGREGATE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class HybridWeights:
     """Weights of the parts of a hybrid score; BM25 counts 1. Chosen on the dev half (docs/log.md).
 
     :param dense: cosine of question and block.
@@ -58,9 +58,9 @@ class Engine:
 
     name = "hybrid"
 
-    def __init__(self, embedder: Embedder, weights: Weights | None = None) -> None:
+    def __init__(self, embedder: Embedder, weights: HybridWeights | None = None) -> None:
         self.embedder = embedder
-        self.weights = weights or Weights()
+        self.weights = weights or HybridWeights()
 
     def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
         """Return one score a block, float64 [n]; only their order and ratios mean something."""

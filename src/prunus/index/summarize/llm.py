@@ -22,7 +22,7 @@ from ._kept import KeptSummaries, key_of
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class SummaryBill:
     """What summaries will cost at most, before any is asked for.
 
     :param calls: to the model; what is kept already is not asked for.
@@ -73,7 +73,7 @@ class Engine:
         """What the summaries depend on: the model."""
         return f"{getattr(self.llm, 'name', 'model')}:{getattr(self.llm, 'model', '')}"
 
-    def bill(self, batch: Sequence[Sequence[str]], max_tokens: int, price: Price | None = None) -> Bill:
+    def bill(self, batch: Sequence[Sequence[str]], max_tokens: int, price: Price | None = None) -> SummaryBill:
         """Return what these summaries will cost at most.
 
         :param price: of the model; None where it is not known.
@@ -83,7 +83,7 @@ class Engine:
         prompt = sum(int(self._counter.count([m.content for m in one]).sum()) for one in todo)
         completion = max_tokens * len(todo)
         usd = price.usd(prompt, completion) if price else None
-        return Bill(len(todo), len(asked) - len(todo), prompt, completion, usd)
+        return SummaryBill(len(todo), len(asked) - len(todo), prompt, completion, usd)
 
     async def summarize(self, batch: Sequence[Sequence[str]], max_tokens: int) -> list[Summary]:
         """Return one summary a group; '' for a group without words, for which nothing is asked.

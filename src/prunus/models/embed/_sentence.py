@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadInput
 from ..model_folder import ModelFolder
-from ..onnx_encoder import Graph, Row, Texts, in_batches
+from ..onnx_encoder import CuttingTokenizer, EncodedText, Graph, in_batches
 from ._presets import Pooling
 
 _TOKENS: Final = ("last_hidden_state", "token_embeddings", "hidden_states")
@@ -82,7 +82,7 @@ class SentenceEncoder:
     :raises BadInput: the graph has no output that could hold vectors.
     """
 
-    def __init__(self, graph: Graph, texts: Texts, pooling: Pooling, batch: int, end_id: int = -1) -> None:
+    def __init__(self, graph: Graph, texts: CuttingTokenizer, pooling: Pooling, batch: int, end_id: int = -1) -> None:
         self._graph = graph
         self._texts = texts
         self._pooling = pooling
@@ -109,7 +109,7 @@ class SentenceEncoder:
             found[places] = vectors
         return unit(found, self._graph.name)
 
-    def _rows(self, texts: Sequence[str]) -> list[Row]:
+    def _rows(self, texts: Sequence[str]) -> list[EncodedText]:
         rows = self._texts.rows(texts)
         if self._end_id < 0:
             return rows
@@ -163,6 +163,6 @@ def unit(vectors: NDArray[np.float32], name: str) -> NDArray[np.float32]:
     return np.asarray(vectors / norms, np.float32)
 
 
-def _ended(row: Row, end_id: int, longest: int) -> Row:
+def _ended(row: EncodedText, end_id: int, longest: int) -> EncodedText:
     """Return a row that ends in a token, within the length."""
-    return Row([*row.ids[: longest - 1], end_id], [*row.types[: longest - 1], 0])
+    return EncodedText([*row.ids[: longest - 1], end_id], [*row.types[: longest - 1], 0])

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadInput, MissingExtra
 from ..model_folder import read_json
-from ..onnx_encoder import Graph, Texts, need_onnxruntime, quantised
+from ..onnx_encoder import CuttingTokenizer, Graph, need_onnxruntime, quantised
 from ._graph import bert_graph
 from ._presets import PRESETS
 from ._sentence import SentenceEncoder
@@ -72,7 +72,7 @@ class Engine:
             folder = weights_folder()
             with _LOCK:
                 graph = _graph(folder, self._precision, self._threads, self._cache)
-            texts_of = Texts(folder / "tokenizer.json", _PRESET.max_tokens)
+            texts_of = CuttingTokenizer(folder / "tokenizer.json", _PRESET.max_tokens)
             self._encoder = SentenceEncoder(graph, texts_of, _PRESET.pooling, self._batch)
         return self._encoder.embed(texts)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadInput
 from ..model_folder import ModelFolder, find_model, read_json, split_precision
-from ..onnx_encoder import Texts, open_graph
+from ..onnx_encoder import CuttingTokenizer, open_graph
 from ._presets import PRESETS, Pooling, Preset, preset_of
 from ._sentence import SentenceEncoder, stated_pooling, stated_prompts
 
@@ -96,7 +96,7 @@ class Engine:
         pooling: Pooling = stated_pooling(folder) or (preset.pooling if preset else "mean")
         prompts = (preset.query, preset.document) if preset else stated_prompts(folder)
         longest = folder.longest(max_tokens, preset.max_tokens if preset else 0)
-        texts = Texts(folder.tokenizer, longest)
+        texts = CuttingTokenizer(folder.tokenizer, longest)
         end_id = _end_id(folder, preset.end) if preset and preset.end else -1
         graph = open_graph(folder.graph, threads=threads, pad_id=folder.pad_id, quantise=not folder.ready)
         return SentenceEncoder(graph, texts, pooling, batch, end_id), prompts[kind != "query"]

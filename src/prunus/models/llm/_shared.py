@@ -15,7 +15,7 @@ MESSAGE_TOKENS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CallOptions:
     """The options of one call of ``LLM.stream``, checked.
 
     :param max_tokens: the longest reply, in the model's tokens.
@@ -32,7 +32,7 @@ class Asked:
     schema: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Asked:
+    def of(cls, options: Mapping[str, Any]) -> CallOptions:
         """Check the keyword arguments of ``LLM.stream``.
 
         :raises BadInput: an unknown option, or a value out of its range.

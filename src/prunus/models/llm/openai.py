@@ -27,7 +27,7 @@ from ...core.ports import Door, TokenCounter
 from ...core.types import Message, Usage
 from ...web.json_client import BUSY, message_of, reaching, words_of
 from ...web.retry import Retries, retry_after, wish
-from ._shared import MESSAGE_TOKENS, Asked, Stops, check_messages, encodable, with_schema
+from ._shared import MESSAGE_TOKENS, CallOptions, Stops, check_messages, encodable, with_schema
 
 if TYPE_CHECKING:
     import httpx
@@ -89,7 +89,7 @@ class Engine:
         self._tokenizer = tokenizer
         self._patience = Patience.of(options)
         self.context_window = self._patience.context_window
-        self._place = Place(f"{one_line(model, longest=80)} at {parts.netloc}", model, key.strip())
+        self._place = ServedModel(f"{one_line(model, longest=80)} at {parts.netloc}", model, key.strip())
 
     def __repr__(self) -> str:
         return f"openai.Engine({self.model!r}, endpoint={self._endpoint!r})"
@@ -131,7 +131,7 @@ class Engine:
         :raises BadBudget: the prompt is longer than the model's window.
         :raises OutsideFailed: the server failed, sent nonsense, or took too long.
         """
-        asked = Asked.of(options)
+        asked = CallOptions.of(options)
         check_messages(messages)
         self._check_window(messages)
         started, patience = time.monotonic(), self._patience
@@ -172,18 +172,18 @@ class Engine:
                 )
 
     async def _begin(
-        self, messages: Sequence[Message], asked: Asked, end: float
-    ) -> tuple[Piece | None, AsyncGenerator[Piece]]:
+        self, messages: Sequence[Message], asked: CallOptions, end: float
+    ) -> tuple[Delta | None, AsyncGenerator[Delta]]:
         """Ask once, and return the first piece that holds words (or the last piece), and those that follow it."""
         pieces = self._pieces(messages, asked, end)
-        first: Piece | None = None
+        first: Delta | None = None
         async for piece in pieces:
             first = replace(piece, tokens=piece.tokens or (first.tokens if first else None))
             if piece.text:
                 break
         return first, pieces
 
-    async def _pieces(self, messages: Sequence[Message], asked: Asked, end: float) -> AsyncGenerator[Piece]:
+    async def _pieces(self, messages: Sequence[Message], asked: CallOptions, end: float) -> AsyncGenerator[Delta]:
         """Ask, again without each option that the server refuses, and yield what comes."""
         while True:
             request = body(self.model, messages, asked, self.refused)
@@ -200,7 +200,7 @@ class Engine:
                 raise self._place.failure(answer, said)
             self.refused |= {option}
 
-    async def _read(self, answer: httpx.Response, max_tokens: int, wait: float, end: float) -> AsyncGenerator[Piece]:
+    async def _read(self, answer: httpx.Response, max_tokens: int, wait: float, end: float) -> AsyncGenerator[Delta]:
         """Yield the pieces of an answer; ``wait`` and ``end`` are when the first piece and the last must have come."""
         pieces: Pieces | None = None
         chunks = answer.aiter_raw()
@@ -270,7 +270,7 @@ def _is_plain(answer: httpx.Response) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServedModel:
     """A model at a server, and the key that no error may show."""
 
     where: str
@@ -355,7 +355,7 @@ FORMS: Final = ("json_schema", "json_object", "prompt")
 """How JSON is asked for, best first: by schema, as any object, by words alone."""
 
 
-def body(model: str, messages: Sequence[Message], asked: Asked, refused: frozenset[str]) -> dict[str, Any]:
+def body(model: str, messages: Sequence[Message], asked: CallOptions, refused: frozenset[str]) -> dict[str, Any]:
     """Return a request, without what the server is known to refuse."""
     longest = "max_completion_tokens" if "max_tokens" in refused else "max_tokens"
     wanted: dict[str, Any] = {"temperature": asked.temperature, "stream_options": {"include_usage": True}}
@@ -425,7 +425,7 @@ def _strict(schema: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Delta:
     """One chunk of an answer, read.
 
     :param finished: why the model ended, ``stop`` or ``length``; '' when it goes on.
@@ -458,7 +458,7 @@ class Pieces:
         self._data: list[bytes] = []
         self.finished = False
 
-    def feed(self, chunk: bytes) -> Iterator[Piece]:
+    def feed(self, chunk: bytes) -> Iterator[Delta]:
         """Take bytes in, and yield the pieces that are whole.
 
         :raises OutsideFailed: malformed, too large, or an error that the server put into its stream.
@@ -475,7 +475,7 @@ class Pieces:
                 f"{self._where}: a line of the answer is over {_LONGEST_LINE >> 20} MiB; it was given up"
             )
 
-    def end(self) -> Iterator[Piece]:
+    def end(self) -> Iterator[Delta]:
         """Yield what is left when the body has ended.
 
         :raises OutsideFailed: the answer is not whole.
@@ -498,18 +498,18 @@ class Pieces:
         del self._buffer[:start]
         self._searched = len(self._buffer)
 
-    def _line(self, line: bytes) -> Iterator[Piece]:
+    def _line(self, line: bytes) -> Iterator[Delta]:
         if line.startswith(b"data:"):
             self._data.append(line[5:].removeprefix(b" "))
         elif not line and self._data:
             data, self._data = b"\n".join(self._data), []
             if data.strip() == b"[DONE]":
                 self.finished = True
-                yield Piece(last=True)
+                yield Delta(last=True)
             else:
                 yield self._read(data)
 
-    def _read(self, data: bytes) -> Piece:
+    def _read(self, data: bytes) -> Delta:
         try:
             found = json.loads(data)
             piece = _piece(found)
@@ -526,7 +526,7 @@ class Pieces:
         return piece
 
 
-def _piece(found: Any) -> Piece | None:
+def _piece(found: Any) -> Delta | None:
     """Read one chunk or one whole answer; None when it is an error."""
     if found.get("error"):
         return None
@@ -535,15 +535,15 @@ def _piece(found: Any) -> Piece | None:
         tokens = (_count(found["usage"].get("prompt_tokens")), _count(found["usage"].get("completion_tokens")))
     choices = found.get("choices") or []
     if not choices:
-        return Piece(tokens=tokens)
+        return Delta(tokens=tokens)
     said = choices[0].get("delta") or choices[0].get("message") or {}
     text = said.get("content") or ""
     if said.get("refusal"):
-        return Piece(finished="content_filter")
+        return Delta(finished="content_filter")
     if not isinstance(text, str):
         raise TypeError("content is no text")
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # half a pair is no character
-    return Piece(text, str(choices[0].get("finish_reason") or ""), tokens)
+    return Delta(text, str(choices[0].get("finish_reason") or ""), tokens)
 
 
 def _count(value: Any) -> int:

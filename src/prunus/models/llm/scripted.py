@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from ...core.errors import BadBudget, BadInput, OutsideFailed
 from ...core.events import Event, TokenEvent, UsageEvent
 from ...core.types import Message, Usage
-from ._shared import Asked, Stops, check_messages
+from ._shared import CallOptions, Stops, check_messages
 
 _PIECE: Final = re.compile(r"\s*\S+|\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ScriptedReply:
     """One reply, and how it comes.
 
     :param text: what is said, streamed word by word.
@@ -37,15 +37,15 @@ class Reply:
     error: Exception | None = None
 
 
-Script = Sequence[str | Reply] | Callable[[Sequence[Message], Asked], str | Reply]
+Script = Sequence[str | ScriptedReply] | Callable[[Sequence[Message], CallOptions], str | ScriptedReply]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ScriptedCall:
     """One call that was made."""
 
     messages: tuple[Message, ...]
-    asked: Asked = field(default_factory=Asked)
+    asked: CallOptions = field(default_factory=CallOptions)
 
 
 class Engine:
@@ -67,7 +67,7 @@ class Engine:
         self._script = script if script is not None else _always(model or "No reply is scripted.")
         self.model = "scripted"
         self.context_window = window
-        self.calls: list[Call] = []
+        self.calls: list[ScriptedCall] = []
 
     def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the words of each text, shape [n]."""
@@ -79,7 +79,7 @@ class Engine:
         :raises BadInput: no reply is left, or an option is unknown.
         :raises BadBudget: the prompt is longer than the window.
         """
-        asked = Asked.of(options)
+        asked = CallOptions.of(options)
         check_messages(messages)
         prompt = int(self.count([message.content for message in messages]).sum())
         room = self.context_window - prompt
@@ -88,7 +88,7 @@ class Engine:
                 f"scripted: {prompt} tokens of prompt are over the window of {self.context_window}; lower the budget",
                 subject="scripted",
             )
-        self.calls.append(Call(tuple(messages), asked))
+        self.calls.append(ScriptedCall(tuple(messages), asked))
         reply = self._next(messages, asked)
         if reply.error:
             raise reply.error
@@ -108,15 +108,15 @@ class Engine:
             yield TokenEvent(held)
         yield UsageEvent(Usage(prompt, said) if reply.usage else Usage())
 
-    def _next(self, messages: Sequence[Message], asked: Asked) -> Reply:
+    def _next(self, messages: Sequence[Message], asked: CallOptions) -> ScriptedReply:
         if callable(self._script):
             found = self._script(messages, asked)
         elif len(self.calls) > len(self._script):
             raise BadInput(f"scripted: call {len(self.calls)} has no reply; {len(self._script)} are scripted")
         else:
             found = self._script[len(self.calls) - 1]
-        return Reply(found) if isinstance(found, str) else found
+        return ScriptedReply(found) if isinstance(found, str) else found
 
 
-def _always(text: str) -> Callable[[Sequence[Message], Asked], str]:
+def _always(text: str) -> Callable[[Sequence[Message], CallOptions], str]:
     return lambda messages, asked: text

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ...core.errors import BadBudget, BadInput, MissingExtra, OutsideFailed, one_line
 from ...core.events import Event, TokenEvent, UsageEvent
 from ...core.types import Message, Usage
-from ._shared import Asked, Stops, check_messages, encodable, with_schema
+from ._shared import CallOptions, Stops, check_messages, encodable, with_schema
 
 _LOCK: Final = threading.Lock()
 """Sampling draws from the one generator of the process; whoever holds this has it for himself."""
@@ -92,7 +92,7 @@ class Engine:
         :raises BadBudget: the prompt is longer than the model's window.
         :raises OutsideFailed: the reply took longer than it may.
         """
-        asked = Asked.of(options)
+        asked = CallOptions.of(options)
         check_messages(messages)
         started = time.monotonic()
         loop, queue = asyncio.get_running_loop(), asyncio.Queue[str | Usage | BaseException]()
@@ -121,7 +121,7 @@ class Engine:
             await asyncio.shield(worker)
 
     def _write(
-        self, messages: Sequence[Message], asked: Asked, tell: Callable[[str], None], closed: threading.Event
+        self, messages: Sequence[Message], asked: CallOptions, tell: Callable[[str], None], closed: threading.Event
     ) -> Usage:
         """Generate in a worker thread, telling each piece of text as it is there."""
         import torch
@@ -153,7 +153,7 @@ class Engine:
         watch.end()
         return Usage(prompt, watch.count)
 
-    def _room(self, prompt: int, asked: Asked) -> int:
+    def _room(self, prompt: int, asked: CallOptions) -> int:
         """Return how many tokens the reply may have.
 
         :raises BadBudget: none, since the prompt fills the window.
@@ -169,7 +169,7 @@ class Engine:
             )
         return min(asked.max_tokens, window if apart else window - prompt)
 
-    def _prompt(self, messages: Sequence[Message], asked: Asked) -> Any:
+    def _prompt(self, messages: Sequence[Message], asked: CallOptions) -> Any:
         """Return the token ids of a conversation, int [1, n]."""
         loaded = self._load()
         if asked.schema is not None:
@@ -271,7 +271,7 @@ def _quiet(logging: Any) -> Iterator[None]:
 class _Watch:
     """Sees every token as it is written, tells its text, and says when to stop."""
 
-    def __init__(self, loaded: _Loaded, asked: Asked, closed: threading.Event, deadline: float) -> None:
+    def __init__(self, loaded: _Loaded, asked: CallOptions, closed: threading.Event, deadline: float) -> None:
         self._tokenizer = loaded.tokenizer
         self._closed = closed
         self._deadline = deadline

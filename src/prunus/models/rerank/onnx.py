@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadInput
 from ..model_folder import find_model, split_precision
-from ..onnx_encoder import Graph, Texts, in_batches, open_graph
+from ..onnx_encoder import CuttingTokenizer, Graph, in_batches, open_graph
 
 
 class Engine:
@@ -43,7 +43,7 @@ class Engine:
         self._longest = max_tokens
         self._download = download
         self._lock = threading.Lock()
-        self._loaded: tuple[Graph, Texts, str] | None = None
+        self._loaded: tuple[Graph, CuttingTokenizer, str] | None = None
 
     @property
     def max_tokens(self) -> int:
@@ -65,11 +65,11 @@ class Engine:
             found[places] = one_number(numbers, len(rows), graph.name)
         return found
 
-    def _load(self) -> tuple[Graph, Texts, str]:
+    def _load(self) -> tuple[Graph, CuttingTokenizer, str]:
         with self._lock:
             if self._loaded is None:
                 folder = find_model(self._path, precision=self._precision, download=self._download, kind=self.name)
-                texts = Texts(folder.tokenizer, folder.longest(self._longest), pairs=True)
+                texts = CuttingTokenizer(folder.tokenizer, folder.longest(self._longest), pairs=True)
                 graph = open_graph(folder.graph, threads=self._threads, pad_id=folder.pad_id, quantise=not folder.ready)
                 output = "logits" if "logits" in graph.outputs else next(iter(graph.outputs))
                 self._loaded = graph, texts, output

@@ -11,7 +11,7 @@ from ._common.ooxml import main_part, relations
 from ._common.write import document, note, words
 from ._common.zip import Archive
 from ._sheets.regions import Sheet, to_markup
-from ._sheets.workbook import Book, Budget, Cells, DeclaredTable, Styles, Texts
+from ._sheets.workbook import Book, Budget, Cells, CellStyles, DeclaredTable, SharedTexts
 
 
 class Engine:
@@ -47,7 +47,7 @@ class Engine:
         archive.walk(name, book)
         links = relations(archive, name)
         parts = {link.kind: link.target for link in links.values()}
-        texts, styles = Texts(self._max_chars), Styles(book.epoch_1904)
+        texts, styles = SharedTexts(self._max_chars), CellStyles(book.epoch_1904)
         if parts.get("sharedStrings", "") in archive:
             archive.walk(parts["sharedStrings"], texts)
         if texts.too_many:
@@ -67,7 +67,7 @@ class Engine:
         return document(sections)
 
 
-def _sheet(archive: Archive, part: str, title: str, texts: list[str], styles: Styles, budget: Budget) -> Sheet:
+def _sheet(archive: Archive, part: str, title: str, texts: list[str], styles: CellStyles, budget: Budget) -> Sheet:
     """Read one sheet, then lay its cells out without what is hidden."""
     reader = Cells(texts, styles, budget)
     archive.walk(part, reader)

@@ -10,7 +10,7 @@ from ..grid import header_rows, item_numbers, next_kept, row_cells, table_rows
 from ..tree import Tree
 from .escapes import destination, escape_heading, escape_label, escape_line, escape_markdown, html_block
 from .inline import Line
-from .markup import Pieces, Writer
+from .markup import HtmlWriter, Pieces
 from .plain import KeptText
 from .style import CLEAN, SPACED, Style, shown_attributes
 
@@ -25,7 +25,7 @@ _NOT_IN_CELLS: Final = rules.HEADINGS | {"table", "ul", "ol", "pre", "dl", "bloc
 class MarkdownWriter:
     """Writes the kept nodes of one Tree as Markdown.
 
-    :param mask, pieces: as for :class:`prunus.pages.write.markup.Writer`.
+    :param mask, pieces: as for :class:`prunus.pages.write.markup.HtmlWriter`.
     """
 
     def __init__(
@@ -293,7 +293,7 @@ class MarkdownWriter:
         for child in tree.children(table):
             if tree.tag[child] == "caption":
                 self.bare[child : tree.end[child]] = bytes(tree.end[child] - child)
-        return Writer(tree, self.style, self.bare, self.pieces).html(table, tree.end[table])
+        return HtmlWriter(tree, self.style, self.bare, self.pieces).html(table, tree.end[table])
 
     def _is_plain(self, table: int) -> bool:
         """Tell whether a table fits GitHub's syntax: no spans, nothing but lines of text in its cells."""

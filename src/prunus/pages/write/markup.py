@@ -47,7 +47,7 @@ Pieces = dict[int, list[tuple[int, int]]]
 """Text nodes of which only parts are kept: node -> (start, end) within its text."""
 
 
-class Writer:
+class HtmlWriter:
     """Writes the kept nodes of one Tree as HTML.
 
     :param mask: per node: 0 dropped, 1 kept, 2 an ancestor of something kept; None keeps all.

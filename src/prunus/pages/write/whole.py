@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...core.types import Format
 from ..tree import Tree
-from .markup import Pieces, Writer
+from .markup import HtmlWriter, Pieces
 from .plain import plain_text
 from .style import CLEAN, Style
 
@@ -17,7 +17,7 @@ def render_tree(tree: Tree, format: Format = "html", style: Style = CLEAN) -> st
 def write_tree(tree: Tree, format: Format, style: Style, mask: bytearray | None, pieces: Pieces | None) -> str:
     """Write the nodes that a mask leaves (all where it is None), of some of them only the pieces that are given."""
     if format == "html":
-        return Writer(tree, style, mask, pieces).html()
+        return HtmlWriter(tree, style, mask, pieces).html()
     if format == "markdown":
         from .markdown import MarkdownWriter  # here: HTML, the default, does without it
 

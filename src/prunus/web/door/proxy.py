@@ -42,7 +42,7 @@ _SAYS: Final = {
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-class Door(Protocol):
+class CheckingDoor(Protocol):
     """What the proxy needs of the egress door."""
 
     def check_url(self, url: str) -> Url:
@@ -73,7 +73,7 @@ class PinningProxy:
     :ivar bytes: that have passed.
     """
 
-    def __init__(self, door: Door, max_bytes: int) -> None:
+    def __init__(self, door: CheckingDoor, max_bytes: int) -> None:
         self._door = door
         self.max_bytes = max_bytes
         self.username = "prunus"

@@ -57,7 +57,7 @@ CREATE TRIGGER body_out AFTER DELETE ON bodies BEGIN UPDATE total SET bytes = by
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CacheRow:
     """One entry without its content.
 
     :param body: sha256 of the content, hex.
@@ -143,7 +143,7 @@ class Store:
 
     # --- reading ---------------------------------------------------------------------------------
 
-    def rows(self, name: str) -> list[Row]:
+    def rows(self, name: str) -> list[CacheRow]:
         """Return every variant of a name, the one stored last first; damaged rows are removed and left out."""
         query = "SELECT name, variant, meta, body, seal, used FROM rows WHERE name = ? ORDER BY id DESC"
         nothing: list[Any] = []
@@ -151,13 +151,13 @@ class Store:
         found = []
         for *fields, seal, used in stored:
             if seal == _seal(*fields):
-                found.append(Row(fields[0], fields[1], json.loads(fields[2]), fields[3], used))
+                found.append(CacheRow(fields[0], fields[1], json.loads(fields[2]), fields[3], used))
             else:
                 self._note(f"{name}: a damaged entry was removed")
                 self.remove(name, fields[1])
         return found
 
-    def content(self, row: Row) -> bytes | None:
+    def content(self, row: CacheRow) -> bytes | None:
         """Return a row's content, checked against its hash; None, and the row removed, where it is not whole."""
         query = "SELECT content FROM bodies WHERE sha = ?"
         found = self._run(lambda connection: connection.execute(query, (row.body,)).fetchone(), None)
@@ -213,7 +213,7 @@ class Store:
         self._run(_shrink, None)
         return written_down
 
-    def annotate(self, row: Row, meta: Mapping[str, Any]) -> bool:
+    def annotate(self, row: CacheRow, meta: Mapping[str, Any]) -> bool:
         """Replace what is known about a row, if it still is the one that was read; tell whether it was."""
         written = json.dumps(meta, sort_keys=True)
         seal = _seal(row.name, row.variant, written, row.body)

@@ -29,7 +29,7 @@ class Clock:
     jitter: Callable[[], float] = random.random
 
 
-class Turns:
+class HostTurns:
     """Slots and pauses by host, within one event loop.
 
     :param per_host: requests to one host at once.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...core.errors import BadPage
 from ...core.types import Page
 from ..door.errors import FetchFailed, RefusedUrl
-from ..door.proxy import Door, PinningProxy
+from ..door.proxy import CheckingDoor, PinningProxy
 from ._rendered import QUIET, SCRIPT
 
 if TYPE_CHECKING:
@@ -57,7 +57,11 @@ class Visit:
     """One page, from its address to its HTML."""
 
     def __init__(
-        self, rules: BrowserRules, door: Door, proxy: PinningProxy, allowed: Callable[[str], Awaitable[None]] | None
+        self,
+        rules: BrowserRules,
+        door: CheckingDoor,
+        proxy: PinningProxy,
+        allowed: Callable[[str], Awaitable[None]] | None,
     ) -> None:
         self._rules = rules
         self._door = door

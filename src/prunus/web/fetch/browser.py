@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from ...core.errors import MissingExtra
 from ...core.types import Page
 from ..door.errors import FetchFailed
-from ..door.proxy import Door, PinningProxy
+from ..door.proxy import CheckingDoor, PinningProxy
 from ._visit import BrowserRules, Visit
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class BrowserFetcher:
 
     def __init__(
         self,
-        door: Door,
+        door: CheckingDoor,
         rules: BrowserRules | None = None,
         *,
         allowed: Callable[[str], Awaitable[None]] | None = None,

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from ...core.types import Page
 from ._freshness import HEURISTIC_STATUSES, age, date, directives, is_explicit, lifetime, seconds
-from ._store import Row, Store, StoreInfo, bytes_of, known_of, page_of
+from ._store import CacheRow, Store, StoreInfo, bytes_of, known_of, page_of
 
 DEFAULT_MAX_BYTES: Final = 1024 * 1024 * 1024
 """Bytes that the cache may hold."""
@@ -200,11 +200,11 @@ class Cache:
 
     # --- which entry -----------------------------------------------------------------------------
 
-    def _matching(self, url: str) -> Row | None:
+    def _matching(self, url: str) -> CacheRow | None:
         """Return the latest entry that answers a request as ours is."""
         return next((row for row in self._store.rows(_key(url)) if self._matches(row)), None)
 
-    def _matches(self, row: Row) -> bool:
+    def _matches(self, row: CacheRow) -> bool:
         return row.variant == self._variant(row.meta["headers"]) != _ANY
 
     def _variant(self, headers: Mapping[str, str]) -> str:
@@ -214,7 +214,7 @@ class Cache:
             return _ANY
         return json.dumps({name: " ".join(self._asked.get(name, "").split()) for name in names})
 
-    def _confirmed(self, url: str, came: Mapping[str, str]) -> Row | None:
+    def _confirmed(self, url: str, came: Mapping[str, str]) -> CacheRow | None:
         """Return the entry that a 304 speaks of (RFC 9111 §4.3.4)."""
         rows = self._store.rows(_key(url))
         for name in ("etag", "last-modified"):
@@ -238,13 +238,13 @@ class Cache:
         stands_in = not rules.keys() & {"no-cache", "must-revalidate"} and self._variant(headers) != _ANY
         return compared or stands_in or lifetime(headers, status, answered) > 0
 
-    def _left(self, row: Row) -> float:
+    def _left(self, row: CacheRow) -> float:
         """Return the seconds for which an entry stays fresh; below 0 when it is stale."""
         headers, answered = row.meta["headers"], row.meta["answered"]
         fresh_for = lifetime(headers, row.meta["page"]["status"], answered)
         return fresh_for - age(headers, row.meta["requested"], answered, self._clock())
 
-    def _page(self, row: Row, url: str, status: str) -> Page | None:
+    def _page(self, row: CacheRow, url: str, status: str) -> Page | None:
         """Return an entry's page, with the headers that say where it comes from."""
         content = self._store.content(row)
         if content is None:

@@ -24,7 +24,7 @@ from ..door.transport import LOCATION
 from ..door.url import Url, resolve
 from ..retry import Retries, http_date, retry_after, wish
 from ._many import Result, each
-from ._turns import Clock, Turns
+from ._turns import Clock, HostTurns
 
 if TYPE_CHECKING:
     from .cache import Cache
@@ -100,7 +100,7 @@ class _Session:
 
     loop: asyncio.AbstractEventLoop
     client: httpx.AsyncClient
-    turns: Turns
+    turns: HostTurns
 
 
 class HttpFetcher:
@@ -307,7 +307,7 @@ class HttpFetcher:
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[_Session]:
         async with self._door.async_client() as client:
-            turns = Turns(self._rules.per_host, self._clock, self._next_at)
+            turns = HostTurns(self._rules.per_host, self._clock, self._next_at)
             yield _Session(asyncio.get_running_loop(), client, turns)
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from ...core.errors import BadPage
 from ...core.types import Page
-from ._store import Row, Store, StoreInfo, bytes_of, known_of, page_of
+from ._store import CacheRow, Store, StoreInfo, bytes_of, known_of, page_of
 
 DEFAULT_MAX_BYTES: Final = 4 * 1024 * 1024 * 1024
 """Bytes that the snapshots may hold."""
@@ -82,7 +82,7 @@ class Snapshots:
         """Close the file."""
         self._store.close()
 
-    def _row(self, snapshot: str, url: str) -> Row:
+    def _row(self, snapshot: str, url: str) -> CacheRow:
         if not _ID.fullmatch(snapshot):
             raise BadPage(f"{snapshot[:80]!r}: a snapshot is 64 hexadecimal digits", subject=snapshot[:80])
         rows = self._store.rows(snapshot)

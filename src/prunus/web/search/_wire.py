@@ -20,7 +20,7 @@ from urllib.parse import urlencode, urlsplit
 from ...core.errors import BadInput, OutsideFailed, one_line
 from ...core.ports import Door
 from ...core.types import Hit, Results, SearchRequest
-from ..json_client import Call, ending, exchange
+from ..json_client import JsonCall, ending, exchange
 from ..retry import Retries, retry_after, wish
 
 PATIENCE: Final = 10.0
@@ -300,7 +300,7 @@ class Provider:
         url = f"{ask.url}?{urlencode(params, errors='replace')}" if params else ask.url
         headers = {"accept": "application/json", **ask.headers}
         method = "GET" if ask.body is None else "POST"
-        call = Call(method, url, headers, _sendable(ask.body), self._given, self._seconds)
+        call = JsonCall(method, url, headers, _sendable(ask.body), self._given, self._seconds)
         door = self._door
 
         async def once() -> tuple[Mapping[str, Any], Mapping[str, str]]:

@@ -34,7 +34,7 @@ _SNIPPET: Final = 300
 
 _FILTERS: Final = frozenset({"page", "want_text"})
 
-Reader = Callable[[Page], str | bytes]
+ToHtml = Callable[[Page], str | bytes]
 State = tuple[tuple[str, int, int], ...]
 
 
@@ -62,7 +62,7 @@ class Engine:
 
     name = "local"
 
-    def __init__(self, model: str = "", reader: Reader | None = None, suffixes: tuple[str, ...] = SUFFIXES) -> None:
+    def __init__(self, model: str = "", reader: ToHtml | None = None, suffixes: tuple[str, ...] = SUFFIXES) -> None:
         if not model:
             raise BadInput("search local needs a folder: local:saved-pages", subject="local")
         self._folder = Path(model).expanduser()

@@ -22,9 +22,9 @@ import numpy as np
 from ....core.errors import BadInput
 from ....core.ports import Vectors
 from ...database import FILE, Database, reading, writing
-from ...nodes import Document, Growth, Leaf, Node, NoIndex, Parent, View
+from ...nodes import Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, View
 from . import rows as _rows
-from .notes import Notes
+from .notes import FileNotes
 from .vectors import VectorFiles, sync_folder
 
 _DEAD_ROWS: Final = 1024
@@ -33,7 +33,7 @@ _COPIED: Final = 4096
 """Rows that are copied at a time."""
 
 
-class Engine(Notes):
+class Engine(FileNotes):
     """An index in a folder.
 
     :param folder: of the index; made where it is missing and ``create`` is given.
@@ -102,7 +102,7 @@ class Engine(Notes):
 
     # --- documents ---------------------------------------------------------------------------
 
-    def add(self, document: Document, leaves: Sequence[Leaf], vectors: Vectors) -> None:
+    def add(self, document: IndexedDocument, leaves: Sequence[Leaf], vectors: Vectors) -> None:
         """Add a document, or replace the one of that id; on return it is on the disk.
 
         :param vectors: float32 [leaves, dimension].
@@ -110,7 +110,7 @@ class Engine(Notes):
         """
         self.add_many([(document, leaves, vectors)])
 
-    def add_many(self, given: Sequence[tuple[Document, Sequence[Leaf], Vectors]]) -> None:
+    def add_many(self, given: Sequence[tuple[IndexedDocument, Sequence[Leaf], Vectors]]) -> None:
         """Add or replace documents, all of them or none."""
         for document, leaves, vectors in given:
             self._check_vectors(document.id, len(leaves), vectors)
@@ -133,16 +133,16 @@ class Engine(Notes):
         with self._changing() as (file, _):
             return sum(self._drop_document(file, document) for document in documents)
 
-    def documents(self) -> list[Document]:
+    def documents(self) -> list[IndexedDocument]:
         """Return the records of all documents in the order in which they came, without their texts."""
         with self._database.opened() as file:
             asked = "SELECT id, title, url, digest, language, metadata FROM documents ORDER BY number"
             return [
-                Document(id, "", title, url, digest, language, json.loads(metadata))
+                IndexedDocument(id, "", title, url, digest, language, json.loads(metadata))
                 for id, title, url, digest, language, metadata in file.execute(asked)
             ]
 
-    def document(self, id: str) -> Document:
+    def document(self, id: str) -> IndexedDocument:
         """Return a document whole.
 
         :raises BadInput: it is not in the index.
@@ -153,7 +153,7 @@ class Engine(Notes):
         if row is None:
             raise BadInput(f"{self.folder}: there is no document {id!r}", subject=id)
         text, title, url, digest, language, metadata, source = row
-        return Document(id, text, title, url, digest, language, json.loads(metadata), bytes(source))
+        return IndexedDocument(id, text, title, url, digest, language, json.loads(metadata), bytes(source))
 
     # --- the tree ----------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from ...database import Database, writing
 from .rows import clean
 
 
-class Notes:
+class FileNotes:
     """What stores in a SQLite file share: short texts by name."""
 
     _database: Database

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ....core.text.bm25 import QUERY_NOISE, stem, tokens
-from ...nodes import Document, Growth, Leaf, Node
+from ...nodes import Growth, IndexedDocument, Leaf, Node
 
 _TERMS: Final = 64
 """Terms of a question that are looked for; the first ones of a longer one."""
@@ -32,7 +32,7 @@ def put_meta(file: sqlite3.Connection, **values: Any) -> None:
     file.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(values.items()))
 
 
-def put_document(file: sqlite3.Connection, document: Document) -> int:
+def put_document(file: sqlite3.Connection, document: IndexedDocument) -> int:
     """Write a document's record; return its number."""
     metadata = json.dumps({**document.metadata}, ensure_ascii=False)
     said = (document.id, document.title, document.url, document.digest, document.language, metadata, document.text)

@@ -19,10 +19,10 @@ import numpy as np
 
 from ....core.errors import BadInput, MissingExtra, OutsideFailed
 from ....core.ports import Vectors
-from ...nodes import Document, Growth, Leaf, Node, NoIndex, Parent, View
+from ...nodes import Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, View
 from ..file import fulltext as _fulltext
 from . import rows as _rows
-from .notes import Notes
+from .notes import PostgresNotes
 
 _SCHEMA_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 _KEPT: Final = 4
@@ -52,7 +52,7 @@ def _close_all(connections: list[Any]) -> None:
         connections.pop().close()
 
 
-class Engine(Notes):
+class Engine(PostgresNotes):
     """An index in a PostgreSQL database.
 
     :param dsn: address as libpq reads it (``postgresql://user:password@host/database``); never shown.
@@ -130,11 +130,11 @@ class Engine(Notes):
 
     # --- documents ---------------------------------------------------------------------------
 
-    def add(self, document: Document, leaves: Sequence[Leaf], vectors: Vectors) -> None:
+    def add(self, document: IndexedDocument, leaves: Sequence[Leaf], vectors: Vectors) -> None:
         """Add a document, or replace the one of that id; on return it is durable."""
         self.add_many([(document, leaves, vectors)])
 
-    def add_many(self, given: Sequence[tuple[Document, Sequence[Leaf], Vectors]]) -> None:
+    def add_many(self, given: Sequence[tuple[IndexedDocument, Sequence[Leaf], Vectors]]) -> None:
         """Add or replace documents, all of them or none."""
         for document, leaves, vectors in given:
             self._check_vectors(document.id, len(leaves), vectors)
@@ -153,16 +153,16 @@ class Engine(Notes):
         with self._changing() as (cursor, _):
             return sum(_rows.drop_document(cursor, document) for document in documents)
 
-    def documents(self) -> list[Document]:
+    def documents(self) -> list[IndexedDocument]:
         """Return the records of all documents in the order in which they came, without their texts."""
         with self._reading() as cursor:
             cursor.execute("SELECT id, title, url, digest, language, metadata FROM documents ORDER BY number")
             return [
-                Document(id, "", title, url, digest, language, json.loads(metadata))
+                IndexedDocument(id, "", title, url, digest, language, json.loads(metadata))
                 for id, title, url, digest, language, metadata in cursor.fetchall()
             ]
 
-    def document(self, id: str) -> Document:
+    def document(self, id: str) -> IndexedDocument:
         """Return a document whole.
 
         :raises BadInput: it is not in the index.
@@ -173,7 +173,7 @@ class Engine(Notes):
         if row is None:
             raise BadInput(f"{self.place}: there is no document {id!r}", subject=id)
         text, title, url, digest, language, metadata, source = row
-        return Document(id, text, title, url, digest, language, json.loads(metadata), bytes(source))
+        return IndexedDocument(id, text, title, url, digest, language, json.loads(metadata), bytes(source))
 
     # --- the tree ----------------------------------------------------------------------------
 

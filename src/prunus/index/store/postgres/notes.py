@@ -9,7 +9,7 @@ from typing import Any
 from ..file.fulltext import clean
 
 
-class Notes:
+class PostgresNotes:
     """Short texts by name; writing them changes no node, and nobody who builds has to begin again."""
 
     def _connected(self) -> AbstractContextManager[Any]:

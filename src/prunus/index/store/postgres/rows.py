@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....core.ports import Vectors
-from ...nodes import Document, Growth, Leaf, Node, View
+from ...nodes import Growth, IndexedDocument, Leaf, Node, View
 from ..file import fulltext as _fulltext
 from ..file.fulltext import clean
 
@@ -53,7 +53,7 @@ def numbers(cursor: Any, count: int) -> list[int]:
     return sorted(one for (one,) in cursor.fetchall())
 
 
-def put_document(cursor: Any, document: Document) -> int:
+def put_document(cursor: Any, document: IndexedDocument) -> int:
     """Write a document's record; return its number."""
     metadata = json.dumps({**document.metadata}, ensure_ascii=False)
     said = (document.id, document.title, document.url, document.digest, document.language, metadata, document.text)

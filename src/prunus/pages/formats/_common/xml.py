@@ -68,7 +68,7 @@ class Enough(Exception):
     """A reader raises it to end the reading of a part before its end."""
 
 
-class Reader(Protocol):
+class XmlListener(Protocol):
     """Hears the elements of a part."""
 
     def start(self, name: str, attrs: Mapping[str, str], /) -> object:
@@ -104,7 +104,7 @@ class _Names(dict[str, str]):
 
 
 def walk_xml(
-    chunks: Iterable[bytes], reader: Reader, fault: Fault, encoding: str | None = None, *, doctype: bool = False
+    chunks: Iterable[bytes], reader: XmlListener, fault: Fault, encoding: str | None = None, *, doctype: bool = False
 ) -> None:
     """Read XML to its end, or until the reader has enough.
 

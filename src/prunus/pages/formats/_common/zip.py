@@ -13,7 +13,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from ....core.errors import BadPage
-from .xml import Reader, parse_xml, walk_xml
+from .xml import XmlListener, parse_xml, walk_xml
 
 MAX_ENTRIES: Final = 10_000
 MAX_TOTAL: Final = 512 * 1024 * 1024
@@ -103,7 +103,7 @@ class Archive:
         """
         return parse_xml(self.read(part), lambda reason: self._fault_of(part, reason))
 
-    def walk(self, part: str, reader: Reader) -> None:
+    def walk(self, part: str, reader: XmlListener) -> None:
         """Read a part as events of XML, which takes no memory for a tree: sheets may be huge.
 
         :raises BadPage: it is missing, no XML, or over a limit.

@@ -73,7 +73,7 @@ class Book(_Part):
             self.sheets.append((attrs.get("name", ""), attrs.get("id", "")))
 
 
-class Texts(_Part):
+class SharedTexts(_Part):
     """The shared strings; phonetic readings are left out."""
 
     def __init__(self, max_chars: int) -> None:
@@ -108,7 +108,7 @@ class Texts(_Part):
             self.found.append(text)
 
 
-class Styles(_Part):
+class CellStyles(_Part):
     """The format code of each style of cell."""
 
     def __init__(self, epoch_1904: bool) -> None:
@@ -160,7 +160,7 @@ class DeclaredTable(_Part):
 class Cells(_Part):
     """The cells of a sheet, and which of its rows and columns are hidden."""
 
-    def __init__(self, texts: Sequence[str], styles: Styles, budget: Budget) -> None:
+    def __init__(self, texts: Sequence[str], styles: CellStyles, budget: Budget) -> None:
         super().__init__()
         self._texts, self._styles, self._budget = texts, styles, budget
         self.filters: list[tuple[Place, Place]] = []

@@ -14,7 +14,7 @@ from .._common.write import document
 from .._common.xml import below, each, value
 from .._common.zip import Archive
 from .runs import Runs
-from .styles import Numbering, Style, Styles, heading_level, number_of, optional
+from .styles import Numbering, WordStyle, WordStyles, heading_level, number_of, optional
 from .tables import table_html
 
 _SKIPPED: Final = frozenset({"w:del", "w:moveFrom", "w:sectPr", "w:permStart", "w:permEnd"})
@@ -40,7 +40,7 @@ class _Document:
         if self.root.tag != "w:document":
             raise archive.fault("this is no Word document")
         self.links = relations(archive, part)
-        self.styles = Styles(self._related("styles"))
+        self.styles = WordStyles(self._related("styles"))
         self.numbering = Numbering(self._related("numbering"))
         self.notes = self._notes()
         self.runs = Runs(self)
@@ -129,7 +129,7 @@ class _Document:
         for box in floating:
             body.add(box, "table" if box.startswith("<table") else "block")
 
-    def _heading(self, about: Element | None, style: Style) -> int:
+    def _heading(self, about: Element | None, style: WordStyle) -> int:
         """Return the level of a heading: what the paragraph says itself, else its style; 0 for none."""
         return heading_level(value(below(about, "w:outlineLvl"), "w:val"), style.heading)
 

@@ -13,7 +13,7 @@ from .._common.omml import tex
 from .._common.ooxml import Relation, chart_table, chosen
 from .._common.xml import below, value
 from .._common.zip import Archive
-from .styles import Style, Styles, is_on
+from .styles import WordStyle, WordStyles, is_on
 
 _GONE: Final = frozenset(
     """w:del w:moveFrom w:pPr w:rPr w:commentRangeStart w:commentRangeEnd w:commentReference w:instrText
@@ -24,14 +24,14 @@ _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
 _LINK: Final = re.compile(r'\s*HYPERLINK\s+(?:\\l\s+)?"?([^"\s]+)"?', re.IGNORECASE)
 _EMPHASIS: Final = re.compile(r"</?(?:b|i)>")
 _SYMBOLS: Final = {0xB7: "•", 0xA7: "▪", 0xD8: "➢", 0xFC: "✓", 0x6E: "■", 0x6C: "●", 0xE0: "→", 0xA8: "☐", 0xFE: "☑"}
-_NONE: Final = Style()
+_NONE: Final = WordStyle()
 
 
-class Document(Protocol):
+class WordContext(Protocol):
     """What runs and tables need of the document that they stand in."""
 
     archive: Archive
-    styles: Styles
+    styles: WordStyles
     notes: Mapping[tuple[str, str], Element]
 
     def blocks(self, element: Element | None, body: Body) -> None:
@@ -48,14 +48,14 @@ class Runs:
     latest paragraph holds beside its words.
     """
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: WordContext) -> None:
         self.document = document
         self.noted: list[tuple[str, str]] = []
         self.pictures: list[str] = []
         self.floating: list[str] = []
         self._fields: list[list[str]] = []  # of each open field: its instruction, and whether its result has begun
 
-    def inline(self, elements: Iterable[Element], style: Style = _NONE) -> str:
+    def inline(self, elements: Iterable[Element], style: WordStyle = _NONE) -> str:
         """Return runs as HTML, neighbours of the same emphasis joined."""
         self._fields = []
         made = self._walk(elements, style)
@@ -85,7 +85,7 @@ class Runs:
         self._fields = []
         return done
 
-    def _walk(self, elements: Iterable[Element], style: Style) -> str:
+    def _walk(self, elements: Iterable[Element], style: WordStyle) -> str:
         done = []
         for child in elements:
             tag = child.tag
@@ -108,7 +108,7 @@ class Runs:
                 done.append(self._walk(child, style))
         return "".join(done)
 
-    def _run(self, run: Element, style: Style) -> str:
+    def _run(self, run: Element, style: WordStyle) -> str:
         about = below(run, "w:rPr")
         named = below(about, "w:rStyle")
         own = self.document.styles.get(value(named, "w:val")) if named is not None else _NONE

@@ -27,7 +27,7 @@ def is_on(element: Element | None) -> bool:
 
 
 @dataclass(slots=True)
-class Style:
+class WordStyle:
     """What a paragraph or run style says, what it is based on included."""
 
     heading: int = 0
@@ -51,12 +51,12 @@ class Level:
     text: str = ""
 
 
-class Styles:
+class WordStyles:
     """The styles of a document by id."""
 
     def __init__(self, root: Element | None) -> None:
         self._elements = {value(one, "w:styleId"): one for one in each(root, "w:style")}
-        self._made: dict[str, Style] = {}
+        self._made: dict[str, WordStyle] = {}
         self.default = next(
             (
                 key
@@ -66,7 +66,7 @@ class Styles:
             "",
         )
 
-    def get(self, key: str) -> Style:
+    def get(self, key: str) -> WordStyle:
         """Return a style; one that is missing says nothing."""
         if key not in self._made:
             chain: list[Element] = []
@@ -74,7 +74,7 @@ class Styles:
             while at in self._elements and len(chain) < 20:
                 chain.append(self._elements[at])
                 at = value(below(self._elements[at], "w:basedOn"), "w:val")
-            style = Style()
+            style = WordStyle()
             for element in reversed(chain):
                 _apply(style, element)
             self._made[key] = style
@@ -89,7 +89,7 @@ def heading_level(outline: str, otherwise: int) -> int:
     return min(level + 1, 6) if level < 9 else 0
 
 
-def _apply(style: Style, element: Element) -> None:
+def _apply(style: WordStyle, element: Element) -> None:
     name = value(below(element, "w:name"), "w:val")
     about, run = below(element, "w:pPr"), below(element, "w:rPr")
     found = _HEADING.match(name)

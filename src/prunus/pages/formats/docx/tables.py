@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 from .._common.body import Body
 from .._common.write import Cell, alone, table
 from .._common.xml import below, value, whole
-from .runs import Document
+from .runs import WordContext
 from .styles import is_on
 
 _FIRST_ROW = 0x20  # the bit of w:tblLook that says that the first row is a header
@@ -23,7 +23,7 @@ class _Cell:
         self.covered = False  # a cell above reaches down over it
 
 
-def table_html(element: Element, document: Document) -> str:
+def table_html(element: Element, document: WordContext) -> str:
     """Return a table as HTML."""
     rows, heads = _rows(element)
     above: dict[int, _Cell] = {}
@@ -84,7 +84,7 @@ def _inside(element: Element, tag: str) -> list[Element]:
     return found
 
 
-def _inner(one: _Cell, document: Document) -> str:
+def _inner(one: _Cell, document: WordContext) -> str:
     """Return what a cell holds; a single paragraph stands in it without its element."""
     if one.element is None:
         return ""

@@ -10,41 +10,41 @@ from .._common.write import value, words
 from . import words as known
 from .bib import entries
 from .environments import begin
-from .source import Macro, Source
+from .source import Macro, TexSource
 
 if TYPE_CHECKING:
     from .reader import TexReader
 
 
-def line_break(reader: TexReader, source: Source) -> None:
+def line_break(reader: TexReader, source: TexSource) -> None:
     source.option()
     reader.line.append("<br>")
 
 
-def inline_math(reader: TexReader, source: Source) -> None:
+def inline_math(reader: TexReader, source: TexSource) -> None:
     reader.math(source.until("\\)"))
 
 
-def display_math(reader: TexReader, source: Source) -> None:
+def display_math(reader: TexReader, source: TexSource) -> None:
     reader.math(source.until("\\]"), display=True)
 
 
-def verb(reader: TexReader, source: Source) -> None:
+def verb(reader: TexReader, source: TexSource) -> None:
     reader.line.append(f"<code>{words(source.delimited())}</code>")
 
 
-def listing_inline(reader: TexReader, source: Source) -> None:
+def listing_inline(reader: TexReader, source: TexSource) -> None:
     source.option()
     verb(reader, source)
 
 
-def mint(reader: TexReader, source: Source) -> None:
+def mint(reader: TexReader, source: TexSource) -> None:
     source.option()
     source.argument()
     reader.line.append(f"<code>{words(source.delimited())}</code>")
 
 
-def item(reader: TexReader, source: Source) -> None:
+def item(reader: TexReader, source: TexSource) -> None:
     option = source.option()
     if reader.items is None:
         reader.flush()
@@ -54,7 +54,7 @@ def item(reader: TexReader, source: Source) -> None:
     reader.items.append(("", ""))
 
 
-def footnote(reader: TexReader, source: Source) -> None:
+def footnote(reader: TexReader, source: TexSource) -> None:
     source.option()
     place = len(reader.state.footnotes)
     reader.state.footnotes.append("")
@@ -62,15 +62,15 @@ def footnote(reader: TexReader, source: Source) -> None:
     reader.line.append(f"<sup>[{place + 1}]</sup>")
 
 
-def label_here(reader: TexReader, source: Source) -> None:
+def label_here(reader: TexReader, source: TexSource) -> None:
     reader.state.labels[source.argument()] = reader.state.last
 
 
-def url(reader: TexReader, source: Source) -> None:
+def url(reader: TexReader, source: TexSource) -> None:
     link(reader, source.argument().replace("\\", ""), "")
 
 
-def href(reader: TexReader, source: Source) -> None:
+def href(reader: TexReader, source: TexSource) -> None:
     source.option()
     target = source.argument().replace("\\", "")
     link(reader, target, reader.inline(source.argument()))
@@ -83,14 +83,14 @@ def link(reader: TexReader, target: str, shown: str) -> None:
     reader.line.append(f'<a href="{value(target)}">{text}</a>' if is_address else text)
 
 
-def picture(reader: TexReader, source: Source) -> None:
+def picture(reader: TexReader, source: TexSource) -> None:
     options = source.option() or ""
     name = source.argument().strip()
     alt = re.search(r"alt\s*=\s*\{?([^},]*)", options)
     reader.line.append(f'<img src="{value(name)}" alt="{value(alt[1] if alt else "")}">' if name else "")
 
 
-def caption(reader: TexReader, source: Source) -> None:
+def caption(reader: TexReader, source: TexSource) -> None:
     source.option()
     text = reader.inline(source.argument())
     if reader.caption:
@@ -101,12 +101,12 @@ def caption(reader: TexReader, source: Source) -> None:
         reader.caption = ""
 
 
-def title_part(reader: TexReader, name: str, source: Source) -> None:
+def title_part(reader: TexReader, name: str, source: TexSource) -> None:
     source.option()
     setattr(reader.state, name, reader.inline(source.argument()).replace(" , ", ", "))
 
 
-def make_title(reader: TexReader, source: Source) -> None:
+def make_title(reader: TexReader, source: TexSource) -> None:
     state = reader.state
     if state.shown_title:
         return
@@ -117,7 +117,7 @@ def make_title(reader: TexReader, source: Source) -> None:
             reader.block(f"<p>{text}</p>")
 
 
-def input(reader: TexReader, source: Source) -> None:
+def input(reader: TexReader, source: TexSource) -> None:
     name = source.argument().strip()
     full = name if name.lower().endswith((".tex", ".ltx", ".bbl")) else f"{name}.tex"
     text = reader.state.file(full)
@@ -125,7 +125,7 @@ def input(reader: TexReader, source: Source) -> None:
         reader.state.remark(f"The file {full[:200]} is left out: it is not beside the document, or may not be read.")
 
 
-def bibliography(reader: TexReader, source: Source) -> None:
+def bibliography(reader: TexReader, source: TexSource) -> None:
     names = source.argument().split(",")
     found = {}
     for name in names:
@@ -143,7 +143,7 @@ def bibliography(reader: TexReader, source: Source) -> None:
         reader.state.remark("The bibliography is left out: its file is not beside the document.")
 
 
-def resource(reader: TexReader, source: Source) -> None:
+def resource(reader: TexReader, source: TexSource) -> None:
     source.option()
     name = source.argument().strip()
     text = reader.state.file(name)
@@ -151,23 +151,23 @@ def resource(reader: TexReader, source: Source) -> None:
         reader.state.bibliography = {**entries(text), **reader.state.bibliography}
 
 
-def print_bibliography(reader: TexReader, source: Source) -> None:
+def print_bibliography(reader: TexReader, source: TexSource) -> None:
     source.option()
     reader.block("\ue000B\ue001")
 
 
-def theorem(reader: TexReader, source: Source) -> None:
+def theorem(reader: TexReader, source: TexSource) -> None:
     name = source.argument().strip()
     source.option()
     reader.state.theorems[name] = reader.inline(source.argument())
     source.option()
 
 
-def false(reader: TexReader, source: Source) -> None:
+def false(reader: TexReader, source: TexSource) -> None:
     source.until("\\fi")
 
 
-def let(reader: TexReader, source: Source) -> None:
+def let(reader: TexReader, source: TexSource) -> None:
     name = source.argument().lstrip("\\")
     if source.peek() == "=":
         source.next()
@@ -175,46 +175,46 @@ def let(reader: TexReader, source: Source) -> None:
     reader.state.macros.commands.setdefault(name, Macro(0, None, target if target != f"\\{name}" else ""))
 
 
-def frame_title(reader: TexReader, source: Source) -> None:
+def frame_title(reader: TexReader, source: TexSource) -> None:
     source.option()
     text = reader.inline(source.argument())
     reader.block(f"<h3>{text}</h3>" if text else "")
 
 
-def appendix(reader: TexReader, source: Source) -> None:
+def appendix(reader: TexReader, source: TexSource) -> None:
     reader.state.appendix = True
     reader.state.counters[known.HEADINGS[1 if reader.state.chapters else 2]] = 0
 
 
-def second(reader: TexReader, source: Source) -> None:
+def second(reader: TexReader, source: TexSource) -> None:
     source.argument()
 
 
-def listing_file(reader: TexReader, source: Source) -> None:
+def listing_file(reader: TexReader, source: TexSource) -> None:
     source.option()
     source.argument()
     reader.state.remark("A listing from another file is left out.")
 
 
-def char(reader: TexReader, source: Source) -> None:
+def char(reader: TexReader, source: TexSource) -> None:
     source.argument()
 
 
-def paragraph(reader: TexReader, source: Source) -> None:
+def paragraph(reader: TexReader, source: TexSource) -> None:
     reader.flush()
 
 
-def caption_of(reader: TexReader, source: Source) -> None:
+def caption_of(reader: TexReader, source: TexSource) -> None:
     source.argument()
     caption(reader, source)
 
 
-def third(reader: TexReader, source: Source) -> None:
+def third(reader: TexReader, source: TexSource) -> None:
     source.argument()
     source.argument()
 
 
-HANDLERS: Final[dict[str, Callable[[Any, Source], None]]] = {
+HANDLERS: Final[dict[str, Callable[[Any, TexSource], None]]] = {
     "begin": begin, "\\": line_break, "newline": line_break,
     "linebreak": line_break, "(": inline_math, "[": display_math,
     "par": paragraph, "verb": verb, "lstinline": listing_inline,

@@ -14,8 +14,8 @@ from .bib import as_latex
 from .commands import HANDLERS
 from .files import ReadBeside, read_beside
 from .reader import TexReader
-from .source import Macros, Source
-from .state import State
+from .source import Macros, TexSource
+from .state import TexState
 
 _PRIVATE: Final = re.compile("[\ue000-\ue002\0]")
 _TAG: Final = re.compile(r"<sup>\[\d+\]</sup>|<[^>]*>")
@@ -62,7 +62,7 @@ class Engine:
         text = text_of(page, "LaTeX").replace("\r\n", "\n").replace("\r", "\n")
         if len(text) > self._max_chars:
             raise bad(page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; split the document")
-        state = State(
+        state = TexState(
             lambda name: self._read_clean(page, name),
             HANDLERS,
             Macros(self._max_growth),
@@ -73,7 +73,7 @@ class Engine:
             chapters=bool(_CHAPTERS.search(text)),
         )
         reader = TexReader(state)
-        reader.run(Source(_PRIVATE.sub("", text)))
+        reader.run(TexSource(_PRIVATE.sub("", text)))
         body = reader.markup()
         if state.title and not state.shown_title and state.began:
             body = f"<h1>{state.title}</h1>{body}"

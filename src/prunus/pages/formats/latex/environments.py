@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from .._common.write import words
 from . import words as known
-from .source import END, Source, expanded
+from .source import END, TexSource, expanded
 
 if TYPE_CHECKING:
     from .reader import TexReader
@@ -26,13 +26,13 @@ _ARGUMENTS: Final = {
 }  # fmt: skip
 
 
-def begin(reader: TexReader, source: Source) -> None:
+def begin(reader: TexReader, source: TexSource) -> None:
     """Read an environment, from its name on."""
     name = source.argument().strip()
     state, base = reader.state, name.rstrip("*")
     defined = state.macros.environments.get(name)
     if defined:
-        body = Source(source.environment(name))
+        body = TexSource(source.environment(name))
         first = expanded(defined[0], body, state.macros)
         reader.grow(None if first is None else f"{first}{body.until(END)}{defined[1]}", source)
     elif name == "document":
@@ -73,7 +73,7 @@ def begin(reader: TexReader, source: Source) -> None:
 def _verbatim(reader: TexReader, name: str, body: str) -> None:
     language = ""
     if name == "minted" or body.lstrip(" ")[:1] == "[":
-        inside = Source(body)
+        inside = TexSource(body)
         found = _LANGUAGE.search(inside.option() or "")
         language = inside.argument() if name == "minted" else found[1].lower() if found else ""
         body = inside.until(END)
@@ -98,9 +98,9 @@ def _math(reader: TexReader, name: str, body: str) -> None:
     reader.display(body if base in _BARE else f"\\begin{{{name}}}{body}\\end{{{name}}}", number if labels else "")
 
 
-def _tabular(reader: TexReader, name: str, source: Source) -> None:
+def _tabular(reader: TexReader, name: str, source: TexSource) -> None:
     body = source.environment(name)
-    inside = Source(body)
+    inside = TexSource(body)
     inside.option()
     if name in _WIDE:
         inside.argument()
@@ -110,7 +110,7 @@ def _tabular(reader: TexReader, name: str, source: Source) -> None:
     caption = ""
     found = _CAPTION.search(body)
     if found:  # of a longtable
-        after = Source(body[found.end() :])
+        after = TexSource(body[found.end() :])
         after.option()
         caption = reader.inline(after.argument())
         body = body[: found.start()] + after.until(END)
@@ -122,8 +122,8 @@ def _tabular(reader: TexReader, name: str, source: Source) -> None:
     reader.table(body.removeprefix("\\\\") if caption else body, caption)
 
 
-def _list(reader: TexReader, base: str, source: Source, name: str) -> None:
-    inside = Source(source.environment(name))
+def _list(reader: TexReader, base: str, source: TexSource, name: str) -> None:
+    inside = TexSource(source.environment(name))
     inside.option()
     items = reader.list_inner(inside.until(END))
     if base == "description":
@@ -135,8 +135,8 @@ def _list(reader: TexReader, base: str, source: Source, name: str) -> None:
     reader.block(f"<{tag}>{body}</{tag}>" if body else "")
 
 
-def _float(reader: TexReader, base: str, source: Source, name: str) -> None:
-    inside = Source(source.environment(name))
+def _float(reader: TexReader, base: str, source: TexSource, name: str) -> None:
+    inside = TexSource(source.environment(name))
     inside.option()
     for _ in range({"wrapfigure": 2, "wraptable": 2, "subfigure": 1}.get(base, 0)):
         inside.argument()
@@ -159,8 +159,8 @@ def _float(reader: TexReader, base: str, source: Source, name: str) -> None:
         reader.block(f"<figure>{found}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>")
 
 
-def _theorem(reader: TexReader, base: str, name: str, source: Source) -> None:
-    inside = Source(source.environment(name))
+def _theorem(reader: TexReader, base: str, name: str, source: TexSource) -> None:
+    inside = TexSource(source.environment(name))
     option = inside.option()
     number = "" if base == "proof" or name != base else f" {reader.state.step(base)}"
     about = f" ({reader.inline(option)})" if option else ""
@@ -174,7 +174,7 @@ def _bibliography(reader: TexReader, body: str) -> None:
     pieces = _BIBITEM.split(body)[1:]
     items = []
     for piece in pieces[:20_000]:
-        source = Source(piece)
+        source = TexSource(piece)
         label = source.option()
         key = source.argument().strip()
         text = reader.inline(source.until(END))

@@ -7,8 +7,8 @@ from typing import Final
 
 from .._common.write import opened, preformatted, words
 from . import words as known
-from .source import Source, define, expanded
-from .state import State
+from .source import TexSource, define, expanded
+from .state import TexState
 from .table import to_markup as table_markup
 
 MAX_DEPTH: Final = 40
@@ -32,7 +32,7 @@ class TexReader:
     :param literal: quotes and dashes stay as they are, as in code.
     """
 
-    def __init__(self, state: State, depth: int = 0, *, flat: bool = False, literal: bool = False) -> None:
+    def __init__(self, state: TexState, depth: int = 0, *, flat: bool = False, literal: bool = False) -> None:
         self.state, self._depth = state, depth
         self._flat, self._literal = flat, literal
         self.parts: list[str] = []
@@ -74,7 +74,7 @@ class TexReader:
         if self._depth >= MAX_DEPTH:
             return words(_COMMAND.sub(" ", latex))
         inner = TexReader(self.state, self._depth + 1, flat=True, literal=literal or self._literal)
-        inner.run(Source(latex))
+        inner.run(TexSource(latex))
         return inner.markup()
 
     def inner(self, latex: str) -> TexReader:
@@ -83,12 +83,12 @@ class TexReader:
         if self._depth >= MAX_DEPTH:
             reader.line.append(words(_COMMAND.sub(" ", latex)))
         else:
-            reader.run(Source(latex))
+            reader.run(TexSource(latex))
         return reader
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def run(self, source: Source) -> None:
+    def run(self, source: TexSource) -> None:
         """Read to the end, or until the time is up."""
         count = 0
         while True:
@@ -130,11 +130,11 @@ class TexReader:
         else:
             self.line.append(code)
 
-    def _ends(self, source: Source) -> bool:
+    def _ends(self, source: TexSource) -> bool:
         """Take the name after ``\\end``; True at the end of the document."""
         return source.argument().strip() == "document"
 
-    def _command(self, name: str, source: Source) -> None:
+    def _command(self, name: str, source: TexSource) -> None:
         macros = self.state.macros
         base = name.rstrip("*") if name[0].isalpha() else name
         macro = macros.commands.get(name) or macros.commands.get(base)
@@ -169,22 +169,22 @@ class TexReader:
             else:
                 self._unknown(source)
 
-    def grow(self, text: str | None, source: Source) -> None:
+    def grow(self, text: str | None, source: TexSource) -> None:
         """Read what a macro stands for, and say so where it may not grow any more."""
         if text is None or not source.push(text):
             self.state.remark("Macros of this document grow without end; from some point on they stand for nothing.")
 
-    def _unknown(self, source: Source) -> None:
+    def _unknown(self, source: TexSource) -> None:
         """Leave a command out, and its option; the words of its arguments are read on."""
         option = source.option()
         if option is not None and source.peek() != "{":
             self.line.append(words(f"[{option}]"))
 
-    def _accent(self, name: str, source: Source) -> None:
+    def _accent(self, name: str, source: TexSource) -> None:
         letter = self.inline(source.argument())
         self.line.append(known.accented(name, letter) if letter[:1].isalpha() else letter)
 
-    def _heading(self, name: str, starred: bool, source: Source) -> None:
+    def _heading(self, name: str, starred: bool, source: TexSource) -> None:
         source.option()
         text = self.inline(source.argument())
         number = "" if starred else self.state.heading_number(name)
@@ -192,7 +192,7 @@ class TexReader:
         level = 2 if name == "part" else min(6, max(2, level + 1))
         self.block(f"<h{level}>{f'{number} ' if number else ''}{text}</h{level}>" if text else "")
 
-    def _cite(self, name: str, source: Source) -> None:
+    def _cite(self, name: str, source: TexSource) -> None:
         options = [option for option in (source.option(), source.option()) if option is not None]
         keys = [key.strip() for key in source.argument().split(",") if key.strip()]
         if name == "nocite":
@@ -213,7 +213,7 @@ class TexReader:
         if self._depth >= MAX_DEPTH:
             reader.line.append(words(_COMMAND.sub(" ", latex)))
         else:
-            reader.run(Source(latex))
+            reader.run(TexSource(latex))
         return reader
 
     def list_inner(self, latex: str) -> list[tuple[str, str]]:
@@ -222,7 +222,7 @@ class TexReader:
         reader.items = []
         if self._depth >= MAX_DEPTH:
             return [("", words(_COMMAND.sub(" ", latex)))]
-        reader.run(Source(latex))
+        reader.run(TexSource(latex))
         reader.close_item()
         return reader.items
 

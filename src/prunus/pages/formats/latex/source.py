@@ -62,7 +62,7 @@ class Macros:
         return not self.stopped
 
 
-class Source:
+class TexSource:
     """Text that is read from its start; macros and files are read in its midst."""
 
     def __init__(self, text: str) -> None:
@@ -212,7 +212,7 @@ class Source:
         return found[1], len(found[2]) // 2
 
 
-def expanded(macro: Macro, source: Source, macros: Macros) -> str | None:
+def expanded(macro: Macro, source: TexSource, macros: Macros) -> str | None:
     """Take a macro's arguments; return what it stands for, None where it may not grow any more."""
     given: list[str] = []
     if macro.default is not None and macro.arguments:
@@ -226,7 +226,7 @@ def expanded(macro: Macro, source: Source, macros: Macros) -> str | None:
     return _ARGUMENT.sub(lambda mark: given[int(mark[1]) - 1] if int(mark[1]) <= len(given) else "", macro.body)
 
 
-def define(name: str, source: Source, macros: Macros) -> None:
+def define(name: str, source: TexSource, macros: Macros) -> None:
     """Read what follows ``\\newcommand``, ``\\def`` or ``\\newenvironment``."""
     if name in ("def", "gdef", "edef", "xdef"):
         found = source.parameters()

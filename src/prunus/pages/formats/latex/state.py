@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from .._common.write import note, words
-from .source import Macros, Source
+from .source import Macros, TexSource
 from .words import HEADINGS, THEOREMS
 
 _MARK: Final = re.compile("\ue000([RCB])([^\ue001]*)\ue001")
@@ -17,7 +17,7 @@ _MAX_FILES: Final = 200
 
 
 @dataclass(slots=True)
-class State:
+class TexState:
     """Grows while a document is read; what is known only at its end is written as marks, filled in by ``finish``.
 
     :param read: returns the text of a file that the document names, or None.
@@ -25,7 +25,7 @@ class State:
     """
 
     read: Callable[[str], str | None]
-    handlers: Mapping[str, Callable[[Any, Source], None]]
+    handlers: Mapping[str, Callable[[Any, TexSource], None]]
     macros: Macros
     deadline: float
     letters: int

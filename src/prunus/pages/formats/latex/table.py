@@ -9,7 +9,7 @@ from typing import Final
 
 from .._common.write import Cell, note, table
 from .._sheets.grid import has_header
-from .source import Source
+from .source import TexSource
 
 _SPLIT: Final = re.compile(r"\\\\\*?|\\tabularnewline\b|\\cr\b|\\(?:begin|end)\s*\{[^}]*\}|\\[\s\S]|[{}&]|%[^\n]*\n?")
 _RULE: Final = re.compile(
@@ -131,7 +131,7 @@ def _spans(text: str) -> tuple[int, int, str]:
         found = _SPAN.match(text)
         if not found:
             break
-        source = Source(text[found.end() :])
+        source = TexSource(text[found.end() :])
         if found[1] == "multirow":
             source.option()
         size = source.argument().strip().lstrip("-=")

@@ -14,7 +14,7 @@ from .._common.body import Body
 from .._common.write import alone, document, opened
 from .._common.xml import below, each, parse_xml, whole
 from .._common.zip import Archive
-from .styles import Styles
+from .styles import OdtStyles
 from .tables import table_html
 
 _GONE: Final = frozenset(
@@ -71,7 +71,7 @@ class _Document:
         self.text = below(roots[0], "office:body", "office:text")
         if self.text is None:
             raise BadPage(f"{name or 'page'}: this is no OpenDocument text", subject=name)
-        self.styles = Styles(roots)
+        self.styles = OdtStyles(roots)
         self.notes: list[str] = []
 
     def html(self) -> str:

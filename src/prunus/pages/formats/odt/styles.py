@@ -16,7 +16,7 @@ _HEAVY: Final = frozenset({"bold", "600", "700", "800", "900"})
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class OdtStyle:
     """What a style says, what it is based on included."""
 
     title: bool = False
@@ -38,7 +38,7 @@ class ListLevel:
     start: int = 1
 
 
-class Styles:
+class OdtStyles:
     """The styles of a document by name, automatic ones too."""
 
     def __init__(self, roots: Sequence[Element]) -> None:
@@ -54,21 +54,21 @@ class Styles:
                 elif one.tag == "style:default-style" and not self.lang:
                     said = below(one, "style:text-properties")
                     self.lang = value(said, "fo:language") if value(said, "fo:language") != "none" else ""
-        self._made: dict[str, Style] = {"": Style()}
+        self._made: dict[str, OdtStyle] = {"": OdtStyle()}
 
-    def get(self, name: str) -> Style:
+    def get(self, name: str) -> OdtStyle:
         """Return a style; one that is missing says nothing."""
         if name not in self._made:
             chain = [name]
             while len(chain) < 20 and chain[-1] in self._elements:
                 chain.append(value(self._elements[chain[-1]], "style:parent-style-name"))
-            made = Style()
+            made = OdtStyle()
             for one in reversed(chain):
                 made = self._applied(made, one)
             self._made[name] = made
         return self._made[name]
 
-    def _applied(self, style: Style, name: str) -> Style:
+    def _applied(self, style: OdtStyle, name: str) -> OdtStyle:
         said = below(self._elements.get(name), "style:text-properties")
         weight, slant = value(said, "fo:font-weight"), value(said, "fo:font-style")
         place = value(said, "style:text-position").split(" ")[0]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from .lines import Piece, Word, is_marker, rows_of
+from .lines import PdfPiece, Word, is_marker, rows_of
 from .reader import BOLD, MONO
 from .tables import Table, aligned_table
 
@@ -29,7 +29,7 @@ _ENDS: Final = tuple('.!?:;"”’)]…。！？')
 
 
 @dataclass(slots=True)
-class Block:
+class PdfBlock:
     """A part of the document, in reading order.
 
     :param lines: its words by line.
@@ -69,14 +69,14 @@ class Block:
 
 
 @dataclass(slots=True)
-class Style:
+class PdfStyle:
     """What is normal in a document: the size of its text, and whether that is bold."""
 
     size: float = 10.0
     bold: bool = False
 
     @classmethod
-    def of(cls, words: Sequence[Word]) -> Style:
+    def of(cls, words: Sequence[Word]) -> PdfStyle:
         """Return the size and weight of most letters."""
         sizes: Counter[tuple[float, bool]] = Counter()
         for word in words:
@@ -85,22 +85,22 @@ class Style:
         return cls(size, bold)
 
 
-def blocks_of(flow: Sequence[Piece], style: Style, page: int, bottom: float) -> list[Block]:
+def blocks_of(flow: Sequence[PdfPiece], style: PdfStyle, page: int, bottom: float) -> list[PdfBlock]:
     """Return the blocks of one flow.
 
     :param bottom: where the lower third of the page begins: small print below it is notes.
     """
     rows = rows_of(flow)
     shape = _Shape(rows)
-    found: list[Block] = []
+    found: list[PdfBlock] = []
     at = 0
-    before: Piece | None = None
+    before: PdfPiece | None = None
     while at < len(rows):
         row = rows[at]
         if row[0].atom is not None:
             atom = row[0].atom
             is_table = isinstance(atom, Table)
-            made = Block("table" if is_table else "figure", [], page, row[0].x0)
+            made = PdfBlock("table" if is_table else "figure", [], page, row[0].x0)
             made.table, made.alt = (atom, "") if is_table else (None, str(atom))
             found.append(made)
             before = None
@@ -108,7 +108,7 @@ def blocks_of(flow: Sequence[Piece], style: Style, page: int, bottom: float) -> 
             continue
         aligned = aligned_table(rows, at) if not _is_code(row) else None
         if aligned:
-            found.append(Block("table", [], page, aligned[0].box[0], table=aligned[0]))
+            found.append(PdfBlock("table", [], page, aligned[0].box[0], table=aligned[0]))
             before, at = None, aligned[1]
             continue
         line = row[0] if len(row) == 1 else _joined(row)
@@ -125,7 +125,7 @@ def blocks_of(flow: Sequence[Piece], style: Style, page: int, bottom: float) -> 
 class _Shape:
     """Where the lines of a flow begin and end, and how far they are apart."""
 
-    def __init__(self, rows: Sequence[Sequence[Piece]]) -> None:
+    def __init__(self, rows: Sequence[Sequence[PdfPiece]]) -> None:
         lines = [row for row in rows if row[0].atom is None]
         starts = sorted(row[0].x0 for row in lines)
         ends = sorted(row[-1].x1 for row in lines)
@@ -141,25 +141,25 @@ class _Shape:
 
 @dataclass(slots=True)
 class _Place:
-    style: Style
+    style: PdfStyle
     shape: _Shape
     page: int
     bottom: float
 
 
-def _joined(row: Sequence[Piece]) -> Piece:
+def _joined(row: Sequence[PdfPiece]) -> PdfPiece:
     """Return the pieces of a line as one."""
     for piece in row[1:]:
         piece.words[0].space = True
-    whole = Piece([word for piece in row for word in piece.words])
+    whole = PdfPiece([word for piece in row for word in piece.words])
     whole.leader = any(piece.leader for piece in row)
     return whole
 
 
-def _add(found: list[Block], line: Piece, before: Piece | None, after: Piece | None, place: _Place) -> None:
+def _add(found: list[PdfBlock], line: PdfPiece, before: PdfPiece | None, after: PdfPiece | None, place: _Place) -> None:
     """Add a line to the latest block, or begin a new one with it."""
     while len(line.words) > 2 and _has_marker(line) and is_marker(line.words[1].text):
-        line = Piece(line.words[1:])  # an item whose text begins with a list: the inner item is what stands here
+        line = PdfPiece(line.words[1:])  # an item whose text begins with a list: the inner item is what stands here
     latest = found[-1] if found and before is not None else None
     gap = line.y - before.y if before is not None else 0.0
     marker = line.words[0].text if _has_marker(line) else ""
@@ -170,14 +170,16 @@ def _add(found: list[Block], line: Piece, before: Piece | None, after: Piece | N
         return
     bold = all(word.flags & BOLD for word in line.words)
     level = line.words[0].level
-    block = Block(kind, [line.words], place.page, line.x0, line.size, bold, level, ends_early=_ends_early(line, place))
+    block = PdfBlock(
+        kind, [line.words], place.page, line.x0, line.size, bold, level, ends_early=_ends_early(line, place)
+    )
     if kind == "li":
         block.mark = line.words[0]
         block.lines = [line.words[1:]]
     found.append(block)
 
 
-def _has_marker(line: Piece) -> bool:
+def _has_marker(line: PdfPiece) -> bool:
     """Tell whether a line begins with a list marker that stands apart from the text."""
     words = line.words
     if len(words) < 2 or not is_marker(words[0].text) or not words[1].space:
@@ -188,7 +190,7 @@ def _has_marker(line: Piece) -> bool:
     return gap > 0.1 * line.size
 
 
-def _kind(line: Piece, before: Piece | None, after: Piece | None, place: _Place, marker: str) -> Kind:
+def _kind(line: PdfPiece, before: PdfPiece | None, after: PdfPiece | None, place: _Place, marker: str) -> Kind:
     """Return what kind of block a line would begin."""
     text = line.text
     if _is_heading(line, before, after, place, text):
@@ -203,7 +205,7 @@ def _kind(line: Piece, before: Piece | None, after: Piece | None, place: _Place,
     return "pre" if _is_code([line]) else "p"
 
 
-def _is_heading(line: Piece, before: Piece | None, after: Piece | None, place: _Place, text: str) -> bool:
+def _is_heading(line: PdfPiece, before: PdfPiece | None, after: PdfPiece | None, place: _Place, text: str) -> bool:
     """Tell whether a line is a heading: by the file's tags, its size, or its weight and the space above it."""
     if line.words[0].level:
         return True
@@ -228,7 +230,7 @@ def _is_heading(line: Piece, before: Piece | None, after: Piece | None, place: _
     return apart or numbered
 
 
-def _goes_on(latest: Block, line: Piece, before: Piece, gap: float, kind: Kind, place: _Place) -> bool:
+def _goes_on(latest: PdfBlock, line: PdfPiece, before: PdfPiece, gap: float, kind: Kind, place: _Place) -> bool:
     """Tell whether a line goes on with the latest block."""
     em = max(line.size, 1.0)
     same_size = abs(line.size - latest.size) <= 0.12 * max(line.size, latest.size)
@@ -263,7 +265,7 @@ def _goes_on(latest: Block, line: Piece, before: Piece, gap: float, kind: Kind, 
     return not (latest.ends_early and before.text.endswith(_ENDS))
 
 
-def _is_wrapped(latest: Block, line: Piece, before: Piece, gap: float, place: _Place) -> bool:
+def _is_wrapped(latest: PdfBlock, line: PdfPiece, before: PdfPiece, gap: float, place: _Place) -> bool:
     """Tell whether what looks like a list marker is a word of running text that begins a line."""
     if latest.kind not in ("p", "li") or latest.ends_early or before.text.endswith((".", ":", ";", "?", "!")):
         return False
@@ -271,13 +273,13 @@ def _is_wrapped(latest: Block, line: Piece, before: Piece, gap: float, place: _P
     return beside and gap <= 1.2 * max(place.shape.leading, line.size) and abs(line.x0 - before.x0) < 0.4 * line.size
 
 
-def _ends_early(line: Piece, place: _Place) -> bool:
+def _ends_early(line: PdfPiece, place: _Place) -> bool:
     """Tell whether a line ends well before the right edge: the last of its paragraph, most likely."""
     width = place.shape.right - place.shape.left
     return line.x1 < place.shape.right - max(0.12 * width, 2 * line.size)
 
 
-def _is_code(row: Sequence[Piece]) -> bool:
+def _is_code(row: Sequence[PdfPiece]) -> bool:
     """Tell whether a line is set in letters of one width."""
     words = [word for piece in row for word in piece.words]
     return bool(words) and all(word.flags & MONO for word in words)

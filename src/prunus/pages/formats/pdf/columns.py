@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
-from .lines import Piece, rows_of
+from .lines import PdfPiece, rows_of
 
 _DEPTH: Final = 5
 _STRIPE: Final = 2.0  # points; width of a stripe in which crossings are counted
@@ -20,7 +20,7 @@ _PROSE: Final = 10.0  # em; lines of running text are longer, cells of tables mo
 _CELLS: Final = 1000
 
 
-def flows(found: Sequence[Piece], depth: int = 0) -> list[list[Piece]]:
+def flows(found: Sequence[PdfPiece], depth: int = 0) -> list[list[PdfPiece]]:
     """Return the pieces as flows: each is read from top to bottom before the next begins."""
     if len(found) < 4 or depth >= _DEPTH:
         return [list(found)] if found else []
@@ -31,10 +31,10 @@ def flows(found: Sequence[Piece], depth: int = 0) -> list[list[Piece]]:
     return [list(found)]
 
 
-def _split(found: Sequence[Piece], low: float, high: float, depth: int) -> list[list[Piece]]:
+def _split(found: Sequence[PdfPiece], low: float, high: float, depth: int) -> list[list[PdfPiece]]:
     """Cut at a gutter; nothing comes back where no band of it holds columns."""
-    done: list[list[Piece]] = []
-    flow: list[Piece] = []
+    done: list[list[PdfPiece]] = []
+    flow: list[PdfPiece] = []
     cut = False
     for band in _bands(found, low, high):
         left = [piece for piece in band if piece.x1 <= high]
@@ -54,7 +54,7 @@ def _split(found: Sequence[Piece], low: float, high: float, depth: int) -> list[
     return done if cut else []
 
 
-def _below(left: Sequence[Piece], right: Sequence[Piece]) -> list[Piece]:
+def _below(left: Sequence[PdfPiece], right: Sequence[PdfPiece]) -> list[PdfPiece]:
     """Return a line or two that stand apart below both columns: the heading of what follows them."""
     rows = rows_of(left)
     bottom = max(piece.bottom for piece in right)
@@ -66,9 +66,9 @@ def _below(left: Sequence[Piece], right: Sequence[Piece]) -> list[Piece]:
     return []
 
 
-def _bands(found: Sequence[Piece], low: float, high: float) -> Iterator[list[Piece]]:
+def _bands(found: Sequence[PdfPiece], low: float, high: float) -> Iterator[list[PdfPiece]]:
     """Yield runs of pieces, from the top, that all cross the gutter, or of which none does."""
-    band: list[Piece] = []
+    band: list[PdfPiece] = []
     crossing = False
     for piece in sorted(found, key=lambda piece: (piece.top, piece.x0)):
         crosses = piece.x0 < low and piece.x1 > high
@@ -81,7 +81,7 @@ def _bands(found: Sequence[Piece], low: float, high: float) -> Iterator[list[Pie
         yield band
 
 
-def _gutters(found: Sequence[Piece]) -> list[tuple[float, float]]:
+def _gutters(found: Sequence[PdfPiece]) -> list[tuple[float, float]]:
     """Return the stripes that few pieces cross and that have pieces on both sides, the best first."""
     left, right = min(piece.x0 for piece in found), max(piece.x1 for piece in found)
     step = max(_STRIPE, (right - left) / _CELLS)
@@ -112,7 +112,7 @@ def _gutters(found: Sequence[Piece]) -> list[tuple[float, float]]:
     return [(low, high) for sides, low, high in runs[:4] if sides >= 2]
 
 
-def _are_columns(left: Sequence[Piece], right: Sequence[Piece]) -> bool:
+def _are_columns(left: Sequence[PdfPiece], right: Sequence[PdfPiece]) -> bool:
     """Tell columns of text from a table whose cells stand side by side."""
     top = max(min(piece.top for piece in side) for side in (left, right))
     bottom = min(max(piece.bottom for piece in side) for side in (left, right))
@@ -129,7 +129,7 @@ def _are_columns(left: Sequence[Piece], right: Sequence[Piece]) -> bool:
     return aligned < (0.8 if any(prose) else 0.5) and min(len(left), len(right)) > 1
 
 
-def _is_prose(side: Sequence[Piece]) -> bool:
+def _is_prose(side: Sequence[PdfPiece]) -> bool:
     """Tell whether most lines of a side fill its width without wide gaps, long enough for running text."""
     lines = rows_of(piece for piece in side if piece.atom is None)
     if len(lines) < 3:

@@ -50,7 +50,7 @@ def wide(call: Any, *arguments: Any) -> str:
     return bytes(buffer.raw).decode("utf-16-le", "replace").rstrip("\0").replace("\0", "")
 
 
-class Drawing:
+class PdfDrawing:
     """The drawn part of one open page.
 
     :param raw: pdfium's functions.

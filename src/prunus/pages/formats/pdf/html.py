@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-from .blocks import Block, Style
-from .inline import Writer, code
-from .tables import Cell, Table, continues
+from .blocks import PdfBlock, PdfStyle
+from .inline import PdfInlineWriter, code
+from .tables import PdfCell, Table, continues
 
 _STOPS: Final = re.compile(r"[.!?:;。！？…][\"'”’»)\]]*(?:\d{1,3}|\[\d+\])?$")
 _FLOATS: Final = frozenset({"note", "caption", "figure", "table"})
@@ -22,7 +22,7 @@ _JUNK_TITLE: Final = re.compile(
 _ROMAN: Final = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv")
 
 
-def document(blocks: Sequence[Block], about: Mapping[str, Any], style: Style, writer: Writer) -> str:
+def document(blocks: Sequence[PdfBlock], about: Mapping[str, Any], style: PdfStyle, writer: PdfInlineWriter) -> str:
     """Return a whole document."""
     whole = joined(blocks)
     levels = heading_levels(whole, about.get("outline") or [])
@@ -44,9 +44,9 @@ def document(blocks: Sequence[Block], about: Mapping[str, Any], style: Style, wr
     return f"{top}\n{body.html()}\n</body></html>"
 
 
-def joined(blocks: Sequence[Block]) -> list[Block]:
+def joined(blocks: Sequence[PdfBlock]) -> list[PdfBlock]:
     """Return blocks with what a column or a page cut in two made one; captions stand in their tables."""
-    done: list[Block] = []
+    done: list[PdfBlock] = []
     for block in blocks:
         if block.kind == "p" and block.first and block.lines:
             target = _broken_off(done, block)
@@ -62,7 +62,7 @@ def joined(blocks: Sequence[Block]) -> list[Block]:
     return _with_captions(done)
 
 
-def _unmark(blocks: Sequence[Block]) -> None:
+def _unmark(blocks: Sequence[PdfBlock]) -> None:
     """Make paragraphs of list items whose number or letter has no neighbour: an initial, a year, a section."""
     items = [(block, *_numbering(block.marker)) for block in blocks if block.kind == "li"]
     numbers = [(tag + kind, number) for _, tag, number, kind in items]
@@ -73,7 +73,7 @@ def _unmark(blocks: Sequence[Block]) -> None:
             block.lines[0] = [*([block.mark] if block.mark else []), *block.lines[0]]
 
 
-def _broken_off(done: Sequence[Block], block: Block) -> Block | None:
+def _broken_off(done: Sequence[PdfBlock], block: PdfBlock) -> PdfBlock | None:
     """Return the paragraph that a block goes on with, if it does."""
     for before in reversed(done[-8:]):
         if before.kind in _FLOATS:
@@ -89,7 +89,7 @@ def _broken_off(done: Sequence[Block], block: Block) -> Block | None:
     return None
 
 
-def _is_next_part(before: Block, block: Block) -> bool:
+def _is_next_part(before: PdfBlock, block: PdfBlock) -> bool:
     """Add a table at the top of a page to the one that it goes on with; tell whether it does."""
     table, after = before.table, block.table
     if table is None or after is None or not block.first or block.page != before.page + 1:
@@ -101,7 +101,7 @@ def _is_next_part(before: Block, block: Block) -> bool:
     return True
 
 
-def _new_rows(table: Table, after: Table) -> list[list[Cell | None]]:
+def _new_rows(table: Table, after: Table) -> list[list[PdfCell | None]]:
     """Return the rows of a table's next part without the header that it repeats."""
     first = [cell.text if cell else "" for cell in table.rows[0]]
     again = [cell.text if cell else "" for cell in after.rows[0]]
@@ -113,9 +113,9 @@ def _new_rows(table: Table, after: Table) -> list[list[Cell | None]]:
     return rows
 
 
-def _with_captions(blocks: list[Block]) -> list[Block]:
+def _with_captions(blocks: list[PdfBlock]) -> list[PdfBlock]:
     """Put captions into the tables and figures beside them."""
-    done: list[Block] = []
+    done: list[PdfBlock] = []
     for at, block in enumerate(blocks):
         if block.kind != "caption":
             done.append(block)
@@ -133,7 +133,7 @@ def _with_captions(blocks: list[Block]) -> list[Block]:
     return done
 
 
-def heading_levels(blocks: Sequence[Block], outline: Sequence[Sequence[Any]]) -> dict[int, int]:
+def heading_levels(blocks: Sequence[PdfBlock], outline: Sequence[Sequence[Any]]) -> dict[int, int]:
     """Return the level of each heading by its place: by bookmarks, by tags, then by size and weight."""
     places = [at for at, block in enumerate(blocks) if block.kind == "h"]
     depths = {_plain(title): depth for depth, _, title in outline}
@@ -165,7 +165,7 @@ def _plain(text: str) -> str:
     ).lower()
 
 
-def _title(about: Mapping[str, Any], blocks: Sequence[Block]) -> str:
+def _title(about: Mapping[str, Any], blocks: Sequence[PdfBlock]) -> str:
     """Return the title that the file names, or its first large heading."""
     named = " ".join(about.get("title", "").split())
     if named and not _JUNK_TITLE.match(named):
@@ -187,7 +187,7 @@ def _date(text: str) -> str:
 class _Body:
     """The growing body, and the lists that are open in it."""
 
-    def __init__(self, writer: Writer, levels: Mapping[int, int]) -> None:
+    def __init__(self, writer: PdfInlineWriter, levels: Mapping[int, int]) -> None:
         self.writer = writer
         self.levels = levels
         self.parts: list[str] = []
@@ -198,7 +198,7 @@ class _Body:
         """Return the body."""
         return "\n".join(part for part in self.parts if part)
 
-    def add(self, block: Block, following: Sequence[Block]) -> None:
+    def add(self, block: PdfBlock, following: Sequence[PdfBlock]) -> None:
         """Write a block; ``following`` tells whether a list goes on after it."""
         self.number += 1
         if block.kind == "li":
@@ -208,7 +208,7 @@ class _Body:
             self.close_lists(0)
         self.parts.append(self._written(block))
 
-    def _written(self, block: Block) -> str:
+    def _written(self, block: PdfBlock) -> str:
         write = self.writer.inline
         if block.kind == "h":
             level = self.levels[self.number]
@@ -229,7 +229,7 @@ class _Body:
         inner = write(block.lines)
         return f"<aside><p>{inner}</p></aside>" if block.kind == "note" else f"<p>{inner}</p>"
 
-    def _table(self, table: Table, block: Block) -> str:
+    def _table(self, table: Table, block: PdfBlock) -> str:
         caption = self.writer.inline(block.lines) if block.lines else ""
         parts = [f"<table>{f'<caption>{caption}</caption>' if caption else ''}"]
         heads = 0
@@ -245,7 +245,7 @@ class _Body:
             parts.append(f"<tr>{''.join(self._cell(cell) for cell in row if cell)}</tr>")
         return "".join(parts) + "</tbody></table>"
 
-    def _cell(self, cell: Cell) -> str:
+    def _cell(self, cell: PdfCell) -> str:
         spans = "".join(
             f' {name}="{value}"' for name, value in (("colspan", cell.colspan), ("rowspan", cell.rowspan)) if value > 1
         )
@@ -254,7 +254,7 @@ class _Body:
 
     # --- lists -----------------------------------------------------------------------------------
 
-    def _item(self, block: Block) -> None:
+    def _item(self, block: PdfBlock) -> None:
         tag, number, kind = _numbering(block.marker)
         em = block.size or 10.0
         while self.lists and self.lists[-1][0] > block.indent + 0.6 * em:
@@ -275,7 +275,7 @@ class _Body:
             self.lists.append((block.indent, tag, number))
         self.parts[-1] += self.writer.inline(block.lines)
 
-    def _stays_inside(self, block: Block, following: Sequence[Block]) -> bool:
+    def _stays_inside(self, block: PdfBlock, following: Sequence[PdfBlock]) -> bool:
         """Tell whether a block belongs to the latest list item: it is indented, and the list goes on."""
         inside = block.kind in ("p", "pre", "table") and block.indent > self.lists[0][0] + 0.8 * (block.size or 10)
         return inside and any(one.kind == "li" for one in following)
@@ -301,7 +301,7 @@ def _numbering(marker: str) -> tuple[str, int, str]:
     return "ul", 0, ""
 
 
-def _lines(cell: Cell) -> list[list[Any]]:
+def _lines(cell: PdfCell) -> list[list[Any]]:
     """Return the words of a cell by line."""
     lines: list[list[Any]] = []
     for word in cell.words:

@@ -22,7 +22,7 @@ Key = tuple[str, bool, bool, bool, str, int]
 """Link, bold, italic, code, raised or lowered; the page that begins here, or 0."""
 
 
-class Writer:
+class PdfInlineWriter:
     """Writes the words of one document.
 
     :param words: all words of the document: which parts of a hyphenated word belong together is

@@ -6,11 +6,11 @@ import time
 from typing import Any
 
 from ....core.errors import BadPage
-from .blocks import Block, Style, blocks_of
+from .blocks import PdfBlock, PdfStyle, blocks_of
 from .columns import flows
 from .html import document
-from .inline import Writer
-from .lines import PageWords, Piece, Word, pieces
+from .inline import PdfInlineWriter
+from .lines import PageWords, PdfPiece, Word, pieces
 from .margins import without_running
 from .tables import ruled_tables
 
@@ -33,22 +33,22 @@ def html_of(about: dict[str, Any], raw: list[dict[str, Any]], ends: float, name:
             )
         raise BadPage(f"{name}: the PDF shows no text", subject=name)
     words: list[Word] = [word for page in seen for word in page.words]
-    style = Style.of(words)
-    writer = Writer(words, style.bold)
-    pages: list[tuple[PageWords, list[Piece]]] = []
-    atoms: list[list[Piece]] = []
+    style = PdfStyle.of(words)
+    writer = PdfInlineWriter(words, style.bold)
+    pages: list[tuple[PageWords, list[PdfPiece]]] = []
+    atoms: list[list[PdfPiece]] = []
     for page in seen:
         _check_time(ends, name)
         atoms.append(_atoms(page))
         pages.append((page, pieces(page.words)))
-    blocks: list[Block] = []
+    blocks: list[PdfBlock] = []
     for (page, _), kept, whole in zip(pages, without_running(pages), atoms, strict=True):
         bottom = page.box[1] + 0.6 * page.height
         for flow in [*flows([*kept, *whole]), *(pieces(group) for group in page.turned)]:
             _check_time(ends, name)
             if flow:
                 blocks += blocks_of(flow, style, page.number, bottom)
-        blocks += [Block("figure", [], page.number, alt=alt) for alt in page.alts]
+        blocks += [PdfBlock("figure", [], page.number, alt=alt) for alt in page.alts]
     return document(blocks, about, style, writer)
 
 
@@ -57,8 +57,8 @@ def _check_time(ends: float, name: str) -> None:
         raise BadPage(f"{name}: laying out the PDF takes too long; split it", subject=name)
 
 
-def _atoms(page: PageWords) -> list[Piece]:
+def _atoms(page: PageWords) -> list[PdfPiece]:
     """Return what is laid out as a whole: tables with rulings (their words leave the page), pictures with alt text."""
     tables = ruled_tables(page.rules, page.fills, page.words)
-    found = [Piece([], table, table.box) for table in tables]
-    return [*found, *(Piece([], image[4], image[:4]) for image in page.images if image[4])]
+    found = [PdfPiece([], table, table.box) for table in tables]
+    return [*found, *(PdfPiece([], image[4], image[:4]) for image in page.images if image[4])]

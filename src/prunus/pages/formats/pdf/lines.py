@@ -36,7 +36,7 @@ class Word:
             self.text = "•"
 
 
-class Piece:
+class PdfPiece:
     """A piece of a line: words side by side; or something that is laid out as a whole (``atom``)."""
 
     __slots__ = ("atom", "bottom", "leader", "size", "top", "words", "x0", "x1", "y")
@@ -166,7 +166,7 @@ def _link(words: Iterable[Word], links: Sequence[Sequence[Any]]) -> None:
         word.href = under[4] if under else ""
 
 
-def pieces(words: Sequence[Word]) -> list[Piece]:
+def pieces(words: Sequence[Word]) -> list[PdfPiece]:
     """Group words into pieces of lines: along the file first, then what touches on the same line."""
     groups: list[list[Word]] = []
     for word in words:
@@ -178,7 +178,7 @@ def pieces(words: Sequence[Word]) -> list[Piece]:
                 groups[-1].append(word)
                 continue
         groups.append([word])
-    made = [Piece(group) for group in groups]
+    made = [PdfPiece(group) for group in groups]
     _level_bullets(made)
     found = _stitched(made)
     for piece in found:
@@ -186,9 +186,9 @@ def pieces(words: Sequence[Word]) -> list[Piece]:
     return [piece for piece in found if piece.words]
 
 
-def rows_of(found: Iterable[Piece]) -> list[list[Piece]]:
+def rows_of(found: Iterable[PdfPiece]) -> list[list[PdfPiece]]:
     """Return pieces by line, from the top, each line from the left."""
-    rows: list[list[Piece]] = []
+    rows: list[list[PdfPiece]] = []
     for piece in sorted(found, key=lambda piece: (piece.y, piece.x0)):
         alone = piece.atom is not None or (rows and rows[-1][0].atom is not None)
         if rows and not alone and abs(piece.y - rows[-1][0].y) <= 0.3 * min(piece.size or 4, rows[-1][0].size or 4):
@@ -205,7 +205,7 @@ def is_marker(text: str) -> bool:
     return bool(_MARKER.match(text))
 
 
-def _level_bullets(found: Sequence[Piece]) -> None:
+def _level_bullets(found: Sequence[PdfPiece]) -> None:
     """Put bullets that stand a little above or below their line on it."""
     bullets = [piece for piece in found if len(piece.words) == 1 and piece.text in BULLETS]
     others = sorted((piece for piece in found if piece.text not in BULLETS), key=lambda piece: piece.y)
@@ -220,7 +220,7 @@ def _level_bullets(found: Sequence[Piece]) -> None:
             bullet.size = bullet.words[0].size = line.size
 
 
-def _stitched(found: list[Piece]) -> list[Piece]:
+def _stitched(found: list[PdfPiece]) -> list[PdfPiece]:
     """Join pieces that touch on the same line, and list markers with what they mark."""
     done = []
     for row in rows_of(found):
@@ -233,7 +233,7 @@ def _stitched(found: list[Piece]) -> list[Piece]:
                 first = piece.words[0]
                 first.space = first.space if first.order == current.words[-1].order + 1 else gap > 0.12 * em
                 first.space = first.space or reach > 1
-                current = Piece([*current.words, *piece.words])
+                current = PdfPiece([*current.words, *piece.words])
             else:
                 done.append(current)
                 current = piece
@@ -241,7 +241,7 @@ def _stitched(found: list[Piece]) -> list[Piece]:
     return done
 
 
-def _drop_leader(piece: Piece) -> None:
+def _drop_leader(piece: PdfPiece) -> None:
     """Take away the dots that lead from an entry of a contents to its page."""
     words = piece.words
     kept: list[Word] = []

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
-from .lines import PageWords, Piece, rows_of
+from .lines import PageWords, PdfPiece, rows_of
 
 _EDGE: Final = 0.13  # of the height of a page, at the top and at the bottom
 _LINES: Final = 3  # lines of an edge that may repeat
@@ -19,10 +19,10 @@ _NUMBER: Final = re.compile(
     r"(?:(?:page|seite|p\.)\s*)?[-–—\[(|\s]*(\d{1,5}|[ivxlc]{1,8})[-–—\])|\s]*(?:(?:of|von|/)\s*\d+)?", re.I
 )
 
-Row = list[Piece]
+Row = list[PdfPiece]
 
 
-def without_running(pages: Sequence[tuple[PageWords, list[Piece]]]) -> list[list[Piece]]:
+def without_running(pages: Sequence[tuple[PageWords, list[PdfPiece]]]) -> list[list[PdfPiece]]:
     """Return the pieces of each page without the lines that its edges share with other pages.
 
     A line repeats where the same words, digits aside, stand at the same height of at least three
@@ -54,7 +54,7 @@ def without_running(pages: Sequence[tuple[PageWords, list[Piece]]]) -> list[list
     return done
 
 
-def _edges(page: PageWords, pieces: Sequence[Piece]) -> list[Row]:
+def _edges(page: PageWords, pieces: Sequence[PdfPiece]) -> list[Row]:
     """Return the first and last lines of a page that stand near its edges, apart from what is between."""
     rows = [row for row in rows_of(pieces) if row[0].atom is None]
     top = page.box[1] + _EDGE * page.height

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, Final
 
-from .drawn import Box, Drawing, turned, turned_box, wide
+from .drawn import Box, PdfDrawing, turned, turned_box, wide
 
 BOLD, ITALIC, MONO, WHITE, INVISIBLE, SYMBOL = 1, 2, 4, 8, 16, 32
 LEVEL: Final = 256
@@ -47,7 +47,7 @@ class TooMuch(Exception):
     """The document is over a limit; the message says which."""
 
 
-class Reader:
+class PdfReader:
     """One open document."""
 
     def __init__(self, raw: Any, data: bytes, max_pages: int, max_chars: int, seconds: float) -> None:
@@ -112,7 +112,7 @@ class Reader:
             return {"page": number, "damaged": True}
         text = raw.FPDFText_LoadPage(page)
         try:
-            drawing = Drawing(raw, self.document, page, self.check_time)
+            drawing = PdfDrawing(raw, self.document, page, self.check_time)
             levels, alts = drawing.tags() if self.tagged else ({}, {})
             words = self.words(text, levels)
             quarter = max(words, key=lambda key: sum(len(word[6]) for word in words[key])) if words else 0
@@ -264,7 +264,7 @@ def main(arguments: list[str]) -> None:
         sys.stderr.write("no memory limit here\n")
     out = sys.stdout
     try:
-        reader = Reader(raw, sys.stdin.buffer.read(), int(max_pages), int(max_chars), float(seconds))
+        reader = PdfReader(raw, sys.stdin.buffer.read(), int(max_pages), int(max_chars), float(seconds))
         out.write(json.dumps(reader.about()) + "\n")
         left = MAX_OUTPUT
         for number in range(reader.pages):

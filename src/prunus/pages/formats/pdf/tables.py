@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from .lines import Boxes, Piece, Word
+from .lines import Boxes, PdfPiece, Word
 from .reader import BOLD
 
 _TOUCH: Final = 3.0  # points between lines that meet
@@ -17,7 +17,7 @@ _MAX_ROWS: Final = 200  # of a table without rulings, on one page
 
 
 @dataclass(slots=True)
-class Cell:
+class PdfCell:
     """A cell with the words in it."""
 
     words: list[Word] = field(default_factory=list)
@@ -39,10 +39,10 @@ class Table:
     :param columns: where its columns begin and the last one ends.
     """
 
-    rows: list[list[Cell | None]]
+    rows: list[list[PdfCell | None]]
     box: tuple[float, float, float, float]
     columns: list[float]
-    caption: list[Piece] = field(default_factory=list)
+    caption: list[PdfPiece] = field(default_factory=list)
 
 
 def ruled_tables(rules: Sequence[Sequence[float]], fills: Sequence[Sequence[float]], words: list[Word]) -> list[Table]:
@@ -125,7 +125,7 @@ def _from_grid(across: list[Line], down: list[Line], words: list[Word]) -> Table
     at_y = [[line for line in across if abs(line[0] - y) <= _TOUCH] for y in ys]
     walls = [[_covered(lines, ys[row], ys[row + 1]) for lines in at_x] for row in range(high)]
     floors = [[_covered(lines, xs[column], xs[column + 1]) for column in range(wide)] for lines in at_y]
-    grid: list[list[Cell | None]] = [[None] * wide for _ in range(high)]
+    grid: list[list[PdfCell | None]] = [[None] * wide for _ in range(high)]
     taken = [[False] * wide for _ in range(high)]
     count = 0
     for row in range(high):
@@ -133,7 +133,7 @@ def _from_grid(across: list[Line], down: list[Line], words: list[Word]) -> Table
             if taken[row][column]:
                 continue
             right, low = _reach(row, column, walls, floors, taken)
-            cell = grid[row][column] = Cell(colspan=right - column + 1, rowspan=low - row + 1)
+            cell = grid[row][column] = PdfCell(colspan=right - column + 1, rowspan=low - row + 1)
             count += 1
             for r in range(row, low + 1):
                 for c in range(column, right + 1):
@@ -225,11 +225,11 @@ def _mark_heads(table: Table, fills: Sequence[Sequence[float]]) -> None:
                     cell.head = True
 
 
-def _bold(cell: Cell) -> bool:
+def _bold(cell: PdfCell) -> bool:
     return all(word.flags & BOLD for word in cell.words)
 
 
-def _on(cell: Cell, boxes: Boxes) -> bool:
+def _on(cell: PdfCell, boxes: Boxes) -> bool:
     return any(boxes.at((word.x0 + word.x1) / 2, word.y - 0.3 * word.size) is not None for word in cell.words[:1])
 
 
@@ -242,7 +242,7 @@ def _numeric(text: str) -> bool:
 # --- tables without rulings ----------------------------------------------------------------------
 
 
-def aligned_table(rows: Sequence[Sequence[Piece]], start: int) -> tuple[Table, int] | None:
+def aligned_table(rows: Sequence[Sequence[PdfPiece]], start: int) -> tuple[Table, int] | None:
     """Return the table that begins at a row of a flow, and the row after it; None where none begins.
 
     Two rows of three columns, or three rows of two, with the same white stripes between them.
@@ -276,7 +276,7 @@ def aligned_table(rows: Sequence[Sequence[Piece]], start: int) -> tuple[Table, i
     return table, stop
 
 
-def _is_stretched(rows: Sequence[Sequence[Piece]], slots: Sequence[tuple[float, float]]) -> bool:
+def _is_stretched(rows: Sequence[Sequence[PdfPiece]], slots: Sequence[tuple[float, float]]) -> bool:
     """Tell whether rows are lines of running text, stretched to both edges by wide spaces."""
     left, right = slots[0][0], slots[-1][1]
     flush = sum(row[0].x0 - left < 1.5 and right - row[-1].x1 < 1.5 for row in rows)
@@ -284,7 +284,7 @@ def _is_stretched(rows: Sequence[Sequence[Piece]], slots: Sequence[tuple[float, 
     return flush >= 0.6 * len(rows) and numbers * 3 < len(rows)
 
 
-def _slots(rows: Sequence[Sequence[Piece]]) -> list[tuple[float, float]]:
+def _slots(rows: Sequence[Sequence[PdfPiece]]) -> list[tuple[float, float]]:
     """Return where the columns of rows stand: what no row, or hardly one in five, reaches over."""
     edges: list[tuple[float, int]] = []
     for row in rows:
@@ -306,7 +306,7 @@ def _slots(rows: Sequence[Sequence[Piece]]) -> list[tuple[float, float]]:
     return [(start, stop) for start, stop in found]
 
 
-def _slot(piece: Piece, slots: Sequence[tuple[float, float]]) -> tuple[int, int]:
+def _slot(piece: PdfPiece, slots: Sequence[tuple[float, float]]) -> tuple[int, int]:
     """Return the first and last column that a piece stands in."""
     over = [at for at, (start, stop) in enumerate(slots) if piece.x0 < stop and piece.x1 > start]
     if over:
@@ -316,23 +316,23 @@ def _slot(piece: Piece, slots: Sequence[tuple[float, float]]) -> tuple[int, int]
     return nearest, nearest
 
 
-def _fits(piece: Piece, slots: Sequence[tuple[float, float]]) -> bool:
+def _fits(piece: PdfPiece, slots: Sequence[tuple[float, float]]) -> bool:
     """Tell whether a piece that stands alone on its line stands within one column."""
     first, last = _slot(piece, slots)
     reach = piece.size
     return first == last and piece.x0 >= slots[first][0] - reach and piece.x1 <= slots[first][1] + 3 * reach
 
 
-def _from_slots(rows: Sequence[Sequence[Piece]], slots: list[tuple[float, float]], gaps: list[float]) -> Table:
+def _from_slots(rows: Sequence[Sequence[PdfPiece]], slots: list[tuple[float, float]], gaps: list[float]) -> Table:
     """Return the table of rows whose columns are known; lines that go on in a cell are joined to it."""
     loose = bool(gaps) and max(gaps) > 1.25 * min(gaps)
-    grid: list[list[Cell | None]] = []
-    before: Sequence[Piece] | None = None
+    grid: list[list[PdfCell | None]] = []
+    before: Sequence[PdfPiece] | None = None
     for row in rows:
         gap = row[0].y - before[0].y if before else 0.0
         goes_on = before is not None and loose and gap <= 1.15 * min(gaps) and _slot(row[0], slots)[0] > 0
         before = row
-        cells: list[Cell | None] = [Cell() for _ in slots]
+        cells: list[PdfCell | None] = [PdfCell() for _ in slots]
         for piece in row:
             first, last = _slot(piece, slots)
             target = grid[-1] if goes_on else cells

@@ -24,7 +24,7 @@ _SIZE: Final = (9_144_000, 6_858_000)  # EMU of a slide that does not say
 _MAX_SLIDES: Final = 5_000
 
 
-class Place(NamedTuple):
+class SlidePlace(NamedTuple):
     """Where a shape stands, in the units of its parent."""
 
     x: int
@@ -67,7 +67,7 @@ class _Slide:
         self.size = size
         self.root = archive.xml(part)
         self.links = relations(archive, part)
-        self.places: dict[tuple[str, str], Place] = {}
+        self.places: dict[tuple[str, str], SlidePlace] = {}
         layout = self._target(self.links, "slideLayout")
         if layout:
             master = self._target(relations(archive, layout), "slideMaster")
@@ -109,7 +109,7 @@ class _Slide:
 
         :param size: of the slide; what stands outside it is left out.
         """
-        found: list[tuple[Place, Element]] = []
+        found: list[tuple[SlidePlace, Element]] = []
         titles: list[Element] = []
         for shape in _flat(parent):
             kind, index, placed = _placeholder(shape)
@@ -121,11 +121,11 @@ class _Slide:
             place = _place(own)
             if place is None and placed:
                 place = self.places.get(("index", index)) or self.places.get(("type", kind))
-            place = place or Place(0, 0, 1, 1)
+            place = place or SlidePlace(0, 0, 1, 1)
             if size is None or _shows(place, size):
                 found.append((place, shape))
         found.sort(key=lambda one: one[0].y)
-        rows: list[list[tuple[Place, Element]]] = []
+        rows: list[list[tuple[SlidePlace, Element]]] = []
         for one in found:
             if rows and one[0].y - rows[-1][0][0].y < max(self.size[1] // 25, 1):
                 rows[-1].append(one)
@@ -211,17 +211,17 @@ def _placeholder(shape: Element) -> tuple[str, str, bool]:
     return value(found, "type"), value(found, "idx"), found is not None
 
 
-def _place(frame: Element | None) -> Place | None:
+def _place(frame: Element | None) -> SlidePlace | None:
     """Return where a shape says that it stands."""
     start, size = below(frame, "a:off"), below(frame, "a:ext")
     if start is None:
         return None
-    return Place(*(_number(text) for text in (
+    return SlidePlace(*(_number(text) for text in (
         value(start, "x"), value(start, "y"), value(size, "cx"), value(size, "cy"),
     )))  # fmt: skip
 
 
-def _shows(place: Place, size: tuple[int, int]) -> bool:
+def _shows(place: SlidePlace, size: tuple[int, int]) -> bool:
     """Tell whether a part of a shape stands on the slide."""
     return place.x < size[0] and place.y < size[1] and place.x + place.width >= 0 and place.y + place.height >= 0
 

@@ -21,7 +21,7 @@ class Engine:
         """
         from .._common.body import Body  # here: a program that reads no Rich Text does not load what reads it
         from .._common.write import document
-        from .reader import MAX_DEPTH, Reader, TooDeep
+        from .reader import MAX_DEPTH, RtfReader, TooDeep
 
         name = page.url or "page"
         content = page.content.encode("latin-1", "replace") if isinstance(page.content, str) else page.content
@@ -29,7 +29,7 @@ class Engine:
             raise BadPage(f"{name}: this is no RTF document", subject=page.url)
         if len(content) > MAX_BYTES:
             raise BadPage(f"{name}: over the limit of {MAX_BYTES >> 20} MiB; split it", subject=page.url)
-        reader = Reader(content)
+        reader = RtfReader(content)
         try:
             reader.read()
         except TooDeep as error:

@@ -57,7 +57,7 @@ _CHARSETS: Final = {
 
 
 @dataclass(slots=True)
-class State:
+class RtfState:
     """What a group inherits, and what it changes for itself.
 
     :param into: what its letters are: ``body``, ``skip``, or the name of a group with a meaning of its own.
@@ -82,14 +82,14 @@ class TooDeep(Exception):
     """Groups are nested too deep."""
 
 
-class Reader:
+class RtfReader:
     """Reads one document; call :meth:`read`, then look at what it found."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.story = Story()
-        self.state = State(self.story)
-        self.stack: list[State] = []
+        self.state = RtfState(self.story)
+        self.stack: list[RtfState] = []
         self.notes: list[str] = []
         self.about: dict[str, str] = {}
         self.codec = "cp1252"
@@ -206,7 +206,7 @@ class Reader:
         else:
             self._describe(state, word, number)
 
-    def _change(self, state: State, word: str, number: int | None) -> bool:
+    def _change(self, state: RtfState, word: str, number: int | None) -> bool:
         """Change how the letters that follow look; tell whether the word says so."""
         on = number != 0
         if word == "b":
@@ -235,7 +235,7 @@ class Reader:
             return False
         return True
 
-    def _structure(self, state: State, word: str, number: int | None) -> None:
+    def _structure(self, state: RtfState, word: str, number: int | None) -> None:
         """End paragraphs, cells and rows, and learn what the next are."""
         about = state.paragraph
         if word in ("par", "sect"):
@@ -267,7 +267,7 @@ class Reader:
         elif word in ("clvmgf", "clvmrg"):
             self.row.pending.hangs = "start" if word == "clvmgf" else "on"
 
-    def _describe(self, state: State, word: str, number: int | None) -> None:
+    def _describe(self, state: RtfState, word: str, number: int | None) -> None:
         """Learn of fonts, styles and dates."""
         if state.into == "fonttbl":
             if word == "f":

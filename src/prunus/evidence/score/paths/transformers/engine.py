@@ -23,7 +23,7 @@ from .....core.types import Message
 from ... import _trie
 from . import passes as _passes
 from .loaded import Loaded, load
-from .passes import Reader
+from .passes import CountingModel
 from .rope import Frequencies, held_for, same
 
 MODES: Final = ("tree", "depth", "again", "brute")
@@ -155,7 +155,7 @@ class Engine:
         import torch
 
         way = self._way()
-        reader = Reader(self._model().model, way.rows, time.monotonic() + float(self._options["total"]))
+        reader = CountingModel(self._model().model, way.rows, time.monotonic() + float(self._options["total"]))
         try:
             with torch.inference_mode(), held_for(reader.model, needed) as frequencies:
                 self._go(reader, way, ids, tree, frequencies)
@@ -174,7 +174,7 @@ class Engine:
         logits = [reader.logits[node] for node in tree.branching.tolist()]
         return Branches(logits, reader.forwards, reader.tokens, reader.reused)
 
-    def _go(self, reader: Reader, way: _Way, ids: list[int], tree: TokenTree, frequencies: Frequencies) -> None:
+    def _go(self, reader: CountingModel, way: _Way, ids: list[int], tree: TokenTree, frequencies: Frequencies) -> None:
         """Read prompt and tree in one way, and keep the prompt's cache where it can be cropped back."""
         if way.mode == "again":
             return _passes.again_for_every_branch(reader, tree, ids)
@@ -250,7 +250,7 @@ def find_way(loaded: Loaded, modes: Sequence[str]) -> _Way:
     failed = ""
     with torch.inference_mode(), held_for(loaded.model, len(_PROMPT) + tree.deepest):
         try:
-            oracle = Reader(loaded.model, rows=False)
+            oracle = CountingModel(loaded.model, rows=False)
             _passes.again_for_every_path(oracle, tree, _PROMPT)
         except Exception as error:  # of whatever kind: the model is not one that can be asked
             raise BadInput(
@@ -258,7 +258,7 @@ def find_way(loaded: Loaded, modes: Sequence[str]) -> _Way:
                 subject=loaded.name,
             ) from error
         for way in _ways(loaded.model, modes):
-            reader = Reader(loaded.model, way.rows)
+            reader = CountingModel(loaded.model, way.rows)
             try:
                 _try(reader, way, tree)
             except Exception as error:  # a model that cannot be read this way fails in a way of its own
@@ -287,7 +287,7 @@ def _ways(model: Any, modes: Sequence[str]) -> list[_Way]:
     return found
 
 
-def _try(reader: Reader, way: _Way, tree: TokenTree) -> None:
+def _try(reader: CountingModel, way: _Way, tree: TokenTree) -> None:
     """Read the trial tree in one way, in small chunks."""
     if way.mode in ("again", "brute"):
         read = _passes.again_for_every_branch if way.mode == "again" else _passes.again_for_every_path
@@ -302,7 +302,7 @@ def _try(reader: Reader, way: _Way, tree: TokenTree) -> None:
     return None
 
 
-def agree(reader: Reader, oracle: Reader, width: int) -> bool:
+def agree(reader: CountingModel, oracle: CountingModel, width: int) -> bool:
     """Tell whether two readings say the same, up to the rounding of numbers of ``width`` bytes."""
     mine = np.concatenate([reader.logits[node] - reader.logits[node].mean() for node in sorted(oracle.logits)])
     theirs = np.concatenate([oracle.logits[node] - oracle.logits[node].mean() for node in sorted(oracle.logits)])

@@ -25,7 +25,7 @@ KINDS: Final = frozenset({"full_attention", "sliding_attention", "chunked_attent
 
 
 @dataclass(slots=True)
-class Reader:
+class CountingModel:
     """Runs a model, and counts what it costs.
 
     :param model: a causal language model of transformers.
@@ -129,7 +129,7 @@ def _finished(config: Any, logits: Any) -> Any:
     return logits
 
 
-def tree_pass(reader: Reader, tree: TokenTree, prompt: int, cache: Any, chunk: int) -> None:
+def tree_pass(reader: CountingModel, tree: TokenTree, prompt: int, cache: Any, chunk: int) -> None:
     """Read the flattened tree behind a prompt of ``prompt`` tokens in one pass, or in chunks of ``chunk``."""
     nodes = tree.read
     depth = tree.depth[nodes]
@@ -212,7 +212,7 @@ def crop(cache: Any, length: int) -> None:
         cache.crop(-beyond)
 
 
-def depth_first(reader: Reader, tree: TokenTree, prompt: int, cache: Any, crops: bool) -> None:
+def depth_first(reader: CountingModel, tree: TokenTree, prompt: int, cache: Any, crops: bool) -> None:
     """Read the tree branch by branch, keeping what branches share (HtmlRAG, Algorithm 3).
 
     :param crops: whether the cache can be cropped; else it is copied where several branches go on.
@@ -254,7 +254,7 @@ def _chains(tree: TokenTree) -> list[list[int]]:
     return found
 
 
-def again_for_every_branch(reader: Reader, tree: TokenTree, ids: Sequence[int]) -> None:
+def again_for_every_branch(reader: CountingModel, tree: TokenTree, ids: Sequence[int]) -> None:
     """Read prompt and path anew for every branching node: what a model without any cache needs."""
     for node, children in zip(tree.branching.tolist(), tree.children, strict=True):
         whole = [*ids, *tree.path(node)]
@@ -262,7 +262,7 @@ def again_for_every_branch(reader: Reader, tree: TokenTree, ids: Sequence[int]) 
         reader.logits[node] = reader.read(whole, range(len(whole)), None, None, asked)[0]
 
 
-def again_for_every_path(reader: Reader, tree: TokenTree, ids: Sequence[int]) -> None:
+def again_for_every_path(reader: CountingModel, tree: TokenTree, ids: Sequence[int]) -> None:
     """Brute force, the oracle: read prompt and path anew for every leaf, by plain causal passes."""
     children = dict(zip(tree.branching.tolist(), tree.children, strict=True))
     inner = set(tree.parent.tolist())
