@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class AskedIndex(Protocol):
-    """What is asked of one index; see :class:`prunus.AskedIndex`."""
+    """What is asked of one index; see :class:`prunus.Index`."""
 
     place: str
     """How messages call it."""
