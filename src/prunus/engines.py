@@ -7,11 +7,12 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from .core.adopted import adopted, declared
 from .core.errors import BadInput, BadPage
 from .core.options import Options
 from .core.ports import Format as FormatPort
 from .core.ports import SearchProvider
-from .core.registry import KINDS, engine_class, engine_names, make_engine, needs_of, split_spec
+from .core.registry import KINDS, engine_class, engine_names, is_built_in, make_engine, needs_of, split_spec
 from .core.settings import FILE, Settings
 from .core.types import Page
 from .evidence.engines import Engines, Spare
@@ -44,7 +45,8 @@ def assemble(settings: Settings, options: Options | None = None, *, answers: boo
 
 def engines_of(maker: Maker) -> Engines:
     """Make the engines of an answer, and those that take over where the model's fail."""
-    maker.specs["scorer"], fine, first = stages_of(maker.settings, maker.options)
+    scorer_choice, fine, first = stages_of(maker.settings, maker.options)
+    maker.choose("scorer", scorer_choice)
     counter, scorer, extractor, generator = map(maker.make, ("tokenizer", "scorer", "extractor", "generator"))
     second = maker.make_fine(fine) if fine else None
     names = maker.names
@@ -56,7 +58,7 @@ def engines_of(maker: Maker) -> Engines:
     return Engines(counter, scorer, extractor, generator, names, second, first, llm, embedder, spare, maker.meter)
 
 
-def stages_of(settings: Settings, options: Options) -> tuple[str, str, str]:
+def stages_of(settings: Settings, options: Options) -> tuple[Any, Any, str]:
     """Return the scorer of the only or of the first stage, that of the second or '', and when the first runs.
 
     A scorer that reads all blocks in one prompt is always a second stage: where no first one is named, the
@@ -72,14 +74,15 @@ def stages_of(settings: Settings, options: Options) -> tuple[str, str, str]:
         fine = ""  # of the settings: the call wants one stage
     if fine:
         return scorer, fine, first
-    kind = engine_class("scorer", scorer)
-    if getattr(kind, "one_prompt", False) or (options.stages == 2 and getattr(kind, "fine", False)):
+    kind = engine_class("scorer", scorer) if isinstance(scorer, str) else scorer
+    if declared(kind, "scorer", "one_prompt") or (options.stages == 2 and declared(kind, "scorer", "fine")):
         return Settings().scorer, scorer, first
     if options.stages == 2 and (options.reranker or settings.reranker):
         return scorer, "crossencoder", first
     if options.stages == 2:
         raise BadInput(
-            f"two stages need a fine scorer, and {scorer} is none: name one, as fine = generative:MODEL, or a reranker",
+            f"two stages need a fine scorer, and {name_of(scorer)} is none: name one, as fine = generative:MODEL, or a "
+            "reranker",
             subject="fine",
         )
     return scorer, "", first
@@ -127,9 +130,11 @@ class Maker:
     def __init__(self, settings: Settings, options: Options, tape: Tape | None = None) -> None:
         self.settings = settings
         self.tape = tape
-        self.specs = {
-            kind: getattr(options, kind, "") or str(getattr(settings, kind)) for kind in KINDS if kind != "format"
-        }
+        self.specs: dict[str, str] = {}
+        self._objects: dict[str, Any] = {}  # engines that were given themselves, and not by name
+        for kind in KINDS:
+            if kind != "format":
+                self.choose(kind, getattr(options, kind, "") or str(getattr(settings, kind)))
         model = bool(self.specs["llm"]) and (bool(options.llm) or self._may_call())
         for kind, (with_model, without) in BY_MODEL.items():
             self.specs[kind] = self.specs[kind] or (with_model if model else without)
@@ -139,11 +144,18 @@ class Maker:
         self._limits = options.limits
         self._made: dict[str, Any] = {}
 
+    def choose(self, kind: str, choice: Any) -> None:
+        """Choose an engine, by its spec or as an object."""
+        self._objects.pop(kind, None)
+        if not isinstance(choice, str):
+            self._objects[kind] = choice
+        self.specs[kind] = name_of(choice)
+
     def _may_call(self) -> bool:
         """Tell whether the model of the settings may be called; where it may not, all goes without one."""
         spec = self._address("llm", self.specs["llm"])[0]
         known = split_spec(spec)[0] in engine_names("llm")
-        return self.settings.model_calls or not (known and getattr(engine_class("llm", spec), "real", True))
+        return self.settings.model_calls or not (known and declared(engine_class("llm", spec), "llm", "real"))
 
     @property
     def names(self) -> dict[str, str]:
@@ -159,6 +171,9 @@ class Maker:
             return self._made[kind]
         if kind == "search":
             return self.search()
+        if kind in self._objects:
+            self._made[kind] = self._kept(kind, _adopted_object(kind, self._objects[kind]))
+            return self._made[kind]
         if kind == "path_scorer" and split_spec(wanted_by)[1]:  # generative:MODEL names it
             self.specs[kind] = _path_spec(split_spec(wanted_by)[1])
         spec, endpoint = self._address(kind, self.specs[kind])
@@ -172,9 +187,15 @@ class Maker:
             raise
         return engine
 
-    def make_fine(self, spec: str) -> Any:
-        """Return the scorer of the second stage; the first stage's is its cheap one, where it wants one."""
-        self.specs["fine"] = spec
+    def make_fine(self, spec: Any) -> Any:
+        """Return the scorer of the second stage; the first stage's is its cheap one, where it wants one.
+
+        :param spec: or the scorer itself.
+        """
+        self.specs["fine"] = name_of(spec)
+        if not isinstance(spec, str):
+            self._made["fine"] = _adopted_object("scorer", spec)
+            return self._made["fine"]
         if split_spec(spec)[1] and "path_scorer" in needs_of("scorer", spec):
             self._made.pop("path_scorer", None)  # the first stage's may be another model
         self._made["fine"] = engine = self._new("scorer", spec, "")
@@ -186,11 +207,11 @@ class Maker:
         given = {other: self.make(other, spec) for other in needed}
 
         def made() -> Any:
-            asks = kind in ("llm", "path_scorer") and getattr(engine_class(kind, spec), "real", kind == "llm")
+            asks = kind in ("llm", "path_scorer") and declared(engine_class(kind, spec), kind, "real")
             if asks and not self.settings.model_calls:
                 off = "model calls are switched off (model_calls); scripted: still works"
                 raise BadInput(off, subject=spec)
-            return make_engine(kind, spec, **given, **self._own(kind, endpoint))
+            return adopted_engine(kind, spec, **given, **self._own(kind, endpoint))
 
         return self._kept(kind, self._taped(kind, made))
 
@@ -228,7 +249,10 @@ class Maker:
         settings, specs = self.settings, self.search_specs()
 
         def made() -> SearchProvider:
-            providers = [self.provider(spec, alone=len(specs) == 1) for spec in specs]
+            if "search" in self._objects:
+                providers = [_adopted_object("search", self._objects["search"])]
+            else:
+                providers = [self.provider(spec, alone=len(specs) == 1) for spec in specs]
             way: Any = settings.search_way
             return Merged(providers, way, settings.search_seconds * 2)
 
@@ -256,7 +280,7 @@ class Maker:
         own |= {"seconds": settings.search_seconds, "endpoint": settings.search_endpoint if alone else ""}
         if name == "local":
             own |= {"reader": formats().to_html, "suffixes": tuple(formats().suffixes)}
-        provider: SearchProvider = make_engine("search", spec, **own)
+        provider: SearchProvider = adopted_engine("search", spec, **own)
         return provider
 
     def _address(self, kind: str, spec: str) -> tuple[str, str]:
@@ -299,9 +323,27 @@ class Maker:
         from .models.meter import Meter, Metered, price_of, prices_from  # here: most calls ask no model
 
         self.meter = self.meter or Meter(self._limits)
-        counter = None if hasattr(llm, "count") else self.make("tokenizer")
+        counter = None if llm.count is not None else self.make("tokenizer")
         self.price = price_of(prices_from(self.settings.prices), self.specs["llm"], llm)
         return Metered(llm, self.meter, counter, self.price)
+
+
+def adopted_engine(kind: str, spec: str, **others: Any) -> Any:
+    """Make an engine by its spec; one of another package is held to its port."""
+    engine = make_engine(kind, spec, **others)
+    name, _ = split_spec(spec)
+    return engine if is_built_in(kind, name) else adopted(kind, engine, name)
+
+
+def _adopted_object(kind: str, engine: Any) -> Any:
+    """Return an engine that was given as an object; it is held to its port, unless it comes with Prunus."""
+    own = type(engine).__module__.startswith("prunus.")
+    return engine if own else adopted(kind, engine, name_of(engine))
+
+
+def name_of(choice: Any) -> str:
+    """Return the spec of an engine; of one that is given as an object its name, or that of its class."""
+    return choice if isinstance(choice, str) else str(getattr(choice, "name", "") or type(choice).__name__)
 
 
 def _path_spec(model: str) -> str:
@@ -332,7 +374,7 @@ class Formats:
 
     @cached_property
     def _by_name(self) -> dict[str, FormatPort]:
-        return {name: make_engine("format", name) for name in engine_names("format")}
+        return {name: adopted_engine("format", name) for name in engine_names("format")}
 
     @cached_property
     def _known(self) -> dict[str, str]:

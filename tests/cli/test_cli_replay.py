@@ -19,7 +19,6 @@ from click.testing import Result
 from tests.answer.world import let_in, plan, tags_of, world
 from tests.cli.command import Cli, only_line
 
-from prunus.cli.commands import ask as asking
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.types import Page
 from prunus.record.file import RunFile, pack, unpack
@@ -200,7 +199,7 @@ def test_an_interrupted_recording_leaves_no_file(cli: Cli, monkeypatch: pytest.M
         raise KeyboardInterrupt
         yield
 
-    monkeypatch.setattr(asking, "answer_from", stopped)
+    monkeypatch.setattr("prunus.answer.write.answer_from", stopped)
     assert cli("ask", QUESTION, "harrow.html", "--record", "run.prunus").exit_code == 130
     assert list(Path().glob("*.prunus*")) == list(Path().glob(".prunus-*")) == []
 

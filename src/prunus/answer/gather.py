@@ -117,7 +117,7 @@ async def _pictures(run: Run, kept: Sequence[BlockRecord]) -> None:
     """Read pictures of the evidence, as many as were asked for and can be paid."""
     payable = run.afford() * 0.3 // PICTURE_TOKENS
     most = int(min(run.asked.options.web.pictures, payable))
-    if run.pages is None or not getattr(run.engines.llm, "sees_pictures", False):
+    if run.pages is None or run.engines.llm is None or not run.engines.llm.sees_pictures:
         run.failures["pictures"] = "no pictures were sent along: the model takes none, or nothing may be read"
         return
     with run.stages.stage("pictures") as detail:
@@ -134,8 +134,8 @@ async def _budget(run: Run) -> int:
     asked, llm = run.asked, run.engines.llm
     window = 0
     if llm is not None and run.writer is not None:
-        window = int(getattr(llm, "context_window", 0))
-        if not window and hasattr(llm, "ask_window"):
+        window = llm.context_window
+        if not window:
             try:
                 async with asyncio.timeout(run.seconds(0.1) or 20):
                     window = await llm.ask_window()
@@ -167,7 +167,7 @@ def _affordable(run: Run, documents: Documents, budget: int) -> tuple[Documents,
 
 def per_page(run: Run) -> bool:
     """Tell whether the extractor is asked about each page alone."""
-    return bool(getattr(run.engines.extractor, "per_page", False))
+    return run.engines.extractor.per_page
 
 
 async def _extracted(run: Run, tagged: Sequence[Tagged], urls: dict[str, str]) -> list[Tagged]:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator
-from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
 from ..core.errors import BadBudget, BadInput, Failures
-from ..core.events import DoneEvent, Event
 from ..core.options import Options
 from ..core.ports import StreamingGenerator, Tagged
-from ..core.types import Answer
 from ..evidence.documents import Documents
 from ..evidence.engines import Engines
 from ..models.meter import Meter
@@ -88,12 +84,12 @@ class Run:
     @property
     def writer(self) -> StreamingGenerator | None:
         """The generator, where it writes with a model."""
-        return cast(StreamingGenerator, self.engines.generator) if hasattr(self.engines.generator, "stream") else None
+        return cast(StreamingGenerator, self.engines.generator) if self.engines.generator.writes else None
 
     def afford(self) -> float:
         """Return about how many tokens the model may still use."""
         llm = self.engines.llm
-        return float(llm.affordable()) if llm is not None and hasattr(llm, "affordable") else math.inf
+        return llm.affordable() if llm is not None else math.inf
 
     def seconds(self, share: float) -> float | None:
         """Return a share of the seconds that are left; None without a limit."""
@@ -122,12 +118,3 @@ def start(asked: Asked, engines: Engines, failures: Failures | None = None, stag
 def tokens_for_evidence(afford: float) -> int:
     """Return how many of the tokens that are left may be evidence; the rest is for the answer."""
     return 10**9 if afford == math.inf else max(1, int(afford * 0.7) - OVERHEAD)
-
-
-async def answer_of(events: AsyncIterator[Event]) -> Answer:
-    """Return the answer in which a stream of events ends."""
-    async with aclosing(cast(Any, events)):
-        async for event in events:
-            if isinstance(event, DoneEvent):
-                return event.answer
-    raise RuntimeError("the events ended without an answer")

@@ -107,7 +107,7 @@ async def _answered(run: Run) -> AsyncIterator[Event]:
     else:
         with run.stages.stage("answer"):
             generator = run.engines.spare.generator if run.engines.spare and run.writer else run.engines.generator
-            quoted = await asyncio.to_thread(_quoted, run, getattr(generator, "verbatim", False))
+            quoted = await asyncio.to_thread(_quoted, run, generator.verbatim)
             run.text = await generator.generate(run.asked.question, [one for one, _, _ in quoted])
         yield TokenEvent(run.text)
         with run.stages.stage("cite"):
@@ -240,7 +240,7 @@ async def _next(events: AsyncIterator[Event], end: float | None) -> Event | None
 def _sources(run: Run) -> list[NumberedSource]:
     """Return the numbered sources, cut so that they and an answer fit the limits and the window."""
     llm, counter = run.engines.llm, run.engines.counter
-    window = int(getattr(llm, "context_window", 0))
+    window = llm.context_window if llm is not None else 0
     pictures = PICTURE_TOKENS * sum(map(len, run.pictures.values()))
     room = min(
         tokens_for_evidence(run.afford() - pictures), int((window - OVERHEAD - pictures) * 0.85) if window else 10**9

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, Unpack
 
 from ..answer.chat import Conversation
-from ..answer.run import answer_of
-from ..core.events import Event
+from ..core.events import Event, answer_of
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.sync import in_a_thread, run

@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..answer.run import answer_of
 from ..core.errors import BadInput, OutsideFailed
+from ..core.events import answer_of
 from ..core.options import Options
 from ..core.registry import make_engine
 from ..core.settings import Settings, load_settings

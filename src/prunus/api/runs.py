@@ -13,9 +13,10 @@ from ..core.errors import BadInput, Failures, PrunusError
 from ..core.events import DoneEvent, Event
 from ..core.files import write_bytes
 from ..core.options import Limits, Options, WebOptions
+from ..core.registry import KINDS, names_a_file
 from ..core.settings import ADDRESSED, SECRETS, Settings, load_settings
 from ..core.types import Answer, Page, Usage
-from ..engines import formats
+from ..engines import formats, name_of
 from ..evidence.documents import Documents, read_pages
 from ..record.file import RunFile, pack
 from ..record.player import Player, reading
@@ -40,6 +41,9 @@ _FORGETS: Final = {
     **dict.fromkeys(("browser", "languages", "user_agent", "robots", "allow_hosts", "max_file_mb"), ("page",)),
 }
 """What of a record no longer holds when a setting is changed that is no part of a request."""
+
+_CHOICES: Final = (*(kind for kind in KINDS if kind in Options.__dataclass_fields__), "fine")
+"""The options that name engines."""
 
 _LIMITS: Final = {"max_tokens": "tokens", "max_usd": "usd", "max_seconds": "seconds"}
 
@@ -71,7 +75,7 @@ class Recording:
             "question": question,
             "budget": budget,
             "settings": settings_to(self._settings),
-            "options": _safe(asdict(replace(options, trace=None))),
+            "options": _safe(asdict(replace(_by_name(options), trace=None))),
             "given": given,
         }
 
@@ -138,8 +142,10 @@ class Replay:
         self.question: str = reading(lambda: str(head["question"]))
         self.budget: int | None = reading(lambda: None if head["budget"] is None else int(head["budget"]))
         self.options = reading(lambda: options_from(head["options"]))
+        _refuse_files(self.options, "options")
         kept: dict[str, Any] = reading(lambda: dict(head["settings"]))
         own = {name: value for name, value in kept.items() if name not in MACHINE}
+        _refuse_files(own, "settings")
         defaults = {field.name: getattr(Settings(), field.name) for field in fields(Settings)}
         values = {name: value for name, value in defaults.items() if name not in MACHINE} | own
         self.settings = load_settings(values | self._changed())
@@ -218,6 +224,31 @@ class Replay:
         usage = reading(lambda: Usage(**recorded["usage"]))
         spent = reading(lambda: {name: Usage(**one) for name, one in recorded["spent"].items()})
         return replace(answer, usage=usage, spent=spent)
+
+
+def _by_name(options: Options) -> Options:
+    """Return options with engines that were given as objects replaced by their names."""
+    names: dict[str, Any] = {
+        field.name: name_of(getattr(options, field.name))
+        for field in fields(Options)
+        if field.name in KINDS or field.name == "fine"
+    }
+    return replace(options, **names)
+
+
+def _refuse_files(choices: Options | Mapping[str, Any], where: str) -> None:
+    """Refuse a recorded run that names an engine in a Python file: a stranger's file must not choose code to run.
+
+    :raises BadInput: it does.
+    """
+    row = choices if isinstance(choices, Mapping) else {name: getattr(choices, name) for name in _CHOICES}
+    for name, value in row.items():
+        if isinstance(value, str) and any(names_a_file(spec) for spec in value.split(",")):
+            raise BadInput(
+                f"the recorded run names an engine in a file ({where}: {name} = {value[:80]}); name one that you trust "
+                f"with --change {name}=SPEC",
+                subject=name,
+            )
 
 
 def options_from(row: Mapping[str, Any]) -> Options:

@@ -112,8 +112,7 @@ async def _llm(engine: Any) -> str:
     text, usage = await text_of(engine.stream(render("ping", word="OK"), max_tokens=32), longest=10_000)
     if not text.strip() and not usage.completion_tokens:
         raise OutsideFailed("the reply is empty")
-    window = getattr(engine, "context_window", 0)
-    room = f", window of {window} tokens" if window else ""
+    room = f", window of {engine.context_window} tokens" if engine.context_window else ""
     return f"{_said(usage)}{room}"
 
 

@@ -5,7 +5,8 @@
     │   ├── BadPage         a page that is empty, binary, too large
     │   ├── BadBudget       a budget below what one piece of evidence needs
     │   ├── OverWindow      a prompt over a model's window
-    │   └── UnknownEngine   no engine of that name in that room
+    │   ├── UnknownEngine   no engine of that name
+    │   └── BadEngine       an engine of another package breaks the contract of its port
     ├── MissingExtra        an optional dependency is not installed    exit 2
     ├── OutsideFailed       a service or a model outside failed        exit 3, HTTP 502
     └── NothingFound        nothing relevant; nothing is invented      exit 4
@@ -62,6 +63,10 @@ class OverWindow(BadInput):
 
 class UnknownEngine(BadInput):
     """A spec that names no engine of its room."""
+
+
+class BadEngine(BadInput):
+    """An engine of another package fails, or returns what its port forbids; the message names it."""
 
 
 class MissingExtra(PrunusError):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, cast
 
 from .types import Answer, Citation, Hit, Passage, Plan, Usage
 
@@ -102,3 +103,12 @@ Event = (
     PlanEvent | SearchEvent | PageEvent | KeptEvent | ExtractedEvent | TokenEvent | CitationEvent | UsageEvent
     | DoneEvent | ErrorEvent
 )  # fmt: skip
+
+
+async def answer_of(events: AsyncIterator[Event]) -> Answer:
+    """Return the answer in which a stream of events ends."""
+    async with aclosing(cast(Any, events)):
+        async for event in events:
+            if isinstance(event, DoneEvent):
+                return event.answer
+    raise RuntimeError("the events ended without an answer")

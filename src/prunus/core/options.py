@@ -51,6 +51,9 @@ class WebOptions:
 class Options:
     """Choices of one call. '' and 0 leave the choice to settings, or to Prunus.
 
+    An engine is named by its spec, as ``bm25``, ``onnx:FOLDER`` or ``path/to/file.py:Class``, or given as an object
+    with the methods of its port.
+
     :param scorer: engine that scores blocks: ``hybrid``, ``bm25``, ``embedding``.
     :param fine: engine that scores what the first of two stages left: ``generative:MODEL``, ``crossencoder``, …
     :param stages: 2 for two stages, 1 for one; 0 for two where a fine scorer is named and the pages are over the
@@ -78,19 +81,19 @@ class Options:
     :param pretty: full HTML, indented.
     """
 
-    scorer: str = ""
-    fine: str = ""
+    scorer: str | Any = ""
+    fine: str | Any = ""
     stages: int = 0
     coarse_budget: int = 0
     coarse_words: int = 0
-    embedder: str = ""
-    reranker: str = ""
-    llm: str = ""
-    tokenizer: str = ""
-    search: str = ""
-    planner: str = ""
-    extractor: str = ""
-    generator: str = ""
+    embedder: str | Any = ""
+    reranker: str | Any = ""
+    llm: str | Any = ""
+    tokenizer: str | Any = ""
+    search: str | Any = ""
+    planner: str | Any = ""
+    extractor: str | Any = ""
+    generator: str | Any = ""
     mode: Literal["default", "naive", "vector", "clean"] = "default"
     max_words: int = 0
     units: Literal["blocks", "leaves"] = "blocks"

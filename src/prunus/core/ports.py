@@ -7,10 +7,11 @@ stores, ``NodeStore``, stands in :mod:`prunus.index.nodes`, beside what is kept 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,16 @@ class TokenCounter(Protocol):
 
 class Embedder(Protocol):
     """Turns texts into vectors."""
+
+    @property
+    def identity(self) -> str:
+        """What the vectors depend on: two engines of one identity give the same; '' for the engine's name."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector; 0: not known before the first one."""
+        ...
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Vectors:
         """Return float32 [n, dim] of unit norm."""
@@ -101,6 +112,8 @@ class Clusterer(Protocol):
 
     needs_summaries: bool
     """False: every layer can be fixed before any summary is written."""
+    last_layer: int
+    """A layer of so many nodes or fewer gets no layer above it."""
 
     def layer(self, items: ClusterItems, limits: ClusterLimits) -> list[Ints]:
         """Return the groups as arrays of item numbers."""
@@ -109,6 +122,18 @@ class Clusterer(Protocol):
 
 class SearchProvider(Protocol):
     """A web search, or anything that answers like one."""
+
+    name: str
+
+    @property
+    def lacks_key(self) -> bool:
+        """Whether it needs a key and has none."""
+        ...
+
+    @property
+    def lacks_address(self) -> bool:
+        """Whether it needs an address and has none."""
+        ...
 
     async def search(self, request: SearchRequest) -> Results:
         """Return hits in the provider's order."""
@@ -139,8 +164,61 @@ class Fetcher(Protocol):
         ...
 
 
+class LanguageModel:
+    """What a language model says of itself, with what holds where it says nothing; engines inherit it."""
+
+    name: str = "model"
+    model: str = ""
+    """Which model it is, for prices and messages."""
+    real: bool = True
+    """Whether a call asks a model; False where replies are scripted."""
+    free: bool = False
+    """Whether calls cost no money."""
+    sees_pictures: bool = False
+    context_window: int = 0
+    """Tokens of prompt and reply together; 0: not known."""
+    count: Callable[[Sequence[str]], Ints] | None = None
+    """Counts tokens as the model does; None where it cannot."""
+
+    async def ask_window(self) -> int:
+        """Return the context window, asking the model's server where only it knows; 0: not known."""
+        return self.context_window
+
+    def room(self, messages: Sequence[Message]) -> float:
+        """Return the largest ``max_tokens`` that a call with these messages may ask for; infinite without a limit."""
+        return math.inf
+
+    def affordable(self) -> float:
+        """Return about how many tokens may still be used; infinite without a limit."""
+        return math.inf
+
+
+LANGUAGE_MODEL: Final = tuple("model real free sees_pictures context_window count ask_window room affordable".split())
+"""The members of :class:`LanguageModel` that an engine of another package may leave out."""
+
+
 class LLM(Protocol):
-    """A language model."""
+    """A language model: a :class:`LanguageModel` that streams."""
+
+    name: str
+    model: str
+    real: bool
+    free: bool
+    sees_pictures: bool
+    context_window: int
+    count: Callable[[Sequence[str]], Ints] | None
+
+    async def ask_window(self) -> int:
+        """See :class:`LanguageModel`."""
+        ...
+
+    def room(self, messages: Sequence[Message]) -> float:
+        """See :class:`LanguageModel`."""
+        ...
+
+    def affordable(self) -> float:
+        """See :class:`LanguageModel`."""
+        ...
 
     def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
         """Yield token events and one usage event."""
@@ -177,16 +255,21 @@ class Tagged:
 class Extractor(Protocol):
     """Chooses the segments that bear on a question."""
 
-    async def extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
-        """Return the chosen tags, or None when nothing bears on it.
+    per_page: bool
+    """Whether it is called for each page alone, several pages at once."""
 
-        An engine that says ``per_page = True`` is asked about each page alone, several pages at once.
-        """
+    async def extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
+        """Return the chosen tags, or None when nothing bears on it."""
         ...
 
 
 class Generator(Protocol):
     """Writes the answer from passages."""
+
+    verbatim: bool
+    """Whether it only repeats passages; then summaries are replaced by the pages' own words."""
+    writes: bool
+    """Whether it is a :class:`StreamingGenerator`."""
 
     async def generate(self, query: str, passages: Sequence[Passage]) -> str:
         """Return the answer's text with citation markers."""
@@ -310,6 +393,11 @@ class Branches:
 
 class PathScorer(Protocol):
     """A language model that says how likely each branch of a token tree is (HtmlRAG §3.4.2)."""
+
+    real: bool
+    """Whether a call asks a model elsewhere."""
+    decode: Callable[[Sequence[int]], list[str]] | None
+    """Returns the text of each token, to be shown; None where the back-end does not know it."""
 
     @property
     def stop(self) -> int:

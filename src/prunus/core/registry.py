@@ -31,9 +31,9 @@ class Kind(NamedTuple):
 
 
 KINDS: Final = {
-    "format": Kind("pages/formats", "prunus.pages.formats"),
-    "web/search": Kind("web/search", "prunus.search_providers"),
-    "models/llm": Kind("models/llm", "prunus.llms"),
+    "format": Kind("pages/formats", "prunus.formats"),
+    "search": Kind("web/search", "prunus.search_providers"),
+    "llm": Kind("models/llm", "prunus.llms"),
     "embedder": Kind("models/embed", "prunus.embedders"),
     "reranker": Kind("models/rerank", "prunus.rerankers"),
     "tokenizer": Kind("models/tokens", "prunus.tokenizers"),

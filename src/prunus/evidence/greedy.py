@@ -370,7 +370,7 @@ class _Picker:
 
 def text_tokens(blocks: Blocks, counter: TokenCounter) -> list[int]:
     """Return the tokens of each block's text alone, counted once for all questions."""
-    key = f"tokens:{type(counter).__module__}:{getattr(counter, 'name', '')}:{id(counter)}"
+    key = f"tokens:{type(counter).__module__}:{id(counter)}"
     known = blocks.cache.get(key)
     if not isinstance(known, list):
         known = list[int]()

@@ -254,9 +254,8 @@ class _Run:
 
 def score_with(scorer: Scorer, query: str, blocks: Blocks) -> tuple[NDArray[np.float64], Any]:
     """Return scores, and the token tree of a scorer that makes one (None of others)."""
-    make = getattr(scorer, "tree", None)
-    if make is not None and len(blocks):
-        tree = make(query, blocks)
+    if scorer.tree is not None and len(blocks):
+        tree = scorer.tree(query, blocks)
         return np.asarray(tree.scores, np.float64), tree
     return np.asarray(scorer.score(query, blocks), np.float64), None
 

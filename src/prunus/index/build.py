@@ -215,7 +215,7 @@ class Builder:
 
     async def _grow(self, layer: _Layer, grown: _Grown) -> None:
         """Put layers above some leaves until one root, or as few as the clusterer leaves, is there."""
-        last = int(getattr(self.clusterer, "last_layer", 1))
+        last = self.clusterer.last_layer
         height = 0
         while len(layer) > last:
             groups = self.clusterer.layer(layer.items(), self.settings.limits)

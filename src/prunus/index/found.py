@@ -148,6 +148,9 @@ class Evidence(Documents):
     """
 
     __slots__ = ("_found", "_pages", "_parts", "_summaries")
+    fine = False
+    one_prompt = False
+    tree = None
 
     def __init__(
         self, pages: Sequence[Tree], found: Sequence[IndexFindings], failures: dict[str, str] | None = None

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 from ..core.errors import BadBudget, BadInput, MissingExtra
 from ..core.events import Event, TokenEvent, UsageEvent
 from ..core.options import Limits
-from ..core.ports import LLM, TokenCounter
+from ..core.ports import LLM, LanguageModel, TokenCounter
 from ..core.types import Message, Usage
 
 _MESSAGE_TOKENS: Final = 4
@@ -77,8 +77,8 @@ def price_of(prices: Mapping[str, Price], spec: str, llm: LLM) -> Price | None:
 
     A model that runs on this machine is free.
     """
-    named = prices.get(spec) or prices.get(str(getattr(llm, "model", "")))
-    return named or (FREE if getattr(llm, "free", False) else None)
+    named = prices.get(spec) or prices.get(llm.model)
+    return named or (FREE if llm.free else None)
 
 
 def add_usage(one: Usage, other: Usage) -> Usage:
@@ -183,7 +183,7 @@ class Meter:
         return self._total.prompt_tokens + self._total.completion_tokens
 
 
-class Metered:
+class Metered(LanguageModel):
     """A model whose every call is counted, and refused when it could go over a limit.
 
     A server that ignores ``max_tokens`` can still go over within one call: its answer is kept, since it is
@@ -200,11 +200,9 @@ class Metered:
         self._meter = meter
         self._counter = counter if counter is not None else cast(TokenCounter, llm)
         self._price = price
-        self.name = str(getattr(llm, "name", "model"))
-        self.model = str(getattr(llm, "model", self.name))
-        self.sees_pictures = bool(getattr(llm, "sees_pictures", False))
-        self.real = bool(getattr(llm, "real", True))
-        self.context_window = int(getattr(llm, "context_window", 0))
+        self.name, self.model = llm.name, llm.model or llm.name
+        self.sees_pictures, self.real, self.free = llm.sees_pictures, llm.real, llm.free
+        self.context_window = llm.context_window
         self.count = self._counter.count
 
     def room(self, messages: Sequence[Message]) -> float:
@@ -225,7 +223,7 @@ class Metered:
 
     async def ask_window(self) -> int:
         """Return the model's context window, asking its server where that is the only one to know; 0 if nobody does."""
-        if not self.context_window and hasattr(self._llm, "ask_window"):
+        if not self.context_window:
             self.context_window = int(await self._llm.ask_window())
         return self.context_window
 

@@ -17,6 +17,7 @@ import numpy as np
 from ..answer.pictures import Pages
 from ..core.errors import BadInput, PrunusError
 from ..core.events import Event, TokenEvent, UsageEvent
+from ..core.ports import LanguageModel
 from ..core.types import Hit, Message, Page, Results, SearchRequest, Usage
 from .file import RunFile
 from .recorder import called, digest, error_from, page_from
@@ -108,7 +109,7 @@ class Player:
         return reading(lambda: error_from(entry["error"]) if "error" in entry else page_from(self.run, entry["page"]))
 
 
-class _PlayedModel:
+class _PlayedModel(LanguageModel):
     """A recorded model; the real one is made only where it is asked what it never was."""
 
     def __init__(self, player: Player, spec: str, known: Mapping[str, Any], make: Callable[[], Any]) -> None:
@@ -117,10 +118,9 @@ class _PlayedModel:
         self.name, self.model = str(known.get("name", "")), str(known.get("model", ""))
         self.real, self.free = bool(known.get("real", True)), bool(known.get("free"))
         self.context_window = int(known.get("context_window", 0))
+        self.sees_pictures = bool(known.get("sees_pictures"))
         if known.get("counts"):
             self.count = self._count
-        if known.get("asks"):
-            self.ask_window = self._ask_window
 
     def _live(self, what: str) -> Any:
         self._player.missing("llm", what)
@@ -133,7 +133,8 @@ class _PlayedModel:
             return self._live("count of tokens").count(texts)
         return reading(lambda: np.asarray([int(one) for one in known["counts"]], np.int64))
 
-    async def _ask_window(self) -> int:
+    async def ask_window(self) -> int:
+        """Return the recorded window, or ask."""
         known = self._player.find("window", self._spec)
         if known is None:
             return int(await self._live("window of the model").ask_window())

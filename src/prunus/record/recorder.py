@@ -23,6 +23,7 @@ from ..answer.pictures import Pages
 from ..core import errors
 from ..core.errors import OutsideFailed, PrunusError
 from ..core.events import Event, TokenEvent, UsageEvent
+from ..core.ports import LanguageModel
 from ..core.types import Message, Page, Results, SearchRequest
 from .file import RunFile
 
@@ -167,27 +168,26 @@ class Recorder:
             self.keep(kind, url, page=page_to(self.run, page))
 
 
-class _RecordedModel:
+class _RecordedModel(LanguageModel):
     """A model whose replies are kept, those that failed or were given up with what came of them."""
 
     def __init__(self, recorder: Recorder, spec: str, llm: Any) -> None:
         self._recorder, self._spec, self._llm = recorder, spec, llm
-        self.name, self.model = str(getattr(llm, "name", "model")), str(getattr(llm, "model", ""))
-        self.real, self.free = bool(getattr(llm, "real", True)), bool(getattr(llm, "free", False))
-        self.context_window = int(getattr(llm, "context_window", 0))
-        known = {name: getattr(self, name) for name in ("name", "model", "real", "free", "context_window")}
-        recorder.keep("model", spec, **known, counts=hasattr(llm, "count"), asks=hasattr(llm, "ask_window"))
-        if hasattr(llm, "count"):
+        self.name, self.model, self.real, self.free = llm.name, llm.model, llm.real, llm.free
+        self.context_window, self.sees_pictures = llm.context_window, llm.sees_pictures
+        known = {"name": self.name, "model": self.model, "real": self.real, "free": self.free}
+        known |= {"context_window": self.context_window, "sees_pictures": self.sees_pictures}
+        recorder.keep("model", spec, **known, counts=llm.count is not None)
+        if llm.count is not None:
             self.count = self._count
-        if hasattr(llm, "ask_window"):
-            self.ask_window = self._ask_window
 
     def _count(self, texts: Sequence[str]) -> Any:
         found = self._llm.count(texts)
         self._recorder.keep("count", digest(self._spec, list(texts)), counts=[int(one) for one in found])
         return found
 
-    async def _ask_window(self) -> int:
+    async def ask_window(self) -> int:
+        """Return the window of the model, and keep it."""
         try:
             window = int(await self._llm.ask_window())
         except PrunusError as error:

@@ -403,7 +403,7 @@ WRITER = """
 import hashlib, sys
 from pathlib import Path
 from prunus.fetch.cache import Cache
-from prunus.types import Page
+from prunus.core.types import Page
 cache = Cache(Path(sys.argv[1]), max_bytes=3_000_000, clock=lambda: 1_800_000_000.0)
 print("ready", flush=True)
 number = 0

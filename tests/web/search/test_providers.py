@@ -18,7 +18,7 @@ from prunus.core.types import Results, SearchRequest
 from prunus.web.search._wire import Provider, SearchFailed
 
 SECRET = "s3cret-key-0123456789"
-FOLDER = Path(prunus.__file__).parent / "search"
+FOLDER = Path(prunus.__file__).parent / "web" / "search"
 NAMES = sorted(path.stem for path in FOLDER.glob("[a-z]*.py") if "(Provider)" in path.read_text("utf-8"))
 every = pytest.mark.parametrize("name", NAMES)
 
@@ -30,7 +30,7 @@ def service() -> Iterator[Service]:
 
 
 def engine(name: str, service: Service, **options: Any) -> Provider:
-    built = import_module(f"prunus.search.{name}").Engine
+    built = import_module(f"prunus.web.search.{name}").Engine
     given: dict[str, Any] = {"door": PlainDoor(), "endpoint": service.url}
     if name == "google":
         given["model"] = "cx-1"
@@ -348,4 +348,4 @@ def test_without_a_key_or_a_door_nothing_is_asked(service: Service, name: str) -
 @pytest.mark.parametrize("address", ["ftp://example.org", "http://user:pass@example.org", "nonsense", "http://"])
 def test_an_endpoint_is_an_address(name: str, address: str) -> None:
     with pytest.raises(BadInput, match="no address"):
-        import_module(f"prunus.search.{name}").Engine(endpoint=address)
+        import_module(f"prunus.web.search.{name}").Engine(endpoint=address)

@@ -56,6 +56,7 @@ class Engine:
     """Scores segments by BM25 and embeddings, with the score of their block; may choose none."""
 
     name = "sentences"
+    per_page = False
 
     def __init__(self, embedder: Embedder, limit: int = 5, weights: SentenceWeights | None = None) -> None:
         """

@@ -29,6 +29,8 @@ class Engine:
     """
 
     name = "llm"
+    verbatim = False
+    writes = True
 
     def __init__(self, llm: LLM, max_tokens: int = 2048) -> None:
         self._llm = llm
@@ -70,8 +72,7 @@ class Engine:
     async def _guarded(self, messages: Sequence[Message], numbers: Collection[int]) -> AsyncIterator[Event]:
         """Ask the model, and pass on what it writes, less what the guard takes out."""
         guard, size = Guard(numbers), 0
-        room = getattr(self._llm, "room", None)
-        longest = self._max_tokens if room is None else max(1, min(self._max_tokens, room(messages)))
+        longest = max(1, min(self._max_tokens, self._llm.room(messages)))
         stream = self._llm.stream(messages, max_tokens=int(longest), temperature=0.0)
         async with aclosing(cast(Any, stream)) as events:
             async for event in events:

@@ -20,6 +20,7 @@ class Engine:
     """Composes the best passages, each with its citation marker."""
 
     name = "quotes"
+    writes = False
     verbatim = True
     """It must be given words of pages alone, never those of a summary."""
 

@@ -191,9 +191,9 @@ def _made(kind: str, spec: str) -> tuple[str, str]:
     """
     maker = Maker(load_settings({kind: spec}), Options())
     engine = maker.provider(spec, alone=True) if kind == "search" else maker.make(kind)
-    if getattr(engine, "wants_key", False) and not getattr(engine, "_key", ""):
+    if kind == "search" and engine.lacks_key:
         return "needs", f"search {spec} needs a key: set search_key, or search_keys"
-    if kind == "search" and getattr(engine, "address", "set") == "":
+    if kind == "search" and engine.lacks_address:
         return "needs", f"search {spec} needs an address: {spec}:https://host"
     return "made", ""
 

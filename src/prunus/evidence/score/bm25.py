@@ -18,6 +18,9 @@ class Engine:
     """BM25 with stemming by language; scores are BM25's own, 0 where nothing matches."""
 
     name = "bm25"
+    fine = False
+    one_prompt = False
+    tree = None
 
     def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
         """Return one BM25 score a block, float64 [n]."""

@@ -46,6 +46,8 @@ class Engine:
 
     name = "crossencoder"
     fine = True
+    one_prompt = False
+    tree = None
 
     def __init__(
         self, reranker: Reranker, embedder: Embedder | None = None, scorer: Scorer | None = None, model: str = ""

@@ -25,6 +25,9 @@ class Engine:
     """Cosine similarity in [-1, 1] by the given embedder."""
 
     name = "embedding"
+    fine = False
+    one_prompt = False
+    tree = None
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
@@ -43,7 +46,7 @@ class Engine:
         """Embed the blocks once for all questions."""
         # by identity where the embedder states one: each call makes its engines anew. Without one the
         # embedder itself is kept beside the vectors, so that no later object can come to its address
-        said = getattr(self.embedder, "identity", "")
+        said = self.embedder.identity
         key = f"vectors:{said or id(self.embedder)}"
         known = blocks.cache.get(key)
         if isinstance(known, tuple) and (said or known[0] is self.embedder):

@@ -45,8 +45,7 @@ class Scored:
 def pieces_of(path_scorer: PathScorer, tree: TokenTree) -> list[str]:
     """Return the text of each node's token, '' for node 0; a back-end need not know it."""
     tokens = sorted({int(token) for token in tree.token[1:]})
-    decode = getattr(path_scorer, "decode", None)
-    texts = decode(tokens) if decode is not None else [f"#{token}" for token in tokens]
+    texts = path_scorer.decode(tokens) if path_scorer.decode is not None else [f"#{token}" for token in tokens]
     known = dict(zip(tokens, texts, strict=True))
     return ["", *(known[int(token)] for token in tree.token[1:])]
 

@@ -57,6 +57,9 @@ class Engine:
     """
 
     name = "hybrid"
+    fine = False
+    one_prompt = False
+    tree = None
 
     def __init__(self, embedder: Embedder, weights: HybridWeights | None = None) -> None:
         self.embedder = embedder

@@ -29,6 +29,7 @@ class Engine:
 
     name = "contiguous"
     needs_summaries = False
+    last_layer = 1
 
     def __init__(self, model: str = "") -> None:
         if model not in ("", "segments"):

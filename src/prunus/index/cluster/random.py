@@ -13,6 +13,7 @@ class Engine:
 
     name = "random"
     needs_summaries = False
+    last_layer = 1
 
     def layer(self, items: ClusterItems, limits: ClusterLimits) -> list[Ints]:
         """Return disjoint groups of about ``fan_out`` items that cover the layer."""

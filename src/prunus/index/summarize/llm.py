@@ -71,7 +71,7 @@ class Engine:
     @property
     def identity(self) -> str:
         """What the summaries depend on: the model."""
-        return f"{getattr(self.llm, 'name', 'model')}:{getattr(self.llm, 'model', '')}"
+        return f"{self.llm.name}:{self.llm.model}"
 
     def bill(self, batch: Sequence[Sequence[str]], max_tokens: int, price: Price | None = None) -> SummaryBill:
         """Return what these summaries will cost at most.

@@ -58,12 +58,12 @@ class CachedEmbedder:
     @property
     def identity(self) -> str:
         """What the vectors depend on: that of the inner embedder."""
-        return f"{self.name} {getattr(self.inner, 'identity', '')}".strip()
+        return f"{self.name} {self.inner.identity}".strip()
 
     @property
     def dimension(self) -> int:
         """Length of a vector; 0 where the inner embedder does not say."""
-        return int(getattr(self.inner, "dimension", 0))
+        return self.inner.dimension
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> NDArray[np.float32]:
         """Return float32 [n, dimension] of unit norm, asking the inner embedder only for what is not kept.

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadBudget, BadInput, OutsideFailed, PrunusError, one_line
 from ...core.events import Event, TokenEvent, UsageEvent
-from ...core.ports import Door, TokenCounter
+from ...core.ports import Door, LanguageModel, TokenCounter
 from ...core.types import Message, Usage
 from ...web.json_client import BUSY, message_of, reaching, words_of
 from ...web.retry import Retries, retry_after, wish
@@ -50,7 +50,7 @@ _MOST_SAID: Final = 16_384
 """Bytes that are read of an error."""
 
 
-class Engine:
+class Engine(LanguageModel):
     """Asks a server that speaks chat completions.
 
     :param model: as the server calls it.

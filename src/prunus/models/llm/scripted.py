@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadBudget, BadInput, OutsideFailed
 from ...core.events import Event, TokenEvent, UsageEvent
+from ...core.ports import LanguageModel
 from ...core.types import Message, Usage
 from ._shared import CallOptions, Stops, check_messages
 
@@ -48,7 +49,7 @@ class ScriptedCall:
     asked: CallOptions = field(default_factory=CallOptions)
 
 
-class Engine:
+class Engine(LanguageModel):
     """Says its replies in order, one a call; a function makes them from messages and options.
 
     One word with the space before it is one token, so that counts and limits can be written into a test.

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadBudget, BadInput, MissingExtra, OutsideFailed, one_line
 from ...core.events import Event, TokenEvent, UsageEvent
+from ...core.ports import LanguageModel
 from ...core.types import Message, Usage
 from ._shared import CallOptions, Stops, check_messages, encodable, with_schema
 
@@ -42,7 +43,7 @@ class _Loaded:
     """Texts that the tokenizer reads as marks of its own wherever they stand."""
 
 
-class Engine:
+class Engine(LanguageModel):
     """Writes with a model on this machine.
 
     :param model: folder with ``config.json``, a tokenizer and safetensors.
@@ -69,7 +70,7 @@ class Engine:
         self._made: _Loaded | None = None
 
     @property
-    def context_window(self) -> int:
+    def context_window(self) -> int:  # type: ignore[override]  # the model says it, once it is loaded
         """Tokens of prompt and reply together, for encoder–decoder models of each; 0: the model has no limit."""
         if self._options["context_window"]:
             return int(self._options["context_window"])

@@ -159,6 +159,8 @@ class Merged:
     """
 
     name = "merged"
+    lacks_key = False
+    lacks_address = False
 
     def __init__(
         self,
@@ -211,7 +213,7 @@ class Merged:
     async def _one(self, at: int, request: SearchRequest) -> Results | Exception:
         """Ask one provider; what it fails with is returned, and noted."""
         provider, breaker = self._providers[at], self._breakers[at]
-        name = getattr(provider, "name", "search")
+        name = provider.name
         if breaker.open:
             return OutsideFailed(f"search {name}: left alone for a while after it failed", subject=name)
         try:

@@ -227,6 +227,16 @@ class Provider:
     def __repr__(self) -> str:
         return f"{self.name}({self.address!r})"  # never the key
 
+    @property
+    def lacks_key(self) -> bool:
+        """Whether it needs a key and has none."""
+        return self.wants_key and not self._key
+
+    @property
+    def lacks_address(self) -> bool:
+        """Whether it needs an address and has none."""
+        return not self.address
+
     def _split(self, model: str) -> tuple[str, str]:
         """Return (model, address) of what stands behind the colon of a spec."""
         return "", model
@@ -292,7 +302,7 @@ class Provider:
 
     async def _answer(self, ask: Ask) -> tuple[Mapping[str, Any], Mapping[str, str]]:
         """Send a request, once more where the provider says when to come again, and read the answer."""
-        if self.wants_key and not self._key:
+        if self.lacks_key:
             raise BadInput(f"search {self.name} needs a key: set search_key", subject=self.name)
         if self._door is None:
             raise BadInput(f"search {self.name} was given no way to the network", subject=self.name)

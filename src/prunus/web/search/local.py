@@ -61,6 +61,8 @@ class Engine:
     """
 
     name = "local"
+    lacks_key = False
+    lacks_address = False
 
     def __init__(self, model: str = "", reader: ToHtml | None = None, suffixes: tuple[str, ...] = SUFFIXES) -> None:
         if not model:

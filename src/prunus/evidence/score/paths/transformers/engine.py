@@ -68,6 +68,7 @@ class Engine:
     """
 
     name = "transformers"
+    real = False
 
     def __init__(self, model: str = "", options: Mapping[str, Any] | None = None) -> None:
         if not model:

@@ -1,0 +1,246 @@
+"""Engines of other packages: what their port lets them leave out is filled in, what they return is checked.
+
+Engines that come with Prunus declare every member of their port, and tests hold them to it. An engine from elsewhere
+may have only the method that its port names. It is wrapped once, where it is made: a member that it lacks has the
+default of :data:`MEMBERS`, and a value that its port forbids is one line that names the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, ClassVar, Final, cast, get_args
+
+import numpy as np
+
+from .errors import BadEngine, PrunusError
+from .events import Event
+from .ports import LANGUAGE_MODEL, LanguageModel
+from .types import Plan, Results, Summary
+
+MEMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "scorer": {"fine": False, "one_prompt": False, "tree": None},
+    "path_scorer": {"real": False, "decode": None},
+    "embedder": {"identity": "", "dimension": 0},
+    "llm": {name: getattr(LanguageModel(), name) for name in LANGUAGE_MODEL},
+    "extractor": {"per_page": False},
+    "generator": {"verbatim": False, "writes": False},
+    "clusterer": {"needs_summaries": False, "last_layer": 1},
+    "search": {"lacks_key": False, "lacks_address": False},
+}
+"""What engines of a kind may say beside the method of their port, and what is taken where they do not."""
+
+
+def declared(engine: Any, kind: str, member: str) -> Any:
+    """Return a member of an engine, or of its class; the default of its port where it has none."""
+    return getattr(engine, member, MEMBERS[kind][member])
+
+
+def adopted(kind: str, engine: Any, name: str) -> Any:
+    """Return an engine of another package as one that keeps its port.
+
+    :param name: how errors call it.
+    """
+    return _ADOPTED.get(kind, _Adopted)(kind, engine, name)
+
+
+class _Adopted:
+    """An engine from elsewhere, with the members that it lacks."""
+
+    method: ClassVar[str] = ""
+
+    def __init__(self, kind: str, engine: Any, name: str) -> None:
+        self._kind, self._engine, self._label = kind, engine, f"{kind} {name}"
+        self.name = str(getattr(engine, "name", name))
+        if self.method and not callable(getattr(engine, self.method, None)):
+            raise BadEngine(f"{self._label}: it has no method {self.method}", subject=name)
+
+    def __getattr__(self, member: str) -> Any:
+        if member.startswith("__"):
+            raise AttributeError(member)
+        defaults = MEMBERS.get(self._kind, {})
+        return getattr(self._engine, member, defaults[member]) if member in defaults else getattr(self._engine, member)
+
+    def _called(self, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except PrunusError:
+            raise
+        except Exception as error:  # a stranger's code may fail in any way
+            raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> BadEngine:
+        return self._wrong(f"it failed ({type(error).__name__}: {error})")
+
+    def _wrong(self, what: str) -> BadEngine:
+        return BadEngine(
+            f"{self._label}: {' '.join(what.split())[:500]}; repair or replace that engine", subject=self.name
+        )
+
+    def _numbers(self, found: Any, shape: tuple[int, ...], per: str) -> Any:
+        """Check an array of numbers; -1 in its shape stands for any length."""
+        if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiu":
+            raise self._wrong(f"it returned {_called_what(found)}, not a numpy array of numbers")
+        if len(found.shape) != len(shape) or any(b not in (-1, a) for a, b in zip(found.shape, shape, strict=True)):
+            raise self._wrong(f"it returned an array of shape {found.shape} for {shape[0]} {per}")
+        if not np.isfinite(found).all():
+            raise self._wrong("it returned a number that is not finite")
+        return found
+
+
+def _called_what(value: Any) -> str:
+    return f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+
+
+class _Scorer(_Adopted):
+    method = "score"
+
+    def score(self, query: str, blocks: Any) -> Any:
+        return self._numbers(self._called(lambda: self._engine.score(query, blocks)), (len(blocks),), "blocks")
+
+
+class _Reranker(_Adopted):
+    method = "rerank"
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Any:
+        return self._numbers(self._called(lambda: self._engine.rerank(query, texts)), (len(texts),), "texts")
+
+
+class _Embedder(_Adopted):
+    method = "embed"
+
+    def embed(self, texts: Sequence[str], kind: str = "document") -> Any:
+        found = self._numbers(self._called(lambda: self._engine.embed(texts, kind)), (len(texts), -1), "texts")
+        norms = np.linalg.norm(found, axis=1) if found.size else np.ones(0)
+        if np.any(np.abs(norms - 1) > 1e-2) and np.any(norms[np.abs(norms - 1) > 1e-2] > 1e-6):
+            raise self._wrong("it returned vectors that are not of unit norm")
+        return found.astype(np.float32, copy=False)
+
+
+class _TokenCounter(_Adopted):
+    method = "count"
+
+    def count(self, texts: Sequence[str]) -> Any:
+        found = self._numbers(self._called(lambda: self._engine.count(texts)), (len(texts),), "texts")
+        if found.size and (found.dtype.kind == "f" or found.min() < 0):
+            raise self._wrong("it returned counts that are not whole numbers from 0")
+        return found
+
+
+class _Clusterer(_Adopted):
+    method = "layer"
+
+    def layer(self, items: Any, limits: Any) -> Any:
+        found = self._called(lambda: self._engine.layer(items, limits))
+        count = len(items.tokens)
+        for group in found if isinstance(found, list | tuple) else [None]:
+            if not isinstance(group, np.ndarray) or group.dtype.kind not in "iu" or not len(group):
+                raise self._wrong("it returned something other than a list of arrays of item numbers")
+            if group.min() < 0 or group.max() >= count:
+                raise self._wrong(f"it returned an item outside of the {count} items of the layer")
+        return found
+
+
+class _Extractor(_Adopted):
+    method = "extract"
+
+    async def extract(self, query: str, tagged: Sequence[Any]) -> list[int] | None:
+        found = await self._awaited(self._engine.extract(query, tagged))
+        known = {one.tag for one in tagged}
+        if found is not None and not (isinstance(found, list) and all(tag in known for tag in found)):
+            raise self._wrong("it returned something other than a list of tags that it was shown, or None")
+        return found
+
+    async def _awaited(self, work: Any) -> Any:
+        try:
+            return await work
+        except PrunusError:
+            raise
+        except Exception as error:  # a stranger's code may fail in any way
+            raise self._failed(error) from error
+
+
+class _Generator(_Extractor):
+    method = "generate"
+
+    async def generate(self, query: str, passages: Sequence[Any]) -> str:
+        found = await self._awaited(self._engine.generate(query, passages))
+        if not isinstance(found, str):
+            raise self._wrong(f"it returned {_called_what(found)}, not text")
+        return found
+
+
+class _Planner(_Extractor):
+    method = "plan"
+
+    async def plan(self, conversation: Sequence[Any], now: Any) -> Plan:
+        found = await self._awaited(self._engine.plan(conversation, now))
+        if not isinstance(found, Plan):
+            raise self._wrong(f"it returned {_called_what(found)}, not a Plan")
+        return found
+
+
+class _Summarizer(_Extractor):
+    method = "summarize"
+
+    async def summarize(self, batch: Sequence[Sequence[str]], max_tokens: int) -> list[Summary]:
+        found = await self._awaited(self._engine.summarize(batch, max_tokens))
+        if (
+            not isinstance(found, list)
+            or len(found) != len(batch)
+            or not all(isinstance(one, Summary) for one in found)
+        ):
+            raise self._wrong(f"it did not return a list of {len(batch)} summaries")
+        return found
+
+
+class _SearchProvider(_Extractor):
+    method = "search"
+
+    async def search(self, request: Any) -> Results:
+        found = await self._awaited(self._engine.search(request))
+        if not isinstance(found, Results):
+            raise self._wrong(f"it returned {_called_what(found)}, not Results")
+        return found
+
+
+class _Format(_Adopted):
+    method = "to_html"
+
+    def to_html(self, page: Any) -> str | bytes:
+        found = self._called(lambda: self._engine.to_html(page))
+        if not isinstance(found, str | bytes):
+            raise self._wrong(f"it returned {_called_what(found)}, not HTML as text or bytes")
+        return found
+
+
+class _Model(_Adopted):
+    method = "stream"
+
+    async def stream(self, messages: Sequence[Any], **options: Any) -> AsyncIterator[Event]:
+        try:
+            async with aclosing(cast(Any, self._engine.stream(messages, **options))) as events:
+                async for event in events:
+                    if not isinstance(event, get_args(Event)):
+                        raise self._wrong(f"it yielded {_called_what(event)}, not an event")
+                    yield event
+        except PrunusError:
+            raise
+        except Exception as error:  # a stranger's code may fail in any way
+            raise self._failed(error) from error
+
+
+_ADOPTED: Final[Mapping[str, type[_Adopted]]] = {
+    "scorer": _Scorer,
+    "reranker": _Reranker,
+    "embedder": _Embedder,
+    "tokenizer": _TokenCounter,
+    "clusterer": _Clusterer,
+    "extractor": _Extractor,
+    "generator": _Generator,
+    "planner": _Planner,
+    "summarizer": _Summarizer,
+    "search": _SearchProvider,
+    "format": _Format,
+    "llm": _Model,
+}
