@@ -15,18 +15,16 @@ from typing import Any, Final
 import click
 
 from ... import __version__
-from ...answer.run import Asked
-from ...answer.write import answer_from
+from ...api.answers import ask
 from ...api.index import Index
+from ...api.pages import read
 from ...core.errors import BadInput, OutsideFailed, PrunusError
-from ...core.events import DoneEvent
 from ...core.options import Options
 from ...core.registry import KINDS, engine_names, make_engine, needs_of, shadowed, split_spec
 from ...core.settings import ADDRESSED, FILE, SECRETS, Settings, load_settings, setting_origins
 from ...core.sync import run
 from ...core.types import Page
-from ...engines import BY_MODEL, Formats, Maker, assemble, engines_of, web_of
-from ...evidence.documents import read_pages
+from ...engines import BY_MODEL, Maker, engines_of, web_of
 from ...index.terms import Retrieval
 from ..choices import common
 from ..output import emit, emit_json, one_line
@@ -220,15 +218,9 @@ def _trouble(settings: Settings) -> str:
 
 def _try(settings: Settings) -> None:
     """Answer a question from a small page with the engines that settings name."""
-    engines = assemble(settings, Options())
-    documents = read_pages([Page(_PAGE, snapshot="doctor")], Formats().to_html)
-
-    async def whole() -> None:
-        async for event in answer_from(documents, Asked(_QUESTION, 64), engines):
-            if isinstance(event, DoneEvent) and not event.answer.text:
-                raise BadInput("the answer is empty")
-
-    run(whole)
+    documents = read(Page(_PAGE, snapshot="doctor"), settings=settings)
+    if not ask(_QUESTION, documents, settings=settings, budget=64).text:
+        raise BadInput("the answer is empty")
 
 
 def _try_index(settings: Settings, kind: str) -> None:
