@@ -56,10 +56,9 @@ def imports(module: str, source: str) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             start = ".".join([*base, *([node.module] if node.module else [])])
-            for name in node.names:
-                full = f"{start}.{name.name}"
-                known = full in CORE or f"{full}.__init__" in CORE or start in ("os", "prunus")
-                yield full if known else start
+            if start not in ("os", "prunus"):  # of these the names matter
+                yield start
+            yield from (f"{start}.{name.name}" for name in node.names)
 
 
 def inside(name: str, places: str) -> bool:

@@ -1,7 +1,7 @@
 """Trains the generative pruner: supervised fine-tuning on block paths (HtmlRAG §3.4.2, Appendix B).
 
 Needs torch, transformers, numpy and safetensors, and nothing else of Prunus, so that it runs on a bare
-machine with a GPU: ``python -m prunus_train.pruner DATA -o MODEL --device cuda --minutes 8``.
+machine with a GPU: ``python -m prunus_train.pruner_command DATA -o MODEL --device cuda --minutes 8``.
 """
 
 from __future__ import annotations
@@ -264,14 +264,3 @@ def finish(model: Any, folder: Path, shard: str = "15MB") -> None:
     model.to("cpu").to(torch.float16)
     model.config.dtype = "float16"
     model.save_pretrained(str(folder), max_shard_size=shard)
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run from the command line."""
-    from prunus_train.pruner_command import run
-
-    run(arguments)
-
-
-if __name__ == "__main__":
-    main()

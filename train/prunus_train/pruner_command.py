@@ -19,22 +19,20 @@ from prunus_train.presets import PRESETS, Hyper, Shape
 
 EXAMPLES = """examples:
   see on a processor that it learns, in minutes:
-    python -m prunus_train.pruner data/ -o model/ --preset nano --minutes 10
+    prunus train pruner data/ -o model/ --preset nano --minutes 10
   train a small model on a GPU:
-    python -m prunus_train.pruner data/ -o model/ --preset tiny --device cuda --bf16 --minutes 8
+    prunus train pruner data/ -o model/ --preset tiny --device cuda --bf16 --minutes 8
   fine-tune a published size, with the paper's hyper-parameters:
-    python -m prunus_train.pruner data/ -o model/ --preset paper --base /models/Phi-3.5-mini-instruct --device cuda
+    prunus train pruner data/ -o model/ --preset paper --base /models/Phi-3.5-mini-instruct --device cuda
 
 DATA is a folder with train-*.xz, valid.xz, tokenizer files and vectors.safetensors, as `prunus train pack`
-writes it. Ctrl-C saves; the same command goes on where it stopped.""".replace(
-    "prunus-train-pruner", "python -m prunus_train.pruner"
-)
+writes it. Ctrl-C saves; the same command goes on where it stopped."""
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser; every hyper-parameter is an option."""
     found = argparse.ArgumentParser(
-        prog="python -m prunus_train.pruner",
+        prog="prunus train pruner",
         description="Train the generative pruner on packed samples (HtmlRAG, section 3.4.2 and Appendix B).",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -142,3 +140,7 @@ def know_tokens(data: packed.Packed, vocabulary: dict[str, int]) -> None:
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":  # on a bare machine with a GPU, where Prunus is not installed
+    run()
