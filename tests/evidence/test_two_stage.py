@@ -31,6 +31,7 @@ QUESTION = "When does the ferry to Pell leave?"
 class Letters:
     """A fine scorer that counts an ``e``, notes what it read, and has a window of blocks."""
 
+    tree: None = None
     window: int = 10**9
     read: list[list[str]] = field(default_factory=list)
 

@@ -13,6 +13,7 @@ from tests.models.llm.asking import ASK, collect, run
 
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.options import Limits
+from prunus.core.ports import LanguageModel
 from prunus.core.types import Usage
 from prunus.models.llm.scripted import Engine, ScriptedReply
 from prunus.models.meter import FREE, EstimatedUsage, Meter, Metered, OverLimit, Price, add_usage, price_of, prices_from
@@ -43,7 +44,7 @@ def test_a_wrong_price_is_named(entry: Any) -> None:
 def test_a_price_is_found_by_spec_then_by_model_and_a_local_model_is_free() -> None:
     prices = {"openai:mini": Price(1), "mini": Price(2)}
 
-    class Remote:
+    class Remote(LanguageModel):
         model = "mini"
 
     assert price_of(prices, "openai:mini", Remote()) == Price(1)  # type: ignore[arg-type]

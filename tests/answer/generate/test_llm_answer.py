@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prunus.answer.generate._guard import Guard
-from prunus.answer.generate.llm import Engine, Source
+from prunus.answer.generate.llm import Engine
 from prunus.core.errors import NothingFound, OutsideFailed
 from prunus.core.events import TokenEvent, UsageEvent
+from prunus.core.ports import NumberedSource as Source
 from prunus.core.types import Passage, Span
 from prunus.models.llm.scripted import Engine as Scripted
 from prunus.models.llm.scripted import ScriptedReply

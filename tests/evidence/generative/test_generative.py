@@ -24,6 +24,7 @@ class Letters:
     """A back-end whose tokens are letters, and whose logits are drawn from prompt and path."""
 
     stop = 3
+    decode = None
 
     def __init__(self, window: int = 10**9) -> None:
         self.window = window
