@@ -35,11 +35,10 @@ from .core.types import (
     SearchRequest,
     Span,
 )
+from .core.version import __version__ as __version__
 from .evidence.documents import Documents
 from .index.terms import Retrieval
 from .pages.write.style import CLEAN, LEAN, Style
-
-__version__ = "0.1.0"
 
 __all__ = [
     "CLEAN",

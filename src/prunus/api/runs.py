@@ -8,7 +8,6 @@ from dataclasses import MISSING, asdict, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from .. import __version__
 from ..core.errors import BadInput, Failures, PrunusError
 from ..core.events import DoneEvent, Event
 from ..core.files import write_bytes
@@ -16,6 +15,7 @@ from ..core.options import Limits, Options, WebOptions
 from ..core.registry import KINDS, names_a_file
 from ..core.settings import ADDRESSED, SECRETS, Settings, load_settings
 from ..core.types import Answer, Page, Usage
+from ..core.version import __version__
 from ..engines import formats, name_of
 from ..evidence.documents import Documents, read_pages
 from ..record.file import RunFile, pack

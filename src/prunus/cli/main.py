@@ -162,7 +162,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
         try:
             click.echo(f"prunus {version('prunus')}")
         except PackageNotFoundError:
-            from .. import __version__
+            from ..core.version import __version__
 
             click.echo(f"prunus {__version__}")
         ctx.exit()

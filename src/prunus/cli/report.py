@@ -14,8 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from .. import __version__
 from ..core.types import BlockRecord, Context
+from ..core.version import __version__
 from ..evidence.documents import Documents
 from .trees import as_html
 

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import click
 
-from ... import __version__
 from ...api.answers import ask
 from ...api.index import Index
 from ...api.pages import read
@@ -24,6 +23,7 @@ from ...core.registry import KINDS, engine_names, make_engine, needs_of, shadowe
 from ...core.settings import ADDRESSED, FILE, SECRETS, Settings, load_settings, setting_origins
 from ...core.sync import run
 from ...core.types import Page
+from ...core.version import __version__
 from ...engines import BY_MODEL, Maker, engines_of, web_of
 from ...index.terms import Retrieval
 from ..choices import common
