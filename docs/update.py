@@ -1,8 +1,8 @@
-"""Write the generated sections of the documentation anew: help texts, and tables of what the code holds.
+"""Rewrite the generated sections of the documentation: help texts, and tables of settings, options, engines and rules.
 
     .venv/bin/python docs/update.py
 
-A section stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; a test fails when one is out of date.
+A section is the text between ``<!-- generated: NAME -->`` and ``<!-- end -->``. A test fails when one is out of date.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from prunus.cli.commands.index import command as index
 from prunus.cli.main import COMMANDS, app
 from prunus.core.options import Options
 from prunus.core.ports import ClusterLimits
-from prunus.core.registry import KINDS, engine_class, engine_names
+from prunus.core.registry import KINDS, engine_names, is_built_in
 from prunus.core.settings import Settings
 from prunus.evidence.score.hybrid import HybridWeights
 from prunus.index.cluster.raptor import Published
@@ -63,7 +63,7 @@ def help_of(command: str) -> str:
 
 
 def fields_of(cls: Any) -> str:
-    """Return a dataclass as a table: name, default, meaning as its docstring says it."""
+    """Return the fields of a dataclass as a table: name, default, and meaning from its docstring."""
     meanings: dict[str, str] = {}
     for names, text in _FIELD.findall(inspect.getdoc(cls) or ""):
         meanings |= {name.strip(): " ".join(text.replace("``", "`").split()) for name in names.split(",")}
@@ -77,11 +77,10 @@ def fields_of(cls: Any) -> str:
 
 
 def engines() -> str:
-    """Return the kinds of engine as a table, with the engines that come with Prunus."""
+    """Return the kinds of engine as a table, with the built-in engines."""
     rows = []
     for kind, (folder, group) in KINDS.items():
-        ours = [name for name in engine_names(kind) if engine_class(kind, name).__module__.startswith("prunus.")]
-        names = ", ".join(f"`{name}`" for name in ours)
+        names = ", ".join(f"`{name}`" for name in engine_names(kind) if is_built_in(kind, name))
         rows.append((kind, f"`{PORTS[kind]}`", f"`src/prunus/{folder}/`", f"`{group}`", names))
     return table(("kind", "port", "folder", "entry-point group", "engines"), rows)
 
@@ -112,11 +111,11 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "engines": engines,
     "attributes": attributes,
 }
-"""What can be generated, by name."""
+"""The text of each generated section, by its name."""
 
 
 def updated(text: str) -> str:
-    """Return a page with its generated sections as they ought to be."""
+    """Return the text of a page with current generated sections."""
     return _SECTION.sub(lambda found: f"{found[1]}{SECTIONS[found['name']]()}{found[3]}", text)
 
 
@@ -127,7 +126,7 @@ def main() -> None:
         after = updated(before)
         if after != before:
             path.write_text(after, "utf-8")
-            click.echo(f"{path.name}: written anew")
+            click.echo(f"{path.name}: updated")
 
 
 if __name__ == "__main__":
