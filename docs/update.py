@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
@@ -80,16 +80,23 @@ def engines() -> str:
     """Return the kinds of engine as a table, with the built-in engines."""
     rows = []
     for kind, (folder, group) in KINDS.items():
-        names = ", ".join(f"`{name}`" for name in engine_names(kind) if is_built_in(kind, name))
+        names = code_list(name for name in engine_names(kind) if is_built_in(kind, name))
         rows.append((kind, f"`{PORTS[kind]}`", f"`src/prunus/{folder}/`", f"`{group}`", names))
     return table(("kind", "port", "folder", "entry-point group", "engines"), rows)
 
 
 def attributes() -> str:
     """Return the attributes that cleaning keeps as a table."""
-    rows = [("any", ", ".join(f"`{name}`" for name in GLOBAL_ATTRIBUTES))]
-    rows += [(f"`{tag}`", ", ".join(f"`{name}`" for name in names)) for tag, names in KEPT_ATTRIBUTES.items()]
+    elements: dict[str, list[str]] = {}
+    for tag, names in KEPT_ATTRIBUTES.items():
+        elements.setdefault(code_list(names), []).append(tag)
+    rows = [("any", code_list(GLOBAL_ATTRIBUTES)), *((code_list(tags), names) for names, tags in elements.items())]
     return table(("element", "attributes"), rows)
+
+
+def code_list(names: Iterable[str]) -> str:
+    """Return names as code, separated by commas."""
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

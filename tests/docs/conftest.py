@@ -1,4 +1,4 @@
-"""A folder that looks like a clone of the repository to whoever follows the documentation."""
+"""A working folder for the examples of the documentation."""
 
 from __future__ import annotations
 

@@ -16,7 +16,11 @@ _FENCE = re.compile(r"^```(?P<language>\w+)(?P<info>[^\n]*)\n(?P<body>.*?)^```$"
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """One fenced block: ``line`` is that of its first fence, from 1; ``follows`` what stands before it in the file."""
+    """One fenced block.
+
+    :param line: line of its opening fence, from 1.
+    :param gap: text between the previous block and this one.
+    """
 
     language: str
     info: str
@@ -47,7 +51,7 @@ def name_of(path: Path) -> str:
 
 
 def shows(expected: str, output: str) -> bool:
-    """Tell whether output is what a block shows: ``…`` in a line stands for any letters, alone for any lines."""
+    """Tell whether output matches a block: ``…`` in a line stands for any letters, alone for any lines."""
     lines = [line.rstrip() for line in output.rstrip().splitlines()]
     chunks: list[list[str]] = [[]]
     for line in expected.rstrip().splitlines():

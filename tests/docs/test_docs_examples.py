@@ -1,4 +1,4 @@
-"""What the documentation shows runs, and gives what is shown."""
+"""The examples of the documentation run, and their output is the one shown."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ README = ROOT / "README.md"
 
 
 @pytest.fixture
-def _strangers(clone: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Engines of packages that lie in the working folder are found, and forgotten afterwards."""
+def _other_packages(clone: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Register engines of packages in the working folder, and unregister them afterwards."""
     monkeypatch.syspath_prepend(clone)
     registry._foreign.cache_clear()
     yield
@@ -39,7 +39,7 @@ def _strangers(clone: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def write_package(fence: Fence, folder: Path) -> None:
-    """Lay down what installing a package with this ``pyproject.toml`` would."""
+    """Write the metadata that installing a package with this ``pyproject.toml`` would write."""
     project = tomllib.loads(fence.body)["project"]
     lines = []
     for group, entries in project["entry-points"].items():
@@ -59,7 +59,7 @@ def files_of(path: Path, folder: Path) -> None:
             write_package(fence, folder)
 
 
-@pytest.mark.usefixtures("_strangers")
+@pytest.mark.usefixtures("_other_packages")
 @pytest.mark.parametrize("path", [path for path in DOCS if "```python" in path.read_text("utf-8")], ids=name_of)
 def test_python_runs_and_prints_what_is_shown(path: Path, clone: Path) -> None:
     files_of(path, clone)
@@ -148,10 +148,10 @@ def test_install_and_five_lines_come_before_line_25() -> None:
     assert sum(bool(line.strip()) for line in first.body.splitlines()) == 5
 
 
-# --- the engines of the guide, held to what the guide says of engines -------------------------------
+# --- the engines of the guide keep the contract that the guide states ---------------------------------
 
 
-@pytest.mark.usefixtures("_strangers")
+@pytest.mark.usefixtures("_other_packages")
 def test_the_engines_of_the_guide_keep_their_ports(clone: Path) -> None:
     files_of(ROOT / "docs" / "engines.md", clone)
     blocks = cut([clean_tree("<h1>Bridge</h1><p>The bridge opened in 1932.</p><p>Trams run daily.</p>")], 4)
@@ -169,7 +169,7 @@ def test_the_engines_of_the_guide_keep_their_ports(clone: Path) -> None:
         registry.make_engine("scorer", "overlap:much", embedder=embedder)
 
 
-@pytest.mark.usefixtures("_strangers")
+@pytest.mark.usefixtures("_other_packages")
 def test_an_engine_of_another_package_may_not_shadow_ours(clone: Path) -> None:
     engines = next(f for f in fences(ROOT / "docs" / "engines.md") if f.language == "toml")
     write_package(Fence("toml", "", engines.body.replace("overlap =", "bm25 ="), 0, ""), clone)
