@@ -25,7 +25,7 @@ _BRACKETED: Final = re.compile(r"\([^()]{0,80}\)")
 
 @dataclass(frozen=True, slots=True)
 class SentenceWeights:
-    """Weights of the parts of a segment's score; BM25 counts 1. Chosen on the dev half (docs/log.md).
+    """Weights of the parts of a segment's score; BM25 counts 1. Chosen on the dev half (docs/lab/log.md).
 
     :param dense: cosine of question and segment with what stands above it.
     :param block: the score of the block that it stands in.

@@ -26,7 +26,7 @@ _AGGREGATE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class HybridWeights:
-    """Weights of the parts of a hybrid score; BM25 counts 1. Chosen on the dev half (docs/log.md).
+    """Weights of the parts of a hybrid score; BM25 counts 1. Chosen on the dev half (docs/lab/log.md).
 
     :param dense: cosine of question and block.
     :param section, table: how well the section, the table, answers.
@@ -53,7 +53,7 @@ class Engine:
     """A normalised sum: BM25 + dense + section + table + neighbours + position.
 
     BM25 and cosine are each divided by their largest value. Min-max, z-scores and reciprocal ranks were measured and
-    keep no more evidence (docs/embedders.md).
+    keep no more evidence (docs/models.md).
     """
 
     name = "hybrid"

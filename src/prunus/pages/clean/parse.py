@@ -1,7 +1,7 @@
 """The only file that knows the HTML parser.
 
 turbohtml parses by the WHATWG algorithm, in time linear in hostile input, and caps the depth of the
-tree at 511 levels while keeping the text; see ``docs/log.md`` for the measurement behind the choice.
+tree at 511 levels while keeping the text; see ``docs/lab/log.md`` for the measurement behind the choice.
 """
 
 from __future__ import annotations
