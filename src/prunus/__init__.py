@@ -1,4 +1,4 @@
-"""Prunus turns web pages into exactly the evidence that a language model needs.
+"""Prunus turns web pages and documents into the evidence that a language model needs.
 
 >>> import prunus
 >>> context = prunus.prune("<p>The bridge opened in 1932.</p><p>Trams run daily.</p>", "When did it open?", budget=12)

@@ -1,1 +1,1 @@
-"""What every part agrees on: data, settings, errors, events, ports, the registry of engines, and text."""
+"""The core that every other part imports: data types, settings, errors, events, ports, engine registry, text."""

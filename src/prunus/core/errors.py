@@ -1,18 +1,18 @@
 """Every error that Prunus raises on purpose.
 
     PrunusError
-    ├── BadInput            what the caller gave cannot be used        exit 2, HTTP 400
+    ├── BadInput            the caller's input cannot be used          exit 2, HTTP 400
     │   ├── BadPage         a page that is empty, binary, too large
-    │   ├── BadBudget       a budget below what one piece of evidence needs
-    │   ├── OverWindow      a prompt over a model's window
-    │   ├── UnknownEngine   no engine of that name
-    │   └── BadEngine       an engine of another package breaks the contract of its port
+    │   ├── BadBudget       a token budget too small for any evidence
+    │   ├── OverWindow      a prompt longer than a model's window
+    │   ├── UnknownEngine   no engine of that name and kind
+    │   └── BadEngine       an engine of another package breaks its port
     ├── MissingExtra        an optional dependency is not installed    exit 2
     ├── OutsideFailed       a service or a model outside failed        exit 3, HTTP 502
-    └── NothingFound        nothing relevant; nothing is invented      exit 4
+    └── NothingFound        no page holds anything relevant            exit 4
 
-Each carries ``subject``: the page, engine, option or address that it concerns. Anything else
-that reaches the user is a bug and shows its traceback.
+Each error has a ``subject``: the page, engine, option or address that it concerns. Any other
+exception that reaches the user is a bug and shows its traceback.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u206
 
 
 class PrunusError(Exception):
-    """Base of all deliberate errors: one line for the user, and the thing that it concerns."""
+    """Base of all deliberate errors: a message of one line, and the subject that it concerns."""
 
     exit_code = 1
 
@@ -35,7 +35,7 @@ class PrunusError(Exception):
 
 
 class BadInput(PrunusError):
-    """What the caller gave cannot be used; the message names it and the way out."""
+    """The caller's input cannot be used; the message names the input and the way out."""
 
     exit_code = 2
 
@@ -45,14 +45,14 @@ class BadPage(BadInput):
 
 
 class BadBudget(BadInput):
-    """A token budget that is not positive, or below what any piece of evidence needs."""
+    """A token budget that is not positive, or too small for any piece of evidence."""
 
 
 class OverWindow(BadInput):
-    """A prompt that a model's window does not hold.
+    """A prompt longer than a model's window.
 
-    :param window: tokens that the model reads.
-    :param needed: tokens that it would have to read.
+    :param window: tokens that the model can read.
+    :param needed: tokens of the prompt.
     """
 
     def __init__(self, message: str, *, window: int, needed: int, subject: str = "") -> None:
@@ -62,7 +62,7 @@ class OverWindow(BadInput):
 
 
 class UnknownEngine(BadInput):
-    """A spec that names no engine of its room."""
+    """A spec that names no engine of its kind."""
 
 
 class BadEngine(BadInput):
@@ -70,7 +70,7 @@ class BadEngine(BadInput):
 
 
 class MissingExtra(PrunusError):
-    """An optional dependency is not installed; the message holds the pip line."""
+    """An optional dependency is not installed; the message holds the pip command."""
 
     exit_code = 2
 
@@ -78,8 +78,8 @@ class MissingExtra(PrunusError):
 class OutsideFailed(PrunusError):
     """A service or model outside this process failed or timed out.
 
-    :param may_pass: the same request may succeed in a moment.
-    :param retry_after: seconds that the other side asks to wait before it; None where it does not say.
+    :param may_pass: whether the same request may succeed if retried soon.
+    :param retry_after: seconds to wait before a retry, as the service asks; None where it does not say.
     """
 
     exit_code = 3
@@ -93,30 +93,35 @@ class OutsideFailed(PrunusError):
 
 
 class NothingFound(PrunusError):
-    """No page holds anything relevant. Prunus says so and invents nothing."""
+    """No page holds anything relevant to the question."""
 
     exit_code = 4
 
 
 class Failures(dict[str, str]):
-    """What could not be read, by name: the reason in one line.
+    """The reason in one line for each page, query or engine that failed, by its name.
 
-    ``first`` is the first error itself, for whoever must raise something.
+    ``first`` is the first error, for a caller that raises when nothing else is left.
     """
 
     first: PrunusError | None = None
 
     def note(self, error: PrunusError, name: str = "") -> None:
-        """Note what went wrong."""
+        """Add an error under ``name``, by default its subject."""
         self[name or error.subject] = str(error)
         if self.first is None:
             self.first = error
 
 
 def one_line(text: str, secrets: Sequence[str] = (), longest: int = 200) -> str:
-    """Make what an outside service says fit for an error: one short line, no control characters, no secret."""
+    """Shorten an outside service's message to one line for an error, without control characters and secrets.
+
+    :param secrets: texts that are replaced by ``[key]``.
+    :param longest: code points of the line at most.
+    """
     for secret in secrets:
         if secret:
             text = text.replace(secret, "[key]")
+    # cut first: a service may send megabytes
     text = " ".join(_CONTROL.sub(" ", text[: 10 * longest]).split())
     return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -1,4 +1,4 @@
-"""Events of a running answer: one dataclass each, the same names in server-sent events and in --json."""
+"""Events of a running answer. Server-sent events and ``--json`` use the same names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .types import Answer, Citation, Hit, Passage, Plan, Usage
 
 @dataclass(frozen=True, slots=True)
 class PlanEvent:
-    """The plan stands."""
+    """The plan is made."""
 
     plan: Plan
     event: Literal["plan"] = "plan"
@@ -20,7 +20,7 @@ class PlanEvent:
 
 @dataclass(frozen=True, slots=True)
 class SearchEvent:
-    """A search has answered, or failed."""
+    """A search query has its hits, or has failed."""
 
     query: str
     hits: Sequence[Hit]
@@ -31,7 +31,7 @@ class SearchEvent:
 
 @dataclass(frozen=True, slots=True)
 class PageEvent:
-    """A page was read, or could not be."""
+    """A page was read, or could not be read."""
 
     url: str
     title: str = ""
@@ -41,7 +41,11 @@ class PageEvent:
 
 @dataclass(frozen=True, slots=True)
 class KeptEvent:
-    """The pages are pruned."""
+    """The pages are pruned.
+
+    :param tokens: tokens of the evidence.
+    :param kept, blocks: how many blocks were kept, of how many.
+    """
 
     tokens: int
     kept: int
@@ -52,7 +56,7 @@ class KeptEvent:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedEvent:
-    """Passages are extracted."""
+    """The passages are extracted."""
 
     passages: Sequence[Passage]
     event: Literal["extracted"] = "extracted"
@@ -68,7 +72,7 @@ class TokenEvent:
 
 @dataclass(frozen=True, slots=True)
 class CitationEvent:
-    """A citation is located."""
+    """A citation's quote was looked up in its page."""
 
     citation: Citation
     event: Literal["citation"] = "citation"
@@ -76,7 +80,7 @@ class CitationEvent:
 
 @dataclass(frozen=True, slots=True)
 class UsageEvent:
-    """What it has cost so far."""
+    """The cost so far."""
 
     usage: Usage
     event: Literal["usage"] = "usage"
@@ -84,7 +88,7 @@ class UsageEvent:
 
 @dataclass(frozen=True, slots=True)
 class DoneEvent:
-    """The answer is whole."""
+    """The answer is complete."""
 
     answer: Answer
     event: Literal["done"] = "done"
@@ -92,7 +96,7 @@ class DoneEvent:
 
 @dataclass(frozen=True, slots=True)
 class ErrorEvent:
-    """The run ended early."""
+    """The run ended early with an error."""
 
     message: str
     subject: str = ""

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Write files whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from .errors import BadInput
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: beside it first, then renamed.
+    """Write a file through a temporary file beside it, so that no reader ever sees half of it.
 
-    :raises BadInput: it cannot be written.
+    :raises BadInput: the file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         real = path.resolve()
-        if real.exists() and not real.is_file():  # a device or a pipe is written to, never replaced
+        if real.exists() and not real.is_file():  # a device or a pipe must not be replaced by a file
             real.write_bytes(content)
             return
-        beside = real.with_name(f".prunus-{os.getpid()}.tmp")
+        temporary = real.with_name(f".prunus-{os.getpid()}.tmp")
         try:
-            beside.write_bytes(content)
-            os.replace(beside, real)
+            temporary.write_bytes(content)
+            os.replace(temporary, real)
         finally:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise BadInput(f"{path}: cannot be written ({error.strerror})", subject=str(path)) from error

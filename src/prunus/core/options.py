@@ -1,4 +1,4 @@
-"""The choices of one call: frozen, slotted, typed; every face offers them. Imports nothing of ours."""
+"""The options of one call, the same in the library, the command line, HTTP and MCP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a whole answer may cost; 0 is no limit."""
+    """Limits of a whole answer: model tokens, USD and wall seconds; 0 is no limit."""
 
     tokens: int = 0
     usd: float = 0.0
@@ -18,17 +18,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class WebOptions:
-    """How an answer is searched for. '' leaves a choice to the plan.
+    """Options of the web search of an answer. '' leaves a choice to the plan.
 
-    :param count: hits asked for with each query.
-    :param read, pages: pages that are read to be ranked, and best pages that the answer is made from, at most.
-    :param ranking: by ``hybrid`` (BM25 and embeddings), ``paper`` (the embedder, Internet-SAG §3.2), ``reranker``.
+    :param count: hits requested for each query.
+    :param read: pages that are read and ranked at most.
+    :param pages: best-ranked pages that the answer is made from at most.
+    :param ranking: ranks pages by ``hybrid`` (BM25 and embeddings), ``paper`` (the embedder, Internet-SAG §3.2) or
+        ``reranker``.
     :param language, country: codes, as ``de`` and ``DE``.
     :param time_range: ``day``, ``week``, ``month``, ``year``, or ``2024-01-01..2024-06-30``.
     :param topic: ``news`` and others, where a provider has them.
-    :param always: search whatever the plan says.
-    :param unread: where no page bears on the question, let the model answer without any, and say so.
-    :param pictures: pictures of the evidence that are sent along to a model that sees them, at most.
+    :param always: search even where the plan says that no search is needed.
+    :param unread: where no page is relevant to the question, let the model answer without pages, with a warning.
+    :param pictures: pictures of the evidence that are sent to a model that accepts them, at most.
     """
 
     count: int = 10
@@ -49,36 +51,37 @@ class WebOptions:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Choices of one call. '' and 0 leave the choice to settings, or to Prunus.
+    """Options of one call. '' and 0 leave the choice to settings, or to Prunus.
 
     An engine is named by its spec, as ``bm25``, ``onnx:FOLDER`` or ``path/to/file.py:Class``, or given as an object
     with the methods of its port.
 
     :param scorer: engine that scores blocks: ``hybrid``, ``bm25``, ``embedding``.
-    :param fine: engine that scores what the first of two stages left: ``generative:MODEL``, ``crossencoder``, …
+    :param fine: engine that scores the blocks that the first of two stages kept: ``generative:MODEL``,
+        ``crossencoder``, …
     :param stages: 2 for two stages, 1 for one; 0 for two where a fine scorer is named and the pages are over the
         intermediate budget.
-    :param coarse_budget: tokens that the first of two stages leaves.
-    :param coarse_words: granularity of the first of two stages; ``max_words`` is that of the last.
+    :param coarse_budget: token budget of the first of two stages.
+    :param coarse_words: words of a block at most in the first of two stages; ``max_words`` is for the second.
     :param embedder: engine that embeds texts: ``static``, ``minilm``, ``onnx:FOLDER``, an address.
-    :param reranker: engine that scores pairs, for the scorer ``crossencoder``.
+    :param reranker: engine that scores pairs of question and text, for the scorer ``crossencoder``.
     :param llm: the language model.
     :param tokenizer: engine that counts tokens: ``llama2``, ``approx``, ``hf:PATH``.
     :param search: providers of web search, separated by commas.
-    :param planner: engine that decides whether to search, and for what: ``rules``, ``llm``.
+    :param planner: engine that decides whether to search, and with which queries: ``rules``, ``llm``.
     :param extractor: engine that chooses sentences: ``sentences``, ``tags``.
-    :param generator: engine that composes the answer: ``quotes``, ``llm``.
-    :param mode: ``default``, or a system to compare it with: ``naive`` gives the model the text of all pages,
-        ``vector`` the chunks that are likest to the question, ``clean`` cleaned pages up to the model's window.
-    :param trace: is told of each stage of an answer when it ends, with a ``prunus.core.types.Trace``.
-    :param max_words: granularity of the blocks; 0 follows page, budget and question.
+    :param generator: engine that writes the answer: ``quotes``, ``llm``.
+    :param mode: ``default``, or a baseline to compare with: ``naive`` gives the model the text of all pages, ``vector``
+        the chunks most similar to the question, ``clean`` cleaned pages up to the model's window.
+    :param trace: called with a ``prunus.core.types.Trace`` when a stage of an answer ends.
+    :param max_words: words of a block at most; 0 chooses by page, budget and question.
     :param units: ``blocks``, or ``leaves`` of the DOM (the ablation of HtmlRAG §4.6.2).
     :param breadcrumbs: keep the headings above each kept block, paid from the budget.
     :param links: write the targets of links into pruned output.
     :param images: write the addresses of pictures into pruned output.
     :param emphasis: write bold, italics and their kin into pruned output.
-    :param full: full HTML instead of compact.
-    :param pretty: full HTML, indented.
+    :param full: write full HTML instead of compact HTML.
+    :param pretty: write full HTML, indented.
     """
 
     scorer: str | Any = ""

@@ -1,8 +1,8 @@
-"""The ports: what every kind of engine promises. One engine is one file in its room.
+"""The ports: one protocol for each kind of engine, and the data that engines exchange.
 
-Engines that turn texts into numbers are plain, thread-safe and batch-first. Engines that wait for
-the outside are ``async``. An engine that needs another is given it; it never looks one up. The port of
-stores, ``NodeStore``, stands in :mod:`prunus.index.nodes`, beside what is kept in one.
+Engines that turn texts into numbers are synchronous, thread-safe and take batches. Engines that wait for a service
+are ``async``. An engine gets the engines that it needs from its constructor; it never looks one up. The port of
+stores, ``NodeStore``, is in :mod:`prunus.index.nodes`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .events import Event
 from .types import Message, Page, Passage, Plan, Results, SearchRequest, Span, Summary
 
 if TYPE_CHECKING:
-    import httpx  # loaded only where something is fetched
+    import httpx  # slow to load: only code that makes requests loads it
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32] | NDArray[np.float64]
@@ -29,7 +29,7 @@ Vectors = NDArray[np.float32]
 
 
 class TokenCounter(Protocol):
-    """Counts what texts cost a model."""
+    """Counts the tokens of texts."""
 
     def count(self, texts: Sequence[str]) -> Ints:
         """Return the tokens of each text, int [n]; special tokens are not counted."""
@@ -55,20 +55,20 @@ class Embedder(Protocol):
 
 
 class Reranker(Protocol):
-    """Scores texts for a question, each pair read together."""
+    """Scores pairs of a question and a text, read together by the model."""
 
     def rerank(self, query: str, texts: Sequence[str]) -> Floats:
-        """Return one number a text, float [n]; higher is better."""
+        """Return one score for each text, float [n]; higher is better."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterItems:
-    """What a clusterer sees of a layer.
+    """The items of one layer of an index, as a clusterer gets them.
 
     :param vectors: float32 [n, dim] of unit norm.
-    :param tokens: int [n].
-    :param documents: the document of each item.
+    :param tokens: tokens of each item, int [n].
+    :param documents: document of each item.
     :param order: position of each item in its document, int [n].
     """
 
@@ -80,12 +80,12 @@ class ClusterItems:
 
 @dataclass(frozen=True, slots=True)
 class ClusterLimits:
-    """What a group may hold. A pair is never parted for its size, so that every tree ends.
+    """Limits of the groups of a layer. A pair is never split for its size: otherwise a layer might not shrink.
 
-    :param tokens: of a group's texts together: what the summariser reads at most. RAPTOR's code: 3,500.
+    :param tokens: tokens that the summariser reads for one group at most. RAPTOR's code uses 3,500.
     :param items: children of a parent at most.
-    :param fan_out: children of a parent that are aimed at.
-    :param seed: of whatever is drawn; the same seed gives the same groups.
+    :param fan_out: children of a parent to aim at.
+    :param seed: seed of random choices; the same seed gives the same groups.
     :raises BadInput: no tokens, fewer than two items, or a fan-out below 2.
     """
 
@@ -103,15 +103,15 @@ class ClusterLimits:
             )
 
     def fits(self, items: int, tokens: int) -> bool:
-        """Tell whether a group of so many items and tokens may be."""
+        """Tell whether a group of so many items and tokens is within the limits."""
         return items <= 2 or (items <= self.items and tokens <= self.tokens)
 
 
 class Clusterer(Protocol):
-    """Groups the items of a layer; overlap is allowed."""
+    """Groups the items of a layer; an item may be in several groups."""
 
     needs_summaries: bool
-    """False: every layer can be fixed before any summary is written."""
+    """Whether a layer above the first can only be grouped once the summaries below it are written."""
     last_layer: int
     """A layer of so many nodes or fewer gets no layer above it."""
 
@@ -121,7 +121,7 @@ class Clusterer(Protocol):
 
 
 class SearchProvider(Protocol):
-    """A web search, or anything that answers like one."""
+    """A web search, or any other source of hits."""
 
     name: str
 
@@ -141,26 +141,33 @@ class SearchProvider(Protocol):
 
 
 class Door(Protocol):
-    """The only way to the network: every engine that talks to the outside is given it.
+    """The egress door: the only way to the network, passed to every engine that makes requests.
 
-    :param endpoint: an address that the operator wrote down; its scheme, host and port, and nothing
-        else, may then be internal, for this client only.
+    :param endpoint: an address from the operator's settings. This client alone may reach its scheme, host and port
+        even where they are internal.
     """
 
     def client(self, endpoint: str = "", *, seconds: float = 0.0) -> httpx.Client:
-        """Return a client whose every request is checked; ``seconds`` is a time-out of its own."""
+        """Return a client that checks every request.
+
+        :param seconds: timeout of this client; 0 is the door's default.
+        """
         ...
 
     def async_client(self, endpoint: str = "", *, seconds: float = 0.0) -> httpx.AsyncClient:
-        """The same for ``async`` engines."""
+        """Return an ``async`` client that checks every request."""
         ...
 
 
 class Fetcher(Protocol):
-    """Reads pages from the outside, through the egress door."""
+    """Fetches pages through the egress door."""
 
     async def fetch(self, url: str) -> Page:
-        """Return the page; raises OutsideFailed or BadPage."""
+        """Return the page.
+
+        :raises OutsideFailed: the server failed or timed out.
+        :raises BadPage: the page cannot be used.
+        """
         ...
 
 
@@ -226,20 +233,23 @@ class LLM(Protocol):
 
 
 class Planner(Protocol):
-    """Decides whether to search, and for what."""
+    """Decides whether to search, and with which queries."""
 
     async def plan(self, conversation: Sequence[Message], now: datetime) -> Plan:
-        """Return the plan; the clock is an input."""
+        """Return the plan.
+
+        :param now: the time that words like "today" refer to.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """A segment with its tag, for extractors that name only tags.
+    """A segment of text with a number, its tag; an extractor returns the tags that it chooses.
 
-    :param score: the score of the block that it stands in.
-    :param above: what stands above it, a line each: title, headings, caption and header, lead of its list.
-    :param label: what a reader of the segment needs besides: the header of its table, the lead of its list.
+    :param score: score of the segment's block.
+    :param above: headings of the segment, a line each: title, headings, table caption and header, lead of its list.
+    :param label: context that is not in the segment itself: the header of its table, the lead of its list.
     :param kind: ``sentence``, ``row``, ``pair`` (a term and its definitions), ``list`` or ``code``.
     """
 
@@ -253,13 +263,13 @@ class Tagged:
 
 
 class Extractor(Protocol):
-    """Chooses the segments that bear on a question."""
+    """Chooses the segments that are relevant to a question."""
 
     per_page: bool
     """Whether it is called for each page alone, several pages at once."""
 
     async def extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
-        """Return the chosen tags, or None when nothing bears on it."""
+        """Return the chosen tags, or None when no segment is relevant."""
         ...
 
 
@@ -278,11 +288,11 @@ class Generator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NumberedSource:
-    """A page as the model that answers is shown it.
+    """A page as the prompt of the answer shows it.
 
     :param text: the extracted HTML, Markdown or text.
-    :param number: as the answer cites it, from 1; 0 is its place in the list.
-    :param pictures: of the evidence, as ``data:`` addresses, for a model that sees them.
+    :param number: number that the answer cites, from 1; 0 takes the place in the list.
+    :param pictures: pictures of the evidence as ``data:`` URLs, for a model that accepts them.
     """
 
     text: str
@@ -294,16 +304,16 @@ class NumberedSource:
 
 
 class StreamingGenerator(Generator, Protocol):
-    """A generator that writes as it goes, from numbered sources."""
+    """A generator that streams the answer from numbered sources."""
 
     def stream(
         self, query: str, sources: Sequence[NumberedSource], turns: Sequence[Message] = ()
     ) -> AsyncIterator[Event]:
-        """Yield token events and one usage event; ``turns`` say what was asked and answered before."""
+        """Yield token events and one usage event; ``turns`` are the earlier messages of the conversation."""
         ...
 
     def unsourced(self, query: str, turns: Sequence[Message] = ()) -> AsyncIterator[Event]:
-        """Yield an answer that rests on no source, and cites nothing."""
+        """Yield an answer without sources and citations."""
         ...
 
 
@@ -311,7 +321,7 @@ class Summarizer(Protocol):
     """Summarises groups of texts."""
 
     async def summarize(self, batch: Sequence[Sequence[str]], max_tokens: int) -> list[Summary]:
-        """Return one summary a group."""
+        """Return one summary for each group, of ``max_tokens`` at most."""
         ...
 
 
@@ -322,22 +332,25 @@ class Format(Protocol):
     suffixes: Sequence[str]
 
     def to_html(self, page: Page) -> str | bytes:
-        """Return the document as HTML; raises BadPage."""
+        """Return the document as HTML.
+
+        :raises BadPage: the document cannot be read.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TokenTree:
-    """Block paths, tokenised apart from prompt and content, as a tree of tokens (HtmlRAG §3.4.2).
+    """Block paths as a tree of tokens; the paths are tokenised without prompt and content (HtmlRAG §3.4.2).
 
-    Nodes stand in preorder. Node 0 carries no token: it is the end of the prompt.
+    Nodes are in preorder. Node 0 has no token: it is the end of the prompt.
 
     :param token: token of each node, int [n]; -1 for node 0.
     :param parent: parent of each node, int [n]; -1 for node 0.
-    :param depth: tokens of the path down to each node, int [n]; 0 for node 0.
-    :param needed: whether a branching node stands at or below a node, bool [n]: a model reads these and no others.
-    :param branching: nodes with several children, rising.
-    :param children: the children of each branching node, in its order: one int array a branching node.
+    :param depth: tokens on the path to each node, int [n]; 0 for node 0.
+    :param needed: whether a node or a node below it branches, bool [n]: a model reads only these nodes.
+    :param branching: nodes with several children, ascending.
+    :param children: the children of each branching node, in the order of ``branching``: one int array each.
     """
 
     token: Ints
@@ -362,7 +375,7 @@ class TokenTree:
 
     @property
     def deepest(self) -> int:
-        """Tokens behind the prompt on the longest way that must be read."""
+        """Tokens of the longest path that must be read, without the prompt."""
         return int(self.depth[self.needed].max(initial=0))
 
     def path(self, node: int) -> list[int]:
@@ -376,13 +389,13 @@ class TokenTree:
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """What a model says of every branching node of a TokenTree, and what that cost.
+    """A model's logits for the branching nodes of a TokenTree, and their cost.
 
-    :param logits: for each branching node one number a child, float [children], in the tree's order: logits,
+    :param logits: for each branching node one number for each child, float [children], in the tree's order: logits,
         or log probabilities over the whole vocabulary. A constant added to all children of a node changes nothing.
-    :param forwards: passes of the model, or requests.
-    :param tokens: tokens that were read.
-    :param reused: tokens of the prompt that were known from before and not read again.
+    :param forwards: forward passes of the model, or requests.
+    :param tokens: tokens that the model read.
+    :param reused: tokens of the prompt that came from a cache.
     """
 
     logits: Sequence[Floats]
@@ -392,7 +405,7 @@ class Branches:
 
 
 class PathScorer(Protocol):
-    """A language model that says how likely each branch of a token tree is (HtmlRAG §3.4.2)."""
+    """A language model that scores each branch of a token tree (HtmlRAG §3.4.2)."""
 
     real: bool
     """Whether a call asks a model elsewhere."""
@@ -401,17 +414,17 @@ class PathScorer(Protocol):
 
     @property
     def stop(self) -> int:
-        """The token that stands where a path ends and a longer one goes on: the end of a text; -1 for none."""
+        """The token that ends a path which another path continues: the end-of-text token; -1 for none."""
         ...
 
     def encode(self, paths: Sequence[str]) -> list[list[int]]:
-        """Return the tokens of each path alone: no special tokens, nothing before it, nothing after it."""
+        """Return the tokens of each path alone, without special tokens."""
         ...
 
     def branches(self, prompt: Sequence[Message], tree: TokenTree) -> Branches:
-        """Return the logits of every branch behind a prompt.
+        """Return the logits of every branch, given a prompt.
 
-        :raises OverWindow: prompt and paths together are over the model's window.
-        :raises OutsideFailed: the model gives no such numbers, or took too long.
+        :raises OverWindow: prompt and paths together are longer than the model's window.
+        :raises OutsideFailed: the service gives no logits, failed or timed out.
         """
         ...

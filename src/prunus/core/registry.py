@@ -1,9 +1,9 @@
-"""Engines by name: the folder of a kind is its list.
+"""Finds engines by name in the folder of their kind and among the entry points of other packages.
 
-A file ``<folder>/<name>.py`` with a class ``Engine`` is the engine ``name``, and so is a package ``<folder>/<name>/``
-with that class in its ``engine.py``. Names that begin with ``_`` are helpers. Other packages register engines under
-the entry-point group of the kind, as ``prunus.scorers``; they may not take the name of a built-in engine. A spec is
-``name``, ``name:model``, or ``path/to/file.py:Class`` (with ``:model`` behind it, where the class takes one).
+A file ``<folder>/<name>.py`` with a class ``Engine`` is the engine ``name``. So is a package ``<folder>/<name>/`` with
+that class in its ``engine.py``. Names that begin with ``_`` are helpers. Other packages register engines under the
+entry-point group of the kind, as ``prunus.scorers``; they may not take the name of a built-in engine. A spec is
+``name``, ``name:model``, or ``path/to/file.py:Class`` (followed by ``:model``, where the class takes a model).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .errors import UnknownEngine
 class Kind(NamedTuple):
     """Where the engines of a kind are found.
 
-    :param folder: of the built-in ones, below the package.
-    :param group: of the entry points of other packages.
+    :param folder: folder of the built-in engines, below the package.
+    :param group: entry-point group of the engines of other packages.
     """
 
     folder: str
@@ -46,21 +46,21 @@ KINDS: Final = {
     "summarizer": Kind("index/summarize", "prunus.summarizers"),
     "store": Kind("index/store", "prunus.stores"),
 }
-"""Every kind of engine; the kind is the name of its setting."""
+"""Every kind of engine, by the name of its setting; ``format`` has no setting."""
 
 _ROOT: Final = Path(__file__).parents[1]
 _IN_A_FILE: Final = re.compile(r"(?P<file>.+\.py):(?P<name>[^\W\d]\w*)(?::(?P<model>.*))?", re.DOTALL)
 
 
 def engine_names(kind: str) -> list[str]:
-    """Return the engines of a kind, built-in and foreign, sorted."""
+    """Return the names of a kind's engines, built-in and foreign, sorted."""
     return sorted({*_built_in(kind), *_foreign(kind)})
 
 
 def split_spec(spec: str) -> tuple[str, str]:
-    """Split a spec into the engine's name and its model; the model is '' where none is named.
+    """Split a spec into the engine's name and its model; the model is '' where the spec has none.
 
-    An address names the engine ``http``. The name of an engine in a file is ``path/to/file.py:Class``.
+    A spec that is an address means the engine ``http``. The name of an engine in a file is ``path/to/file.py:Class``.
     """
     spec = spec.strip()
     if spec.lower().startswith(("http://", "https://")):
@@ -73,14 +73,14 @@ def split_spec(spec: str) -> tuple[str, str]:
 
 
 def names_a_file(spec: str) -> bool:
-    """Tell whether a spec names a class in a Python file, which is run when the engine is made."""
+    """Tell whether a spec names a class in a Python file. Making such an engine runs the file."""
     return _IN_A_FILE.fullmatch(spec.strip()) is not None
 
 
 def engine_class(kind: str, spec: str) -> Any:
     """Return the class of an engine.
 
-    :raises UnknownEngine: no such engine; the message lists those that there are.
+    :raises UnknownEngine: no such engine, or it cannot be loaded; the message lists the engines of the kind.
     """
     name, _ = split_spec(spec)
     if names_a_file(spec):
@@ -91,7 +91,7 @@ def engine_class(kind: str, spec: str) -> Any:
     if name in foreign:
         try:
             return foreign[name].load()
-        except Exception as error:  # a stranger's package may fail in any way
+        except Exception as error:  # another package's code may fail in any way
             raise UnknownEngine(
                 f"{kind} {name!r} of the package {_package_of(foreign[name])} cannot be loaded "
                 f"({type(error).__name__}: {error}); repair or remove that package",
@@ -101,37 +101,37 @@ def engine_class(kind: str, spec: str) -> Any:
 
 
 def make_engine(kind: str, spec: str, **others: Any) -> Any:
-    """Make an engine, giving it the engines and settings that its constructor asks for.
+    """Make an engine; pass the engines and settings that its constructor has parameters for.
 
-    :param others: engines and settings by parameter name; those that it does not ask for are left out.
-    :raises UnknownEngine: no such engine, or it takes no model and the spec names one.
+    :param others: engines and settings by parameter name; what the constructor has no parameter for is left out.
+    :raises UnknownEngine: no such engine, or the spec names a model and the engine takes none.
     """
     built = engine_class(kind, spec)
     name, model = split_spec(spec)
-    wanted = inspect.signature(built).parameters
-    given = {parameter: value for parameter, value in others.items() if parameter in wanted}
-    if "model" in wanted:
-        given["model"] = model
+    parameters = inspect.signature(built).parameters
+    arguments = {key: value for key, value in others.items() if key in parameters}
+    if "model" in parameters:
+        arguments["model"] = model
     elif model:
         raise UnknownEngine(f"{kind} {name!r} takes no model, but {spec!r} names one", subject=spec)
-    return built(**given)
+    return built(**arguments)
 
 
 def needs_of(kind: str, spec: str, required: bool = False) -> list[str]:
-    """Return the kinds of engine that an engine's constructor asks for.
+    """Return the kinds of engine that an engine's constructor takes.
 
-    :param required: only those that it cannot do without.
+    :param required: leave out kinds whose parameter has a default.
     """
-    wanted = inspect.signature(engine_class(kind, spec)).parameters
+    parameters = inspect.signature(engine_class(kind, spec)).parameters
     return [
         name
-        for name in wanted
-        if name in KINDS and not (required and wanted[name].default is not inspect.Parameter.empty)
+        for name in parameters
+        if name in KINDS and not (required and parameters[name].default is not inspect.Parameter.empty)
     ]
 
 
 def shadowed(kind: str) -> list[tuple[str, str]]:
-    """Return the foreign engines that have the name of a built-in one and are never used: (name, package)."""
+    """Return the foreign engines that are never used because a built-in engine has their name: (name, package)."""
     entries = _entry_points(KINDS[kind].group)
     return sorted((entry.name, _package_of(entry)) for entry in entries if entry.name in _built_in(kind))
 
@@ -143,7 +143,7 @@ def is_built_in(kind: str, name: str) -> bool:
 
 @cache
 def _built_in(kind: str) -> dict[str, str]:
-    """Return the module of each built-in engine."""
+    """Return the module of each built-in engine by the engine's name."""
     folder = KINDS[kind].folder
     package = f"prunus.{folder.replace('/', '.')}"
     files = {path.stem: f"{package}.{path.stem}" for path in (_ROOT / folder).glob("*.py")}
@@ -159,7 +159,9 @@ def _foreign(kind: str) -> dict[str, Any]:
 
 
 def _entry_points(group: str) -> Any:
-    from importlib.metadata import entry_points  # here: it takes its time, and nobody asks before an engine is made
+    from importlib.metadata import (
+        entry_points,  # imported here: it is slow to load, and only needed when an engine is made
+    )
 
     return entry_points(group=group)
 
@@ -170,24 +172,24 @@ def _package_of(entry: Any) -> str:
 
 @cache
 def _class_in_a_file(kind: str, name: str) -> Any:
-    """Return a class of a Python file that the operator names."""
+    """Load a Python file that the operator named and return a class of it."""
     from importlib.util import module_from_spec, spec_from_file_location
 
     file, _, attribute = name.rpartition(":")
     path = Path(file).expanduser()
     if not path.is_file():
         raise UnknownEngine(f"{kind} {name}: there is no file {file}", subject=name)
-    found = spec_from_file_location(f"prunus_engine_{path.stem}", path)
-    assert found is not None and found.loader is not None  # it ends in .py
-    module = module_from_spec(found)
-    sys.modules[module.__name__] = module  # dataclasses look their module up
+    module_spec = spec_from_file_location(f"prunus_engine_{path.stem}", path)
+    assert module_spec is not None and module_spec.loader is not None  # always so for a name that ends in .py
+    module = module_from_spec(module_spec)
+    sys.modules[module.__name__] = module  # dataclasses look their module up there
     try:
-        found.loader.exec_module(module)
+        module_spec.loader.exec_module(module)
         return getattr(module, attribute)
     except AttributeError as error:
-        if hasattr(module, attribute):
+        if hasattr(module, attribute):  # the file's own code raised it
             raise
         raise UnknownEngine(f"{kind} {name}: {file} holds no class {attribute} ({error})", subject=name) from error
-    except Exception as error:  # the file is a stranger's
+    except Exception as error:  # the operator's file may fail in any way
         reason = f"{type(error).__name__}: {error}"
         raise UnknownEngine(f"{kind} {name}: {file} cannot be loaded ({reason})", subject=name) from error

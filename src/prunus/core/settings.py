@@ -1,4 +1,4 @@
-"""Settings: the only file that reads the environment.
+"""The settings of a process, and the only code that reads the environment.
 
 Order of precedence: keyword arguments > command line > ``PRUNUS_*`` > ``prunus.toml`` > defaults.
 """
@@ -18,69 +18,71 @@ from .errors import BadInput
 FILE: Final = "prunus.toml"
 PREFIX: Final = "PRUNUS_"
 _NOT_SETTINGS: Final = frozenset({"DATA", "ALL_EXTRAS", "REFERENCE"})
-"""``PRUNUS_DATA`` tells tests and benchmarks where real data is, ``PRUNUS_ALL_EXTRAS`` that nothing may skip."""
+"""Variables of tests and benchmarks: ``PRUNUS_DATA`` is a folder of real data, ``PRUNUS_ALL_EXTRAS`` forbids skips."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is in force for a process. Engine specs are ``name`` or ``name:model``.
+    """The settings of a process. Engine specs are ``name`` or ``name:model``.
 
     Lists are written ``["a", "b"]`` in ``prunus.toml`` and ``a,b`` in the environment; tables only in the file.
 
-    :param scorer: scores blocks.
-    :param fine: scores what the first of two stages left, as ``generative:MODEL``; '' for one stage.
+    :param scorer: engine that scores blocks.
+    :param fine: engine that scores the blocks that the first of two stages kept, as ``generative:MODEL``; '' for one
+        stage.
     :param path_scorer: the language model of the scorer ``generative``, where its spec names none.
-    :param embedder: embeds texts.
-    :param reranker: scores pairs of question and text; '' for none.
+    :param embedder: engine that embeds texts.
+    :param reranker: engine that scores pairs of question and text; '' for none.
     :param llm: the language model, as ``openai:gpt-4o-mini`` or ``http://localhost:8000/v1#model``; '' for none.
-    :param tokenizer: counts tokens.
-    :param extractor: chooses sentences; '' is ``tags`` where there is a language model, else ``sentences``.
-    :param generator: composes the answer; '' is ``llm`` where there is a language model, else ``quotes``.
+    :param tokenizer: engine that counts tokens.
+    :param extractor: engine that chooses sentences; '' is ``tags`` where there is a language model, else ``sentences``.
+    :param generator: engine that writes the answer; '' is ``llm`` where there is a language model, else ``quotes``.
     :param search: providers of web search, separated by commas, as ``searxng:http://localhost:8888,wikipedia``; '' for
         none.
-    :param planner: decides whether to search, and for what; '' is ``llm`` where there is a language model, else
-        ``rules``.
-    :param search_way: of several providers: ``merge`` asks all, ``first`` the next only where one fails or finds
-        nothing.
-    :param search_key: what is sent to the provider, where one is named; never shown.
-    :param search_keys: the same by provider, as ``{"brave": "KEY"}``; never shown.
-    :param search_endpoint: where the provider is, in place of its own address, where one is named.
-    :param search_seconds: for one request.
+    :param planner: engine that decides whether to search, and with which queries; '' is ``llm`` where there is a
+        language model, else ``rules``.
+    :param search_way: how several providers are used: ``merge`` queries all, ``first`` queries the next one only where
+        a provider fails or finds nothing.
+    :param search_key: API key of the search provider, where ``search`` names just one; never shown.
+    :param search_keys: API keys by provider, as ``{"brave": "KEY"}``; never shown.
+    :param search_endpoint: address of the search provider, where ``search`` names just one; '' is its public address.
+    :param search_seconds: timeout of one search request, in seconds.
     :param search_prices: USD for one request by provider, as ``{"brave": 0.005}``.
-    :param clusterer, summarizer: how an index is built.
-    :param store: where it is kept: ``file``, or ``postgres:ADDRESS``; the address is never shown.
-    :param chunk_tokens: tokens of the chunks of a new index, about.
-    :param summary_tokens: tokens of its summaries at most.
-    :param tree: ``collection``: one tree over a new index, or ``document``: one over each document.
-    :param llm_endpoint: where the model of ``openai:MODEL`` is served; '' is the service of that name.
-    :param llm_key, embedder_key, reranker_key, path_key: what is sent to that service; never shown.
-    :param tiktoken_folder: where the vocabularies of ``tiktoken:NAME`` lie; '' is a folder of ``home``.
+    :param clusterer: engine that groups the nodes of an index layer.
+    :param summarizer: engine that summarises each group.
+    :param store: where an index is kept: ``file``, or ``postgres:ADDRESS``; the address is never shown.
+    :param chunk_tokens: target size of a chunk of a new index, in tokens.
+    :param summary_tokens: tokens of a summary of a new index at most.
+    :param tree: ``collection`` builds one tree over a new index, ``document`` one tree for each document.
+    :param llm_endpoint: address that serves the model of ``openai:MODEL``; '' is OpenAI's service.
+    :param llm_key, embedder_key, reranker_key, path_key: API key of the service of that engine; never shown.
+    :param tiktoken_folder: folder of the vocabularies of ``tiktoken:NAME``; '' is a folder of ``home``.
     :param model_calls: whether language models may be called at all.
-    :param threads: of local models; 0 leaves it to them.
-    :param embed_cache_mb: vectors kept on disk between runs, in MiB; 0 keeps none.
+    :param threads: threads of local models; 0 leaves the number to the model's runtime.
+    :param embed_cache_mb: size of the embedding cache on disk, in MiB; 0 for no cache.
     :param prices: USD per million tokens by model, as ``{"gpt-4o-mini": {"prompt": 0.15, "completion": 0.6}}``.
-    :param llm_options: what a language model's engine takes beside its model.
-    :param path_options: the same for ``path_scorer``, and ``prompt``: ``paths`` or ``htmlrag``.
-    :param budget: tokens of evidence.
-    :param max_files: files that a folder may hold.
+    :param llm_options: further options of the language model's engine.
+    :param path_options: further options of ``path_scorer``, and ``prompt``: ``paths`` or ``htmlrag``.
+    :param budget: token budget of the evidence.
+    :param max_files: files that a folder may hold at most.
     :param max_file_mb: size of one file or fetched page, in MiB.
-    :param home: folder for what Prunus keeps between runs.
+    :param home: folder for caches, snapshots and models that Prunus keeps between runs.
     :param robots: obey robots.txt.
-    :param allow_hosts: hosts or networks inside that pages may come from; none by default.
-    :param ports: ports that pages may come from.
-    :param proxy: HTTP proxy for everything that goes out; it then resolves the names.
-    :param ca_file: certificates that are trusted beside the public ones, PEM.
-    :param user_agent: '' names Prunus, its version and its home.
+    :param allow_hosts: internal hosts or networks from which pages may be fetched; none by default.
+    :param ports: ports from which pages may be fetched.
+    :param proxy: HTTP proxy for all requests; the proxy then resolves host names.
+    :param ca_file: PEM file of certificates that are trusted beside the public ones.
+    :param user_agent: User-Agent of requests; '' names Prunus, its version and its home page.
     :param languages: Accept-Language of fetched pages.
-    :param connect_seconds, read_seconds, total_seconds: limits of one page, in seconds.
+    :param connect_seconds, read_seconds, total_seconds: timeouts of one page: to connect, between two reads, in all.
     :param at_once, per_host: pages fetched at once, in all and from one host.
     :param delay: least pause between two requests to a host, in seconds.
-    :param max_delay: a host whose robots.txt asks for longer pauses is not read.
-    :param retries: further tries where a host is busy.
-    :param cache_mb: fetched pages kept on disk, in MiB; 0 keeps none.
-    :param snapshots_mb: pages that answers were made from, kept so that citations can be checked later, in MiB.
-    :param browser: ``auto`` renders pages that are empty shells, ``always`` every page, ``never`` none.
-    :param chromium: the browser's program; '' finds an installed one.
+    :param max_delay: longest pause that is obeyed, in seconds; a host whose robots.txt asks for more is not read.
+    :param retries: retries where a host is busy.
+    :param cache_mb: size of the cache of fetched pages, in MiB; 0 for no cache.
+    :param snapshots_mb: size of the store of cited pages, kept so that citations can be checked later, in MiB.
+    :param browser: ``auto`` renders pages that are empty without scripts, ``always`` every page, ``never`` none.
+    :param chromium: path of the browser's program; '' looks for an installed one.
     """
 
     scorer: str = "hybrid"
@@ -154,7 +156,7 @@ SECRETS: Final = frozenset(
 """Settings whose values are never shown."""
 
 ADDRESSED: Final = frozenset({"store"})
-"""Settings that may hold an address with a password behind the name of an engine; only the name is shown."""
+"""Settings whose value may hold an address with a password behind the engine's name; only the name is shown."""
 
 _CHOICES: Final = {
     "browser": ("auto", "always", "never"),
@@ -169,12 +171,12 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Settings:
-    """Read the settings that are in force.
+    """Read the settings from ``prunus.toml``, the environment and the overrides.
 
     :param overrides: values that win over everything else; None values are left out.
-    :param environment: by default the process's own.
-    :param folder: where ``prunus.toml`` is looked for; by default the working folder.
-    :raises BadInput: an unknown key, or a value of the wrong kind; the message names it.
+    :param environment: environment variables; by default those of the process.
+    :param folder: folder of ``prunus.toml``; by default the working folder.
+    :raises BadInput: unknown key, value of the wrong kind, or a file that is not valid TOML; the message names it.
     """
     values: dict[str, Any] = {}
     path = (folder or Path.cwd()) / FILE
@@ -184,7 +186,7 @@ def load_settings(
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise BadInput(f"{path}: not valid TOML ({error})", subject=str(path)) from error
         _check_keys(values, str(path))
-    known = {one.name for one in fields(Settings)}
+    known = {setting.name for setting in fields(Settings)}
     for name, value in (os.environ if environment is None else environment).items():
         key = name.removeprefix(PREFIX).lower()
         if name.startswith(PREFIX) and key in known:
@@ -197,68 +199,74 @@ def load_settings(
 
 
 def setting_origins(*, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> dict[str, str]:
-    """Return where each setting that :func:`load_settings` reads comes from, for the doctor."""
+    """Return for each setting the variable or file that sets it, or ``default``, for ``prunus doctor``."""
     path = (folder or Path.cwd()) / FILE
-    written = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
-    given = os.environ if environment is None else environment
+    in_file = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+    variables = os.environ if environment is None else environment
     origins = {}
-    for one in fields(Settings):
-        variable = PREFIX + one.name.upper()
-        named = next((name for name in given if name.startswith(PREFIX) and name.upper() == variable), "")
-        origins[one.name] = named or (str(path) if one.name in written else "default")
+    for setting in fields(Settings):
+        wanted = PREFIX + setting.name.upper()
+        variable = next((name for name in variables if name.startswith(PREFIX) and name.upper() == wanted), "")
+        origins[setting.name] = variable or (str(path) if setting.name in in_file else "default")
     return origins
 
 
 def _check_keys(values: Mapping[str, Any], where: str) -> None:
-    """Refuse keys that no setting has."""
-    known = {one.name for one in fields(Settings)}
+    """Refuse keys that are not settings.
+
+    :raises BadInput: an unknown key.
+    """
+    known = {setting.name for setting in fields(Settings)}
     for key in values:
         if key not in known:
             raise BadInput(f"{where}: no such setting: {key}; known: {', '.join(sorted(known))}", subject=key)
 
 
 def _typed(key: str, value: Any) -> Any:
-    """Convert a value to the type of its setting."""
+    """Convert a value to the type of its setting.
+
+    :raises BadInput: the value has the wrong type, is negative, or is not one of the setting's choices.
+    """
     default = getattr(Settings(), key)
     wanted = type(default)
     if wanted is tuple:
         return _list_of(key, value, type(default[0]) if default else str)
-    if isinstance(value, str) and wanted in _READ:
-        found = _READ[wanted](value.strip())
+    if isinstance(value, str) and wanted in _READERS:
+        result = _READERS[wanted](value.strip())
     elif wanted is float and type(value) is int:
-        found = float(value)
-    elif isinstance(value, wanted) and (wanted is bool) == (type(value) is bool):
-        found = value
+        result = float(value)
+    elif isinstance(value, wanted) and (wanted is bool) == (type(value) is bool):  # bool is a subclass of int
+        result = value
     else:
-        found = value if wanted is dict and isinstance(value, Mapping) else None
-    if found is None or (wanted in (int, float) and found < 0):
+        result = value if wanted is dict and isinstance(value, Mapping) else None
+    if result is None or (wanted in (int, float) and result < 0):
         shown = "it" if key in SECRETS | ADDRESSED else repr(value)
         raise BadInput(f"setting {key}: {shown} is not {_KINDS[wanted]}", subject=key)
-    if key in _CHOICES and found not in _CHOICES[key]:
-        raise BadInput(f"setting {key}: {value!r} is none of {', '.join(_CHOICES[key])}", subject=key)
-    return found
+    if key in _CHOICES and result not in _CHOICES[key]:
+        raise BadInput(f"setting {key}: {value!r} is not one of {', '.join(_CHOICES[key])}", subject=key)
+    return result
 
 
 def _list_of(key: str, value: Any, kind: type) -> tuple[Any, ...]:
-    """Convert a list, or text with commas, to a tuple of one kind."""
+    """Convert a list, or text with commas, to a tuple of numbers or texts."""
     parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
         raise BadInput(f"setting {key}: {value!r} is not a list", subject=key)
-    read = [_whole(str(part)) if kind is int else part if isinstance(part, str) else None for part in parts]
+    read = [_read_whole(str(part)) if kind is int else part if isinstance(part, str) else None for part in parts]
     if None in read:
         raise BadInput(f"setting {key}: {value!r} is not a list of {_KINDS[kind]}", subject=key)
     return tuple(read)
 
 
-def _whole(text: str) -> int | None:
+def _read_whole(text: str) -> int | None:
     return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else None
 
 
-def _number(text: str) -> float | None:
+def _read_number(text: str) -> float | None:
     return float(text) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) else None
 
 
-def _switch(text: str) -> bool | None:
+def _read_switch(text: str) -> bool | None:
     return {
         "1": True,
         "true": True,
@@ -271,8 +279,8 @@ def _switch(text: str) -> bool | None:
     }.get(text.lower())
 
 
-_READ: Final[dict[type, Any]] = {int: _whole, float: _number, bool: _switch}
-"""How a value that is written as text is read, by the type of its setting."""
+_READERS: Final[dict[type, Any]] = {int: _read_whole, float: _read_number, bool: _read_switch}
+"""Functions that read a value from text, by the type of its setting."""
 
 _KINDS: Final = {
     int: "a whole number", float: "a number", bool: "true or false", str: "text", dict: "a table of prunus.toml",

@@ -1,6 +1,6 @@
-"""The data that flows between the stages: frozen, slotted, typed. Imports only the options of calls.
+"""The data types that flow between the stages: pages, contexts, passages, citations, answers, hits, plans.
 
-The Tree and its Blocks, which carry behaviour, live in :mod:`prunus.pages.clean`.
+Trees and blocks are in :mod:`prunus.pages.tree` and :mod:`prunus.evidence.blocks`.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from .options import Options as Options
 from .options import WebOptions as WebOptions
 
 Format = Literal["html", "markdown", "text"]
-"""What a document can be written as."""
+"""Output format of a document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page as it was read.
+    """One page as it was read from the network or a file.
 
-    :param content: the bytes (or the decoded text) as they came.
-    :param url, final_url: what was asked for, and where it was found after redirects.
-    :param media_type: as named by the transport or the file name; '' when unknown.
-    :param charset: as named by the transport; '' when unknown.
+    :param content: the bytes as received, or decoded text.
+    :param url, final_url: the requested address, and the address after redirects.
+    :param media_type: media type by the transport or the file name; '' when unknown.
+    :param charset: encoding by the transport; '' when unknown.
     :param snapshot: sha256 of the content, hex.
-    :param wall: why this is no content though it was answered as a page (a bot wall, a consent wall, a login, a
-        soft 404, a parked domain, an empty shell); '' for content.
+    :param wall: why the response is not the page's content (a bot wall, a consent wall, a login, a soft 404, a parked
+        domain, an empty shell); '' for content.
     """
 
     content: bytes | str
@@ -54,17 +54,17 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class BlockRecord:
-    """What became of one block: its place, score, size and fate.
+    """One block after pruning: its place, score and size, and whether it was kept.
 
     :param document: number of the document, from 0.
-    :param path: numbered path, as ``html1/body/div2/p``.
+    :param path: numbered path of tags, as ``html1/body/div2/p``.
     :param score: the scorer's number; higher is better.
     :param words: visible words.
     :param kept: whether it is in the output.
-    :param role: ``scored`` on its merit; ``header``: kept because a kept block needs it; ``cut``: a
+    :param role: ``scored``: kept or dropped by its score; ``header``: kept because a kept block needs it; ``cut``: a
         part of a block that was too large.
-    :param stage: which stage's number the score is, 1 or 2. What the first of two stages dropped, or left
-        unread by the second, has the first's; scores of two stages are on scales of their own.
+    :param stage: the stage that gave the score, 1 or 2. A block that the second stage did not score has the
+        first stage's score. Scores of different stages cannot be compared.
     """
 
     index: int
@@ -81,7 +81,7 @@ class BlockRecord:
 
 @dataclass(frozen=True, slots=True)
 class DocumentInfo:
-    """One document of a context."""
+    """One document of a context: its address and title, and how many of its blocks were kept."""
 
     document: str
     url: str
@@ -92,16 +92,16 @@ class DocumentInfo:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What survived pruning, rendered in the format that the budget was given for.
+    """The evidence that pruning kept, rendered in the format that the token budget was given for.
 
     :param output: the evidence, in ``format``.
     :param tokens: tokens of exactly ``output``.
     :param blocks: every block, kept or not, in document order.
     :param seconds: wall time by stage.
-    :param engines: which engines made it.
-    :param warnings: what the caller should know: what was left out, and why.
+    :param engines: engine specs by kind.
+    :param warnings: what was left out of the evidence, and why.
     :param trace: a record of each scoring stage, where there were two.
-    :param tree: the token tree of a scorer that makes one (``generative``), to be drawn; None of others.
+    :param tree: the token tree of the scorer ``generative``, for drawing; None for other scorers.
     """
 
     output: str
@@ -124,7 +124,7 @@ class Context:
     tree: Any = field(default=None, repr=False, compare=False)
 
     def render(self, format: Format) -> str:
-        """Return the same evidence in another format; its tokens may differ, see ``tokens_of``."""
+        """Return the same evidence in another format; its token count may differ, see ``tokens_of``."""
         return self.output if format == self.format else self._render(format)
 
     def tokens_of(self, format: Format) -> int:
@@ -132,21 +132,22 @@ class Context:
         return self.tokens if format == self.format else self._count(self._render(format))
 
     def tokens_before(self) -> int:
-        """Return the tokens of the cleaned documents, written as the output is, before pruning.
+        """Return the tokens of the cleaned documents in the output's format, before pruning.
 
-        Counted when it is asked for: it costs a rendering and an encoding of every document.
+        Each call renders and tokenises every document.
         """
         return self._before()
 
     def mark(self, document: int = 0, *, details: bool = False) -> str:
-        """Return a document's own source with the kept blocks marked, otherwise letter for letter.
+        """Return the source of a document with the kept blocks marked, and otherwise unchanged.
 
-        ``data-prunus="kept"`` goes into the start tags of the elements that were kept, and
-        ``data-prunus="kept-text"`` where only words that stand directly in an element were. Bytes are
-        decoded as the parser decoded them. A file of another format is marked in the HTML made of it.
+        Start tags of kept elements get ``data-prunus="kept"``. They get ``data-prunus="kept-text"`` where only the
+        words directly in the element were kept. Bytes are decoded as the parser decoded them. A document of
+        another format is marked in the HTML made of it.
 
-        :param document: which of the documents, from 0.
-        :param details: say in ``data-prunus-block`` and ``data-prunus-score`` which blocks an element holds.
+        :param document: number of the document, from 0.
+        :param details: write the element's blocks and their scores into ``data-prunus-block`` and
+            ``data-prunus-score``.
         :raises BadInput: no such document.
         """
         return self._mark(document, details)
@@ -177,10 +178,11 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Extracted text with the places that it came from.
+    """Extracted text with the spans that it was taken from.
 
-    :param label: what a reader of the text needs besides, and is no part of it: the header of its
-        table, the lead of its list.
+    :param spans: places of the text in the documents.
+    :param score: score of its block; higher is better.
+    :param label: context that is not in the text itself: the header of its table, the lead of its list.
     """
 
     text: str
@@ -195,11 +197,11 @@ class Citation:
 
     :param number: from 1, as written in the answer.
     :param snapshot: sha256 of the page that was read.
-    :param quote: the page's own words, as they stand there.
-    :param span: where the quote stands in the document's canonical text.
+    :param quote: the words of the page, letter for letter.
+    :param span: place of the quote in the document's canonical text.
     :param xpath: the element in the HTML5-parsed page; '' where the quote is not found.
-    :param found: whether the quote equals that slice of the page, checked by code.
-    :param support: how well the quote bears the sentence that cites it, 0 to 1.
+    :param found: whether the quote equals the page's text at ``span``, checked by code.
+    :param support: how well the quote supports the sentence that cites it, 0 to 1.
     """
 
     number: int
@@ -217,7 +219,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer cost: model tokens, money, and wall seconds by stage."""
+    """Cost of an answer: model tokens, USD, and wall seconds by stage."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -229,11 +231,11 @@ class Usage:
 class Answer:
     """An answer with its checked citations.
 
-    :param unsupported: sentences that no page bears out.
-    :param engines: which engines made it, by port.
-    :param failures: what went wrong on the way, by page, query or engine.
-    :param spent: what each stage cost.
-    :param warnings: what the caller should know of how the evidence was found.
+    :param unsupported: sentences of the answer that no page supports.
+    :param engines: engine specs by kind.
+    :param failures: error messages by the page, query or engine that failed.
+    :param spent: cost by stage.
+    :param warnings: limits of the evidence that the caller should know.
     """
 
     text: str
@@ -251,7 +253,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One record of one stage of a run."""
+    """A record of one stage of a run: its wall seconds and details."""
 
     stage: str
     seconds: float
@@ -260,7 +262,12 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One search result; ``text`` is the full text that some providers send, apart from the snippet."""
+    """One search result.
+
+    :param snippet: the provider's extract of the page.
+    :param text: the full text of the page, which some providers send; else ''.
+    :param rank: place among the provider's hits.
+    """
 
     url: str
     title: str
@@ -274,7 +281,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """One query of a plan, with the filters that it asks for."""
+    """One search query of a plan, with its filters."""
 
     text: str
     language: str = ""
@@ -283,7 +290,14 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What every search provider is asked, whatever its own names are."""
+    """A request to a search provider, in names that are the same for all providers.
+
+    :param count: hits wanted on a result page.
+    :param page: result page, from 1.
+    :param language, country: codes, as ``de`` and ``DE``.
+    :param time_range: as in :class:`~prunus.core.options.WebOptions`.
+    :param want_text: ask for the full text of the pages, where the provider has it.
+    """
 
     query: str
     count: int = 10
@@ -300,7 +314,12 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a provider answered; filters that it does not know are warnings."""
+    """The response of a search provider.
+
+    :param warnings: filters of the request that the provider does not support.
+    :param usd: cost of the request.
+    :param remaining: requests that are left in the provider's quota; -1 when unknown.
+    """
 
     hits: Sequence[Hit]
     warnings: Sequence[str] = ()
@@ -310,7 +329,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Whether to search, why, and for what."""
+    """The decision whether to search, its reason, and the queries."""
 
     needs_search: bool
     reason: str
@@ -319,7 +338,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary of several texts, and what it cost."""
+    """A summary of several texts, and its cost."""
 
     text: str
     usage: Usage = field(default_factory=Usage)
@@ -327,8 +346,8 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation."""
+    """One message of a conversation with a language model."""
 
     role: Literal["system", "user", "assistant"]
     content: str
-    pictures: Sequence[str] = ()  # as data: addresses
+    pictures: Sequence[str] = ()  # data: URLs

@@ -1,4 +1,4 @@
-"""Words that decide whether a full stop behind them, or before them, ends a sentence. Lower case, without the stop."""
+"""Word lists that decide whether a full stop next to a word ends a sentence. Lower case, without the stop."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ TITLES: Final = frozenset(
     supt pvt pfc cpl sfc sens reps gens govs profs attys maj.gen lt.col e.g i.e cf vs viz z.b
     d.h u.a s.o vgl bzw p.ej p.es t.ex f.eks bl.a m.a.w prof.ssa d.ssa kath approx resp проф акад им ул пл""".split()
 )
-"""Never the last word of a sentence, whatever follows."""
+"""Titles and other abbreviations that are never the last word of a sentence."""
 
 NAMES: Final = frozenset(
     """st mt ft fr sra srta dra drs hl hr frk fru ing dott avv arch geom rag sig sigg on mme mlle mm prov mons gg fig
     asst assoc hosp ala ariz calif colo conn fla ga kan ky md mich minn mont neb nev okla pa penn tenn tex va vt wis
     wyo figs eq eqs ca dir amm ee uu s.a""".split()
 )
-"""Goes on with a name: the last word only where a word follows that begins a sentence."""
+"""Abbreviations that are followed by a name: the last word of a sentence only where a word of STARTERS follows."""
 
 NUMBERED: Final = frozenset(
     """ca no nos p pp art arts vol vols ch sec par para pt fig figs eq nr n° num núm n.º pág págs pag cap bd abs ziff
@@ -24,7 +24,7 @@ NUMBERED: Final = frozenset(
     ext lot rm ste refs apt bldg ft oz lb lbs qtr exh ser ver rev cra párrf lun mar mié jue vie sáb кв д оф корп
     pls""".split()
 )
-"""Not the last word before a number; elsewhere a word as any other."""
+"""Abbreviations before a number, as ``no. 5``; elsewhere ordinary words."""
 
 ABBREVIATIONS: Final = frozenset(
     """al etc inc ltd llc co corp bros dept univ assn ave blvd rd hwy cl dist ind jr sr esq ph.d m.d b.a m.a d.c a.d b.c
@@ -33,7 +33,7 @@ ABBREVIATIONS: Final = frozenset(
     dpto avda apdo tfno dcha izq ud uds vd vds admón osv ekskl mv jf pga vha dvs gl kgl med f.e
     гг г в вв руб коп тыс млн млрд стр рис см гл др пр т.д т.п т.е т.к и.о н.э обл р ред ss sgg segg pagg""".split()
 )
-"""Not the last word before a small letter or a number; before a capital letter they are."""
+"""Abbreviations that end a sentence only before a capital letter."""
 
 STARTERS: Final = frozenset(
     """a after all also although an and another any are as at because before being both but by can could despite did do
@@ -45,26 +45,26 @@ STARTERS: Final = frozenset(
     unless unlike until was we we're were what when whenever where whether which while who whose why will with within
     without would yes yesterday yet you you're your""".split()
 )
-"""Words that begin a sentence rather than go on with a name, as ``U.S. Government`` does."""
+"""Words that begin a sentence. ``Government`` is not among them: it continues a name, as in ``U.S. Government``."""
 
 MONTHS: Final = frozenset(
     """januar jänner februar märz april mai juni juli august september oktober november dezember january february march
     may june july october december januari februari maart mei augustus marts maj december jahrhundert jahrhunderts jh
     jahrestag januára februára""".split()
 )
-"""What follows an ordinal that is written with a stop: ``am 13. Februar``."""
+"""Words that follow an ordinal with a stop: ``am 13. Februar``."""
 
 SHOUTED: Final = frozenset("yahoo yum jeopardy".split())
-"""Names that are written with an exclamation mark; a word of a name may follow."""
+"""Names that are written with an exclamation mark, as ``Yahoo! Inc.``"""
 
 LABELLED: Final = frozenset(
     """plan vitamin type column row group class grade team option exhibit appendix figure table part section schedule
     hepatitis point phase category level block series model annex hall gate room line step""".split()
 )
-"""A single letter behind it is no initial: ``in column B.``"""
+"""Words after which a single letter is a label and not an initial: ``in column B.``"""
 
 ZONES: Final = frozenset(
     """est edt cst cdt mst mdt pst pdt et ct pt gmt utc bst cet cest eastern central pacific mountain monday tuesday
     wednesday thursday friday saturday sunday""".split()
 )
-"""What goes on with a time of day: ``7 p.m. Friday``."""
+"""Words that continue a time of day: ``7 p.m. Friday``."""

@@ -1,4 +1,4 @@
-"""BM25 over token lists: words cut and stemmed by language, Han and kana as letters and pairs."""
+"""BM25 over short texts: words are stemmed by language; Han and kana count as letters and pairs of letters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ QUERY_NOISE: Final = frozenset(
     où comment combien de du et ou dans el los las una es son quién qué cuál cuándo dónde cómo cuánto
     cuántos y en del por para""".split()
 )
-"""Words of a question that say nothing about its subject; dropped from queries, never from blocks."""
+"""Stop words of questions in English, German, French and Spanish; dropped from queries, never from blocks."""
 
 
 @lru_cache(maxsize=32)
@@ -47,7 +47,7 @@ def _stemmer(language: str) -> Any:
 
 
 def tokens(text: str) -> list[str]:
-    """Cut text into lower-case tokens; runs without spaces become letters and pairs of letters."""
+    """Cut text into lower-case tokens. Scripts without spaces become letters and pairs of letters."""
     found = cast("list[str]", _TOKEN.findall(text.lower()))
     if text.isascii():
         return found
@@ -62,25 +62,25 @@ def tokens(text: str) -> list[str]:
 
 
 def stem(words: Sequence[str], language: str = "en") -> list[str]:
-    """Stem lower-case words; a language without a stemmer leaves them as they are."""
+    """Stem lower-case words; words of a language without a stemmer stay unchanged."""
     stemmer = _stemmer(language)
     return list(words) if stemmer is None else cast("list[str]", stemmer.stemWords(list(words)))
 
 
 def query_terms(query: str, language: str = "en") -> list[str]:
-    """Return the stemmed terms of a query, without words that say nothing; all of them if none is left."""
+    """Return the stemmed terms of a query without stop words; a query of stop words keeps them all."""
     words = tokens(query)
-    telling = [word for word in words if word not in QUERY_NOISE]
-    return stem(telling or words, language)
+    content_words = [word for word in words if word not in QUERY_NOISE]
+    return stem(content_words or words, language)
 
 
 class BM25:
-    """An index over short texts with an optional weaker field each (BM25F with two fields).
+    """A BM25 index over short texts, each with an optional second field (BM25F with two fields).
 
     :param texts: one text for each item.
-    :param above: what stands above each item (headings, caption), counted at ``above_weight``.
+    :param above: the headings or caption of each item; terms in it count ``above_weight``, terms in its text 1.
     :param language: ISO 639-1 code, for the stemmer.
-    :param k1, b: the usual parameters of BM25.
+    :param k1, b: saturation of term frequency, and strength of length normalisation.
     """
 
     def __init__(
@@ -95,32 +95,33 @@ class BM25:
     ) -> None:
         self.language = language
         self.size = len(texts)
-        self._numbers: dict[str, int] = {}  # of stemmed terms
+        self._numbers: dict[str, int] = {}  # number of each stemmed term
         self._index([(texts, 1.0), (above, above_weight)] if above else [(texts, 1.0)], k1, b)
 
     def _index(self, fields: Sequence[tuple[Sequence[str], float]], k1: float, b: float) -> None:
-        """Count terms, and keep for each the items that hold it, with their saturated term frequencies.
+        """Build the postings: for each term its items, with saturated term frequencies.
 
-        :param fields: texts of all items, and what a term in them weighs.
+        :param fields: texts of all items, and the weight of a term in them.
         """
         words: dict[str, int] = {}
-        found: list[tuple[NDArray[np.int64], NDArray[np.int64], float]] = []  # items, words, and what one weighs
+        occurrences: list[tuple[NDArray[np.int64], NDArray[np.int64], float]] = []  # items, words, weight of a word
         for texts, weight in fields:
             ids: list[int] = []
             lengths: list[int] = []
-            same: dict[str, list[int]] = {}
+            seen_texts: dict[str, list[int]] = {}  # many items share one text, as the headings above them
             for text in texts:
-                known = same.get(text)
+                known = seen_texts.get(text)
                 if known is None:
-                    known = same[text] = [words.setdefault(token, len(words)) for token in tokens(text)]
+                    known = seen_texts[text] = [words.setdefault(token, len(words)) for token in tokens(text)]
                 ids.extend(known)
                 lengths.append(len(known))
-            found.append((np.repeat(np.arange(self.size), lengths), np.asarray(ids, np.int64), weight))
+            occurrences.append((np.repeat(np.arange(self.size), lengths), np.asarray(ids, np.int64), weight))
         stems = stem(list(words), self.language)
-        term_of = np.asarray([self._numbers.setdefault(one, len(self._numbers)) for one in stems], np.int64)
+        term_of = np.asarray([self._numbers.setdefault(term, len(self._numbers)) for term in stems], np.int64)
         keys: list[NDArray[np.int64]] = []
         weights: list[NDArray[np.float64]] = []
-        for item, word, weight in found:
+        for item, word, weight in occurrences:
+            # term in the upper half of the key, item in the lower: sorted keys group the postings by term
             unique, counts = np.unique((term_of[word] << 32) | item, return_counts=True)
             keys.append(unique)
             weights.append(counts * weight)
@@ -134,7 +135,7 @@ class BM25:
         self._bounds = np.searchsorted(terms, np.arange(len(self._numbers) + 1))
 
     def _postings(self, term: str) -> slice:
-        """Return where the postings of a stemmed term stand; nowhere for one that occurs in no item."""
+        """Return the slice of a stemmed term's postings; empty where no item holds the term."""
         number = self._numbers.get(term)
         if number is None:
             return slice(0, 0)
@@ -143,8 +144,8 @@ class BM25:
     def idf(self, term: str) -> float:
         """Return the inverse document frequency of a stemmed term (never negative)."""
         postings = self._postings(term)
-        found: int = postings.stop - postings.start
-        return math.log(1 + (self.size - found + 0.5) / (found + 0.5))
+        holding: int = postings.stop - postings.start
+        return math.log(1 + (self.size - holding + 0.5) / (holding + 0.5))
 
     def items(self, term: str) -> NDArray[np.int64]:
         """Return the items that hold a stemmed term, in order."""
@@ -158,6 +159,6 @@ class BM25:
         """Return the BM25 score of each item for a query; 0 where no term occurs."""
         result = np.zeros(self.size)
         for term in dict.fromkeys(query_terms(query, self.language)):
-            part = self._postings(term)
-            result[self._items[part]] += self.idf(term) * self._saturated[part]
+            postings = self._postings(term)
+            result[self._items[postings]] += self.idf(term) * self._saturated[postings]
         return result

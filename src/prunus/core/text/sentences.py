@@ -1,8 +1,8 @@
-"""Sentences by a finite state machine, in the manner of Internet-SAG §4.1. Lossless and linear.
+"""Cut text into sentences by rules, in the manner of Internet-SAG §4.1. Lossless, and linear in the text.
 
-A stop (``.``, ``!``, ``?`` and their kin of other scripts) ends a sentence unless something says that it
-does not: a decimal, an abbreviation, an initial, an address, an ellipsis, a quotation or a bracket that
-is still open. Items of a list that stands inside a line are segments too.
+A stop (``.``, ``!``, ``?`` and the stops of other scripts) ends a sentence, except in a decimal, an abbreviation, an
+initial, an address, an ellipsis, and in a quotation or bracket that is still open. Items of a list inside a line are
+segments too.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _PAIRS: Final = {
     "\u300c": "\u300d", "\u300e": "\u300f", "\uff08": "\uff09", "\u3010": "\u3011", "\u300a": "\u300b",
 }  # fmt: skip
 _LONGEST: Final = 1_500
-"""Code points up to which a quotation or a bracket is held together."""
+"""Code points of a quotation or bracket that is not cut; longer ones are, so that a stray bracket costs little."""
 
 _MARK: Final = re.compile(
     r"``|''(?!')|[()\[\]{}\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e\u300c-\u300f\uff08\uff09\u3010\u3011\u300a\u300b\"'\n]"
 )
 _BULLETS: Final = "\u2022\u2023\u2043\u25aa\u25cf\u25e6\u2219"
 _CANDIDATE: Final = re.compile(
-    rf"[{_STOPS}\n\r:;\u2014{_BULLETS}-](?:"  # one set at the head: the expression is tried at few places
+    rf"[{_STOPS}\n\r:;\u2014{_BULLETS}-](?:"  # one set of letters first: cheap to search for
     rf"(?<=\.)(?:[ \u00a0]\.){{2,}}|(?<=[{_STOPS}])[{_STOPS}]*(?:[{re.escape(_CLOSERS)}]|\[\d{{1,4}}\])*"
     rf"|(?<=[\n\r])\s*|(?<=[\u0561-\u0587]:)(?=\s|$)|(?<=[\u03ac-\u03ce];)(?=\s|$)"
     rf"|(?<=[-\u2014])[\"\u201d](?=\s[A-Z])|(?<=\s[{_BULLETS}])(?=\s?\S))"
@@ -45,28 +45,28 @@ _ACRONYM: Final = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _PLAIN: Final = re.compile(r"(?:[^\W\d_]{2,}|\d[\d,]*)")
 _ROMAN: Final = re.compile(r"[IVXLC]+\b")
 _HEADING: Final = re.compile(r"(?=\S)(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})|\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})*")
-"""The number of a heading or an item: ``II. Methods``, ``3.2. Results``, ``Q. Who?``"""
+"""Number of a heading or an item: ``II. Methods``, ``3.2. Results``, ``Q. Who?``"""
 
 _TIME_ONLY: Final = re.compile(
     r"\W*(?:(?:and|but|then|so|at|by|around|about|before|after|until|since|from|between|on|just|exactly|only|nearly|"
     r"almost|it|was|is)\s+)*\d{1,2}(?:[:.]\d\d)?\s*[ap]\.m",
     re.IGNORECASE,
 )
-"""A sentence so far that says no more than when: ``At 5 a.m.``"""
+"""A sentence that is no more than a time of day so far: ``At 5 a.m.``"""
 
 _WORD_END: Final = re.compile(r"(?:[^\W\d_]{3}|[\w.]\))\Z")
 _NOTE: Final = re.compile(r"(?:\d{1,3}(?:[,\u2013-]\d{1,3})*(?: \d{1,3})*|\(\d{1,3}\))(?=\s+[\"\u201c(]?[A-Z])")
-"""Numbers of notes behind a stop: ``in a talk.11 12 Take``."""
+"""Footnote numbers after a stop: ``in a talk.11 12 Take``."""
 
 _FULL_LINE: Final = 40
-"""Code points of a line that goes on a sentence though it begins with a capital letter."""
+"""Code points of a line that may continue a sentence though it begins with a capital letter."""
 
 _LOOK: Final = 48
-"""Code points that are looked at on each side of a stop."""
+"""Code points read on each side of a stop; the bound keeps the cut linear."""
 
 
 def _enclosed(text: str) -> list[tuple[int, int]]:
-    """Return where quotations and brackets stand, the outermost ones, each within a line."""
+    """Return the (start, end) of the outermost quotations and brackets that open and close in one line."""
     found: list[tuple[int, int]] = []
     open_: list[tuple[str, int]] = []
     for match in _MARK.finditer(text):
@@ -85,8 +85,8 @@ def _enclosed(text: str) -> list[tuple[int, int]]:
             opens, closes, wanted = mark in _PAIRS, mark not in _PAIRS, mark
             if mark == "\u2019" and after.isalnum():
                 continue  # an apostrophe
-            if mark == "\u201c" and any(_PAIRS.get(one, one) == "\u201c\u201d" for one, _ in open_[-8:]):
-                opens, closes = False, True  # as German closes
+            if mark == "\u201c" and any(_PAIRS.get(opening, opening) == "\u201c\u201d" for opening, _ in open_[-8:]):
+                opens, closes = False, True  # German quotations close with it
         if closes:
             _close(wanted, at, open_, found)
         elif opens:
@@ -95,8 +95,8 @@ def _enclosed(text: str) -> list[tuple[int, int]]:
 
 
 def _closes_straight(mark: str, before: str, after: str, open_: list[tuple[str, int]]) -> bool:
-    """Tell whether a straight quotation mark closes one that is open."""
-    if not any(one == mark for one, _ in open_[-8:]) or not before or before.isspace():
+    """Tell whether a straight quotation mark closes an open quotation."""
+    if not any(opening == mark for opening, _ in open_[-8:]) or not before or before.isspace():
         return False
     if mark == '"':
         return True
@@ -104,8 +104,8 @@ def _closes_straight(mark: str, before: str, after: str, open_: list[tuple[str, 
 
 
 def _close(mark: str, at: int, open_: list[tuple[str, int]], found: list[tuple[int, int]]) -> None:
-    """Close the nearest opening that a mark belongs to; what was opened after it stays unclosed."""
-    for depth in range(len(open_) - 1, max(-1, len(open_) - 9), -1):
+    """Close the nearest opening that matches a mark, and forget the openings after it."""
+    for depth in range(len(open_) - 1, max(-1, len(open_) - 9), -1):  # eight at most: linear in hostile text
         opening, start = open_[depth]
         if mark in _PAIRS.get(opening, opening):
             del open_[depth:]
@@ -117,13 +117,13 @@ def _close(mark: str, at: int, open_: list[tuple[str, int]], found: list[tuple[i
 
 
 def _items(text: str) -> dict[int, int]:
-    """Return where the items of lists inside a line begin, and where their marks end: ``1.`` … ``2.`` …
+    """Map the begin of each list item inside a line to the end of its mark: ``1.`` … ``2.`` …
 
-    A list begins with 1 or a, at the head of a line or behind a stop, and counts on from there.
+    A list begins with 1, a or i at the head of a line or after a stop, and its items count up.
     """
     found: dict[int, int] = {}
     waiting: list[tuple[int, int]] = []
-    needed = 0  # further items without which the first is none
+    needed = 0  # further items that must follow before the first item counts as one
     expected: str | int = ""
     before: str | int = ""
     for stop in _ITEM_END.finditer(text):
@@ -133,10 +133,10 @@ def _items(text: str) -> dict[int, int]:
             continue
         number = int(match.group(2)) if match.group(2) else match.group(3) or match.group(4)
         begin, end = at - len(match.group(1)), stop.end()
-        if number == expected or (before and number == before):  # the second: what looked like another list was none
+        if number == expected or (before and number == before):  # the second case: what looked like a new list was not
             waiting, before = [*(waiting if number == expected else []), (begin, end)], ""
             needed = max(0, needed - 1)
-        elif number in (1, "a", "i") and (heads := _heads(text, begin) or _begins(text, end)):
+        elif number in (1, "a", "i") and (heads := _can_begin(text, begin) or _begins_inside(text, end)):
             waiting, before = [(begin, end)], expected if found else ""
             needed = 1 if heads is True or found else 2
         else:
@@ -144,17 +144,17 @@ def _items(text: str) -> dict[int, int]:
         if not needed:
             found.update(waiting)
             waiting = []
-        expected = _next(number)
+        expected = _next_mark(number)
     return found
 
 
-def _begins(text: str, end: int) -> int:
-    """Tell, by 1 for True, whether a list may begin inside a sentence: a capital letter follows its mark."""
+def _begins_inside(text: str, end: int) -> int:
+    """Return 1 where a list may begin inside a sentence because a capital letter follows its mark, else 0."""
     return int(text[end : end + 3].lstrip(")").lstrip()[:1].isupper())
 
 
-def _next(mark: str | int) -> str | int:
-    """Return the mark of the item after one: ``2``, ``b``, ``ii``; an ``i`` counts in Roman numbers."""
+def _next_mark(mark: str | int) -> str | int:
+    """Return the mark of the next item: ``2``, ``b``, ``ii``. An ``i`` counts as a Roman number."""
     if isinstance(mark, int):
         return mark + 1
     if mark in _ROMANS:
@@ -162,19 +162,20 @@ def _next(mark: str | int) -> str | int:
     return chr(ord(mark) + 1)
 
 
-def _heads(text: str, at: int) -> bool:
-    """Tell whether a sentence, a line or a list can begin at a place."""
+def _can_begin(text: str, at: int) -> bool:
+    """Tell whether a sentence, a line or a list can begin at a position."""
     before = text[max(0, at - _LOOK) : at].rstrip(" \t\u00a0")
     return not before or before[-1] in _STOPS + ":;\n" + _CLOSERS + _BULLETS + ")"
 
 
 def sentence_spans(text: str, *, wrapped: bool = False) -> list[tuple[int, int]]:
-    """Cut ``text`` into sentences and return their (start, end), which touch and cover all of it.
+    """Return the (start, end) of each sentence of ``text``; the spans touch and cover all of it.
 
-    White space after a sentence belongs to it, and at the head of the text to the first. Linear in the text.
+    White space after a sentence belongs to that sentence, and white space at the start to the first. Linear in the
+    text.
 
-    :param wrapped: a line may go on in the next one, as in mail and in text taken from print. Otherwise every
-        line break ends a segment, as in the canonical text of a page, where it stands between two blocks.
+    :param wrapped: a sentence may continue on the next line, as in mail and in printed text. Otherwise every line
+        break ends a segment, as in a page's canonical text, where line breaks separate blocks.
     """
     spans: list[tuple[int, int]] = []
     begin = 0
@@ -189,7 +190,7 @@ def sentence_spans(text: str, *, wrapped: bool = False) -> list[tuple[int, int]]
 
 
 def _cuts(text: str, wrapped: bool) -> Iterator[int]:
-    """Yield where a text may be cut; a place may come again, or after a later one."""
+    """Yield the offsets where the text is cut; an offset may repeat, or come after a greater one."""
     region, following, latest = 0, 0, 0
     enclosed, items = _enclosed(text), _items(text)
     starts = [at for at in sorted(items) if text[max(0, at - 4) : at].rstrip()[-1:] not in tuple(_BULLETS)]
@@ -206,40 +207,40 @@ def _cuts(text: str, wrapped: bool) -> Iterator[int]:
             region += 1
         inside = region < len(enclosed) and enclosed[region][0] < start and end < enclosed[region][1]
         if text[start] in "\n\r":
-            if wrapped and _goes_on(text, start, end):
+            if wrapped and _continues(text, start, end):
                 continue
             latest = end
         elif text[start] in _BULLETS:
             latest = start
-        elif not inside and _ends(text, start, end, latest):
-            latest = _behind_space(text, end)
-        elif not inside and (note := _note(text, start, end)):
-            latest = _behind_space(text, note)
+        elif not inside and _ends_sentence(text, start, end, latest):
+            latest = _after_space(text, end)
+        elif not inside and (note := _note_end(text, start, end)):
+            latest = _after_space(text, note)
         else:
             continue
         yield latest
     yield from starts[following:]
 
 
-def _note(text: str, start: int, end: int) -> int:
-    """Return where the numbers of notes that stand behind a full stop end; 0 where there are none."""
-    found = (
+def _note_end(text: str, start: int, end: int) -> int:
+    """Return the end of the footnote numbers after a full stop; 0 where there are none."""
+    match = (
         _NOTE.match(text, end)
         if text[start:end].rstrip(_CLOSERS) == "." and _WORD_END.search(text, max(0, start - 3), start)
         else None
     )
-    return found.end() if found else 0
+    return match.end() if match else 0
 
 
-def _behind_space(text: str, at: int) -> int:
-    """Return where the white space behind a sentence ends."""
+def _after_space(text: str, at: int) -> int:
+    """Return the end of the white space after a sentence."""
     while at < len(text) and text[at].isspace():
         at += 1
     return at
 
 
-def _goes_on(text: str, start: int, end: int) -> bool:
-    """Tell whether a sentence goes on behind a line break."""
+def _continues(text: str, start: int, end: int) -> bool:
+    """Tell whether a sentence continues after a line break."""
     if text.count("\n", start, end) > 1 or end >= len(text) or start == 0:
         return False
     line = text.find("\n", end, end + 400)
@@ -255,14 +256,14 @@ def _goes_on(text: str, start: int, end: int) -> bool:
         return False
     if ahead[0] in ".!?" and not ahead.strip(".!? "):
         return True
-    if before[-1:] in " \t":  # what takes text from print leaves the space between two words of a sentence
+    if before[-1:] in " \t":  # text extracted from print keeps the space between two words
         return ahead[0].islower() or ahead[0] == "(" or (ahead[0].isalpha() and len(ahead) >= _FULL_LINE)
     if "\u3041" <= before[-1:] <= "\u30ff":
         return "\u3002" in ahead
     return ahead[0].islower() and any(stop in ahead for stop in ".!?")
 
 
-def _ends(text: str, start: int, end: int, begin: int) -> bool:
+def _ends_sentence(text: str, start: int, end: int, begin: int) -> bool:
     """Tell whether the stop ``text[start:end]`` ends a sentence that began at ``begin``, looking at both sides."""
     mark = text[start]
     stops = text[start:end].rstrip(_CLOSERS + "0123456789[")
@@ -273,39 +274,43 @@ def _ends(text: str, start: int, end: int, begin: int) -> bool:
     if mark in _WIDE:
         if mark == "\uff0e" and text[start - 1 : start].isdigit() and ahead[0].isdigit():
             return False
-        return not (closed and "\u3041" <= ahead[0] <= "\u309f")  # 「…。」と: what was said goes on in the sentence
+        return not (closed and "\u3041" <= ahead[0] <= "\u309f")  # 「…。」と continues the sentence
     if mark in ":;-\u2014":
         return True
     if not ahead[0].isspace():
-        return _joined(text, start, end, ahead)
+        return _ends_without_space(text, start, end, ahead)
     following = ahead.lstrip()[:1]
-    if stops.startswith((". ", ".\u00a0")):  # ". . ." goes on, ". . . ." ends
+    if stops.startswith((". ", ".\u00a0")):  # ". . ." continues the sentence, ". . . ." ends it
         return stops.count(".") >= 4 and following.isupper()
-    if following.islower() or (following in "-\u2013\u2014" and mark != "." and not _turn(ahead)) or following in ",;":
+    if (
+        following.islower()
+        or (following in "-\u2013\u2014" and mark != "." and not _begins_turn(ahead))
+        or following in ",;"
+    ):
         return False
     if following == "(" and closed and (text[end - 1] == "'" or stops.startswith("...")):
         return False
     if mark == "." and len(stops) == 1:
         return _ends_word(text, start, ahead.lstrip(), begin)
     if mark == "!" and len(stops) == 1 and not closed:
-        return not _goes_on_with_a_name(text, start, ahead.lstrip())
+        return not _continues_with_name(text, start, ahead.lstrip())
     return True
 
 
-def _goes_on_with_a_name(text: str, start: int, ahead: str) -> bool:
-    """Tell whether an exclamation mark is a part of a name: ``Yahoo! Inc.``"""
+def _continues_with_name(text: str, start: int, ahead: str) -> bool:
+    """Tell whether an exclamation mark is part of a name: ``Yahoo! Inc.``"""
     found = _LAST_WORD.search(text, max(0, start - _LOOK), start)
     word = _NEXT_WORD.match(ahead)
     return bool(found and found.group().lower() in SHOUTED and word and word.group().lower() not in STARTERS)
 
 
-def _turn(ahead: str) -> bool:
+def _begins_turn(ahead: str) -> bool:
     """Tell whether a dash begins the next turn of a dialogue or the next item: ``- Yes.``"""
     return ahead.lstrip().lstrip("-\u2013\u2014 ")[:1].isupper()
 
 
-def _joined(text: str, start: int, end: int, ahead: str) -> bool:
-    """Tell whether a stop without a space behind it ends a sentence: ``the end.Then`` does, ``example.com`` not."""
+def _ends_without_space(text: str, start: int, end: int, ahead: str) -> bool:
+    """Tell whether a stop without a space after it ends a sentence: yes in ``the end.Then``, no in ``example.com``."""
     mark = text[start]
     if ord(mark) > 0x2FF and mark != "\u2026" and not "\u2000" < mark < "\u2100":
         return True
@@ -323,7 +328,7 @@ def _joined(text: str, start: int, end: int, ahead: str) -> bool:
 
 
 def _ends_word(text: str, start: int, ahead: str, begin: int) -> bool:
-    """Tell whether a full stop behind a word ends the sentence, by the words on both sides."""
+    """Tell whether a full stop after a word ends the sentence, by the words on both sides."""
     found = _LAST_WORD.search(text, max(begin, start - _LOOK), start)
     raw = found.group() if found else ""
     last = raw.lower()
@@ -341,9 +346,9 @@ def _ends_word(text: str, start: int, ahead: str, begin: int) -> bool:
         return after == "I" and last not in ("p", "pp")
     heads = not text[begin : start - len(raw)].strip(" \t\n#*" + _BULLETS)
     if raw and heads and following.isupper() and (_HEADING.fullmatch(raw) or raw in ("P.S", "N.B")):
-        return False  # its number: "II. Methods", "Q. Who?"
+        return False  # number of the segment: "II. Methods", "Q. Who?"
     if raw.isdigit() and len(raw) <= 3:
-        # "1." at the head of a segment is its number; "13. Februar" is a date
+        # "1." at the head of a segment numbers it; "13. Februar" is a date
         return not heads and after.lower() not in MONTHS
     if last in ABBREVIATIONS and not _ACRONYM.fullmatch(raw):
         more = after.lower() in ABBREVIATIONS | NAMES and ahead[len(after) : len(after) + 1] == "."  # "Co. Ltd."
@@ -354,17 +359,17 @@ def _ends_word(text: str, start: int, ahead: str, begin: int) -> bool:
 
 
 def _ends_time(sentence: str, after: str, following: str) -> bool:
-    """Tell whether a sentence ends with the time of day that it has come to: ``at 5 p.m.``"""
+    """Tell whether a sentence ends after a time of day: ``at 5 p.m.``"""
     if not following.isupper() or after.lower() in ZONES:
         return False
     return not _TIME_ONLY.fullmatch(sentence) or bool(sentence[-3:].isupper())
 
 
 def _ends_initial(text: str, at: int, raw: str, after: str, following: str) -> bool:
-    """Tell whether an initial or an acronym that begins at a place is the last word of its sentence."""
+    """Tell whether the initial or acronym at a position is the last word of its sentence."""
     before = text[max(0, at - _LOOK) : at]
     if before[-1:] in ("'", "\u2019") and before[-2:-1].isalpha():
-        return True  # no initial: "Paul's", "isn't"
+        return True  # the letter after an apostrophe is not an initial: "Paul's", "isn't"
     if raw.islower() and len(raw) == 1 and raw not in "aiouy":
         return following.isupper() and after.lower() in STARTERS
     label = before.split()[-1].lower().strip("(.") if before.strip() and before.endswith(" ") else ""
@@ -374,11 +379,11 @@ def _ends_initial(text: str, at: int, raw: str, after: str, following: str) -> b
 
 
 def sentences(text: str) -> list[str]:
-    """Cut ``text`` into sentences; joined, they give the text back.
+    """Cut ``text`` into sentences; the sentences joined are the text.
 
-    A finite state machine in the manner of the Internet-SAG paper: it knows decimals, abbreviations,
-    initials, ellipses, versions, addresses, quotations, brackets, list items, and the stops of other
-    scripts. A line break ends a sentence, unless the line clearly goes on.
+    The rules follow the Internet-SAG paper (§4.1). They know decimals, abbreviations, initials, ellipses, versions,
+    addresses, quotations, brackets, list items, and the stops of other scripts. A line break ends a sentence, unless
+    the line clearly continues.
 
     >>> sentences("Dr. Ito paid 3.50. It was enough!")
     ['Dr. Ito paid 3.50. ', 'It was enough!']

@@ -1,6 +1,6 @@
-"""Plain-text ground floor: normalising, counting words, cutting sentences, guessing language.
+"""Plain-text functions: normalise, count words, cut sentences, guess the language.
 
-Nothing here knows HTML. ``sentences`` is lossless: joining the segments gives the text back.
+``sentences`` is lossless: its parts joined are the text.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = [
 ]
 
 UNSPACED: Final = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
-"""Han and kana: scripts written without spaces in which a letter is about a word."""
+"""Han and kana: scripts without spaces between words; each letter counts as a word."""
 
 SYLLABIC: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-"""Thai, Lao, Burmese, Khmer: written without spaces, several code points to a word."""
+"""Thai, Lao, Burmese, Khmer: scripts without spaces between words, of several code points a word."""
 
 _UNSPACED_LETTER: Final = re.compile(f"[{UNSPACED}]")
 _SYLLABIC_RUN: Final = re.compile(f"[{SYLLABIC}]+")
@@ -42,16 +42,16 @@ _QUOTES: Final = str.maketrans(
 
 
 def normalise(text: str) -> str:
-    """Return ``text`` in the form in which quotes are compared.
+    """Return ``text`` in the form in which quotes are compared with pages.
 
-    NFC, every run of white space one space, typographic quotes and dashes as their ASCII kin,
-    zero-width characters and soft hyphens gone, no space at either end.
+    The form is NFC. Each run of white space becomes one space, and the ends are stripped. Typographic quotes and
+    dashes become ASCII. Zero-width characters and soft hyphens are removed.
     """
     return " ".join(unicodedata.normalize("NFC", text).translate(_QUOTES).split())
 
 
 def count_words(text: str) -> int:
-    """Count words: runs between spaces, Han and kana by letter, Thai and its kin by length."""
+    """Count words: runs between spaces; Han and kana by letter; Thai, Lao, Burmese and Khmer by length."""
     if text.isascii():
         return len(text.split())
     text, letters = _UNSPACED_LETTER.subn(" ", text)
@@ -91,12 +91,12 @@ _SCRIPTS: Final = (
 def guess_language(text: str, default: str = "en") -> str:
     """Guess the language of ``text`` as an ISO 639-1 code, by script, then by function words.
 
-    A guess, good enough to choose a stemmer: short text without function words gets ``default``.
+    The guess is good enough to choose a stemmer. Short text without function words gets ``default``.
     """
     sample = text[:4000]
     if not sample.isascii():
         for pattern, code in _SCRIPTS:
-            if len(pattern.findall(sample)) * 5 > len(sample):
+            if len(pattern.findall(sample)) * 5 > len(sample):  # a fifth: a foreign name does not decide
                 return code
     words = sample.lower().split()
     scores = {code: sum(word in known for word in words) for code, known in _FUNCTION_WORDS.items()}
