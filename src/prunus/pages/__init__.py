@@ -1,1 +1,1 @@
-"""A document becomes a tree: sources, formats, cleaning, the tree, and what writes it."""
+"""From document to tree and back: sources, formats, cleaning, the tree, and its output formats."""

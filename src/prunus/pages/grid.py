@@ -1,7 +1,7 @@
-"""Table geometry: which cells a kept row shows when rows around it are dropped.
+"""Geometry of tables and ordered lists in pruned output: rows, cells, spans, item numbers.
 
-Deleting rows of a table shortens the cells that span them, as in any spreadsheet: a spanning cell
-shows at the first kept row that it covers, with as many rows as are kept.
+Dropping rows of a table shortens the cells that span them, as in a spreadsheet: a spanning cell is written in the
+first kept row that it covers, and spans the kept rows alone.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from .clean import rules
 from .tree import Tree
 
 MAX_SPAN_WORK = 200_000
-"""Covered slots that are followed in one table before its spans are left as they are."""
+"""Cells followed over all rows of one table. Beyond it, cells no longer reach into later rows: a hostile table could
+hold rows times columns of them."""
 
 
 def table_rows(tree: Tree, table: int) -> list[int]:
-    """Return the rows of ``table`` in document order, those of nested tables left out."""
+    """Return the rows of ``table`` in document order, without the rows of nested tables."""
     rows: list[int] = []
     for part in tree.children(table):
         tag = tree.tag[part]
@@ -28,7 +29,7 @@ def table_rows(tree: Tree, table: int) -> list[int]:
 
 
 def first_rows(tree: Tree, table: int, count: int) -> list[int]:
-    """Return the first rows of ``table``, up to ``count`` of them, without a look at the others."""
+    """Return the first ``count`` rows of ``table`` without reading the others."""
     rows: list[int] = []
     node, end = table + 1, tree.end[table]
     while node < end and len(rows) < count:
@@ -45,41 +46,41 @@ def row_cells(tree: Tree, row: int) -> list[int]:
 
 
 def span(tree: Tree, cell: int, name: str) -> int:
-    """Return a cell's ``colspan`` or ``rowspan``; 0 (to the end of the row group) for rowspan=0."""
+    """Return a cell's ``colspan`` or ``rowspan``, 1 by default; ``rowspan=0`` means to the end of the row group."""
     attrs = tree.attrs[cell]
     return int(attrs.get(name, "1")) if attrs else 1
 
 
 def has_rowspans(tree: Tree, table: int) -> bool:
-    """Tell whether a cell of ``table`` (or of a table in it) spans rows."""
+    """Tell whether a cell of ``table``, or of a table nested in it, spans rows."""
     key = ("rowspans", table)
     known = tree.cache.get(key)
     if known is None:
         attrs = tree.attrs[table + 1 : tree.end[table]]
-        known = tree.cache[key] = any(found and "rowspan" in found for found in attrs)
+        known = tree.cache[key] = any(kept and "rowspan" in kept for kept in attrs)
     return bool(known)
 
 
-def first_part(tree: Tree, table: int) -> int:
-    """Return the first row group of a table, -1 where it has none."""
-    key = ("part", table)
+def first_row_group(tree: Tree, table: int) -> int:
+    """Return the first row group (thead, tbody or tfoot) of a table, -1 where it has none."""
+    key = ("row group", table)
     known = tree.cache.get(key)
     if known is None:
-        parts = (node for node in tree.children(table) if tree.tag[node] in ("thead", "tbody", "tfoot"))
-        known = tree.cache[key] = next(parts, -1)
+        groups = (node for node in tree.children(table) if tree.tag[node] in ("thead", "tbody", "tfoot"))
+        known = tree.cache[key] = next(groups, -1)
     return int(known)
 
 
 def next_kept(mask: bytearray, node: int, stop: int) -> int:
-    """Return the first node of ``[node, stop)`` that is kept or above something kept; ``stop`` if none is."""
-    one, two = mask.find(1, node, stop), mask.find(2, node, stop)
-    if one < 0:
-        return two if two >= 0 else stop
-    return min(one, two) if two >= 0 else one
+    """Return the first node of ``[node, stop)`` that is kept or has a kept descendant; ``stop`` if there is none."""
+    kept, above = mask.find(1, node, stop), mask.find(2, node, stop)
+    if kept < 0:
+        return above if above >= 0 else stop
+    return min(kept, above) if above >= 0 else kept
 
 
 def item_numbers(tree: Tree, ordered: int) -> dict[int, tuple[int, int]]:
-    """Map each item of an ordered list to the number that a reader sees, and to the item before it (-1: none)."""
+    """Map each item of an ordered list to the number that a browser shows, and to the item before it (-1: none)."""
     key = ("items", ordered)
     known: dict[int, tuple[int, int]] | None = tree.cache.get(key)
     if known is None:
@@ -87,25 +88,25 @@ def item_numbers(tree: Tree, ordered: int) -> dict[int, tuple[int, int]]:
         items = [child for child in tree.children(ordered) if tree.tag[child] == "li"]
         attrs = tree.attrs[ordered] or {}
         step = -1 if "reversed" in attrs else 1
-        number = _integer(attrs.get("start"), len(items) if step < 0 else 1)
+        number = _read_integer(attrs.get("start"), len(items) if step < 0 else 1)
         before = -1
         for item in items:
-            number = _integer((tree.attrs[item] or {}).get("value"), number)
+            number = _read_integer((tree.attrs[item] or {}).get("value"), number)
             known[item] = (number, before)
             number, before = number + step, item
     return known
 
 
-def _integer(value: str | None, default: int) -> int:
-    """Read a number as HTML attributes hold it."""
+def _read_integer(value: str | None, default: int) -> int:
+    """Read the number of an HTML attribute; ``default`` where it is missing or not a number."""
     digits = (value or "").strip()[:9]
     return int(digits) if digits.lstrip("-").isdigit() and digits.count("-") <= 1 and digits[-1:].isdigit() else default
 
 
-def covering(tree: Tree, rows: list[int]) -> dict[int, list[tuple[int, int]]]:
-    """Map each row to its cells, those that reach down into it included, from left to right.
+def cells_by_row(tree: Tree, rows: list[int]) -> dict[int, list[tuple[int, int]]]:
+    """Map each row to its cells from left to right, with the cells that reach down into it from rows above.
 
-    :returns: row -> list of (cell, how many rows it still spans, this one included).
+    :returns: row -> list of (cell, rows that it still spans, this row included).
     """
     shown: dict[int, list[tuple[int, int]]] = {}
     open_cells: list[tuple[int, int, int, int]] = []  # column, width, rows left, cell
@@ -140,7 +141,7 @@ def covering(tree: Tree, rows: list[int]) -> dict[int, list[tuple[int, int]]]:
 
 
 def kept_cells(tree: Tree, table: int, mask: bytearray) -> dict[int, list[tuple[int, int]]]:
-    """Plan the rows of a table of which some are dropped.
+    """Plan the cells of the kept rows of a table.
 
     :param mask: per node, non-zero where it is kept.
     :returns: kept row -> its cells in order as (cell, rowspan to write).
@@ -149,7 +150,7 @@ def kept_cells(tree: Tree, table: int, mask: bytearray) -> dict[int, list[tuple[
     known = tree.cache.get(key)
     if known is None:
         rows = table_rows(tree, table)
-        known = tree.cache[key] = ({row: place for place, row in enumerate(rows)}, covering(tree, rows))
+        known = tree.cache[key] = ({row: place for place, row in enumerate(rows)}, cells_by_row(tree, rows))
     position, shown = known
     kept: list[int] = []
     node, stop = next_kept(mask, table + 1, tree.end[table]), tree.end[table]
@@ -173,7 +174,7 @@ def kept_cells(tree: Tree, table: int, mask: bytearray) -> dict[int, list[tuple[
 
 
 def number_after_gap(tree: Tree, item: int, mask: bytearray) -> str:
-    """Return the attribute that gives the first item after a gap in an ordered list the number that the page shows."""
+    """Return the attribute with the page's number for an item after a gap in an ordered list, '' where none is needed."""
     above, attrs = tree.parent[item], tree.attrs[item]
     if mask[above] != 2 or tree.tag[above] != "ol" or (attrs and "value" in attrs):
         return ""
@@ -182,7 +183,7 @@ def number_after_gap(tree: Tree, item: int, mask: bytearray) -> str:
 
 
 def is_sole(tree: Tree, mask: bytearray | None, node: int) -> bool:
-    """Tell whether an element is all that is kept of its parent."""
+    """Tell whether an element is the only kept child of its parent."""
     above = tree.parent[node]
     if mask is None:
         return node == above + 1 and tree.end[node] == tree.end[above]
@@ -190,22 +191,25 @@ def is_sole(tree: Tree, mask: bytearray | None, node: int) -> bool:
     return next_kept(mask, above + 1, node) == node and next_kept(mask, end, stop) == stop
 
 
-def begins_with_words(tree: Tree, mask: bytearray | None, node: int) -> bool:
-    """Tell whether a node is inline content, and no inline element that begins with a block."""
+def begins_inline(tree: Tree, mask: bytearray | None, node: int) -> bool:
+    """Tell whether a node begins with inline content: a text, or an inline element that does not begin with a block."""
     while tree.tag[node] in rules.INLINE and tree.end[node] > node + 1:
         node = node + 1 if mask is None else next_kept(mask, node + 1, tree.end[node])
     return node >= len(tree) or not tree.tag[node] or tree.tag[node] in rules.INLINE
 
 
 def header_rows(tree: Tree, table: int) -> set[int]:
-    """Return the rows at a table's top that label its columns: <thead>, or rows of <th> alone."""
-    found: set[int] = set()
-    rows = first_rows(tree, table, 5)
+    """Return the rows at a table's top that label its columns: <thead>, or up to four rows of <th> alone.
+
+    A table that would be all header has none.
+    """
+    headers: set[int] = set()
+    rows = first_rows(tree, table, 5)  # one more than can be headers: it tells whether other rows follow
     for row in rows[:4]:
         cells = row_cells(tree, row)
         labels = all(tree.tag[cell] == "th" or not tree.word_count(cell) for cell in cells)
         if tree.tag[tree.parent[row]] == "thead" or (cells and labels and tree.word_count(row)):
-            found.add(row)
+            headers.add(row)
         else:
             break
-    return found if len(found) < len(rows) else set()
+    return headers if len(headers) < len(rows) else set()

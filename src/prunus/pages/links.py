@@ -1,4 +1,4 @@
-"""The links of a document: where they lead, absolutely, and what stands around them."""
+"""The links of a document: absolute targets, link texts, and the text around them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .clean.parse import Element, parse
 from .tree import Tree, subtree_text
 
 _BASE: Final = re.compile(r"<base\b", re.IGNORECASE)
-_HEAD: Final = 65_536  # code points, or bytes, in which a page may name its base
-_AROUND: Final = 200  # code points on either side of a link that belong to it
+_HEAD: Final = 65_536  # code points or bytes at a page's start in which <base> is looked for
+_AROUND: Final = 200  # code points of context on each side of a link
 _CHROME: Final = frozenset({"nav", "footer", "aside", "header"})
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _PORTS: Final = {"http": ":80", "https": ":443"}
@@ -24,12 +24,12 @@ _TRACKING: Final = re.compile(r"(?:^|&)(?:utm_\w+|gclid|fbclid|msclkid|mc_[ce]id
 class Link:
     """One link of a document.
 
-    :param node: its ``<a>``.
-    :param target: absolute, without fragment; relative only where the document's own address is.
-    :param text: what it says.
-    :param around: the rest of its line.
-    :param heading: the last heading above it.
-    :param chrome: whether it stands in a menu, a header, an aside or a footer.
+    :param node: number of its ``<a>`` in the tree.
+    :param target: address of the target without fragment; absolute, unless the document itself has no address.
+    :param text: text of the link.
+    :param around: the rest of the link's line, up to 200 code points on each side.
+    :param heading: the last heading above the link.
+    :param chrome: whether the link is in a menu, a header, an aside or a footer of the page.
     """
 
     node: int
@@ -41,20 +41,19 @@ class Link:
 
 
 def base_of(tree: Tree) -> str:
-    """Return what the document's links are relative to: its address, or what its ``<base>`` makes of that."""
+    """Return the base address of the document's links: its ``<base>``, else its own address."""
     markup = tree._markup[0]
     head = markup[:_HEAD] if isinstance(markup, str) else markup[:_HEAD].decode("latin-1")
-    found = _BASE.search(head)
-    if found is None:
+    if _BASE.search(head) is None:  # parsing is far slower than this search, and most pages have no <base>
         return tree.url
     for node in parse(head).descendants:
         if isinstance(node, Element) and node.tag == "base" and node.attrs.get("href"):
-            return _joined(tree.url, str(node.attrs["href"]).strip()) or tree.url
+            return _resolve(tree.url, str(node.attrs["href"]).strip()) or tree.url
     return tree.url
 
 
 def canonical(url: str) -> str:
-    """Return the form in which two addresses of one page are equal: host in lower case, no fragment, no tracking."""
+    """Return an address in canonical form: host in lower case, no default port, no fragment, no tracking parameters."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -66,13 +65,13 @@ def canonical(url: str) -> str:
 
 
 def links_of(tree: Tree) -> list[Link]:
-    """Return the links that lead from the document to other pages, in document order.
+    """Return the links from the document to other pages, in document order.
 
-    Links into the document itself, and those that are no page's address (mail, telephone, script), are left out.
-    Their targets are whatever the page says: nobody has checked them.
+    Links into the document itself are left out, and so are mail, telephone and script links. The targets come from the
+    page and are not checked: fetch them through the egress door.
     """
-    base, own = base_of(tree), canonical(tree.url)
-    found = []
+    base, own_address = base_of(tree), canonical(tree.url)
+    links = []
     heading, chrome_until = -1, 0
     for node, tag in enumerate(tree.tag):
         if tag in rules.HEADINGS:
@@ -80,16 +79,16 @@ def links_of(tree: Tree) -> list[Link]:
         elif tag in _CHROME and node >= chrome_until and not (tag == "header" and _inside(tree, node, "article")):
             chrome_until = tree.end[node]
         elif tag == "a":
-            target = _joined(base, (tree.attrs[node] or {}).get("href", ""))
-            if target and canonical(target) != own:
-                above = subtree_text(tree, heading) if heading >= 0 else ""
-                chrome = node < chrome_until
-                found.append(Link(node, target, subtree_text(tree, node), _around(tree, node), above[:_AROUND], chrome))
-    return found
+            target = _resolve(base, (tree.attrs[node] or {}).get("href", ""))
+            if target and canonical(target) != own_address:
+                above = subtree_text(tree, heading)[:_AROUND] if heading >= 0 else ""
+                text, around = subtree_text(tree, node), _text_around(tree, node)
+                links.append(Link(node, target, text, around, above, chrome=node < chrome_until))
+    return links
 
 
-def _joined(base: str, href: str) -> str:
-    """Return an absolute http(s) address, or a relative one where the base is; '' for anything else."""
+def _resolve(base: str, href: str) -> str:
+    """Return an http(s) address resolved against the base; '' for fragments and other schemes."""
     if not href or href.startswith("#"):
         return ""
     try:
@@ -101,18 +100,18 @@ def _joined(base: str, href: str) -> str:
 
 
 def _inside(tree: Tree, node: int, tag: str) -> bool:
-    """Tell whether a node stands inside an element."""
+    """Tell whether a node is inside an element with a tag."""
     above = tree.parent[node]
     while above >= 0 and tree.tag[above] != tag:
         above = tree.parent[above]
     return above >= 0
 
 
-def _around(tree: Tree, node: int) -> str:
-    """Return the rest of the line on which a link stands."""
+def _text_around(tree: Tree, node: int) -> str:
+    """Return the rest of a link's line."""
     text, last = tree.canonical, tree.end[node] - 1
     while node < last and not tree.text[node]:
-        node += 1  # an element starts before the line break that its words stand after
+        node += 1  # an element's offset is before the line break, its words are after it
     start, end = tree.starts[node], tree.starts[last] + len(tree.text[last])
     before = text[max(0, start - _AROUND) : start].rpartition("\n")[2]
     after = text[end : end + _AROUND].partition("\n")[0]

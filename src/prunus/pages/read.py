@@ -1,4 +1,4 @@
-"""Pages are read: a format engine makes HTML of them, cleaning makes a tree."""
+"""Read a page into a tree: a format engine turns it into HTML, and cleaning builds the tree."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from .clean.walk import clean_tree
 from .tree import Tree
 
 ToHtml = Callable[[Page], "str | bytes"]
-"""Turns a page of any format into HTML."""
+"""A function that turns a page of any format into HTML."""
 
 
 def read_page(page: Page, to_html: ToHtml) -> Tree:
     """Clean one page and give it its snapshot id.
 
-    :raises BadPage: it cannot be read, or shows no words.
+    :param to_html: turns the page into HTML.
+    :raises BadPage: the page cannot be read, or shows no text.
+    :raises OutsideFailed: the response is a wall and not content, see :class:`~prunus.core.types.Page`.
     """
     tree = clean_page(page, to_html)
     tree.snapshot = tree.document = page.snapshot or snapshot_of(page.content)
@@ -25,14 +27,15 @@ def read_page(page: Page, to_html: ToHtml) -> Tree:
 
 
 def clean_page(page: Page, to_html: ToHtml) -> Tree:
-    """Clean one page.
+    """Clean one page; the tree has no snapshot id.
 
-    :raises BadPage: it cannot be read, or shows no words.
-    :raises OutsideFailed: it is a wall and no content.
+    :param to_html: turns the page into HTML.
+    :raises BadPage: the page cannot be read, or shows no text.
+    :raises OutsideFailed: the response is a wall and not content, see :class:`~prunus.core.types.Page`.
     """
     name = page.url or "page"
     if page.wall:
-        raise OutsideFailed(f"{name}: this is no content ({page.wall})", subject=name)
+        raise OutsideFailed(f"{name}: the page sent no content ({page.wall})", subject=name)
     tree = clean_tree(to_html(page), charset=page.charset, name=name)
     if not tree.has_words:
         raise BadPage(f"{name}: the page shows no text", subject=name)

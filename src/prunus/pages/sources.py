@@ -1,7 +1,4 @@
-"""What callers may give where a page is: bytes, HTML, a path, a folder, an address, a Page. Nothing else.
-
-Each becomes a :class:`~prunus.core.types.Page`.
-"""
+"""Read sources of pages (bytes, HTML text, files, folders, addresses) into :class:`~prunus.core.types.Page`."""
 
 from __future__ import annotations
 
@@ -22,17 +19,17 @@ _MIB: Final = 1024 * 1024
 
 
 Fetch: TypeAlias = "Callable[[Sequence[str]], Iterator[Page | PrunusError]]"
-"""Yields the pages of addresses in their order, each failing alone."""
+"""A function that yields a page, or the error, for each address, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How sources are read.
+    """Options and limits of reading sources.
 
-    :param suffixes: what the names of a folder's pages end in.
-    :param max_files: files that a folder may hold.
-    :param max_file_mb: size of one file, in MiB.
-    :param fetch: reads addresses; without it they are refused.
+    :param suffixes: file name endings of the pages in a folder, as ``.html``.
+    :param max_files: pages that a folder may hold at most.
+    :param max_file_mb: size of one file at most, in MiB.
+    :param fetch: fetches addresses; without it addresses are refused.
     """
 
     suffixes: Sequence[str] = ()
@@ -42,37 +39,37 @@ class Reading:
 
 
 def each_page(sources: Source | Iterable[Source], reading: Reading, failures: Failures | None = None) -> Iterator[Page]:
-    """Yield whatever was given as pages, in order, reading each when its turn comes.
+    """Yield the pages of all sources in order; each source is read when its turn comes.
 
-    :param failures: where a source that cannot be read is noted, by name; without it, that raises.
-    :raises BadInput: nothing was given, or a folder holds no page.
+    :param failures: collects the errors of sources that cannot be read; without it, the first error is raised.
+    :raises BadInput: no source was given, or a folder holds no page.
     :raises BadPage: a file cannot be read.
-    :raises OutsideFailed: an address cannot be read.
+    :raises OutsideFailed: an address cannot be fetched.
     """
-    with closing(each_source(sources, reading)) as found:
-        for one in found:
-            if not isinstance(one, PrunusError):
-                yield one
-            elif failures is None or not isinstance(one, BadInput | OutsideFailed):
-                raise one
+    with closing(each_source(sources, reading)) as outcomes:
+        for outcome in outcomes:
+            if not isinstance(outcome, PrunusError):
+                yield outcome
+            elif failures is None or not isinstance(outcome, BadInput | OutsideFailed):
+                raise outcome
             else:
-                failures.note(one)
+                failures.note(outcome)
 
 
 def each_source(sources: Source | Iterable[Source], reading: Reading) -> Generator[Page | PrunusError, None, None]:
-    """Yield a page for each source, or why it cannot be read; for a folder each of its pages.
+    """Yield a page, or the error, for each source; a folder yields each of its pages.
 
-    Addresses are fetched while the caller works on what came before; closing the generator ends that.
+    Addresses are fetched while the caller works on earlier pages. Closing the generator stops the fetching.
 
-    :raises BadInput: nothing was given.
+    :raises BadInput: no source was given.
     """
-    given = [sources] if isinstance(sources, str | bytes | Path | Page) else list(sources)
-    if not given:
-        raise BadInput("no page was given", subject="pages")
-    addresses = [source.strip() for source in given if isinstance(source, str) and is_address(source)]
+    listed = [sources] if isinstance(sources, str | bytes | Path | Page) else list(sources)
+    if not listed:
+        raise BadInput("no page was given; name a file, a folder or an address", subject="pages")
+    addresses = [source.strip() for source in listed if isinstance(source, str) and is_address(source)]
     fetched = reading.fetch(addresses) if addresses and reading.fetch else iter(())
     with closing(fetched) if isinstance(fetched, Generator) else nullcontext():
-        for source in given:
+        for source in listed:
             if reading.fetch and isinstance(source, str) and is_address(source):
                 yield next(fetched)
             elif isinstance(source, Path) and is_folder(source):
@@ -99,12 +96,12 @@ def _page_or_error(source: Source, reading: Reading) -> Page | PrunusError:
 
 
 def is_address(text: str) -> bool:
-    """Tell whether text is an http or https address rather than a page."""
+    """Tell whether text is an http or https address, and not HTML."""
     return bool(_URL.match(text))
 
 
 def is_folder(path: Path) -> bool:
-    """Tell whether a path is a folder; one that cannot be looked at is none, and reading it says why."""
+    """Tell whether a path is a folder. False where access fails: reading the path then raises the error."""
     try:
         return path.is_dir()
     except OSError:
@@ -112,9 +109,9 @@ def is_folder(path: Path) -> bool:
 
 
 def pages_of(folder: Path, suffixes: Sequence[str], max_files: int) -> list[Path]:
-    """Return a folder's pages in sorted order.
+    """Return the page files of a folder and its subfolders in sorted order.
 
-    :raises BadInput: it holds none, or more than ``max_files``.
+    :raises BadInput: the folder holds none, or more than ``max_files``.
     """
     files = list(files_in(folder, suffixes, max_files))
     if not files:
@@ -127,7 +124,8 @@ def pages_of(folder: Path, suffixes: Sequence[str], max_files: int) -> list[Path
 def as_page(source: Source, max_file_mb: int = 64) -> Page:
     """Turn one source into a page.
 
-    :raises BadInput: an address (fetching is the caller's step), or a type that is no page.
+    :raises BadInput: the source is an address, which only ``Reading.fetch`` can read, or has another type.
+    :raises BadPage: a file cannot be read.
     """
     if isinstance(source, Page):
         return source
@@ -135,7 +133,7 @@ def as_page(source: Source, max_file_mb: int = 64) -> Page:
         return read_file(source, max_file_mb)
     if isinstance(source, str) and is_address(source):
         raise BadInput(
-            f"{source.strip()}: addresses are not read here; save the page and give its path",
+            f"{source.strip()}: addresses cannot be fetched here; save the page and give its path",
             subject=source.strip(),
         )
     if isinstance(source, str | bytes):
@@ -146,7 +144,7 @@ def as_page(source: Source, max_file_mb: int = 64) -> Page:
 
 
 def files_in(folder: Path, suffixes: Sequence[str], max_files: int) -> Iterator[Path]:
-    """Yield a folder's pages in sorted order; links out of it are not followed."""
+    """Yield the page files of a folder in sorted order; symbolic links out of the folder are not followed."""
     root = folder.resolve()
     count = 0
     for path in sorted(folder.rglob("*")):
@@ -163,16 +161,16 @@ def files_in(folder: Path, suffixes: Sequence[str], max_files: int) -> Iterator[
 def read_file(path: Path, max_file_mb: int = 64) -> Page:
     """Read a file as a page.
 
-    :raises BadPage: it is missing, unreadable, not a file, or too large.
+    :raises BadPage: the file is missing, unreadable, not a file, or too large.
     """
     try:
         size = path.stat().st_size
         if path.exists() and not path.is_file() and not path.is_fifo() and not path.is_char_device():
-            raise BadPage(f"{path}: this is not a file", subject=str(path))
+            raise BadPage(f"{path}: not a file", subject=str(path))
         if size > max_file_mb * _MIB:
             raise BadPage(f"{path}: {size // _MIB} MiB is over the limit of {max_file_mb} MiB", subject=str(path))
         with path.open("rb") as file:
-            content = file.read(max_file_mb * _MIB + 1)  # a device or a pipe has no size to look at
+            content = file.read(max_file_mb * _MIB + 1)  # a device or a pipe has no size to check before
         if len(content) > max_file_mb * _MIB:
             raise BadPage(f"{path}: over the limit of {max_file_mb} MiB", subject=str(path))
     except FileNotFoundError as error:
@@ -180,6 +178,6 @@ def read_file(path: Path, max_file_mb: int = 64) -> Page:
     except OSError as error:
         raise BadPage(f"{path}: cannot be read ({error.strerror})", subject=str(path)) from error
     except ValueError as error:
-        raise BadPage(f"{str(path)[:80]!r}: this is no path ({error})", subject=str(path)[:80]) from error
+        raise BadPage(f"{str(path)[:80]!r}: not a valid path ({error})", subject=str(path)[:80]) from error
     name = str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # a file's name need not be Unicode
     return Page(content, url=name)

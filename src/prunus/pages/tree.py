@@ -1,6 +1,6 @@
 """The Tree: one cleaned document as compact arrays in document order.
 
-Built by :mod:`prunus.pages.clean.walk`, read by everything after it, changed by nothing.
+Only :mod:`prunus.pages.clean.walk` builds it; the code after it reads it and never changes it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from .clean import rules
 Attrs = dict[str, str]
 
 SPACED = frozenset({"button", "select", "option", "textarea", "input", "img", "meter", "progress", "label"})
-"""Inline elements that a reader sees apart from their neighbours."""
+"""Inline elements that a browser shows apart from their neighbours."""
 
 
 class Tree:
-    """One cleaned document (treat it as immutable).
+    """One cleaned document; treat it as immutable.
 
-    Node ``i`` of ``len(tree)``: ``tag[i]`` ('' for a text node), ``parent[i]`` (-1 for the root),
-    ``end[i]`` one past its last descendant, so that a subtree is ``range(i, end[i])``; ``text[i]``
-    what the node itself shows (text nodes; alt text of images; labels), ``attrs[i]`` its kept
-    attributes with whole values.
+    Node ``i`` of ``len(tree)`` nodes has ``tag[i]`` ('' for a text node), ``parent[i]`` (-1 for the root) and
+    ``end[i]``, one past its last descendant: a subtree is ``range(i, end[i])``. ``text[i]`` is the text that the node
+    itself shows (text nodes, alt texts of images, labels). ``attrs[i]`` holds its kept attributes with whole values.
     """
 
     __slots__ = (
@@ -52,21 +51,21 @@ class Tree:
         self._starts: Sequence[int] = []
         self._markup: tuple[str | bytes, str] = ("", "")
         self._xpaths: Any = None  # the XPath of each node
-        self.cache: dict[tuple[str, int], Any] = {}  # what is derived from single nodes, by name and node
+        self.cache: dict[tuple[str, int], Any] = {}  # results of functions on single nodes, by function and node
 
     def __len__(self) -> int:
         return len(self.tag)
 
     @property
     def words(self) -> Sequence[int]:
-        """Prefix sums of words: nodes ``[lo, hi)`` hold ``words[hi] - words[lo]`` of them."""
+        """Prefix sums of word counts: nodes ``[lo, hi)`` hold ``words[hi] - words[lo]`` words."""
         if self._words is None:
             self._words = list(accumulate((count_words(text) if text else 0 for text in self.text), initial=0))
         return self._words
 
     @property
     def has_words(self) -> bool:
-        """Whether the document shows any word at all."""
+        """Whether the document shows any word."""
         return any(text and not text.isspace() for text in self.text)
 
     def word_count(self, node: int) -> int:
@@ -75,16 +74,16 @@ class Tree:
 
     def children(self, node: int) -> list[int]:
         """Return the child nodes of ``node`` in order."""
-        found = []
+        children = []
         child, stop, end = node + 1, self.end[node], self.end
         while child < stop:
-            found.append(child)
+            children.append(child)
             child = end[child]
-        return found
+        return children
 
     @property
     def canonical(self) -> str:
-        """The document's canonical text, which spans point into: blocks on lines of their own."""
+        """The document's canonical text, into which spans point: a line for each block, a tab between cells."""
         self._lay_out()
         assert self._canonical is not None
         return self._canonical
@@ -104,7 +103,7 @@ class Tree:
         return max(node, 0)
 
     def _lay_out(self) -> None:
-        """Lay the text out once: where which node's words stand in the canonical text."""
+        """Build the canonical text and the offsets of the nodes in it, once."""
         if self._canonical is not None:
             return
         pieces: list[str] = []
@@ -138,7 +137,7 @@ class Tree:
 
 
 def separator(tag: str) -> str:
-    """Return what stands between the words of ``tag`` and those around it in canonical text."""
+    """Return the separator between the words of an element and the words around it in canonical text."""
     if not tag or (tag in rules.INLINE and tag not in SPACED):
         return ""
     if tag in ("td", "th"):
@@ -146,12 +145,12 @@ def separator(tag: str) -> str:
     return " " if tag in SPACED else "\n"
 
 
-def wider(one: str, other: str) -> str:
+def wider(first: str, second: str) -> str:
     """Return the stronger of two separators: line, then cell, then space, then none."""
     order = "\n\t "
-    if not one or not other:
-        return one or other
-    return order[min(order.index(one), order.index(other))]
+    if not first or not second:
+        return first or second
+    return order[min(order.index(first), order.index(second))]
 
 
 def subtree_text(tree: Tree, node: int) -> str:

@@ -1,4 +1,4 @@
-"""XPaths into the page as HTML5 parses it: the page is parsed and walked once more, on demand."""
+"""XPaths of nodes in the original page, as an HTML5 parser sees it; made on demand by parsing the page again."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from .tree import Tree
 
 
 def xpath_of(tree: Tree, node: int) -> str:
-    """Return the XPath of a node in the page as HTML5 parses it.
+    """Return the XPath of a node in the HTML5-parsed original page; for a text node, the XPath of its element.
 
-    A text node answers with its element's path. The page is parsed once more for the first call on a tree; later
-    calls look it up.
+    The first call on a tree parses the page again; later calls use its result.
     """
     if tree._xpaths is None:
         tree._xpaths = XPaths(*tree._markup)
@@ -23,14 +22,14 @@ def xpath_of(tree: Tree, node: int) -> str:
 
 
 class XPaths:
-    """The XPath in the HTML5-parsed original of every node that cleaning keeps, each written when it is asked for."""
+    """The XPaths of a cleaned page's nodes in its HTML5-parsed original; each is built when it is looked up."""
 
     def __init__(self, markup: str | bytes, charset: str) -> None:
         self._origins = walk_page(markup, charset, "page", True)[1]
         self._steps: dict[Any, str] = {}  # by element
 
     def __getitem__(self, node: int) -> str:
-        """Return ``/html/body/div[2]/p`` for an element, or for the one that holds a text."""
+        """Return the XPath of an element, or of a text node's element, as ``/html/body/div[2]/p``."""
         origin = self._origins[node]
         element = origin if isinstance(origin, Element) else origin.parent
         steps: list[str] = []
@@ -42,7 +41,7 @@ class XPaths:
         return "/" + "/".join(reversed(steps))
 
     def _number(self, parent: Any) -> None:
-        """Note the step to each child of an element: its tag, with its number where several share it."""
+        """Record the XPath step of each child of an element: its tag, numbered where several children share it."""
         children = [
             (child, FORMER.get(child.tag, child.tag)) for child in parent.children if isinstance(child, Element)
         ]

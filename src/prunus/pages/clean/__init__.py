@@ -1,1 +1,1 @@
-"""Parse, clean, cut into blocks and render HTML. The heart of Prunus."""
+"""HTML cleaning: parse a page, drop what a reader cannot see, build the tree."""

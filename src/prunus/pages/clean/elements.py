@@ -1,4 +1,4 @@
-"""Elements that need more than a table entry: what of each a reader sees."""
+"""Elements with rules of their own: which attributes, children and words of each a reader sees."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _LANGUAGE_OF_WHOLE = rules.DISSOLVED | {"body"}
 _NO_ADDRESS = re.compile(r"\s*(?:#\s*$|javascript:|data:|vbscript:)", re.IGNORECASE)
 
 Special = tuple[Sequence[Any], Attrs | None, str]
-"""What of an element goes on: its children, its kept attributes, the words that it shows itself."""
+"""The kept part of an element: its children, its attributes, and the words that it shows itself."""
 
 
 def kept_attributes(tag: str, node: Element, with_language: bool) -> Attrs | None:
-    """Return the attributes that carry meaning, whole, or None."""
+    """Return the attributes of an element that carry meaning, with whole values; None where there are none."""
     kept: Attrs = {}
     if tag == "a":
         target = node.attr("href") or ""
-        # script and a bare '#' lead nowhere; inlined data is no address
+        # a script and a bare '#' have no target; inlined data is not an address
         if target and not (target[0] in _SUSPECT and (target == "#" or _NO_ADDRESS.match(target))):
             if " " in target or not target.isprintable():
                 target = " ".join(target.split())
@@ -35,15 +35,15 @@ def kept_attributes(tag: str, node: Element, with_language: bool) -> Attrs | Non
             if value is not None:
                 kept[name] = " ".join(value.split())
         if kept and (tag == "td" or tag == "th"):
-            kept = _telling_spans(kept)
+            kept = _cell_attributes(kept)
     lang = (node.attr("lang") or "") if with_language else ""
     if lang and tag not in _LANGUAGE_OF_WHOLE:
         kept["lang"] = " ".join(lang.split())
     return kept or None
 
 
-def _telling_spans(kept: Attrs) -> Attrs:
-    """Spans that span nothing, and scopes that say nothing, go."""
+def _cell_attributes(kept: Attrs) -> Attrs:
+    """Return a cell's attributes without spans of 1 and empty scopes; spans are capped as browsers cap them."""
     clean: Attrs = {}
     for name, value in kept.items():
         if name in ("colspan", "rowspan"):
@@ -57,19 +57,19 @@ def _telling_spans(kept: Attrs) -> Attrs:
 
 
 def _head(node: Element, kept: Attrs | None) -> Special | None:
-    """Of <head> only the title stays."""
+    """Keep only the title of <head>."""
     title = node.find("title", axis=CHILDREN)
     return (title,) if title is not None else (), None, ""
 
 
 def _title(node: Element, kept: Attrs | None) -> Special | None:
-    """A <title> is one only in <head>."""
+    """Keep a <title> only in <head>; elsewhere, as in drawings, it is not the page's title."""
     parent = node.parent
     return (node.children, kept, "") if isinstance(parent, Element) and parent.tag == "head" else None
 
 
 def _image(node: Element, kept: Attrs | None) -> Special | None:
-    """An image stays for its alt text or address; tracking pixels and inlined data go."""
+    """Keep an image that has alt text or an address; drop tracking pixels and inlined data."""
     alt = (kept or {}).get("alt", "")
     if not alt and any((node.attr(side) or "").strip().rstrip("px") in ("0", "1") for side in ("width", "height")):
         return None
@@ -87,7 +87,7 @@ def _image(node: Element, kept: Attrs | None) -> Special | None:
 
 
 def _input(node: Element, kept: Attrs | None) -> Special | None:
-    """An <input> stays when a reader sees what it holds, or whether it is ticked."""
+    """Keep an <input> whose value or tick a reader sees."""
     kind = (node.attr("type") or "").strip().lower()
     if kind not in rules.VISIBLE_INPUTS:
         return None
@@ -106,7 +106,7 @@ def _input(node: Element, kept: Attrs | None) -> Special | None:
 
 
 def _select(node: Element, kept: Attrs | None) -> Special | None:
-    """A closed <select> shows one option; one with ``multiple`` or ``size`` shows them all."""
+    """Keep the option that a closed <select> shows; with ``multiple`` or ``size`` it shows all options."""
     size = (node.attr("size") or "").strip()
     if node.attr("multiple") is not None or (size.isdigit() and int(size) > 1):
         return node.children, kept, ""
@@ -120,15 +120,17 @@ def _select(node: Element, kept: Attrs | None) -> Special | None:
 
 
 def _option(node: Element, kept: Attrs | None) -> Special | None:
-    """``selected`` has done its work once the option is chosen; an option inside one is another choice."""
+    """Keep an option's words without ``selected``, which :func:`_select` has used, and without options nested in it."""
     if _is_in_option(node):
         return None
-    inner = tuple(c for c in node.children if not (isinstance(c, Element) and c.tag in ("option", "optgroup")))
+    inner = tuple(
+        child for child in node.children if not (isinstance(child, Element) and child.tag in ("option", "optgroup"))
+    )
     return inner, None, ""
 
 
 def _is_in_option(node: Element) -> bool:
-    """Tell whether only elements whose tags are never written stand between a choice and another one around it."""
+    """Tell whether an option or group is inside an option; a <noscript> between does not count, as it is never written."""
     above = node.parent
     while isinstance(above, Element) and above.tag == "noscript":
         above = above.parent
@@ -136,20 +138,20 @@ def _is_in_option(node: Element) -> bool:
 
 
 def _optgroup(node: Element, kept: Attrs | None) -> Special | None:
-    """The label of a group is text that a reader sees."""
+    """Keep the label of an option group as words: a reader sees it."""
     if _is_in_option(node):
         return None
     return node.children, kept, (kept or {}).get("label", "")
 
 
 def _media(node: Element, kept: Attrs | None) -> Special | None:
-    """A player keeps its sources and its title; its fallback text shows nowhere."""
-    inner = tuple(c for c in node.children if isinstance(c, Element) and c.tag in ("source", "track"))
+    """Keep a player's sources and title; no browser shows its fallback text."""
+    inner = tuple(child for child in node.children if isinstance(child, Element) and child.tag in ("source", "track"))
     return (inner, kept, (kept or {}).get("title", "")) if kept or inner else None
 
 
 def _dialog(node: Element, kept: Attrs | None) -> Special | None:
-    """A dialog that is not open is not shown."""
+    """Drop a dialog that is not open."""
     return (node.children, kept, "") if node.attr("open") is not None else None
 
 

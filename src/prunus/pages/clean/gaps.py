@@ -1,4 +1,4 @@
-"""Close the gaps that the walk left: merged wrappers, emptied and split text nodes, doubled noscripts."""
+"""Clean up the arrays after the walk: merged wrappers, empty and split text nodes, noscripts that repeat the page."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from . import rules
 from .tree_builder import GrowingTree, linked
 
 _SEARCHED: Final = 64
-"""Noscripts whose words are searched for in the page; beyond, only equal text nodes count: the
-search is linear in the page for each, and a hostile page could hold any number."""
+"""Noscripts whose words are searched for in the whole page. Each search is linear in the page, and a hostile page could
+hold any number of noscripts: beyond this number, only equal text nodes count."""
 
 _KEPT_EMPTY: Final = frozenset({"tr", "thead", "tbody", "tfoot", "td", "th", "body", "html"})
 
 
 def drop_doubled_noscripts(walk: GrowingTree, noscripts: list[int]) -> bool:
-    """Drop a <noscript> whose words the page shows elsewhere, or which only doubles a lazy image.
+    """Drop each <noscript> whose words the page shows elsewhere, or that only repeats a lazy image.
 
     :returns: whether anything was dropped.
     """
     tags, texts = walk.tag, walk.text
     ends = [_end_of(walk.depth, node) for node in noscripts]
-    known: set[str] = set()
+    outside_texts: set[str] = set()
     outside: list[str] = []
     shown = ""
-    looked = False
-    done, dropped, searched = -1, False, 0
+    collected = False
+    last_end, dropped, searched = -1, False, 0
     for node, end in zip(noscripts, ends, strict=True):
-        if node < done:
+        if node < last_end:
             continue
-        done = end
+        last_end = end
         parts = [_collapsed(text, True) for text in texts[node:end] if text and not text.isspace()]
         if parts:
-            if not looked:
-                looked = True
+            if not collected:
+                collected = True
                 outside = _words_outside(walk, noscripts, ends)
-                known = set(outside)
-            doubled = all(part in known for part in parts)
+                outside_texts = set(outside)
+            doubled = all(part in outside_texts for part in parts)
             if not doubled and searched < _SEARCHED:
                 searched += 1
                 shown = shown or " ".join([text for text in outside if text])
@@ -51,7 +51,7 @@ def drop_doubled_noscripts(walk: GrowingTree, noscripts: list[int]) -> bool:
 
 
 def _end_of(depths: list[int], node: int) -> int:
-    """Return the place after a node's last descendant."""
+    """Return the index after a node's last descendant."""
     end, depth = node + 1, depths[node]
     while end < len(depths) and depths[end] > depth:
         end += 1
@@ -59,18 +59,21 @@ def _end_of(depths: list[int], node: int) -> int:
 
 
 def _collapsed(text: str, raw: bool) -> str:
-    """Return a text with single spaces between its words, as all have but those that may be preformatted."""
+    """Return a text with single spaces between its words.
+
+    :param raw: the text may be preformatted; other texts have single spaces already.
+    """
     if raw and ("  " in text or not text.isprintable()):
         return " ".join(text.split())
     return text.strip(" ")
 
 
 def _words_outside(walk: GrowingTree, noscripts: list[int], ends: list[int]) -> list[str]:
-    """Return the texts of a page that stand in no noscript."""
+    """Return the texts of a page outside its noscripts."""
     texts: list[str] = []
     after = 0
     for node, end in zip(noscripts, ends, strict=True):
-        if node >= after:  # else it stands in the one before
+        if node >= after:  # else it is nested in the previous noscript
             texts += walk.text[after:node]
             after = end
     texts += walk.text[after:]
@@ -79,7 +82,7 @@ def _words_outside(walk: GrowingTree, noscripts: list[int], ends: list[int]) -> 
 
 
 def _drop(walk: GrowingTree, node: int, end: int) -> None:
-    """Drop a subtree, and what held nothing else."""
+    """Drop a subtree, and the elements around it that hold nothing else."""
     tags, texts, depths = walk.tag, walk.text, walk.depth
     after = depths[end] if end < len(tags) else 0
     while (
@@ -97,7 +100,7 @@ def _drop(walk: GrowingTree, node: int, end: int) -> None:
 
 
 def close_gaps(walk: GrowingTree) -> None:
-    """Rebuild the arrays: merged wrappers hand their children up, split text nodes join, empty ones go."""
+    """Rebuild the arrays: children of merged wrappers move up, adjacent text nodes join, empty text nodes go."""
     tags, texts, depths = walk.tag, walk.text, walk.depth
     tag_list: list[Any] = []
     text_list: list[str] = []
@@ -105,9 +108,9 @@ def close_gaps(walk: GrowingTree) -> None:
     attrs: list[Attrs | None] = []
     origins: list[Any] | None = None if walk.origins is None else []
     parents, _ = linked(depths) if walk.origins else ([], [])
-    joined: dict[int, list[str]] = {}  # the parts of a text, by place
-    merged: list[int] = []  # depths of the merged nodes around
-    latest = -1  # depth of the text node right before, if nothing stands between
+    joined: dict[int, list[str]] = {}  # parts of a joined text node, by its new index
+    merged: list[int] = []  # depths of the merged nodes around this node
+    latest = -1  # depth of the text node right before this node, -1 if another node is between
     for node, tag in enumerate(tags):
         level = depths[node]
         while merged and merged[-1] >= level:
@@ -123,7 +126,7 @@ def close_gaps(walk: GrowingTree) -> None:
             continue
         elif latest == level:
             joined.setdefault(len(text_list) - 1, [text_list[-1]]).append(text)
-            if origins and walk.origins:  # words of several elements: what holds them all is the element around them
+            if origins and walk.origins:  # words of several elements: their common parent is the origin
                 origins[-1] = walk.origins[parents[node]]
             continue
         else:

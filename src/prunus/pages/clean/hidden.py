@@ -1,7 +1,7 @@
-"""What a reader cannot see, decided from an element's own attributes before they are stripped.
+"""Decide from an element's attributes whether a reader sees it.
 
-Style sheets are not evaluated: a class that hides is not known here. What inline style, ``hidden``
-and ``aria-hidden`` say is.
+The inline style, ``hidden``, ``popover`` and ``aria-hidden`` count. Style sheets are not evaluated, so a class that
+hides an element is not recognised, but for a few of wide convention.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
 
 
 def style_hides(style: str) -> bool:
-    """Tell whether an inline style puts its element out of a reader's sight."""
+    """Tell whether an inline style hides its element: not displayed, no size, off screen, transparent or in one colour."""
     low = "".join(style.lower().split())
-    # most styles hide nothing: what each rule needs is looked for before the rule
+    # most styles hide nothing: quick searches come before the slow patterns
     if rules.MAY_HIDE.search(low) and rules.HIDDEN_STYLE.search(style):
         return True
     if "background" in low and ";color:" in ";" + low and len(style) < 1000 and rules.SAME_COLOUR.search(style):
         return True
     if "width:0" in low or "height:0" in low or "width:." in low or "height:." in low:
-        boxes = {found.group(1).lower() for found in rules.ZERO_BOX.finditer(style)}
+        boxes = {box.group(1).lower() for box in rules.ZERO_BOX.finditer(style)}
         if len(boxes) == 2 or (boxes and rules.OVERFLOW_HIDDEN.search(style)):
             return True
     if ("position:" in low or "indent:" in low or "margin" in low) and rules.FAR.search(low):
@@ -38,7 +38,7 @@ def style_hides(style: str) -> bool:
 def is_hidden(element: Element, known: dict[str, bool]) -> bool:
     """Tell whether ``hidden``, ``popover``, inline style or ``aria-hidden`` hides an element.
 
-    :param known: what is known of a page's inline styles, added to: most of them stand in a page many times.
+    :param known: cache of :func:`style_hides` for a page, which repeats most of its styles; this call adds to it.
     """
     attr = element.attr
     style = attr("style")
@@ -57,7 +57,10 @@ def is_hidden(element: Element, known: dict[str, bool]) -> bool:
 
 
 def has_hidden_class(element: Element) -> bool:
-    """Tell whether a class hides by wide convention, as MediaWiki's sort keys."""
+    """Tell whether an element has the class of MediaWiki's sort keys, which every wiki's style sheet hides.
+
+    Shown, a sort key would repeat the words of a cell ("FyodorFyodor Cherenkov").
+    """
     names = element.attr("class") or ""
     return "sortkey" in names and "sortkey" in names.split()
 
@@ -75,8 +78,8 @@ def shown_again(element: Element) -> list[Element]:
     while stack:
         node = stack.pop()
         if isinstance(node, Element):
-            own = node.attr("style") or ""
-            if own and rules.VISIBLE_AGAIN.search(own):
+            inner_style = node.attr("style") or ""
+            if inner_style and rules.VISIBLE_AGAIN.search(inner_style):
                 found.append(node)
             else:
                 stack.extend(reversed(node.children))
@@ -84,9 +87,9 @@ def shown_again(element: Element) -> list[Element]:
 
 
 def is_decoration(element: Element) -> bool:
-    """Tell whether an ``aria-hidden`` element is empty, an icon, or doubled by an accessible twin.
+    """Tell whether an ``aria-hidden`` element is empty, an icon, or repeated by a sibling for assistive technology.
 
-    Anything else with ``aria-hidden`` is visible text, and stays.
+    Any other element with ``aria-hidden`` shows text, and stays.
     """
     words = " ".join(element.text.split())
     if not words:
@@ -97,12 +100,12 @@ def is_decoration(element: Element) -> bool:
         return True
     if not words.isascii() and all(unicodedata.category(letter) in ("Co", "So", "Zs") for letter in words):
         return True
-    # only the nearest siblings: looking at all of them would be quadratic in a hostile page
+    # only the nearest siblings: reading all of them would be quadratic in a hostile page
     return any(_is_twin(sibling, words) for sibling in (_beside(element, -1), _beside(element, 1)))
 
 
 def _beside(element: Element, step: int) -> object:
-    """Return the nearest sibling that is an element, within a few nodes."""
+    """Return the nearest sibling element on one side, at most four nodes away; None where there is none."""
     sibling: Any = element
     for _ in range(4):
         sibling = sibling.previous_sibling if step < 0 else sibling.next_sibling
@@ -112,19 +115,21 @@ def _beside(element: Element, step: int) -> object:
 
 
 def _is_twin(sibling: object, words: str) -> bool:
-    """Tell whether ``sibling`` says to assistive technology what the hidden words show."""
+    """Tell whether ``sibling`` repeats the words of a hidden element for assistive technology."""
     if not isinstance(sibling, Element):
         return False
     if (sibling.attr("aria-hidden") or "").lower() == "true" or sibling.attr("hidden") is not None:
         return False
     if style_hides(sibling.attr("style") or ""):
         return False
-    said = " ".join(sibling.text.split())
-    if not said:
+    sibling_words = " ".join(sibling.text.split())
+    if not sibling_words:
         return False
-    if said == words:
+    if sibling_words == words:
         return True
     if rules.VISUALLY_HIDDEN_CLASS.search(sibling.attr("class") or ""):
-        said = said.casefold()  # "4.5/5" is doubled by "Rated 4.5 out of 5", "Share" not by "All options"
-        return all(run in said for run in _RUN.findall(words.casefold()))
+        sibling_words = (
+            sibling_words.casefold()
+        )  # "4.5/5" is doubled by "Rated 4.5 out of 5", "Share" not by "All options"
+        return all(run in sibling_words for run in _RUN.findall(words.casefold()))
     return sibling.select_one("math") is not None

@@ -1,7 +1,7 @@
-"""The only file that knows the HTML parser.
+"""Parses HTML with turbohtml, and decodes bytes. No other module imports the parser.
 
-turbohtml parses by the WHATWG algorithm, in time linear in hostile input, and caps the depth of the
-tree at 511 levels while keeping the text; see ``docs/lab/log.md`` for the measurement behind the choice.
+turbohtml parses by the WHATWG algorithm, in time linear in hostile input. It caps the depth of the tree at 511 levels
+and keeps the text below. ``docs/lab/log.md`` has the measurement behind the choice.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .formatting import multiplies, renamed
 
 Node: TypeAlias = turbohtml.Node
 MAX_BYTES: Final = 64 * 1024 * 1024
-"""Size of markup that is read, in bytes or code points."""
+"""Limit of a page, in bytes or code points."""
 
 MAX_TAGS: Final = 2_000_000
-"""Tags that are read, counted as "<". The worst page found, one-letter elements with an attribute each, takes
-1.4 GB to clean; one of half as many takes 1.6 GB to prune and mark."""
+"""Limit of tags in a page, counted as "<". The worst page found, of one-letter elements with an attribute each, takes
+1.4 GB of memory to clean; half as many tags take 1.6 GB to prune and mark."""
 
 CHILDREN: Final = Axis.CHILDREN
 
@@ -50,12 +50,12 @@ _MAGIC: Final = (
     b"ID3",
 )
 _CONTROLS: Final = bytes(byte for byte in [*range(32), 127] if byte not in b"\b\t\n\f\r\x0e\x0f\x1b")
-"""Bytes that no text holds in any encoding but UTF-16: a tenth of random data. The others stand in
-logs, in typescripts, or switch between the letters of ISO-2022."""
+"""Control bytes that no text holds in any encoding but UTF-16: a tenth of random data. The other control bytes occur in
+logs and typescripts, or switch the letters of ISO-2022."""
 
 _ODD: Final = frozenset({"Cc", "Cn", "Co", "Cs"})  # Unicode categories that text hardly ever holds
 _PLAIN_CODEC: Final = re.compile(r"(?:big5|cp|euc|gb|hz|iso|johab|koi8|latin|mac|shift|utf)[-_a-z0-9]*", re.IGNORECASE)
-_PRESCAN: Final = 1024  # bytes in which a page may name its charset
+_PRESCAN: Final = 1024  # bytes at a page's start in which a parser looks for its charset
 _STRAY: Final = re.compile("[\udc80-\udcff]")
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
@@ -67,7 +67,10 @@ __all__ = [
 
 
 def is_binary(content: bytes, charset: str = "") -> bool:
-    """Tell whether ``content`` is no text at all: a known binary format, or bytes that no encoding puts into text."""
+    """Tell whether ``content`` is binary data: a known binary format, or too many bytes that no text holds.
+
+    :param charset: encoding by the transport; '' when unknown.
+    """
     head = content[:_SNIFF]
     wide = charset.lower().startswith("utf-16")
     if wide or head.startswith(_WIDE_BOMS):
@@ -75,18 +78,18 @@ def is_binary(content: bytes, charset: str = "") -> bool:
         text = head[: len(head) & ~1].decode("utf-16-be" if big else "utf-16-le", "replace")
         odd = sum(letter == "\ufffd" or (letter > "\x1f" and unicodedata.category(letter) in _ODD) for letter in text)
         if head.startswith(_WIDE_BOMS) or odd * 20 <= len(text) + 40:
-            return odd * 20 > len(text) + 40  # else the transport was wrong, and the bytes are looked at as they are
+            return odd * 20 > len(text) + 40  # else the transport named a wrong charset: judge the bytes
     if head.startswith(_MAGIC):
         return True
     odd_bytes = len(head) - len(head.translate(None, _CONTROLS))
     if odd_bytes * 20 > len(head) + 40:
         return True
-    # what is no UTF-8 either gets less patience: a tenth of random bytes are controls, of legacy text hardly any
+    # stricter where it is not UTF-8: a tenth of random bytes are controls, hardly any of legacy text
     return odd_bytes * 50 > len(head) + 100 and not _is_utf8(head)
 
 
 def _is_utf8(head: bytes) -> bool:
-    """Tell whether the beginning of some bytes is UTF-8; its last letter may be cut in two."""
+    """Tell whether the first bytes of a page are UTF-8; the last letter may be incomplete."""
     try:
         codecs.utf_8_decode(head, "strict", False)
     except UnicodeDecodeError:
@@ -95,34 +98,33 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def without_surrogates(text: str) -> str:
-    """Replace what no encoding can write: pairs of surrogates by their letter, lone ones by U+FFFD."""
+    """Replace surrogates, which no encoding can write: pairs by their letter, single ones by U+FFFD."""
     if text.isascii():
         return text
     try:
-        text.encode("utf-16-le")  # the quickest that refuses surrogates
+        text.encode("utf-16-le")  # the fastest encoding that refuses surrogates
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
 
 
 def decode(content: bytes, charset: str = "") -> str:
-    """Decode plain text by BOM, the named charset, UTF-8, then by what letters it seems to hold."""
+    """Decode plain text by BOM, the named charset, UTF-8, then detection by its letters."""
     if content.startswith(_WIDE_BOMS):
         return content.decode("utf-16", "replace")
-    text = _named(content, charset) if charset else ""
+    text = _decode_named(content, charset) if charset else ""
     if text:
         return text
     try:
         return content.decode().removeprefix("\ufeff")
     except UnicodeDecodeError:
-        return _mended(content) or _guessed(content)
+        return _decode_mixed_utf8(content) or _decode_detected(content)
 
 
-def _named(content: bytes, charset: str) -> str:
-    """Decode by a named charset; '' where that is unknown or cannot be the one of these bytes."""
-    import_module(
-        "turbohtml.detect"
-    )  # knows the web's names, to which latin-1 is windows-1252; hardly any page needs it
+def _decode_named(content: bytes, charset: str) -> str:
+    """Decode by a named charset; '' where the charset is unknown or does not fit the bytes."""
+    # registers the web's charset names, by which latin-1 means windows-1252; loaded late, as few pages need it
+    import_module("turbohtml.detect")
     for name in (f"whatwg-{charset}", charset):
         try:
             text = content.decode(name) if name != charset or _PLAIN_CODEC.fullmatch(name) else ""
@@ -133,30 +135,30 @@ def _named(content: bytes, charset: str) -> str:
     return ""
 
 
-def _mended(content: bytes) -> str:
-    """Decode UTF-8 with stray bytes, each of them as in windows-1252; '' where the strays are more than the letters."""
+def _decode_mixed_utf8(content: bytes) -> str:
+    """Decode UTF-8 with some stray windows-1252 bytes; '' where the text is not mostly UTF-8."""
     text, used = codecs.utf_8_decode(content, "surrogateescape", False)
     strays = len(_STRAY.findall(text))
     if len(text) - len(text.encode("ascii", "ignore")) <= 2 * strays or not used:
         return ""
-    text = _STRAY.sub(lambda found: bytes([ord(found[0]) - 0xDC00]).decode("cp1252", "replace"), text)
-    return text.removeprefix("\ufeff") + "\ufffd" * (used < len(content))  # the last letter was cut in two
+    text = _STRAY.sub(lambda stray: bytes([ord(stray[0]) - 0xDC00]).decode("cp1252", "replace"), text)
+    return text.removeprefix("\ufeff") + "\ufffd" * (used < len(content))  # the last letter is incomplete
 
 
-def _guessed(content: bytes) -> str:
-    """Decode bytes that are no UTF-8: by another charset that the page names, or by what letters it seems to hold."""
-    from turbohtml.detect import detect  # here: hardly any page needs it
+def _decode_detected(content: bytes) -> str:
+    """Decode bytes that are not UTF-8: by another charset that the page names, else by detection from its letters."""
+    from turbohtml.detect import detect  # imported here: few pages need it
 
-    found = detect(content)
-    if found.codec is None or found.encoding in ("UTF-8", "UTF-8-SIG", "replacement"):
-        found = detect(b" " * _PRESCAN + content)  # moved past the place where a page names its charset
-    return content.decode(found.codec or "latin-1")
+    guess = detect(content)
+    if guess.codec is None or guess.encoding in ("UTF-8", "UTF-8-SIG", "replacement"):
+        guess = detect(b" " * _PRESCAN + content)  # out of reach of the page's wrong <meta charset>
+    return content.decode(guess.codec or "latin-1")
 
 
 def check_size(content: str | bytes, name: str = "page") -> None:
-    """Refuse what is larger than ``MAX_BYTES``, before any work on it.
+    """Refuse a page that is larger than ``MAX_BYTES``, before any work on it.
 
-    :raises BadPage: it is.
+    :raises BadPage: the page is larger.
     """
     if len(content) > MAX_BYTES:
         size = len(content) / 1048576
@@ -166,15 +168,15 @@ def check_size(content: str | bytes, name: str = "page") -> None:
 
 
 def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Document:
-    """Parse a page into a DOM that nothing here ever changes.
+    """Parse a page into a DOM; treat the DOM as immutable.
 
-    Where that would make far more elements than the page holds, its formatting elements are called as
-    :data:`prunus.pages.clean.formatting.FORMER` says.
+    Where unclosed formatting would make far more elements than the page holds, formatting elements are renamed; see
+    :data:`prunus.pages.clean.formatting.FORMER`.
 
     :param markup: the page; bytes are decoded by BOM, ``charset``, ``<meta>``, then detection.
-    :param charset: what the transport said of the encoding, if anything.
-    :param name: how errors call the page.
-    :raises BadPage: empty, binary, larger than ``MAX_BYTES``, or of more than ``MAX_TAGS`` tags.
+    :param charset: encoding by the transport; '' when unknown.
+    :param name: the page's name in errors.
+    :raises BadPage: the page is empty, binary, larger than ``MAX_BYTES``, or holds more than ``MAX_TAGS`` tags.
     """
     check_size(markup, name)
     if not markup or markup.isspace():
@@ -182,93 +184,94 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
     if isinstance(markup, bytes) and is_binary(markup, charset):
         raise BadPage(f"{name}: this is binary data, not an HTML page", subject=name)
     page = _searchable(markup, charset)
-    tags = _tags(page)
+    tags = _count_tags(page)
     if tags > MAX_TAGS:
         raise BadPage(f"{name}: {tags:,} tags are over the limit of {MAX_TAGS:,}; split the page", subject=name)
     if multiplies(page, tags):
         markup = renamed(page)[0]
     if isinstance(markup, str):
         return turbohtml.parse(markup, positions=False)
-    document, text = _read(markup, charset)
+    document, text = _parse_bytes(markup, charset)
     return turbohtml.parse(text, positions=False) if text else document
 
 
-def _tags(page: str | bytes) -> int:
-    """Return how many "<" a page holds."""
+def _count_tags(page: str | bytes) -> int:
+    """Return the number of "<" in a page, an upper bound of its tags."""
     return page.count("<") if isinstance(page, str) else page.count(b"<")
 
 
 def _searchable(markup: str | bytes, charset: str) -> str | bytes:
-    """Return a page in which tags can be looked for: decoded where it may be UTF-16."""
+    """Return a page in which "<" can be searched for: decoded where it may be UTF-16."""
     return decode(markup, charset) if isinstance(markup, bytes) and b"\0" in markup else markup
 
 
 def source_text(markup: str | bytes, charset: str = "") -> str:
-    """Return a page as the parser reads it: decoded, without byte-order mark; parsed, it gives the same DOM.
+    """Return the text of a page as the parser reads it, without byte-order mark; parsing it gives the same DOM.
 
-    :param markup, charset: as for :func:`parse`, which has accepted them.
+    :param markup, charset: a page that :func:`parse` has accepted.
     """
     if isinstance(markup, str):
         return without_surrogates(markup)
-    document, text = _read(markup, charset)
+    document, text = _parse_bytes(markup, charset)
     if text:
         return text
-    import_module("turbohtml.detect")  # knows the web's names
+    import_module("turbohtml.detect")  # registers the web's charset names
     return markup.decode(f"whatwg-{document.encoding}", "replace").removeprefix("\ufeff")
 
 
 def parse_with_places(text: str) -> tuple[Document, str, Sequence[int]]:
-    """Parse text that :func:`source_text` returned, by the same names as :func:`parse`.
+    """Parse text from :func:`source_text` with the places of its tags; formatting is renamed as in :func:`parse`.
 
-    :returns: the document, the text that was parsed, in which :func:`tag_place` finds its elements, and where the
-        letters stand that this text has more than the page.
+    :returns: the document; the text that was parsed, in which :func:`tag_place` finds its elements; the offsets of the
+        letters that renaming added to this text.
     """
     added: Sequence[int] = ()
-    if multiplies(text, _tags(text)):
+    if multiplies(text, _count_tags(text)):
         text, added = renamed(text)
     return turbohtml.parse(text, positions=True), text, added
 
 
 def line_starts(text: str) -> Sequence[int]:
-    """Return where each line of a page begins, as the parser counts them."""
-    return [0, *(found.end() for found in _LINE_END.finditer(text))]
+    """Return the offset of each line of a page, as the parser counts lines."""
+    return [0, *(line_end.end() for line_end in _LINE_END.finditer(text))]
 
 
 def tag_place(element: Element, text: str, lines: Sequence[int]) -> int:
-    """Return where the name in an element's start tag ends in the text; -1 where the parser made it up.
+    """Return the end of the name in an element's start tag; -1 for an element that the parser added.
 
-    :param lines: what :func:`line_starts` says of the text.
+    :param text, lines: the text that was parsed, and :func:`line_starts` of it.
     """
     line, column = element.source_line, element.source_col
     if line is None or column is None or line > len(lines):
         return -1
-    found = _TAG_NAME.match(text, lines[line - 1] + column)
-    if not found or found[1].lower().replace("\0", "\ufffd") not in (element.tag.lower(), "image"):
+    name = _TAG_NAME.match(text, lines[line - 1] + column)
+    # the parser calls <image> img, and replaces a zero byte in a name
+    if not name or name[1].lower().replace("\0", "\ufffd") not in (element.tag.lower(), "image"):
         return -1
-    return found.end()
+    return name.end()
 
 
-def _read(markup: bytes, charset: str) -> tuple[Document, str]:
-    """Parse bytes; where they cannot be in the charset that was named, what they hold decides.
+def _parse_bytes(markup: bytes, charset: str) -> tuple[Document, str]:
+    """Parse bytes; where the named charset does not fit them, decode them by detection.
 
-    :returns: the document, and the text that must be parsed instead of it, '' where it is right.
+    :returns: the document, and the text that must be parsed in its place, '' where the document is right.
     """
     try:
         document = turbohtml.parse(markup, encoding=charset or None, detect_encoding=True, positions=False)
-    except (LookupError, ValueError):  # a transport may name any encoding; the page itself still says more
+    except (LookupError, ValueError):  # the transport's charset is unknown: use the page's own
         document = turbohtml.parse(markup, detect_encoding=True, positions=False)
     text = ""
-    if document.encoding == "replacement":  # what browsers refuse to read
+    if document.encoding == "replacement":  # an encoding that browsers refuse to read
         text = decode(markup, charset)
     elif document.encoding == "UTF-8" and not markup.isascii():
         try:
             markup.decode()
         except UnicodeDecodeError:
-            text = _mended(markup) or _guessed(markup)
+            text = _decode_mixed_utf8(markup) or _decode_detected(markup)
     elif document.encoding_confidence == "tentative" and not markup.isascii():
-        text = _mended(markup)
-    elif charset and not markup.isascii() and not _named(markup, document.encoding or ""):
-        other = turbohtml.parse(markup, detect_encoding=True, positions=False)  # without what the transport named
-        if _named(markup, other.encoding or ""):
-            return other, ""
+        text = _decode_mixed_utf8(markup)
+    elif charset and not markup.isascii() and not _decode_named(markup, document.encoding or ""):
+        detected = turbohtml.parse(markup, detect_encoding=True, positions=False)  # without the transport's charset
+        if _decode_named(markup, detected.encoding or ""):
+            return detected, ""
     return document, text

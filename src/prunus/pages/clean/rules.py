@@ -1,8 +1,8 @@
-"""The cleaning rules as data, each odd entry with its reason.
+"""The cleaning rules as data; an unobvious entry has its reason.
 
-Source of the method: HtmlRAG §3.2 (content cleaning, lossless structural compression). What is
-listed here beyond the paper keeps what a reader of the page can see, and drops what cannot be
-seen *before* any attribute is stripped, so that hidden text never becomes ordinary text.
+The method is HtmlRAG §3.2 (content cleaning, lossless structural compression). Rules beyond the paper keep the text
+that a reader of the page sees. Hidden elements are dropped *before* attributes are stripped: otherwise hidden text
+would become ordinary text.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ DROPPED: Final = frozenset(
         "script",
         "style",
         "template",
-        "svg",  # drawings; their <text> is read by the reference as page text
-        "canvas",  # its children show only where canvas is unsupported
-        "iframe",  # another document, never this page's words
+        "svg",  # drawings; the reference implementation reads their <text> as page text
+        "canvas",  # its children are shown only by browsers without canvas
+        "iframe",  # another document: its words are not this page's
         "frame",
         "frameset",
         "noframes",
@@ -25,7 +25,7 @@ DROPPED: Final = frozenset(
         "embed",
         "applet",
         "param",
-        "datalist",  # suggestions, shown by no browser as text
+        "datalist",  # suggestions that no browser shows as text
         "meta",
         "link",
         "base",
@@ -33,19 +33,19 @@ DROPPED: Final = frozenset(
         "area",
         "source",  # kept only inside <video>/<audio>, see MEDIA
         "track",
-        "annotation",  # MathML: the TeX twin of what is shown
+        "annotation",  # MathML: TeX of the formula that is shown
         "annotation-xml",
         "bgsound",
         "basefont",
-        "col",  # its width and style carry no words; spans live on the cells
+        "col",  # width and style without words; cells have their own spans
         "colgroup",
         "wbr",
     }
 )
-"""Elements that go with all that they contain."""
+"""Elements that are dropped with their content."""
 
 DISSOLVED: Final = frozenset({"a", "span", "font", "nobr", "blink", "bdi", "big", "marquee", "picture", "slot"})
-"""Inline wrappers without meaning: the element goes, its content stays in place (<a> without target)."""
+"""Inline wrappers without meaning: the element is dropped, its content stays. (Of <a>, only those without target.)"""
 
 INLINE: Final = frozenset(
     """a abbr acronym audio b bdo bdi big button cite code data del dfn em font i img input ins kbd label
@@ -54,32 +54,32 @@ INLINE: Final = frozenset(
     msup msub msubsup msqrt mroot mover munder munderover mspace mstyle mpadded mphantom mfenced
     menclose merror semantics maction mmultiscripts mprescripts none""".split()
 )
-"""Elements that stay in a line: no word boundary at their edges. (``object`` shows its fallback.)"""
+"""Inline elements: no word boundary at their edges. (``object`` shows its fallback.)"""
 
 VOID: Final = frozenset({"br", "hr", "img", "input", "source", "track", "wbr"})
-"""Elements without an end tag, of those that can reach the output."""
+"""Elements without an end tag that can reach the output."""
 
 MEDIA: Final = frozenset({"video", "audio"})
-"""Only <source> and <track> stay inside them: other content shows in no current browser."""
+"""Players. Only <source> and <track> stay inside them: no current browser shows other content."""
 
 SOLID: Final = frozenset({"br", "hr", "img", "video", "audio", "td", "th", "input", "progress", "meter"})
-"""Kept though they hold no words. Cells: an empty one keeps its column (table geometry)."""
+"""Elements that are kept without words. An empty cell keeps its place in the table."""
 
 WRAPPERS: Final = frozenset({"div", "center"})
 """Block wrappers without meaning: merged when single-nested (HtmlRAG §3.2.2)."""
 
 SECTIONS: Final = frozenset("section article main header footer nav aside form fieldset hgroup address search".split())
-"""Block wrappers that say what a part is; compact output for a budget leaves them out."""
+"""Block wrappers that name the kind of their content; pruned output leaves them out to save tokens."""
 
 EMPHASIS: Final = frozenset("b strong i em u small big font tt cite dfn var label data output".split())
-"""Inline elements that say how words look; compact output for a budget leaves them out."""
+"""Inline elements that set the look of words; pruned output leaves them out to save tokens."""
 
 HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
 PREFORMATTED: Final = frozenset({"pre", "textarea", "listing", "plaintext", "xmp"})
 
 FIGURES: Final = frozenset({"figure", "video", "audio"})
-"""Units that blocks never cut when they fit: a picture stays with its caption."""
+"""Elements that are one block if they fit into one: a picture stays with its caption."""
 
 KEPT_ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "a": ("href",),
@@ -113,7 +113,7 @@ KEPT_ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "track": ("src", "label", "srclang"),
     "video": ("src", "title", "poster"),
 }
-"""Attributes that carry meaning, by element; every other attribute goes. See GLOBAL_ATTRIBUTES."""
+"""Attributes that are kept, by element. All others are dropped, except GLOBAL_ATTRIBUTES."""
 
 GLOBAL_ATTRIBUTES: Final = ("lang",)
 
@@ -142,10 +142,10 @@ VISIBLE_INPUTS: Final = frozenset(
         "range",
     }
 )
-"""Types of <input> whose value a reader sees; hidden and password are not among them."""
+"""Types of <input> whose value a reader sees; not hidden and password."""
 
 LONG_VALUE: Final = 200
-"""Code points of an attribute value that a model gets to see; the Tree keeps the whole value."""
+"""Code points of an attribute value in the output at most; the Tree keeps the whole value."""
 
 _ZERO = r"(?:0+(?:\.0*)?|\.0+)(?:px|em|rem|pt|%|vw|vh)?\s*(?:!important\s*)?(?:;|$)"
 
@@ -160,14 +160,14 @@ HIDDEN_STYLE: Final = re.compile(
     r")",
     re.IGNORECASE,
 )
-"""Inline styles that hide an element whatever else they say."""
+"""Inline styles that hide an element, whatever its other properties."""
 
 MAY_HIDE: Final = re.compile(r":(?:none|hidden|collapse|rect\(0|inset\()|font-size:[0.]")
 FAR: Final = re.compile(r":(?:-\d{3}|\d{4})")
-"""What ``HIDDEN_STYLE`` and ``OFF_SCREEN`` need, in a style in small letters without white space: quicker to look for."""
+"""Quick tests that ``HIDDEN_STYLE`` and ``OFF_SCREEN`` can match, for a style in lower case without white space."""
 
 ZERO_BOX: Final = re.compile(rf"(?:^|;)\s*(?:max-)?(width|height)\s*:\s*{_ZERO}", re.IGNORECASE)
-"""A box without width or height; hides its text only together with ``overflow: hidden``."""
+"""A width or height of zero. Both together hide the text of a box, one alone only with ``overflow: hidden``."""
 
 OVERFLOW_HIDDEN: Final = re.compile(r"overflow(?:-[xy])?\s*:\s*(?:hidden|clip)", re.IGNORECASE)
 
@@ -177,33 +177,29 @@ OFF_SCREEN: Final = re.compile(
     r"|(?:left|top)\s*:\s*(?:\d{5,}(?:px|pt)?|[1-9]\d{3,}r?em))",
     re.IGNORECASE,
 )
-"""Moved out of sight: a thousand pixels or a hundred ems to the left or above, or far to the right."""
+"""Positions off screen: a thousand pixels or a hundred ems to the left or above, or far to the right or below."""
 
 POSITIONED: Final = re.compile(r"position\s*:\s*(?:absolute|fixed|relative|sticky)", re.IGNORECASE)
 
 TRANSPARENT: Final = re.compile(r"(?:^|;)\s*opacity\s*:\s*(?:0+(?:\.0*)?|\.0+|0+%)\s*(?:!important\s*)?(?:;|$)", re.I)
-"""Invisible, unless the same style animates it: a fade-in begins at opacity 0 and ends visible."""
+"""Invisible, unless the same style animates the element: a fade-in begins at opacity 0 and ends visible."""
 
 ANIMATED: Final = re.compile(r"transform|transition|animation|will-change|translate|scale", re.IGNORECASE)
-
-HIDDEN_CLASSES: Final = re.compile(r"(?:^| )sortkey(?: |$)")
-"""Classes that hide by wide convention though style sheets are not evaluated: MediaWiki's sort keys
-double the words of a cell ("FyodorFyodor Cherenkov")."""
 
 SAME_COLOUR: Final = re.compile(
     r"(?:^|;)\s*color\s*:\s*([^;!]+?)\s*(?:!important\s*)?(?:;.*)?;\s*background(?:-color)?\s*:\s*\1\s*(?:!important\s*)?(?:;|$)"
     r"|(?:^|;)\s*background(?:-color)?\s*:\s*([^;!]+?)\s*(?:!important\s*)?(?:;.*)?;\s*color\s*:\s*\2\s*(?:!important\s*)?(?:;|$)",
     re.IGNORECASE | re.DOTALL,
 )
-"""Text in the colour of its own background, as the same inline style says."""
+"""An inline style that gives text the colour of its background."""
 
 VISIBLE_AGAIN: Final = re.compile(r"visibility\s*:\s*visible", re.IGNORECASE)
 
 ODD_LETTER: Final = re.compile(r"[\U000e0000-\U000e007f\ud800-\udfff]")
-"""What ``INVISIBLE`` looks for, and surrogates, which no encoding can write; hardly any text holds one."""
+"""Quick test for letters that ``INVISIBLE`` removes, and for surrogates, which no encoding can write."""
 
 INVISIBLE: Final = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007e])[\U000e0000-\U000e007f]+")
-"""Tag characters show nowhere and have carried hidden instructions; those of flag emoji stay."""
+"""Tag characters. No browser shows them, and attackers hide instructions in them. Those of flag emoji stay."""
 
 ICON_CLASS: Final = re.compile(r"(?:^|[-_ ])(?:icons?|fa|glyphicon|material-(?:icons|symbols)\S*)(?:[-_ ]|$)", re.I)
 

@@ -1,4 +1,4 @@
-"""What the walk does with a tag, in one small number: one look at a table for all that it asks of each element."""
+"""A table from tag to flags that say how the walk treats it: one look-up an element keeps the walk fast."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from .elements import SPECIAL
 from .formatting import FORMER
 
 KIND: Final = 7
-"""The bits that say how a tag is treated at first sight."""
+"""The bits of a tag's kind: one of the numbers from DROP to RENAMED."""
 
-DROP: Final = 0
+DROP: Final = 0  # dropped with its content
 BLOCK: Final = 1
 INLINE: Final = 2
-MORE: Final = 3
-PASS: Final = 4
-STRICT: Final = 5
-RENAMED: Final = 6
+MORE: Final = 3  # has rules of its own, see _Walk._special
+PASS: Final = 4  # only its content is kept
+STRICT: Final = 5  # a heading, item or form: becomes a <div> where it cannot be nested
+RENAMED: Final = 6  # a formatting element that the parser was given under another name
 
-LINE: Final = 8  # it stays in a line
-KEEPS: Final = 16  # some of its attributes carry meaning
+LINE: Final = 8  # inline
+KEEPS: Final = 16  # some of its attributes are kept
 WRAPS: Final = 32  # it may be merged with its only child
-PRE: Final = 64  # white space in it stays
-UNNESTED: Final = 128  # straight in one of its kind, it ends that one
+PRE: Final = 64  # its white space is kept
+UNNESTED: Final = 128  # its start tag ends an open element of its kind
 
 LEAVES: Final = frozenset({"br", "hr", "img", "source", "track"})
 SHOWN: Final = frozenset({"img", "audio", "video", "input", "progress", "meter", "source", "track"})
 OBSOLETE: Final = {"xmp": "pre", "listing": "pre", "plaintext": "pre"}
-"""The only renaming: no valid HTML can carry these, and a browser shows them as <pre>."""
+"""Obsolete elements that are renamed: valid HTML cannot hold them, and browsers show them as <pre>."""
 
 NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup", "rb", "rp", "rt", "rtc"}
-"""Elements whose start tag ends an open one of their kind."""
+"""Elements whose start tag ends an open element of their kind."""
 
 ENDING: Final = NOT_NESTED | {"hr"}
-"""Elements whose start tag ends one of those: a rule ends an option."""
+"""Elements whose start tag ends an open element of ``NOT_NESTED``: <hr> ends an option."""
 
 ITEMS: Final = frozenset({"li", "dd", "dt"})
 
 
 def _table() -> dict[str, int]:
-    """Return the number of each tag that is listed anywhere."""
-    found: dict[str, int] = {
+    """Return the kind and flags of each tag that a rule names."""
+    table: dict[str, int] = {
         **dict.fromkeys(rules.INLINE, INLINE),
         **dict.fromkeys(rules.DROPPED, DROP),
         **dict.fromkeys(rules.DISSOLVED, PASS),
@@ -59,9 +59,9 @@ def _table() -> dict[str, int]:
     }
     for bit, tags in bits.items():
         for tag in tags:
-            found[tag] = found.get(tag, BLOCK) | bit
-    return found
+            table[tag] = table.get(tag, BLOCK) | bit
+    return table
 
 
 KINDS: Final[dict[str, int]] = _table()
-"""The number of a tag; one that is not listed is a ``BLOCK``."""
+"""Kind and flags of each tag; a tag that is not listed is a ``BLOCK``."""

@@ -1,4 +1,4 @@
-"""The arrays of a Tree while they grow, and the lines of text in them: white space as CSS collapses it."""
+"""The arrays of a Tree while the walk builds them; white space is collapsed as CSS does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from . import rules
 from .parse import Node
 from .tag_table import KINDS, LINE
 
-START: Final = -1  # at the start of a line: white space collapses to nothing
+START: Final = -1  # at the start of a line, where white space disappears
 _END_A_PARAGRAPH: Final = frozenset(
     """address article aside blockquote center dd details dialog dir div dl dt fieldset figcaption figure footer form
     h1 h2 h3 h4 h5 h6 header hgroup hr li main menu nav ol p pre search section summary ul""".split()
@@ -17,21 +17,21 @@ _END_A_PARAGRAPH: Final = frozenset(
 """Elements whose start tag ends an open <p> (HTML, 13.2.6.4.7)."""
 
 _SCOPES: Final = frozenset({"applet", "button", "caption", "marquee", "object", "table", "td", "template", "th"})
-"""Elements in which the <p> outside is out of reach (HTML, 13.2.4.2: button scope)."""
+"""Elements inside which no start tag ends a <p> outside (HTML, 13.2.4.2: button scope)."""
 
-FILLED: Final = -2  # something that is no text stands last on the line
+FILLED: Final = -2  # the line ends with something that is not text, as a picture
 
 
 class GrowingTree:
-    """The growing arrays, and where white space stands.
+    """The arrays of a tree under construction, and the state of the current line of text.
 
-    While it grows, ``depth`` says where each node hangs; ``parent`` and ``end`` follow from it at the end. ``origins``
-    are the DOM nodes behind the nodes, where they are wanted. ``open`` holds the open elements, ``kinds`` the number of
-    their tags in ``tag_table.KINDS``, ``here`` and ``kind`` the innermost; ``firsts`` where the first child of each
-    has ended, 0 as long as it has none that did.
+    While the tree grows, ``depth`` holds the depth of each node; :meth:`link` makes ``parent`` and ``end`` of it.
+    ``origins`` are the DOM nodes of the nodes, where the caller wants them. ``open`` is the stack of open elements,
+    ``kinds`` their flags in ``tag_table.KINDS``; ``here`` and ``kind`` are those of the innermost element. ``firsts``
+    holds for each open element the end of its first child, 0 until that child has ended.
 
-    ``last`` is the latest text node of the line, or START, or FILLED. ``space`` tells that white space waits for words
-    to come on its line: most of it stands before the end of a line, and goes.
+    ``last`` is the latest text node of the line, or START, or FILLED. ``space`` is set while white space waits for
+    words on the same line: most white space is before the end of a line and is dropped.
     """
 
     __slots__ = (
@@ -54,17 +54,17 @@ class GrowingTree:
         self.firsts: list[int] = [0]
         self.last = START
         self.space = False
-        self.spacer: Any = None  # the DOM node of the white space that waits
-        self.vanished = False  # an empty box went: the next words must not join those before it
-        self.dirty = False  # a node was merged away, emptied, or split: close_gaps() has work
+        self.spacer: Any = None  # DOM node of the waiting white space
+        self.vanished = False  # an empty block was dropped: it still separates the words around it
+        self.dirty = False  # a node was merged, emptied or split: close_gaps() must run
         self.noscripts: list[int] = []
-        self.paragraph = -1  # the <p> that is open
-        self.raw = 0  # depth of preformatted elements
-        self.preformatted = False  # there is text in which white space stays
-        self.odd = False  # letters were seen that show nowhere, or that no encoding can write
+        self.paragraph = -1  # the open <p>
+        self.raw = 0  # number of open preformatted elements
+        self.preformatted = False  # the page has text with kept white space
+        self.odd = False  # the page has invisible letters, or surrogates
 
     def _add(self, tag: str, flags: int, text: str, attrs: Attrs | None, node: Node) -> None:
-        """Add an element to the open one."""
+        """Add an element to the open element."""
         if self.paragraph >= 0 and not flags & LINE and tag in _END_A_PARAGRAPH:
             self._open_paragraph()
         self.tag.append(tag)
@@ -75,19 +75,19 @@ class GrowingTree:
             self.origins.append(node)
 
     def _enter_node(self, node: int, flags: int) -> None:
-        """Let what comes next be inside the element that was just added."""
+        """Open the element that was just added: the next nodes are inside it."""
         self.open.append(node)
         self.kinds.append(flags)
         self.firsts.append(0)
         self.here, self.kind = node, flags
 
     def _ended(self, node: int) -> None:
-        """Note that a child of the open element has ended, where it is the first."""
+        """Record the end of a node if it is the first child of the open element."""
         if node == self.here + 1:
             self.firsts[-1] = len(self.tag)
 
     def _leave_node(self) -> int:
-        """Let what comes next be outside the open element; return where its first child has ended."""
+        """Close the open element; return the end of its first child."""
         first = self.firsts.pop()
         self.open.pop()
         self.kinds.pop()
@@ -95,13 +95,13 @@ class GrowingTree:
         return first
 
     def _make_div(self, level: int) -> None:
-        """Make a <div> of an open element, which could not be written as it is."""
+        """Make an open element a <div>, because it could not be written as it is."""
         self.tag[self.open[level]] = "div"
         self.kinds[level + 1] = KINDS["div"]
         self.kind = self.kinds[-1]
 
     def _open_paragraph(self) -> None:
-        """Make a <div> of the open <p>: written down, what was moved into it out of a table would end it."""
+        """Make the open <p> a <div>: it holds a block that the parser moved out of a table, which would end a <p>."""
         level = len(self.open) - 1
         while level >= 0 and self.open[level] > self.paragraph and self.tag[self.open[level]] not in _SCOPES:
             level -= 1
@@ -110,7 +110,7 @@ class GrowingTree:
             self.paragraph = -1
 
     def _add_text(self, text: str, node: Node) -> None:
-        """Add a text node; one right after another is joined to it when the gaps are closed."""
+        """Add a text node; :func:`close_gaps` joins adjacent text nodes."""
         tags = self.tag
         level = len(self.open)
         if tags[-1] == "" and self.depth[-1] == level:
@@ -124,11 +124,11 @@ class GrowingTree:
             self.origins.append(node)
 
     def _add_words(self, data: str, node: Node, level: int) -> None:
-        """Add text that shows words at a depth, its white space collapsed as CSS collapses it."""
+        """Add text with words at a depth, with its white space collapsed."""
         if self.space:
             self._put_space()
         tags, texts = self.tag, self.text
-        if "  " not in data and data.isprintable():  # of white space, only single spaces
+        if "  " not in data and data.isprintable():  # fast path: no white space but single spaces
             words = data.strip(" ")
         else:
             if not data.isascii():
@@ -155,25 +155,25 @@ class GrowingTree:
             self.origins.append(node)
 
     def _without_odd_letters(self, text: str) -> str:
-        """Take out what shows nowhere, see :data:`rules.INVISIBLE`; note that there was something of the kind."""
+        """Remove invisible letters, see :data:`rules.INVISIBLE`; record in ``odd`` that there were odd letters."""
         if not rules.ODD_LETTER.search(text):
             return text
         self.odd = True
         return rules.INVISIBLE.sub("", text)
 
     def _add_space(self, node: Node) -> None:
-        """Let white space between words of one line wait, unless a space is there already."""
+        """Remember white space for the next words of the line, unless the line ends with a space."""
         last = self.last
         if not self.space and (last == FILLED or self.text[last][-1:] != " "):
             self.space, self.spacer = True, node
 
     def _put_space(self) -> None:
-        """Add the white space that waited: something on the same line follows it."""
+        """Add the waiting white space, now that something follows it on the line."""
         self.space = False
         self._add_text(" ", self.spacer)
 
     def _add_raw(self, data: str, node: Node) -> int:
-        """Add preformatted text as it is; return 1 if it shows words."""
+        """Add preformatted text with its white space; return 1 if it holds words, else 0."""
         if data:
             self.preformatted = True
             self._add_text(self._without_odd_letters(data), node)
@@ -181,7 +181,7 @@ class GrowingTree:
         return 0 if not data or data.isspace() else 1
 
     def _line_end(self) -> None:
-        """End a line: a space that collapsed into its end disappears, the next line starts afresh."""
+        """End a line and drop the space at its end."""
         last, self.last, self.space = self.last, START, False
         if last >= 0:
             text = self.text[last]
@@ -191,7 +191,7 @@ class GrowingTree:
                     self._drop_tail(last)
 
     def _drop_tail(self, node: int) -> None:
-        """Take away an emptied text node, and the closed inline elements that held only it."""
+        """Remove an empty text node, and the closed inline elements that held nothing else."""
         self.dirty = True
         if node < len(self.tag) - 1:
             self._empty_around(node)
@@ -204,7 +204,7 @@ class GrowingTree:
             node -= 1
 
     def _empty_around(self, node: int) -> None:
-        """Take away the inline elements that held only an emptied text node, where others have come after it."""
+        """Mark inline elements that held only an empty text node as removed; later nodes follow, so the arrays stay."""
         following = self.depth[node + 1]
         above = node - 1
         while above > 0 and following <= self.depth[above] < self.depth[above + 1]:
@@ -215,7 +215,7 @@ class GrowingTree:
             above -= 1
 
     def _cut(self, node: int) -> None:
-        """Cut the arrays off at ``node``."""
+        """Remove ``node`` and all nodes after it."""
         if node == len(self.tag) - 1:
             self.tag.pop()
             self.depth.pop()
@@ -232,21 +232,21 @@ class GrowingTree:
             self.noscripts.pop()
 
     def _line_is_open(self, level: int) -> bool:
-        """Tell whether inline content stands before words at a depth, in the same block."""
+        """Tell whether words at a depth follow inline content of the same block."""
         tags, depths, opened = self.tag, self.depth, self.open
         node, above = len(tags) - 1, len(opened) - 1
-        if level > len(opened):  # in the element that was just added
+        if level > len(opened):  # the words are in the element that was just added
             if tags[node] not in rules.INLINE:
                 return False
             node -= 1
         while above >= 0 and tags[opened[above]] in rules.INLINE:
-            if opened[above] == node:  # opened just now, and empty so far
+            if opened[above] == node:  # empty so far
                 node -= 1
             above -= 1
         block = opened[above] if above >= 0 else -1
         while above + 1 < len(opened) and opened[above + 1] < node:
             above += 1
-        while node > block:  # up to what is in an open element
+        while node > block:  # back to the innermost open element's content
             tag = tags[node]
             if tag and tag not in rules.INLINE:
                 return False
@@ -259,17 +259,17 @@ class GrowingTree:
         return False
 
     def link(self) -> None:
-        """Work out ``parent`` and ``end`` from the depths."""
+        """Compute ``parent`` and ``end`` from the depths."""
         self.parent, self.end = linked(self.depth)
 
 
 def linked(depths: list[int]) -> tuple[list[int], list[int]]:
     """Return ``parent`` and ``end`` of the nodes of a tree in document order.
 
-    :param depths: of each node; 0 is the root, and each is at most one more than the one before.
+    :param depths: depth of each node; 0 for the root, and at most one more than that of the node before.
     """
     parent: list[int] = []
-    end = list(range(1, len(depths) + 1))  # right for all that hold nothing
+    end = list(range(1, len(depths) + 1))  # already right for nodes without children
     opened: list[int] = []
     above = -1
     level, node = -1, 0

@@ -1,8 +1,8 @@
-"""HTML cleaning (HtmlRAG §3.2): one parse, one read-only walk into the Tree arrays.
+"""HTML cleaning (HtmlRAG §3.2): one parse, and one walk over the DOM that builds the tree.
 
-Every rule of :mod:`prunus.pages.clean.rules` is applied on the way: what cannot be seen goes before any
-attribute is stripped, white space collapses as a browser collapses it, wrappers that add nothing
-are merged, empty elements vanish. No word is lost, no two words are joined.
+The walk applies the rules of :mod:`prunus.pages.clean.rules`. It drops hidden elements before it strips attributes,
+collapses white space as a browser does, merges wrappers without meaning, and drops empty elements. It loses no visible
+word and joins no two words.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..tree import Attrs, Tree
 from . import rules
-from .dom import holds_heading, holds_one_block, is_nested, says
+from .dom import holds_heading, holds_one_block, is_nested, shows_something
 from .elements import SPECIAL, kept_attributes
 from .formatting import FORMER
 from .gaps import close_gaps, drop_doubled_noscripts
@@ -41,20 +41,21 @@ from .tree_builder import FILLED, START, GrowingTree
 
 _ROWS: Final = frozenset({"tr", "td", "th"})
 _HOLD_ROWS: Final = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
-"""Where rows and cells count though they are empty; in mathematics, say, they are no part of any table."""
+"""Parents in which empty rows and cells are kept. Elsewhere, as in formulas, they are not part of a table."""
 
 _MARKED: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,button button,[lang]"
-"""Elements that might be hidden, links in links, buttons in buttons, and what is in a language of its own."""
+"""Elements that the walk looks at closely: perhaps hidden, nested links and buttons, and those with a language."""
 
 _ENDED_BY: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt")}
-"""Items that end an open one (HTML, 13.2.6.4.7): only what is moved out of a table ever stands in it."""
+"""The open items that each item's start tag ends (HTML, 13.2.6.4.7). A parser nests them only where it moves content
+out of a table."""
 
 _ITEM_SCOPES: Final = (rules.SECTIONS - {"address"}) | frozenset(
     """applet blockquote body button caption center dd details dialog dir dl dt figcaption figure h1 h2 h3 h4 h5 h6
     html li listing marquee menu object ol pre select summary table tbody td template tfoot th thead tr
     ul""".split()
 )
-"""Special elements: an item outside them is out of an item's reach."""
+"""Special elements: a start tag of an item inside them ends no item outside."""
 
 _WRAPPERS: Final = rules.WRAPPERS
 _MEDIA: Final = rules.MEDIA
@@ -64,10 +65,10 @@ def clean_tree(markup: str | bytes, *, charset: str = "", name: str = "page") ->
     """Parse and clean a page.
 
     :param markup: HTML as str or bytes.
-    :param charset: the encoding that the transport named, for bytes.
-    :param name: how errors call the page.
-    :returns: the cleaned document; it may hold no words if the page shows none.
-    :raises BadPage: the page is empty, binary, or over the size limit.
+    :param charset: encoding of bytes by the transport; '' when unknown.
+    :param name: the page's name in errors.
+    :returns: the cleaned document, which may hold no words.
+    :raises BadPage: the page is empty, binary, or over a limit of :func:`~prunus.pages.clean.parse.parse`.
     """
     tree, _ = walk_page(markup, charset, name)
     tree._markup = (markup, charset)
@@ -77,13 +78,14 @@ def clean_tree(markup: str | bytes, *, charset: str = "", name: str = "page") ->
 def walk_page(
     markup: str | bytes, charset: str, name: str, with_origins: bool = False, document: Document | None = None
 ) -> tuple[Tree, list[Any]]:
-    """Parse, walk, and close the gaps that the walk left.
+    """Parse a page, walk its DOM, and clean up the arrays.
 
     :param document: the page's DOM, if it was parsed before.
-    :returns: the tree, and ``with_origins`` the DOM node behind each node of it.
+    :returns: the tree, and with ``with_origins`` the DOM node of each of its nodes (else an empty list).
     """
     walk = _Walk(with_origins)
     walk.run(document or parse(markup, charset, name))
+    # a second walk is cheaper than a check of every page: few pages have surrogates in their visible text
     if isinstance(markup, str) and not markup.isascii() and _holds_surrogates(walk):
         walk = _Walk(with_origins)
         walk.run(parse(without_surrogates(markup), charset, name))
@@ -103,7 +105,7 @@ def walk_page(
 
 
 def _holds_surrogates(walk: _Walk) -> bool:
-    """Tell whether anything that is kept of a page holds what no encoding can write."""
+    """Tell whether the kept text or attributes hold surrogates, which no encoding can write."""
     kept: list[str] = [text for text in walk.text if not text.isascii()] if walk.odd else []
     for attrs in walk.attrs:
         if attrs:
@@ -112,17 +114,17 @@ def _holds_surrogates(walk: _Walk) -> bool:
     if shown.isascii():
         return False
     try:
-        shown.encode("utf-16-le")  # the quickest that refuses surrogates
+        shown.encode("utf-16-le")  # the fastest encoding that refuses surrogates
     except UnicodeEncodeError:
         return True
     return False
 
 
 class _Walk(GrowingTree):
-    """The walk: what of each DOM node goes into the arrays. Nothing in it is idle: it is the hot loop of cleaning.
+    """The walk over the DOM that fills the arrays. It is the hot loop of cleaning: keep it fast.
 
-    ``content`` is how many nodes so far show something, ``mark`` how many did before the element that was just
-    entered, -1 where only its children stay.
+    ``content`` counts the nodes so far that show something. ``mark`` is that count before the element that was just
+    entered, -1 where only its children are kept. An element whose mark equals ``content`` at its end shows nothing.
     """
 
     __slots__ = ("content", "mark", "marked", "styles")
@@ -136,10 +138,10 @@ class _Walk(GrowingTree):
 
     def run(self, document: Document) -> None:
         """Walk the DOM once, in document order, without recursion."""
-        element, words = Element, Text  # names of a module are slow to look up in compiled code
-        self.marked = set(document.select(_MARKED))  # one native search is cheaper than a look at every element
+        element, words = Element, Text  # locals: module names are slow to look up in compiled code
+        self.marked = set(document.select(_MARKED))  # one native search is cheaper than a test of every element
         nodes: Iterator[Any] = iter([node for node in document.children if type(node) is element])
-        levels: list[tuple[Iterator[Any], int]] = []  # what comes after each open element, and its mark
+        levels: list[tuple[Iterator[Any], int]] = []  # the siblings after each open element, and its mark
         while True:
             for node in nodes:
                 kind = type(node)
@@ -159,14 +161,14 @@ class _Walk(GrowingTree):
                 if mark >= 0:
                     self._leave(mark)
         self.marked = set()
-        self.spacer = None  # a node holds the whole DOM
+        self.spacer = None  # free the DOM: each node holds the whole of it
 
     def _enter(self, node: Element) -> Sequence[Any] | None:
-        """Enter an element; return what of it is walked next, None where nothing is."""
+        """Enter an element; return the nodes to walk next, None where there are none."""
         tag = node.tag
         flags = KINDS.get(tag, BLOCK)
-        seen = flags & KIND
-        if seen == DROP and (self.here < 0 or self.tag[self.here] not in _MEDIA or tag not in LEAVES):
+        kind = flags & KIND
+        if kind == DROP and (self.here < 0 or self.tag[self.here] not in _MEDIA or tag not in LEAVES):
             return None
         self.mark = -1
         marked = node in self.marked
@@ -178,19 +180,19 @@ class _Walk(GrowingTree):
                 return again or None
             if tag in ("a", "button") and is_nested(node):
                 return node.children
-        if seen == RENAMED:
+        if kind == RENAMED:
             tag = FORMER[tag]
             flags = KINDS[tag]
-            seen = flags & KIND
-        if seen == STRICT:
+            kind = flags & KIND
+        if kind == STRICT:
             tag = self._readable(node, tag)
             flags = KINDS[tag]
-            seen = BLOCK
+            kind = BLOCK
         kept = kept_attributes(tag, node, marked) if marked or flags & KEEPS else None
-        if seen == MORE:
+        if kind == MORE:
             return self._special(node, tag, kept)
         children: Sequence[Any] = node.children
-        if seen == BLOCK:
+        if kind == BLOCK:
             if self.last != START:
                 self._line_end()
             if not children:
@@ -199,16 +201,17 @@ class _Walk(GrowingTree):
             return None
         if not kept:
             unnested = self.kind & UNNESTED
-            if seen == PASS and not (unnested and holds_heading(children)):
+            if kind == PASS and not (unnested and holds_heading(children)):
                 return children
             if len(children) < 4 and flags & WRAPS and not unnested and not self.raw and holds_one_block(children):
                 return children
         return self._open(node, tag, flags, kept, children)
 
     def _readable(self, node: Element, tag: str) -> str:
-        """Return the tag of a heading, an item or a form, as it can be written where it stands.
+        """Return the tag with which a heading, an item or a form can be written here: its own, or ``div``.
 
-        Straight in one of its kind, where the parser's repairs have put it, it would end that one.
+        The parser's repairs can nest it directly in an element of its kind. Written so, its start tag would end that
+        element.
         """
         level = len(self.open) - 1
         above = self.tag[self.here]
@@ -216,7 +219,7 @@ class _Walk(GrowingTree):
             level -= 1
             above = self.tag[self.open[level]]
         if tag in rules.HEADINGS:
-            if above in rules.HEADINGS and says(node):
+            if above in rules.HEADINGS and shows_something(node):
                 self._make_div(level)
             return tag
         if tag == "form":
@@ -230,7 +233,7 @@ class _Walk(GrowingTree):
     def _open(
         self, node: Element, tag: str, flags: int, kept: Attrs | None, children: Sequence[Any]
     ) -> Sequence[Any] | None:
-        """Add an element; one that holds a text node and nothing else is whole with it."""
+        """Add an element; if it holds only a text node, add that too and return None."""
         if self.space:
             self._put_space()
         place = len(self.tag)
@@ -251,16 +254,16 @@ class _Walk(GrowingTree):
         return children
 
     def _special(self, node: Element, tag: str, kept: Attrs | None) -> Sequence[Any] | None:
-        """Enter an element that needs more than its tag; return what of it is walked next, None where nothing is."""
+        """Enter an element of kind MORE; return the nodes to walk next, None where there are none."""
         tag = OBSOLETE.get(tag, tag)
         flags = KINDS[tag]
         children: Any = node.children
-        own = ""
+        words = ""  # of the element itself, as the alt text of a picture
         if tag in SPECIAL:
             special = SPECIAL[tag](node, kept)
             if special is None:
                 return None
-            children, kept, own = special
+            children, kept, words = special
         if tag == "head":
             return children  # type: ignore[no-any-return]
         if tag == "select" and is_nested(node):
@@ -273,9 +276,9 @@ class _Walk(GrowingTree):
         place = len(self.tag)
         if tag == "noscript":
             self.noscripts.append(place)
-        self._add(tag, flags, own, kept, node)
+        self._add(tag, flags, words, kept, node)
         before = self.content
-        if own or (tag in SHOWN and (kept or tag not in _MEDIA)):  # the sources of a player count themselves
+        if words or (tag in SHOWN and (kept or tag not in _MEDIA)):  # a player's sources are counted as nodes
             self.content += 1
             if inline:
                 self.last = FILLED
@@ -300,7 +303,7 @@ class _Walk(GrowingTree):
             self._add_space(node)
 
     def _leave(self, mark: int) -> None:
-        """Come to the end of the open element."""
+        """Leave the open element at its end: merge it, or drop it where it shows nothing."""
         place, flags = self.here, self.kind
         tag = self.tag[place]
         inline = flags & LINE
@@ -321,14 +324,14 @@ class _Walk(GrowingTree):
                 self._merge(place, tag)
 
     def _close(self, node: int, tag: str, shows: bool) -> None:
-        """Close a preformatted element, or one that shows nothing: that is dropped, but for cells and rows."""
+        """Close a preformatted or an empty element; an empty element is dropped, except cells and rows."""
         block = tag not in rules.INLINE
         if tag in rules.PREFORMATTED:
             self.raw -= 1
         if block and self.last != START:
             self._line_end()
         self._leave_node()
-        # <b> </b> and <b><br></b> hold apart the words beside them
+        # an empty inline element stays if it holds nodes: <b> </b> and <b><br></b> separate the words around them
         empty = not shows and (tag not in _ROWS or self.tag[self.here] not in _HOLD_ROWS)
         empty = empty and (tag not in _HOLD_ROWS or tag == "table" or len(self.tag) == node + 1)
         if empty and node and (block or len(self.tag) == node + 1):
@@ -338,16 +341,16 @@ class _Walk(GrowingTree):
             self._ended(node)
 
     def _merge(self, node: int, tag: str) -> None:
-        """Merge single-nested wrappers: ``node`` has one child, the end of the arrays is its end."""
+        """Merge ``node`` with its only child if one of both is a wrapper; both end at the end of the arrays."""
         tags = self.tag
         child = node + 1
-        while tags[child] is None:  # a merged wrapper has exactly one child
+        while tags[child] is None:  # merged before: it has exactly one child
             child += 1
         inner = tags[child]
         if not inner or tag in rules.INLINE:
             return
         if tag in NOT_NESTED and any(held in NOT_NESTED for held in tags[child + 1 :]):
-            return  # the wrapper keeps a heading in a heading from ending the outer one
+            return  # the wrapper keeps a nested heading from ending the outer heading
         if inner in rules.WRAPPERS and not self.attrs[child]:
             tags[child] = None
             self.dirty = True

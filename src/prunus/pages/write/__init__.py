@@ -1,1 +1,1 @@
-"""Writes trees, or parts of them, as HTML, Markdown and text."""
+"""Writers: render trees, or kept parts of them, as HTML, Markdown and plain text."""

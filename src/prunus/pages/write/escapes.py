@@ -1,4 +1,4 @@
-"""What Markdown would read as its own marks, escaped where it would, and nowhere else: escapes cost tokens."""
+"""Escape text for Markdown only where Markdown would read it as a mark: each escape costs tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ESCAPED: Final = re.compile(
     | `
     | \*(?:(?!\s)|(?<!\s\*))             # emphasis; not between spaces
     | _(?:(?<![^\W_]_)|(?![^\W_]))       # emphasis; not inside a word
-    | ~(?:(?=~|\Z)|(?<=\S~))             # what could end struck out words
+    | ~(?:(?=~|\Z)|(?<=\S~))             # could end struck-out words
     | <(?=[A-Za-z/!?]|\Z)                # tags and addresses
     | \](?=\()                           # links and pictures
     | &(?=\#?[0-9A-Za-z]{1,31};|\Z)      # character references
@@ -27,7 +27,7 @@ _LINE_START: Final = re.compile(
         | [-+*](?:\s|$)                  # an item
         | >                              # a quotation
         | \[[^\[\]]*\]:                  # the target of a link
-        | =+$ | [:|\ ]*-[-:|\ ]*$        # what makes a heading or a table of the line above, or a rule
+        | =+$ | [:|\ ]*-[-:|\ ]*$        # turns the line above into a heading or a table, or is a rule
     )
     """,
     re.VERBOSE,
@@ -35,8 +35,8 @@ _LINE_START: Final = re.compile(
 _HEADING_END: Final = re.compile(r"(^|\s)(?=#+$)")
 _BRACKET: Final = re.compile(
     r"""
-    (   `+[^`]*`+                        # but for code,
-      | \\.                              # what is escaped,
+    (   `+[^`]*`+                        # not in code,
+      | \\.                              # escapes,
       | !\[(?:\\.|[^\[\]\\])*\]\((?:[^()]|\([^()]*\))*\)  # and pictures
     )
     | [\[\]]
@@ -47,20 +47,23 @@ _BLANK_LINE: Final = re.compile(r"(?<=\n)([ \t]*)\n")
 _ADDRESS: Final = re.compile(r"[\s<>\\`]")
 _REFERENCE: Final = re.compile(r"&(?=#?[0-9A-Za-z]{1,31};)")
 _MOST_NESTED: Final = 3
-"""Parentheses in an address that are left as they are when they are balanced."""
+"""Balanced parentheses of an address that are not escaped; some Markdown parsers read no more."""
 
 
 def escape_markdown(text: str) -> str:
-    """Escape what Markdown would read as its own marks inside a line."""
+    """Escape Markdown's marks inside a line."""
     return _ESCAPED.sub(r"\\\g<0>", text)
 
 
 def escape_line(row: str) -> str:
-    """Escape what Markdown would read as its own marks at the start of a line that is escaped otherwise."""
+    """Escape a Markdown mark at the start of a line.
+
+    :param row: a line that :func:`escape_markdown` has escaped; not empty.
+    """
     if row[0] not in _LINE_FIRST:
         return row
-    found = _LINE_START.match(row)
-    return f"{found[0]}\\{row[found.end() :]}" if found else row
+    mark = _LINE_START.match(row)
+    return f"{mark[0]}\\{row[mark.end() :]}" if mark else row
 
 
 def escape_heading(words: str) -> str:
@@ -70,13 +73,13 @@ def escape_heading(words: str) -> str:
 
 def escape_label(words: str) -> str:
     """Escape the brackets in a link's words unless they are balanced."""
-    if _is_balanced("".join(found[0] for found in _BRACKET.finditer(words) if not found[1]), "[", "]"):
+    if _is_balanced("".join(bracket[0] for bracket in _BRACKET.finditer(words) if not bracket[1]), "[", "]"):
         return words
-    return _BRACKET.sub(lambda found: found[1] or f"\\{found[0]}", words)
+    return _BRACKET.sub(lambda bracket: bracket[1] or f"\\{bracket[0]}", words)
 
 
 def code_span(words: str) -> str:
-    """Return words as code, between more backticks than they hold in a row."""
+    """Return words as a code span, between more backticks than their longest run of backticks."""
     words = " ".join(words.split())
     longest = max((len(run) for run in re.findall(r"`+", words)), default=0)
     space = " " if longest and "`" in (words[0], words[-1]) else ""
@@ -85,20 +88,20 @@ def code_span(words: str) -> str:
 
 
 def html_block(markup: str) -> str:
-    """Return HTML without blank lines, which would end it: line breaks of code that make one become references."""
+    """Return HTML without blank lines, which would end an HTML block; line breaks in code become references."""
     return _BLANK_LINE.sub(r"\1&#10;", markup)
 
 
 def destination(address: str) -> str:
-    """Return an address such that it can stand between the parentheses of a link."""
-    address = _ADDRESS.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), address)
+    """Escape an address for the parentheses of a Markdown link."""
+    address = _ADDRESS.sub(lambda letter: "".join(f"%{byte:02X}" for byte in letter[0].encode()), address)
     if address.count("(") > _MOST_NESTED or not _is_balanced(address, "(", ")"):
         address = address.replace("(", "%28").replace(")", "%29")
     return _REFERENCE.sub("&amp;", address)
 
 
 def _is_balanced(text: str, opening: str, closing: str) -> bool:
-    """Tell whether each bracket that opens closes."""
+    """Tell whether brackets are balanced."""
     if opening not in text and closing not in text:
         return True
     depth = 0

@@ -1,4 +1,4 @@
-"""One line of Markdown in the making: words, and the marks around them."""
+"""A paragraph of Markdown under construction: words, and the marks around them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from .escapes import code_span, escape_label, escape_markdown
 
 @dataclass(slots=True)
 class _Mark:
-    """An inline element that is open: what to write around its words, and where on the line they begin.
+    """An open inline element: its marks, and where its words begin.
 
-    ``joins``: another one with the same marks has ended right before.
+    :param node: the element's number in the tree.
+    :param opening, closing: marks to write around the words.
+    :param place: index in ``Line.parts`` where the words begin.
+    :param joins: an element with the same marks ended directly before this one.
     """
 
     node: int
@@ -23,36 +26,36 @@ class _Mark:
 
 
 class Line:
-    """Collects a paragraph, which may break into several lines.
+    """Collects a paragraph, which may have several lines.
 
-    ``code`` tells whether the words stand in a code span, where nothing is escaped or marked.
+    ``code`` is set inside a code span, where nothing is escaped or marked.
     """
 
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.code = False
         self._marks: list[_Mark] = []
-        self._joint = (-1, "")  # where a mark has ended right before, and which
-        self._bare = (-1, "")  # where one has ended that no letter may follow, and the words without it
+        self._joint = (-1, "")  # index after the latest mark that ended, and the mark
+        self._bare = (-1, "")  # index after emphasis that no letter may follow, and its words without marks
 
     def add(self, markdown: str) -> None:
-        """Add what is Markdown already."""
-        if self._bare[0] == len(self.parts) and markdown and not _stands_apart(markdown[0]):
+        """Add text that is Markdown already."""
+        if self._bare[0] == len(self.parts) and markdown and not _is_space_or_punctuation(markdown[0]):
             joining = self._marks and self._marks[-1].joins and self._marks[-1].place == len(self.parts)
             if not joining:
                 self.parts[-1] = self._bare[1]
         self.parts.append(markdown)
 
-    def say(self, text: str) -> None:
-        """Add words."""
+    def add_words(self, text: str) -> None:
+        """Add words, escaped for Markdown."""
         if not self.code:
             text = escape_markdown(text)
             if text[:1] == "(" and self.parts and self.parts[-1][-1:] == "]":
-                text = f"\\{text}"
+                text = f"\\{text}"  # "[words](" would read as a link
         self.add(text)
 
     def open(self, node: int, opening: str, closing: str) -> None:
-        """Begin an element that is marked: as the same one around it is not, and nothing in code."""
+        """Begin an element; it gets no marks in code, or inside an element with the same marks."""
         if opening and not self.code and all(outer.opening != opening for outer in self._marks):
             place = len(self.parts)
             joins = self._joint == (place, opening) and (not self._marks or self._marks[-1].place != place)
@@ -60,7 +63,7 @@ class Line:
             self.code = opening == "`"
 
     def close(self, node: int) -> None:
-        """End an element, if it is marked."""
+        """End an element, if it has marks."""
         if self._marks and self._marks[-1].node == node:
             mark = self._marks.pop()
             self._wrap(mark)
@@ -68,7 +71,7 @@ class Line:
                 self.code = False
 
     def take(self) -> list[str]:
-        """End the paragraph and return its lines; marks that are open go on with the next one, links do not."""
+        """End the paragraph and return its lines; open marks continue in the next paragraph, links do not."""
         for mark in reversed(self._marks):
             if self._wrap(mark) and mark.opening == "[":
                 mark.opening = mark.closing = ""
@@ -79,7 +82,7 @@ class Line:
         return [row for row in (" ".join(row.split()) for row in words.split("\n")) if row]
 
     def _wrap(self, mark: _Mark) -> bool:
-        """Put a mark around its words: spaces move outside, a mark around nothing goes."""
+        """Write a mark around its words, with spaces moved outside; tell whether there are words."""
         parts, opening, closing = self.parts, mark.opening, mark.closing
         inner = "".join(parts[mark.place :])
         words = inner.strip()
@@ -98,8 +101,8 @@ class Line:
             if opening == "[":
                 words = escape_label(words)
                 if not before and parts and parts[-1].endswith("!"):
-                    parts[-1] = f"{parts[-1][:-1]}\\!"  # it would make the link a picture
-            elif opening == closing and not before and parts and not joins and _sticks(parts[-1], words[0]):
+                    parts[-1] = f"{parts[-1][:-1]}\\!"  # an unescaped "!" would make the link a picture
+            elif opening == closing and not before and parts and not joins and _cannot_begin(parts[-1], words[0]):
                 opening = closing = ""
             shown = f"{opening}{words}{closing}"
         bare = f"{before}{words}"
@@ -109,16 +112,16 @@ class Line:
         else:
             self.add(f"{before}{shown}{after}")
         self._joint = (len(parts), opening if opening == closing and not after else "")
-        may_fail = bare and self._joint[1] not in ("", "`") and _stands_apart(words[-1])
+        may_fail = bare and self._joint[1] not in ("", "`") and _is_space_or_punctuation(words[-1])
         self._bare = (len(parts), bare) if may_fail else (-1, "")
         return True
 
 
-def _sticks(before: str, first: str) -> bool:
-    """Tell whether emphasis cannot begin between these: after a letter, right before a punctuation mark."""
-    return _stands_apart(first) and not _stands_apart(before.rstrip("*~")[-1:] or " ")
+def _cannot_begin(before: str, first: str) -> bool:
+    """Tell whether emphasis cannot begin here: after a letter and before a punctuation mark (CommonMark, 6.2)."""
+    return _is_space_or_punctuation(first) and not _is_space_or_punctuation(before.rstrip("*~")[-1:] or " ")
 
 
-def _stands_apart(letter: str) -> bool:
+def _is_space_or_punctuation(letter: str) -> bool:
     """Tell whether a letter is white space or a punctuation mark."""
     return letter.isspace() or unicodedata.category(letter)[0] in "PS"

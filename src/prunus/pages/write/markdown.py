@@ -34,16 +34,16 @@ class MarkdownWriter:
         self.tree, self.style, self.mask, self.pieces = tree, style, mask, pieces or {}
         self.out: list[str] = []
         self.line = Line()
-        self.prefixes: list[str] = []  # what every line begins with: list indents, quote marks
-        self.marker = ""  # what the next line begins with instead
+        self.prefixes: list[str] = []  # prefix of every line: list indents, quote marks
+        self.marker = ""  # prefix of the next line in their place: an item's bullet
         self.blank: str | None = None  # the prefix of a blank line that must come before the next line
-        self.begins = False  # a list has begun, and none of its items
+        self.begins = False  # a list has begun, but none of its items
         self.loose = False  # a list inside an item has ended: only another item may follow without a blank line
-        self.tight = 0  # depth of lists: items follow each other without blank lines
-        self.level = 0  # of the heading that is open
+        self.tight = 0  # depth of lists, in which no blank lines separate items
+        self.level = 0  # level of the open heading, 0 outside headings
         self.in_cell = False
         self.kept: KeptText | None = None
-        self.bare: bytearray | None = None  # what is kept, but for captions that stand above their tables
+        self.bare: bytearray | None = None  # the mask without the captions, which are written above their tables
 
     def markdown(self) -> str:
         """Return the document's Markdown."""
@@ -62,7 +62,7 @@ class MarkdownWriter:
                 return
             if mask is not None and not mask[node]:
                 after = next_kept(mask, node, stop)
-                if self.line.parts:  # what stands on both sides of something dropped stays apart
+                if self.line.parts:  # the words on both sides of a gap stay apart
                     self.line.add("\n" if "br" in tree.tag[node:after] else " ")
                 node = after
             elif not tree.tag[node]:
@@ -77,7 +77,7 @@ class MarkdownWriter:
     # -- elements ---------------------------------------------------------------------------------
 
     def _enter(self, node: int) -> bool:
-        """Begin an element; return False when it is written whole."""
+        """Begin an element; return False when it is already written with its content."""
         tag = self.tree.tag[node]
         if tag in rules.INLINE:
             return self._enter_inline(node, tag)
@@ -99,7 +99,7 @@ class MarkdownWriter:
         return False
 
     def _enter_block(self, node: int, tag: str) -> None:
-        """Begin a block that holds others."""
+        """Begin a block that holds other blocks or a paragraph."""
         if tag in ("ul", "ol"):
             if not self.tight:
                 self._blank()
@@ -108,7 +108,7 @@ class MarkdownWriter:
         elif tag in ("li", "dd"):
             bullet = self._bullet(node) if tag == "li" else ": "
             if self.begins and bullet not in ("- ", "1. "):
-                self._blank()  # a list that begins otherwise cannot follow a paragraph directly
+                self._blank()  # Markdown: another number cannot begin a list right after a paragraph
             self.begins = False
             self.marker = (self.marker or "".join(self.prefixes)) + bullet
             self.prefixes.append(" " * len(bullet))
@@ -121,7 +121,7 @@ class MarkdownWriter:
         elif tag in rules.HEADINGS:
             self.level = int(tag[1])
         elif tag in ("option", "optgroup") and self.tree.text[node]:
-            self.line.say(self.tree.text[node] + "\n")
+            self.line.add_words(self.tree.text[node] + "\n")
 
     def _enter_inline(self, node: int, tag: str) -> bool:
         """Begin an inline element."""
@@ -137,23 +137,23 @@ class MarkdownWriter:
     def _object(self, node: int, tag: str) -> None:
         """Write a picture, a player or a field."""
         attrs = self.tree.attrs[node] or {}
-        own = " ".join(self.tree.text[node].split())
+        words = " ".join(self.tree.text[node].split())
         if tag == "input":
             ticked = attrs.get("type") in ("checkbox", "radio")
             self.line.add(f"[{'x' if 'checked' in attrs else ' '}] " if ticked else " ")
-            self.line.say(f"{own} " if own and not ticked else "")
+            self.line.add_words(f"{words} " if words and not ticked else "")
         elif self.line.code:
-            self.line.say(f" {own} ")
+            self.line.add_words(f" {words} ")
         else:
             source = destination(shown_attributes(attrs, self.style).get("src", ""))
-            label = escape_label(escape_markdown(own))
-            if tag == "img" and (own or source):
+            label = escape_label(escape_markdown(words))
+            if tag == "img" and (words or source):
                 self.line.add(f"![{label}]({source})")
-            elif own or source:
+            elif words or source:
                 self.line.add(f"[{label or tag}]({source})")
 
     def _mark(self, node: int, tag: str) -> tuple[str, str]:
-        """Return the marks around an inline element, '' where none are written."""
+        """Return the opening and closing marks of an inline element; '' for none."""
         if tag == "a":
             attrs = self.tree.attrs[node]
             target = shown_attributes(attrs, self.style).get("href", "") if attrs else ""
@@ -202,7 +202,7 @@ class MarkdownWriter:
                 parts += [" " * (start > last), text[start:end]]
                 last = end
             text = "".join(parts) + " " * (last < len(text))
-        self.line.say(text)
+        self.line.add_words(text)
 
     def _flush(self) -> None:
         """End a paragraph or a heading."""
@@ -232,13 +232,13 @@ class MarkdownWriter:
         self.out.append(f"{prefix}{row}\n" if row else f"{prefix.rstrip()}\n")
 
     def _blank(self) -> None:
-        """Have a blank line come before what follows; what begins an item stands right after its marker."""
+        """Request a blank line before the next line, unless that is the first line of an item."""
         if not self.marker:
             prefix = "".join(self.prefixes)
             self.blank = prefix if self.blank is None else min(self.blank, prefix, key=len)
 
     def _bullet(self, item: int) -> str:
-        """Return an item's marker; ordered items keep the number that the page shows."""
+        """Return an item's bullet; ordered items keep the number that the page shows."""
         tree = self.tree
         above = tree.parent[item]
         if tree.tag[above] != "ol":
@@ -266,7 +266,7 @@ class MarkdownWriter:
         self._blank()
 
     def _table(self, table: int) -> None:
-        """Write a table: as a GitHub table, or as HTML where that would lose its geometry."""
+        """Write a table as a GitHub table, or as HTML where a GitHub table cannot express it."""
         tree, mask = self.tree, self.mask
         for child in tree.children(table):
             if tree.tag[child] == "caption" and (mask is None or mask[child]):
@@ -286,7 +286,7 @@ class MarkdownWriter:
         self._blank()
 
     def _html(self, table: int) -> str:
-        """Write a table as HTML, its captions left to the line above it."""
+        """Return a table as HTML without its captions, which are written above it."""
         tree, mask = self.tree, self.mask
         if self.bare is None:
             self.bare = bytearray(b"\1" * len(tree)) if mask is None else bytearray(mask)
@@ -296,7 +296,7 @@ class MarkdownWriter:
         return HtmlWriter(tree, self.style, self.bare, self.pieces).html(table, tree.end[table])
 
     def _is_plain(self, table: int) -> bool:
-        """Tell whether a table fits GitHub's syntax: no spans, nothing but lines of text in its cells."""
+        """Tell whether a table fits GitHub's syntax: no spans, and only inline text in its cells."""
         tree = self.tree
         key = ("plain", table)
         known = tree.cache.get(key)
@@ -307,7 +307,7 @@ class MarkdownWriter:
         return bool(known)
 
     def _grid(self, table: int, rows: list[int]) -> None:
-        """Write rows as a GitHub table; one without header row gets an empty one."""
+        """Write rows as a GitHub table, with an empty header row where the table has none."""
         tree, mask = self.tree, self.mask
         lines = []
         for row in rows:

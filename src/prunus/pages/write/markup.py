@@ -1,8 +1,7 @@
-"""Write a Tree, or any kept part of it, as HTML: compact and valid, or full, or pretty.
+"""Write a Tree, or any kept part of it, as HTML: compact, full or pretty.
 
-Compact means that nothing idle is written: end tags that HTML5 makes optional are left out, values
-are quoted only where they must be, wrappers appear only where they hold words apart. Parsing the
-result gives the same words in the same structure.
+Compact HTML saves tokens. It leaves out end tags that HTML5 makes optional, quotes attribute values only where it must,
+and writes wrappers only where they separate words. Parsing it gives the same words in the same structure.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Final
 
 from ..clean import rules
 from ..clean.tag_table import ENDING, ITEMS, NOT_NESTED
-from ..grid import begins_with_words, first_part, has_rowspans, is_sole, kept_cells, next_kept, number_after_gap
+from ..grid import begins_inline, first_row_group, has_rowspans, is_sole, kept_cells, next_kept, number_after_gap
 from ..tree import Attrs, Tree
 from .style import (
     CLEAN,
@@ -31,12 +30,12 @@ from .style import (
 )
 
 _END_NEEDED_IN: Final = frozenset({"a", "audio", "del", "ins", "map", "noscript", "optgroup", "option", "video"})
-"""Parents at whose end a </p> must be written (HTML standard); the end tag of an option does not reach past a <p>."""
+"""Parents in which a last </p> must be written (HTML standard); the end tag of an option cannot close a <p>."""
 
 _SOLE_PARENTS: Final = frozenset({"li", "td", "th", "dd", "blockquote", "figcaption"})
-_PARTS: Final = frozenset({"thead", "tbody", "tfoot"})
+_ROW_GROUPS: Final = frozenset({"thead", "tbody", "tfoot"})
 _CHECKED: Final = frozenset({"p", "img", "video", "audio", "source", "track", "table", "thead", "tbody", "tfoot"})
-"""Tags whose writing depends on more than their name and attributes."""
+"""Tags for which more than name and attributes decides whether they are written."""
 
 _INLINES: Final = rules.INLINE
 _ODD_TAGS: Final = rules.VOID | rules.PREFORMATTED | {"math"}
@@ -50,7 +49,7 @@ Pieces = dict[int, list[tuple[int, int]]]
 class HtmlWriter:
     """Writes the kept nodes of one Tree as HTML.
 
-    :param mask: per node: 0 dropped, 1 kept, 2 an ancestor of something kept; None keeps all.
+    :param mask: per node: 0 dropped, 1 kept, 2 an ancestor of a kept node; None keeps all.
     :param pieces: text nodes of which only parts are kept.
     """
 
@@ -64,16 +63,16 @@ class HtmlWriter:
     ) -> None:
         self.tree, self.style, self.mask, self.pieces = tree, style, mask, pieces or {}
         self.out: list[str] = []
-        self.open: list[str] = []  # tags that are written and not closed
+        self.open: list[str] = []  # tags that are written but not closed
         self.pending = ""  # an end tag that may still turn out to be optional
-        self.line = False  # words stand on this line
-        self.raw = 0  # depth of preformatted elements
-        self.foreign = 0  # depth of formulas: no end tag in them is optional
-        self.wrapper = -1  # an unwritten wrapper that must appear if words come next
+        self.line = False  # the current line has words
+        self.raw = 0  # number of open preformatted elements
+        self.foreign = 0  # number of open formulas: in them no end tag is optional
+        self.wrapper = -1  # an unwritten wrapper that must be written if words follow on the line
         self.written: set[int] = set()
-        self.follows: dict[int, bool] = {}  # whether bare words come right after a node
-        self.ampersand = False  # the latest text that holds any ends with "&"
-        self.gap = False  # something was left out on this line: what stands around it must not join
+        self.follows: dict[int, bool] = {}  # whether words without a block of their own follow a node
+        self.ampersand = False  # the latest text with "&" or "<" ends with "&"
+        self.gap = False  # a part of this line was dropped: the words around it must not join
         self.plans: dict[int, list[tuple[int, int]]] = {}
         self.actions = actions(style)
         self.default = EMIT if style.full else WRAP
@@ -86,13 +85,13 @@ class HtmlWriter:
         return "".join(self.out).strip("\n ") if not self.raw else "".join(self.out)
 
     def write(self, node: int, stop: int) -> None:
-        """Write the nodes ``[node, stop)``, with a stack of its own instead of recursion."""
+        """Write the nodes ``[node, stop)`` without recursion, for deep trees."""
         tree, mask, out = self.tree, self.mask, self.out
         tags, ends, parents = tree.tag, tree.end, tree.parent
         actions_of, default, checked = self.actions, self.default, _CHECKED
         inside: list[int] = []  # the open elements
-        done: list[int] = []  # what was done with each
-        nearest = _NEVER  # where the innermost of them ends
+        done: list[int] = []  # the action of each
+        nearest = _NEVER  # end of the innermost
         while True:
             while node >= nearest:
                 last = inside.pop()
@@ -138,7 +137,7 @@ class HtmlWriter:
             node += 1
 
     def _write_whole(self, node: int, tag: str) -> bool:
-        """Write what an element holds, and its end, if that is simple: nothing, one text, a row that is planned."""
+        """Write the content and end of a void element, a planned row or an element of one text; else return False."""
         tree, mask = self.tree, self.mask
         if tag in rules.VOID:
             return True
@@ -166,7 +165,7 @@ class HtmlWriter:
             return EMIT
         nested = action == WRAP and self.open and self.open[-1] in NOT_NESTED
         if nested and any(inner in ENDING for inner in tree.tag[node + 1 : tree.end[node]]):
-            return EMIT  # without it, a heading in a heading would end the outer one
+            return EMIT  # without the wrapper, a nested heading would end the outer heading
         if tag == "p" and self._stands_alone(node):
             return WRAP
         if tag == "img" and not (attrs and shown_attributes(attrs, style)):
@@ -174,22 +173,22 @@ class HtmlWriter:
         unnamed = tag in ("video", "audio") and not (attrs and attrs.get("title"))
         if not style.images and (unnamed or tag in ("source", "track")):
             return PASS
-        if tag in _PARTS:
-            return self._part_action(node, tag)
+        if tag in _ROW_GROUPS:
+            return self._row_group_action(node, tag)
         return action
 
-    def _part_action(self, node: int, tag: str) -> int:
-        """A row group's tag stays where it says something: a header, or an end to spanning cells."""
+    def _row_group_action(self, node: int, tag: str) -> int:
+        """Decide whether a row group's tags are written: for a header or footer, or to end spanning cells."""
         tree, mask = self.tree, self.mask
         if tag != "tbody" and self.style.sections:
             return EMIT
         table = tree.parent[node]
-        first = first_part(tree, table)
+        first = first_row_group(tree, table)
         leads = first == node or (mask is not None and next_kept(mask, first, node) == node)
         return EMIT if not leads and (self.style.sections or has_rowspans(tree, table)) else PASS
 
     def _stands_alone(self, node: int) -> bool:
-        """Tell whether a paragraph is all of an item, cell or quote, unwritten wrappers aside."""
+        """Tell whether a paragraph is the only content of an item, cell or quote, unwritten wrappers aside."""
         tags, parents = self.tree.tag, self.tree.parent
         above = parents[node]
         while above > 0 and is_sole(self.tree, self.mask, node):
@@ -202,7 +201,7 @@ class HtmlWriter:
         return False
 
     def _words_follow(self, node: int) -> bool:
-        """Tell whether bare words come right after a wrapper that might stay unwritten."""
+        """Tell whether words without a block of their own follow a wrapper; they would join the wrapper's words."""
         tree, mask, known = self.tree, self.mask, self.follows
         tags, ends, parents = tree.tag, tree.end, tree.parent
         chain: list[int] = []
@@ -216,7 +215,7 @@ class HtmlWriter:
             if mask is not None:
                 after = next_kept(mask, after, ends[above])
             if after < ends[above]:
-                answer = begins_with_words(tree, mask, after)
+                answer = begins_inline(tree, mask, after)
                 break
             if tags[above] not in rules.INLINE and (self._is_written(above) or above in self.written):
                 break
@@ -226,7 +225,7 @@ class HtmlWriter:
         return answer
 
     def _is_written(self, node: int) -> bool:
-        """Tell whether a block is one whose tags are always written."""
+        """Tell whether the tags of a block are always written."""
         return self.actions.get(self.tree.tag[node], self.default) == EMIT
 
     # -- writing ----------------------------------------------------------------------------------
@@ -236,7 +235,7 @@ class HtmlWriter:
         out = self.out
         if tag in _INLINES:
             if self.pending or self.wrapper >= 0:
-                self._inline()
+                self._begin_inline()
         else:
             if self.pending:
                 if tag not in CLOSED_BY[self.pending]:
@@ -246,7 +245,7 @@ class HtmlWriter:
                 if not self.raw:
                     self._trim()
                     if tag not in KNOWN_HTML:
-                        out.append(" ")  # unknown elements are inline to every other reader
+                        out.append(" ")  # other parsers treat unknown elements as inline
                 self.line = False
             self.wrapper, self.gap = -1, False
             if self.style.pretty and out and not self.raw:
@@ -268,7 +267,7 @@ class HtmlWriter:
         self.open.append(tag)
 
     def _planned_row(self, row: int) -> None:
-        """Write a kept row of a table of which rows are dropped: spans shortened to what is kept."""
+        """Write a kept row of a table with dropped rows, its row spans shortened to the kept rows."""
         tree, mask = self.tree, self.mask
         for cell, height in self.plans[row]:
             tag = tree.tag[cell]
@@ -276,15 +275,15 @@ class HtmlWriter:
             if height > 1:
                 attrs["rowspan"] = str(height)
             self._start(cell, tag, attrs)
-            own = tree.parent[cell] == row
-            self.mask = mask if own else None  # what hangs down from a dropped row belongs to this one now
-            if not own or mask is None or mask[cell]:
+            in_row = tree.parent[cell] == row
+            self.mask = mask if in_row else None  # a cell that spans down from a dropped row is written whole here
+            if not in_row or mask is None or mask[cell]:
                 self.write(cell + 1, tree.end[cell])
             self.mask = mask
             self._close(tag)
 
-    def _inline(self) -> None:
-        """Make ready for words: end what must end, show a wrapper that must hold them apart."""
+    def _begin_inline(self) -> None:
+        """Prepare for inline content: write a pending end tag, and a wrapper that must separate words."""
         if self.pending:
             self.out.append(END_TAGS[self.pending])
             self.pending = ""
@@ -292,7 +291,7 @@ class HtmlWriter:
             if self.line:
                 tag = self.tree.tag[self.wrapper]
                 self._trim()
-                # an unknown element is inline to every other reader: a space holds its words apart
+                # other parsers treat an unknown element as inline: a space separates its words
                 self.out.append(f"<{tag}>" if tag in KNOWN_HTML or self.raw else f" <{tag}>")
                 self.open.append(tag)
                 self.written.add(self.wrapper)
@@ -317,20 +316,20 @@ class HtmlWriter:
             if not text:
                 return
         if self.pending or self.wrapper >= 0:
-            self._inline()
+            self._begin_inline()
         self.line = True
         if self.ampersand and text:
             self.ampersand = False
             begins_name = text[0].isascii() and (text[0].isalpha() or text[0] == "#")
             if out[-1].endswith("&amp;") and not begins_name:
-                out[-1] = out[-1][:-4]  # read back, both are one text, in which it needs no escape
+                out[-1] = out[-1][:-4]  # parsed again, both texts are one, in which this "&" needs no escape
         if "&" in text or "<" in text:
             text = escape(text)
             self.ampersand = text.endswith("&amp;")
         out.append(text)
 
     def _pieces_of(self, node: int, text: str) -> str:
-        """Return the kept pieces of a text node; where a part is left out, words stay apart."""
+        """Return the kept pieces of a text node, with a space where a part was dropped."""
         parts: list[str] = []
         reached = 0
         for start, end in self.pieces[node]:
@@ -343,13 +342,13 @@ class HtmlWriter:
         return "".join(parts)
 
     def _trim(self) -> None:
-        """Drop the space that collapses into the end of a line."""
+        """Drop the space at the end of a line."""
         out = self.out
         if self.line and not self.raw and out and out[-1][-1:] == " ":
             out[-1] = out[-1][:-1]
 
     def _leave(self, node: int, tag: str, action: int) -> None:
-        """Come to the end of an element."""
+        """Leave an element at its end."""
         if action == EMIT or node in self.written:
             self._close(tag)
         elif action == WRAP:
@@ -361,7 +360,7 @@ class HtmlWriter:
             self.out.append(" ")
 
     def _close(self, tag: str) -> None:
-        """Write an end tag, or leave it pending where it may be left out."""
+        """Write an end tag, or keep it pending where the next tag may make it optional."""
         out = self.out
         block = tag not in _INLINES
         if self.pending:

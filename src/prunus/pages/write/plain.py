@@ -1,4 +1,4 @@
-"""Write a Tree, or any kept part of it, as plain text: a line a block, cells apart by tabs."""
+"""Write a Tree, or any kept part of it, as plain text: a line for each block, tabs between cells."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _KEPT: Final = re.compile(rb"\x01+|\x02")
 def plain_text(tree: Tree, mask: bytearray | None = None, pieces: Pieces | None = None) -> str:
     """Return the visible text of the kept nodes.
 
-    :param mask: per node: 0 dropped, 1 kept, 2 an ancestor of something kept; None keeps all.
+    :param mask: per node: 0 dropped, 1 kept, 2 an ancestor of a kept node; None keeps all.
     :param pieces: text nodes of which only parts are kept.
     """
     return KeptText(tree, mask, pieces).text(0, len(tree)).strip("\n").rstrip()
 
 
 class KeptText:
-    """Cuts what is kept out of the canonical text; what stood apart there stays apart.
+    """Cuts the kept text out of the canonical text; separators between kept parts stay.
 
     :param mask, pieces: as for :func:`plain_text`.
     """
@@ -60,7 +60,7 @@ class KeptText:
         return "".join(out)
 
     def _spans(self, lo: int, hi: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the spans of the canonical text that are kept, in order, as (node, start, end)."""
+        """Yield the kept spans of the canonical text in order, as (node, start, end)."""
         mask = self.mask
         runs = [(lo, hi)] if mask is None else (match.span() for match in _KEPT.finditer(mask, lo, hi))
         for first, stop in runs:
@@ -75,13 +75,13 @@ class KeptText:
             yield from self._shown(node, stop)
 
     def _breaks(self, lo: int, hi: int) -> list[int]:
-        """Return the text nodes of ``[lo, hi)`` that are looked at one by one: cut ones, and seams."""
+        """Return the text nodes of ``[lo, hi)`` that are written one by one: those with pieces, and seams."""
         cut = self.cut[bisect_left(self.cut, lo) : bisect_left(self.cut, hi)]
         seams = self.seams[bisect_left(self.seams, lo) : bisect_left(self.seams, hi)]
         return sorted({*cut, *seams}) if cut and seams else cut or seams
 
     def _shown(self, lo: int, hi: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the span of whole nodes, if they show any text."""
+        """Yield the span of whole nodes, if they have text."""
         texts, starts = self.tree.text, self.tree.starts
         while lo < hi and not texts[lo]:
             lo += 1
@@ -93,7 +93,7 @@ class KeptText:
 
 
 def _seams(tree: Tree) -> list[int]:
-    """Return the text nodes whose first space doubles the last one of the text before them."""
+    """Return the text nodes whose first space repeats the last space of the text before them."""
     key = ("seams", 0)
     known: list[int] | None = tree.cache.get(key)
     if known is None:
@@ -106,7 +106,7 @@ def _seams(tree: Tree) -> list[int]:
 
 
 def _is_raw(tree: Tree, node: int) -> bool:
-    """Tell whether white space shows as it is here."""
+    """Tell whether a node is preformatted."""
     while node > 0 and tree.tag[node] not in rules.PREFORMATTED:
         node = tree.parent[node]
     return node > 0

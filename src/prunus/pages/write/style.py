@@ -1,4 +1,4 @@
-"""How a document is written: what is shown of it, and how tightly. Tables of HTML's own rules."""
+"""The output style of a document, and the tables of HTML rules behind it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..tree import Attrs
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a document is written.
+    """The output style of a document.
 
     :param links: write the targets of links.
     :param images: write the addresses of pictures and media (alt text is always written).
-    :param emphasis: write bold, italics and their kin.
-    :param sections: write section, nav, thead and the like.
+    :param emphasis: write bold, italics and similar tags.
+    :param sections: write section, nav, thead and similar tags.
     :param full: write every end tag, wrapper and quote.
-    :param pretty: with ``full``, block elements on lines of their own, indented.
+    :param pretty: with ``full``, write each block element on a new line, indented.
     """
 
     links: bool = True
@@ -32,13 +32,13 @@ class Style:
 
 
 CLEAN: Final = Style()
-"""What cleaning writes: all that a reader can see, compactly."""
+"""The style of cleaning: all that a reader can see, in compact form."""
 
 LEAN: Final = Style(links=False, images=False, emphasis=False, sections=False)
-"""What pruning writes for a model: structure, and nothing that eats the budget."""
+"""The style of pruning: words and structure, without tags and attributes that cost tokens."""
 
 EMIT, PASS, WRAP = 0, 1, 2
-"""Write the tags; write only the content; write the tags only where they hold words apart."""
+"""Actions for an element: write the tags; write only the content; write the tags only where they separate words."""
 
 CLOSED_BY: Final[dict[str, frozenset[str]]] = {
     "li": frozenset({"li"}),
@@ -57,15 +57,15 @@ CLOSED_BY: Final[dict[str, frozenset[str]]] = {
     "td": frozenset({"td", "th", "tr", "tbody", "tfoot"}),
     "th": frozenset({"td", "th", "tr", "tbody", "tfoot"}),
 }
-"""Start tags before which an end tag may be left out (HTML standard, optional tags).
+"""Start tags before which each end tag may be left out (HTML standard, optional tags).
 
-Not <table> after <p>: without a doctype a parser is in quirks mode, and leaves the paragraph open."""
+<table> after <p> is not among them: without a doctype a parser is in quirks mode and leaves the paragraph open."""
 
 KNOWN_BLOCKS: Final = frozenset(
     """title p h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table caption tr td th pre blockquote details summary br
     hr dialog legend option optgroup menu textarea source track""".split()
 )
-"""Blocks whose tags say something to a model; any other block is a wrapper."""
+"""Blocks whose tags tell a model something; other blocks are wrappers."""
 
 KNOWN_HTML: Final = (
     KNOWN_BLOCKS
@@ -74,14 +74,14 @@ KNOWN_HTML: Final = (
     | rules.INLINE
     | frozenset("html head body thead tbody tfoot figure figcaption hgroup menu noscript center".split())
 )
-"""Elements of HTML; any other is a custom element, which every reader takes for inline."""
+"""Elements of HTML. All others are custom elements, which parsers and browsers treat as inline."""
 
 START_TAGS: Final = {tag: f"<{tag}>" for tag in KNOWN_HTML}
 END_TAGS: Final = {tag: f"</{tag}>" for tag in KNOWN_HTML}
-"""What is written most, made once."""
+"""Tags without attributes, made once for speed."""
 
 SPACED: Final = frozenset({"button", "label", "output"})
-"""Inline elements that stand apart from their neighbours: without their tags, a space does it."""
+"""Inline elements that are shown apart from their neighbours; without their tags a space separates them."""
 
 _LEAN_ATTRIBUTES: Final = frozenset(
     "alt title colspan rowspan start value reversed checked placeholder open label selected".split()
@@ -89,19 +89,18 @@ _LEAN_ATTRIBUTES: Final = frozenset(
 _LINK_ATTRIBUTES: Final = frozenset({"href", "cite"})
 _IMAGE_ATTRIBUTES: Final = frozenset({"src", "poster", "data"})
 _WORDS: Final = frozenset({"alt", "label", "placeholder", "value"})
-"""Attributes whose value is text that a reader sees: what cleaning writes holds them whole."""
+"""Attributes whose value a reader sees as text; cleaning writes them whole."""
 
 _AMPERSAND: Final = re.compile(r"&(?=[A-Za-z#]|\Z)")
 
 
 @cache
 def actions(style: Style) -> dict[str, int]:
-    """Return what to do with each tag; one that is not listed is EMIT when inline, else WRAP."""
+    """Return the action for each tag; for a tag that is not listed, the caller's default: EMIT with ``full``, else WRAP."""
     if style.full:
         return {}
     table = {**dict.fromkeys(rules.INLINE | KNOWN_BLOCKS, EMIT), "html": PASS, "body": PASS, "noscript": PASS}
-    parts = ("thead", "tbody", "tfoot")
-    table |= dict.fromkeys(parts, EMIT)
+    table |= dict.fromkeys(("thead", "tbody", "tfoot"), EMIT)
     if style.sections:
         table |= dict.fromkeys(rules.SECTIONS | {"figure", "figcaption"}, EMIT)
     if not style.links:
@@ -112,9 +111,9 @@ def actions(style: Style) -> dict[str, int]:
 
 
 def shown_attributes(attrs: Attrs, style: Style) -> Attrs:
-    """Return the attributes that ``style`` writes, long values shortened for the model.
+    """Return the attributes that ``style`` writes, with long values shortened for the model.
 
-    Cleaning loses no word: values that are words are shortened only where sections are left out, too.
+    Cleaning loses no word, so values that a reader sees are shortened only where ``sections`` is off too.
     """
     if style.sections and style.links and style.images:
         for value in attrs.values():
@@ -134,14 +133,14 @@ def shown_attributes(attrs: Attrs, style: Style) -> Attrs:
 
 
 def shorten(value: str, name: str) -> str:
-    """Shorten a long attribute value for a model; doing it twice changes nothing."""
+    """Shorten a long attribute value for a model; idempotent."""
     if name in rules.URL_ATTRIBUTES:
         value = value.split("#", 1)[0].split("?", 1)[0] or value
     return value if len(value) <= rules.LONG_VALUE else value[: rules.LONG_VALUE - 1] + "\u2026"
 
 
 def written_attributes(attrs: Attrs, style: Style) -> str:
-    """Write the attributes that ``style`` shows, quoted only where HTML demands it unless it is full."""
+    """Write the attributes that ``style`` shows; without ``full``, quoted only where HTML demands it."""
     full = style.full
     written = ""
     for name, value in shown_attributes(attrs, style).items():
@@ -171,7 +170,7 @@ def written_attributes(attrs: Attrs, style: Style) -> str:
 
 
 def escape(text: str) -> str:
-    """Escape text so that it parses back to itself."""
+    """Escape text for HTML, and only where a parser would read it otherwise."""
     if "&" in text:
         text = _AMPERSAND.sub("&amp;", text)
     return text.replace("<", "&lt;") if "<" in text else text

@@ -1,4 +1,4 @@
-"""Writes one whole document, or the part of it that a mask leaves, in any of the formats."""
+"""Render a document, or the nodes that a mask keeps, in any output format."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from .style import CLEAN, Style
 
 
 def render_tree(tree: Tree, format: Format = "html", style: Style = CLEAN) -> str:
-    """Render one whole document."""
+    """Render a whole document."""
     return write_tree(tree, format, style, None, None)
 
 
 def write_tree(tree: Tree, format: Format, style: Style, mask: bytearray | None, pieces: Pieces | None) -> str:
-    """Write the nodes that a mask leaves (all where it is None), of some of them only the pieces that are given."""
+    """Render the kept nodes of a document.
+
+    :param mask: per node: 0 dropped, 1 kept, 2 an ancestor of a kept node; None keeps all.
+    :param pieces: text nodes of which only parts are kept; None for none.
+    """
     if format == "html":
         return HtmlWriter(tree, style, mask, pieces).html()
     if format == "markdown":
-        from .markdown import MarkdownWriter  # here: HTML, the default, does without it
+        from .markdown import MarkdownWriter  # imported here: HTML, the default, does not need it
 
         return MarkdownWriter(tree, style, mask, pieces).markdown()
     return plain_text(tree, mask, pieces)
