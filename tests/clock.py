@@ -1,4 +1,4 @@
-"""How long a call takes, so measured that a busy machine and a crowded process do not fail a test."""
+"""Measure the time of a call, so that a busy machine does not fail a test."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Callable
 
 
 def seconds_of(call: Callable[[], object]) -> float:
-    """Return the processor's seconds of this thread for a call.
+    """Return the processor seconds of this thread for a call.
 
-    Other processes, other threads and the collector of garbage do not count: at the end of a long run the collector
-    has millions of objects of other tests to look through, and takes half a second for it.
+    Other processes, other threads and garbage collection do not count. At the end of a long run the collector scans
+    millions of objects of other tests, which takes half a second.
     """
-    collects = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         start = time.thread_time()
         call()
         return time.thread_time() - start
     finally:
-        if collects:
+        if was_enabled:
             gc.enable()
 
 
 def within(seconds: float, call: Callable[[], object], tries: int = 3) -> bool:
-    """Say whether a call is done in so many seconds; what is slow only once was a machine that paused."""
+    """Tell whether a call takes less than so many seconds in one of several tries: a machine may stall once."""
     return any(seconds_of(call) < seconds for _ in range(tries))

@@ -1,4 +1,4 @@
-"""Every test runs in a home, a folder and an environment of its own; real pages come from ``PRUNUS_DATA`` alone."""
+"""Fixtures for all tests: an isolated home and environment, the example site, real pages from ``PRUNUS_DATA``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 SITE = Path(__file__).parents[1] / "examples" / "site"
 
 _CALM = {
-    "deadline": None,  # a shared machine stalls now and then; the bounds have tests of their own
+    "deadline": None,  # a shared machine stalls now and then; other tests check the time limits
     "derandomize": True,  # the same examples on every machine and every run
     "database": None,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
@@ -28,23 +28,23 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 @pytest.fixture(autouse=True)
 def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the settings of the person who runs it, and none leaves anything behind."""
+    """Give each test an empty home and no settings of the person who runs it."""
     for name in list(os.environ):
         if name.startswith("PRUNUS_") and name != "PRUNUS_DATA":
             monkeypatch.delenv(name)
-    monkeypatch.setenv("PRUNUS_MODEL_CALLS", "0")  # no test calls a real model through the settings
+    monkeypatch.setenv("PRUNUS_MODEL_CALLS", "0")  # no test may call a real model
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / ".cache"))
     if not (Path.cwd() / "pyproject.toml").is_file() or (Path.cwd() / "prunus.toml").exists():
-        monkeypatch.chdir(home)  # a prunus.toml of the caller's folder is no test's business
+        monkeypatch.chdir(home)  # a prunus.toml of the working folder must not change a test
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder that is the working folder, too."""
+    """An empty working folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -57,7 +57,7 @@ def site() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def questions() -> list[dict[str, Any]]:
-    """The questions of the example site: question, answers, pages, what must not come out."""
+    """The questions of the example site, each with its answers, its pages, and words that must not come out."""
     return [json.loads(line) for line in (SITE.parent / "questions.jsonl").read_text("utf-8").splitlines()]
 
 
@@ -72,44 +72,34 @@ def rows() -> Rows:
         path = data_folder() / f"{name}.jsonl.xz"
         if not path.is_file():
             pytest.fail(f"PRUNUS_DATA is set, but {path} is missing")
-        found = []
+        loaded = []
         with lzma.open(path, "rt", encoding="utf-8") as lines:
             for line in lines:
-                found.append(json.loads(line))
-                if limit and len(found) == limit:
+                loaded.append(json.loads(line))
+                if limit and len(loaded) == limit:
                     break
-        return found
+        return loaded
 
     return load
 
 
 @pytest.fixture(scope="session")
 def pages(rows: Rows) -> list[str]:
-    """A few real pages of different kinds, the smaller ones of each kind, as HTML."""
-    found: list[str] = []
+    """Some real pages of different kinds and sizes, as HTML."""
+    chosen: list[str] = []
     for name, column, taken in (("clean/articles", "html", 12), ("clean/readability", "html", 12)):
         several = sorted((row[column] for row in rows(name, 40)), key=lambda html: (len(html), html))
-        found += several[:: max(1, len(several) // taken)][:taken]
+        chosen += several[:: max(1, len(several) // taken)][:taken]
     tables = sorted((row["html"] for row in rows("table_qa/pages", 40)), key=lambda html: (len(html), html))
-    return found + tables[:6]
+    return chosen + tables[:6]
 
 
 def data_folder() -> Path:
-    """Return the folder of real pages; skip where none is named, fail where it is not there."""
-    named = os.environ.get("PRUNUS_DATA")
-    if not named:
+    """Return the folder of real pages; skip the test where none is named, fail where it does not exist."""
+    folder = os.environ.get("PRUNUS_DATA")
+    if not folder:
         pytest.skip("PRUNUS_DATA is not set: no real pages")
-    path = Path(named)
+    path = Path(folder)
     if not path.is_dir():
-        pytest.fail(f"PRUNUS_DATA names {named}, which is no folder")
+        pytest.fail(f"PRUNUS_DATA names {folder}, which is not a folder")
     return path
-
-
-KNOWN_GAPS: dict[str, str] = {}
-"""Promises that do not hold in every case yet. A test leaves this table when its gap is closed."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.name in KNOWN_GAPS:
-            item.add_marker(pytest.mark.xfail(reason=KNOWN_GAPS[item.name], strict=False))

@@ -1,4 +1,4 @@
-"""Packages that Prunus does not depend on: a test that needs one skips, unless all extras are promised."""
+"""Import optional packages in tests: without one its tests skip, unless ``PRUNUS_ALL_EXTRAS`` is set."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 ALL = os.environ.get("PRUNUS_ALL_EXTRAS", "") not in ("", "0")
-"""Read at import: each test runs without the variables of the person who runs it."""
+"""Read at import, because each test runs without the environment variables of Prunus."""
 
 
 def need(module: str) -> Any:
-    """Import an optional package; skip without it, or fail where every extra must be there."""
+    """Import an optional package; skip the test without it, or fail where ``PRUNUS_ALL_EXTRAS`` is set."""
     if ALL:
         try:
             return import_module(module)

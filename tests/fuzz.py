@@ -1,13 +1,12 @@
-"""Mutated documents through cleaning and pruning, until something breaks or time is up.
+"""Fuzz cleaning and pruning with mutated documents until a check fails or time is up.
 
     python tests/fuzz.py --seconds 600          # as long as you like
     python tests/fuzz.py --count 5000 --seed 7  # the same documents every time
 
-Seeds are the pages of the example site and generated ones. A mutation cuts, doubles, swaps or
-inserts bytes, tags and attributes, or splices two pages. Whatever comes out, Prunus must answer
-or give one deliberate error, within a time limit a document, and keep what it promises: cleaning
-twice changes nothing, hidden markers stay hidden, the budget holds. The first failure is written
-to a file, made smaller, and ends the run with exit code 1.
+Seeds are the pages of the example site and a few others. A mutation cuts, repeats, swaps or inserts bytes, tags and
+attributes, or splices two pages. For each document Prunus must answer or raise one deliberate error within a time limit.
+Its promises must hold: cleaning twice changes nothing, blocks hold every word once, output is within the budget. The
+first failure is made smaller, written to a file, and ends the run with exit code 1.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ import prunus
 
 SITE = Path(__file__).parents[1] / "examples" / "site"
 LIMIT = 10.0
-"""Seconds that one document may take."""
+"""Seconds for one document at most."""
 
 QUESTION = "When did the harbour open, and what does it cost?"
 
@@ -48,7 +47,7 @@ ODD = (
 )
 
 PIECES = (*MARKS, *(b" " + attribute for attribute in ATTRIBUTES), *ODD)
-"""What is thrown in between."""
+"""Bytes that a mutation inserts."""
 
 GENERATED = (
     "<h1>Harbour</h1>" + "<p>The harbour opened in 1932. Entry costs 4.50 coins.</p>" * 3,
@@ -65,7 +64,7 @@ GENERATED = (
 
 @dataclass
 class Summary:
-    """What a run has seen."""
+    """Counts and times of a run."""
 
     documents: int = 0
     answered: int = 0
@@ -95,7 +94,7 @@ class TooLong(Exception):
 
 
 def seeds() -> list[bytes]:
-    """Return the documents that mutations start from."""
+    """Return the documents that mutations start from, as bytes."""
     return [path.read_bytes() for path in sorted(SITE.glob("*.html"))] + [page.encode() for page in GENERATED]
 
 
@@ -128,14 +127,14 @@ def _double(rng: random.Random, page: bytes, others: list[bytes]) -> bytes:
 
 
 def _swap(rng: random.Random, page: bytes, others: list[bytes]) -> bytes:
-    one, other = sorted(rng.randrange(len(page) + 1) for _ in range(2))
+    first, second = sorted(rng.randrange(len(page) + 1) for _ in range(2))
     size = rng.choice((1, 10, 100))
     return (
-        page[:one]
-        + page[other : other + size]
-        + page[one + size : other]
-        + page[one : one + size]
-        + page[other + size :]
+        page[:first]
+        + page[second : second + size]
+        + page[first + size : second]
+        + page[first : first + size]
+        + page[second + size :]
     )
 
 
@@ -174,11 +173,11 @@ def documents(seed: int) -> Iterator[bytes]:
     small = [page if len(page) < 6000 else b"" for page in known]
     while True:
         page = rng.choice(known)
-        if len(page) > 6000:  # a window of a large page, so that many documents are seen a second
+        if len(page) > 6000:  # a window of a large page, to check more documents a second
             start = rng.randrange(len(page) - 4000)
             page = page[start : start + rng.choice((500, 2000, 4000))] if rng.random() < 0.97 else page
         for _ in range(rng.choice((1, 1, 2, 3, 6, 12))):
-            page = rng.choice(MUTATIONS)(rng, page, [one for one in small if one])
+            page = rng.choice(MUTATIONS)(rng, page, [seed for seed in small if seed])
         yield page
 
 
@@ -186,9 +185,9 @@ def documents(seed: int) -> Iterator[bytes]:
 
 
 def check(document: bytes) -> str:
-    """Take a document through everything; return 'answered' or the name of the deliberate error.
+    """Clean and prune a document; return 'answered' or the name of the deliberate error.
 
-    :raises Failure: a promise is broken; any other exception is a crash.
+    :raises Failure: a promise is broken. Any other exception is a crash.
     """
     try:
         once = prunus.clean(document)
@@ -212,9 +211,9 @@ def check(document: bytes) -> str:
             continue
         if context.tokens > budget:
             raise Failure(document, f"{context.tokens} tokens at a budget of {budget}")
-        said = "".join("".join(block.text.split()) for block in context.blocks)
+        in_blocks = "".join("".join(block.text.split()) for block in context.blocks)
         whole = "".join("".join(tree.canonical.split()) for tree in read.trees)
-        if said != whole:
+        if in_blocks != whole:
             raise Failure(document, f"blocks of {max_words} words do not hold every word once")
     return "answered"
 
@@ -224,13 +223,13 @@ def _alarm(signum: int, frame: FrameType | None) -> None:
 
 
 def run(seconds: float, count: int, seed: int, limit: float = LIMIT) -> Summary:
-    """Fuzz until time is up or enough documents are seen; 0 is no limit.
+    """Fuzz until time is up or enough documents are checked; 0 is no limit.
 
     :raises Failure: at the first document that crashes, hangs or breaks a promise.
     """
     summary = Summary()
     start = time.perf_counter()
-    timed = hasattr(signal, "setitimer")  # elsewhere a hang is not cut short, only seen afterwards
+    timed = hasattr(signal, "setitimer")  # without it a hang is not interrupted
     before = signal.signal(signal.SIGALRM, _alarm) if timed else None
     try:
         for document in documents(seed):
@@ -253,7 +252,7 @@ def run(seconds: float, count: int, seed: int, limit: float = LIMIT) -> Summary:
 
 
 def _guarded(document: bytes, limit: float) -> str:
-    """Check one document under a time limit; every fault becomes a Failure."""
+    """Check one document under a time limit; every exception becomes a Failure."""
     if limit:
         signal.setitimer(signal.ITIMER_REAL, limit)
     try:
@@ -270,7 +269,7 @@ def _guarded(document: bytes, limit: float) -> str:
 
 
 def smaller(failure: Failure, seconds: float = 60.0) -> bytes:
-    """Make a failing document smaller: cut out pieces as long as it fails for the same reason."""
+    """Make a failing document smaller: remove pieces while it still fails for the same reason."""
     kind = str(failure).split(":")[0].split("  ")[0]
     page = failure.document
     end = time.perf_counter() + seconds
@@ -302,19 +301,19 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=0, help="stop after so many documents")
     parser.add_argument("--seed", type=int, default=None, help="the same documents every time; random by default")
     parser.add_argument("--output", type=Path, default=Path("fuzz-failure.html"), help="where a failing document goes")
-    given = parser.parse_args()
-    seed = random.SystemRandom().randrange(10**9) if given.seed is None else given.seed
+    options = parser.parse_args()
+    seed = random.SystemRandom().randrange(10**9) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     try:
-        print(run(given.seconds, given.count, seed))
+        print(run(options.seconds, options.count, seed))
     except Failure as failure:
         print(f"failed: {failure}; making the document smaller", flush=True)
         old = signal.signal(signal.SIGALRM, _alarm) if hasattr(signal, "setitimer") else None
-        found = smaller(failure)
+        document = smaller(failure)
         if old is not None:
             signal.signal(signal.SIGALRM, old)
-        given.output.write_bytes(found)
-        print(f"{given.output}: {len(found)} bytes that fail")
+        options.output.write_bytes(document)
+        print(f"{options.output}: {len(document)} bytes that fail")
         return 1
     return 0
 

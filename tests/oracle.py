@@ -1,8 +1,7 @@
-"""Slow, plain readings of HTML that the tests compare Prunus with.
+"""A slow, plain reader of HTML, with which the tests compare Prunus.
 
-Written from the HTML standard and from what a browser shows, and not from Prunus's own rules: one
-recursive walk over a DOM, letter by letter. ``visible`` says which words a reader sees and what
-they stand in, ``grids`` where every cell of a table lies.
+It follows the HTML standard and browsers, not Prunus's rules: one recursive walk over a DOM, letter by letter.
+``visible`` returns the words that a reader sees and the elements around them, ``grids`` the cells of every table.
 """
 
 from __future__ import annotations
@@ -23,33 +22,33 @@ IN_LINE = frozenset(
     """a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr q s samp small span strike
     strong sub sup time tt u var wbr rb ruby rt rtc rp math mi mo mn mrow mtext noscript picture""".split()
 )
-"""Everything that a browser lays out inside a line; anything else starts a line of its own."""
+"""Elements that a browser lays out inside a line; all others start a new line."""
 
 MEANINGFUL = frozenset(
     """a ul ol li dl dt dd table caption tr td th h1 h2 h3 h4 h5 h6 pre blockquote details summary title
     b strong i em code kbd samp sub sup del ins abbr mark s u q small cite var dfn""".split()
 )
-"""Elements whose loss, doubling or move would change what the words in them say."""
+"""Elements whose loss, repetition or move would change the meaning of their words."""
 
 STRUCTURE = MEANINGFUL - frozenset("a b strong i em u small cite var dfn".split())
-"""What is left of them where emphasis and links are not written."""
+"""The meaningful elements that are written even without emphasis and links."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A visible word, with the meaningful elements around its first letter as (tag, number of that element)."""
+    """A visible word, with the meaningful elements around its first letter as (tag, number of the element)."""
 
     text: str
     path: tuple[tuple[str, int], ...]
 
 
 def parse(html: str) -> Any:
-    """Parse as HTML5 says."""
+    """Parse HTML by the HTML5 algorithm."""
     return turbohtml.parse(html)
 
 
 def is_hidden(element: Any) -> bool:
-    """Tell whether an element's own attributes hide it, in the plain cases that nobody disputes."""
+    """Tell whether an element's attributes clearly hide it."""
     attrs = element.attrs
     if "hidden" in attrs and attrs.get("hidden") != "until-found":
         return True
@@ -66,49 +65,49 @@ def elements(node: Any) -> Iterator[Any]:
 
 
 HOLE = "\ufdd0"
-"""What stands for something that may be hidden: a code point that no page holds."""
+"""Stands for an element that may be hidden: a code point that no page holds."""
 
 
 class _Reader:
-    """The walk: letters with their paths, None where words are held apart."""
+    """The walk over a DOM; collects letters with their paths, and None between words."""
 
     def __init__(self, kept: frozenset[str], hides: Callable[[Any], bool]) -> None:
         self.kept, self.hides = kept, hides
         self.divides: Callable[[Any], bool] = lambda element: False
-        self.hole = False  # whether what is hidden leaves a HOLE
+        self.hole = False  # whether a hidden element leaves a HOLE
         self.letters: list[tuple[str, tuple[Any, ...]] | None] = []
 
-    def say(self, text: str, path: tuple[Any, ...]) -> None:
+    def add_letters(self, text: str, path: tuple[Any, ...]) -> None:
         for letter in text:
             self.letters.append(None if letter.isspace() else (letter, path))
 
-    def apart(self) -> None:
+    def add_gap(self) -> None:
         self.letters.append(None)
 
     def read(self, node: Any, path: tuple[Any, ...]) -> None:
         if type(node) is turbohtml.Text:
-            self.say(node.data, path)
+            self.add_letters(node.data, path)
         if not isinstance(node, turbohtml.Element):
             return
         tag = node.tag
         if self.hole and tag not in NEVER_SHOWN and self.hides(node):
-            self.say(HOLE, path)
+            self.add_letters(HOLE, path)
         if tag in NEVER_SHOWN or self.hides(node) or (tag == "title" and node.parent.tag != "head"):
             return
         if tag in self.kept:
             path = (*path, node)
         in_line = tag in IN_LINE and not self.divides(node)
         if not in_line:
-            self.apart()
-        own = {"img": "alt", "video": "title", "audio": "title", "optgroup": "label"}.get(tag)
-        if own:
-            self.say(str(node.attrs.get(own) or ""), path)
+            self.add_gap()
+        attribute = {"img": "alt", "video": "title", "audio": "title", "optgroup": "label"}.get(tag)
+        if attribute:
+            self.add_letters(str(node.attrs.get(attribute) or ""), path)
         if tag == "input":
-            self.say(_shown_value(node), path)
+            self.add_letters(_shown_value(node), path)
         for child in _shown_children(node):
             self.read(child, path)
         if not in_line:
-            self.apart()
+            self.add_gap()
 
 
 def _shown_value(node: Any) -> str:
@@ -119,7 +118,7 @@ def _shown_value(node: Any) -> str:
 
 
 def _shown_children(node: Any) -> list[Any]:
-    """Return the children that show: of a head its title, of a closed select one option, of players none."""
+    """Return the visible children: of a head its title, of a closed select one option, of a player none."""
     tag = node.tag
     if tag == "head":
         return [child for child in elements(node) if child.tag == "title"][:1]
@@ -135,7 +134,7 @@ def _shown_children(node: Any) -> list[Any]:
 
 
 def visible(html: str, kept: frozenset[str] = MEANINGFUL, hides: Callable[[Any], bool] = is_hidden) -> list[Word]:
-    """Return the words that a reader of the page sees, in order, each with its place."""
+    """Return the words that a reader of the page sees, in order."""
     reader = _Reader(kept, hides)
     root = parse(html).root if not html.isspace() else None
     if root is not None:
@@ -161,14 +160,14 @@ def words(html: str, hides: Callable[[Any], bool] = is_hidden) -> list[str]:
 
 
 def pieces(html: str, divides: Callable[[Any], bool]) -> list[str]:
-    """Return all words but what never shows, in order, cut at the edges of the elements that may be hidden."""
+    """Return all words in order, cut at the edges of elements that may be hidden; without tags that are never shown."""
     reader = _Reader(frozenset(), lambda element: False)
     reader.divides = divides
     return _read(reader, html)
 
 
 def words_with_holes(html: str, hides: Callable[[Any], bool]) -> list[str]:
-    """Return the words that show, with a HOLE in them where something stands that may be hidden."""
+    """Return the visible words, with a HOLE at each element that may be hidden."""
     reader = _Reader(frozenset(), hides)
     reader.hole = True
     return [word for word in _read(reader, html) if word.strip(HOLE)]
@@ -187,8 +186,8 @@ def words_in(element: Any) -> tuple[str, ...]:
     return tuple("".join(" " if letter is None else letter[0] for letter in reader.letters).split())
 
 
-def unseen(node: Any) -> bool:
-    """Tell whether an element stands in something that does not show."""
+def is_in_hidden(node: Any) -> bool:
+    """Tell whether an element is hidden, or inside a hidden element."""
     while isinstance(node, turbohtml.Element):
         if node.tag in NEVER_SHOWN or is_hidden(node):
             return True
@@ -197,14 +196,14 @@ def unseen(node: Any) -> bool:
 
 
 Grid = list[list[tuple[str, ...] | None]]
-"""Rows of columns: the words of the cell that covers each place, None where none does."""
+"""Rows of columns: the words of the cell that covers each place, None for no cell."""
 
 
 def grids(html: str) -> list[Grid]:
-    """Lay out every visible table that shows words, as the HTML standard forms a table."""
+    """Lay out every visible table with words by the table model of the HTML standard."""
     found = []
     for table in parse(html).find_all("table"):
-        if not unseen(table) and words_in(table):
+        if not is_in_hidden(table) and words_in(table):
             found.append(grid_of(table))
     return found
 
@@ -244,10 +243,10 @@ def _group_grid(rows: list[Any]) -> Grid:
             down = _number(cell, "rowspan", 1, 65534)
             reach = len(rows) - y if down == 0 else min(down, len(rows) - y)
             across = _number(cell, "colspan", 1, 1000) or 1
-            said = words_in(cell)
+            cell_words = words_in(cell)
             for dy in range(reach):
                 for dx in range(across):
-                    places.setdefault((y + dy, x + dx), said)
+                    places.setdefault((y + dy, x + dx), cell_words)
             x += across
     width = max((x for _, x in places), default=-1) + 1
     return [[places.get((y, x)) for x in range(width)] for y in range(len(rows))]
@@ -255,15 +254,15 @@ def _group_grid(rows: list[Any]) -> Grid:
 
 def _number(cell: Any, name: str, default: int, most: int) -> int:
     """Parse a number as HTML does: leading digits count, anything else is the default."""
-    found = re.match(r"\s*\+?(\d+)", str(cell.attrs.get(name) or ""))
-    return min(int(found[1]), most) if found else default
+    digits = re.match(r"\s*\+?(\d+)", str(cell.attrs.get(name) or ""))
+    return min(int(digits[1]), most) if digits else default
 
 
 def preformatted(html: str) -> list[str]:
     """Return the exact text of every visible <pre>, outermost ones only."""
     found = []
     for element in parse(html).find_all("pre"):
-        if not unseen(element) and element.text.strip() and element.parent.closest("pre") is None:
+        if not is_in_hidden(element) and element.text.strip() and element.parent.closest("pre") is None:
             found.append(element.text)
     return found
 
@@ -271,7 +270,7 @@ def preformatted(html: str) -> list[str]:
 def outline(html: str) -> list[tuple[str, str]]:
     """Return the headings in order: (tag, words)."""
     return [
-        (word.tag, " ".join(words_in(word)))
-        for word in parse(html).find_all(["h1", "h2", "h3", "h4", "h5", "h6"])
-        if not unseen(word) and words_in(word)
+        (heading.tag, " ".join(words_in(heading)))
+        for heading in parse(html).find_all(["h1", "h2", "h3", "h4", "h5", "h6"])
+        if not is_in_hidden(heading) and words_in(heading)
     ]

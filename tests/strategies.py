@@ -1,8 +1,8 @@
-"""Generated HTML documents whose visible words are known.
+"""Hypothesis strategies for HTML documents whose visible words are known.
 
-A document is drawn as a tree of plain tuples and then written down by :class:`_Scribe`, which gives
-every word a number of its own: a reader must see ``w1 w2 w3 …``, each once and in order, and never
-an ``h1``. So a lost, doubled, moved, split or joined word shows in one comparison of lists.
+A document is drawn as a tree of tuples, and :class:`_Scribe` writes it with numbered words. A reader must see
+``w1 w2 w3 …``, each once and in order, and no hidden ``h1``. One comparison of lists finds a lost, repeated, moved,
+split or joined word.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Node = tuple[Any, ...]
 
 @dataclass
 class Made:
-    """A document, and what is known of it.
+    """A generated document with its known words.
 
     :param html: the markup.
-    :param words: what a reader sees, cut at white space and at the edges of blocks, in order.
+    :param words: the words that a reader sees in order, cut at white space and at the edges of blocks.
     :param hidden: words that no reader sees.
     :param pre: the exact text of each preformatted block.
     """
@@ -35,13 +35,13 @@ class Made:
 # --- inline content --------------------------------------------------------------------------
 
 GAPS = (" ", " ", " ", "\n", "  \t ", "\r\n   ", "&#32;", "&nbsp;", "")
-"""What may stand before a word; nothing at all glues it to the word before it."""
+"""White space before a word; an empty gap joins the word to the word before it."""
 
 SHAPES = tuple(
     """{} {} {} {} {}, ({}) a<{} {}>b {}&lt; AT&{} &copy{} 数据{}库 ไทย{} *{}* <{}> 1.~{} |{}| `{} _{}_ #{} é{}ß
     {}\u00ad &{}; [{}](x) {}\U0001f600 $1{}""".split()
 )
-"""What a word looks like as a reader sees it (~ is a space); what means something in HTML must be escaped."""
+"""Visible forms of a word (~ is a space); the letters of markup among them must be escaped in HTML."""
 
 MARKS = ("b", "i", "em", "strong", "span", "a", "a href=/x", "code", "sub", "sup", "small", "u", "mark", "font", "del",
          "abbr title=t", "q", "time", "cite", "kbd", "bdi")  # fmt: skip
@@ -82,7 +82,7 @@ inline: st.SearchStrategy[Node] = st.recursive(
     max_leaves=6,
 )
 line = st.lists(inline, max_size=5)
-"""Some inline content: may show nothing at all."""
+"""Inline content; may show nothing."""
 
 # --- blocks ----------------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ select = st.tuples(st.just("select"), st.integers(1, 4), st.integers(0, 3))
 
 
 def cells(content: st.SearchStrategy[list[Node]]) -> st.SearchStrategy[Node]:
-    """A table cell: kind, colspan, rowspan, what is in it (often nothing)."""
+    """A table cell: kind, colspan, rowspan, content (often none)."""
     small = st.sampled_from((1, 1, 1, 1, 2, 3))
     return st.tuples(st.sampled_from(("td", "td", "th")), small, small, st.one_of(st.just([]), content, content))
 
@@ -147,19 +147,19 @@ flow = st.lists(block, min_size=1, max_size=5)
 
 
 class _Scribe:
-    """Writes a drawn tree as HTML, numbering words on the way and remembering what a reader sees."""
+    """Writes a drawn tree as HTML, numbers its words, and records which of them a reader sees."""
 
     def __init__(self) -> None:
         self.out: list[str] = []
         self.made = Made("")
         self.count = 0
-        self.joins = False  # whether the next word without a gap continues the last one
+        self.joins = False  # whether the next word without a gap continues the last word
 
-    def next(self) -> str:
+    def next_word(self) -> str:
         self.count += 1
         return f"w{self.count}"
 
-    def say(self, shown: str, *, glued: bool) -> None:
+    def show(self, shown: str, *, glued: bool) -> None:
         for place, part in enumerate(shown.split()):
             if place == 0 and glued and self.joins and self.made.words:
                 self.made.words[-1] += part
@@ -167,11 +167,11 @@ class _Scribe:
                 self.made.words.append(part)
         self.joins = True
 
-    def hide(self) -> str:
+    def hidden_word(self) -> str:
         self.made.hidden.append(f"h{len(self.made.hidden) + 1}")
         return self.made.hidden[-1]
 
-    def apart(self) -> None:
+    def end_word(self) -> None:
         self.joins = False
 
     def nodes(self, nodes: list[Node]) -> None:
@@ -181,78 +181,78 @@ class _Scribe:
     # -- inline -----------------------------------------------------------------------------------
 
     def _word(self, gap: str, shape: str) -> None:
-        shown = shape.replace("~", " ").format(self.next())
+        shown = shape.replace("~", " ").format(self.next_word())
         self.out.append(gap + escaping.escape(shown))
-        self.say(shown, glued=not gap)
+        self.show(shown, glued=not gap)
 
     def _mark(self, tag: str, nodes: list[Node]) -> None:
         name = tag.split()[0]
         if name == "label":
-            self.apart()
-        # an <a> in an <a>, or the like, would close the outer one: as good as broken markup
+            self.end_word()
+        # an <a> inside an <a> would close the outer one: that is broken markup
         nodes = [node for node in nodes if not (name in ("a", "nobr") and _holds(node, name))]
         self.out.append(f"<{tag}>")
         self.nodes(nodes)
         self.out.append(f"</{name}>")
         if name == "label":
-            self.apart()
+            self.end_word()
 
     def _br(self) -> None:
         self.out.append("<br>")
-        self.apart()
+        self.end_word()
 
     def _wbr(self) -> None:
         self.out.append("<wbr>")
 
     def _img(self) -> None:
-        name = self.next()
-        self.apart()
+        name = self.next_word()
+        self.end_word()
         self.out.append(f'<img alt="{name}" src=/i.png>')
-        self.say(name, glued=False)
-        self.apart()
+        self.show(name, glued=False)
+        self.end_word()
 
     def _input(self) -> None:
-        name = self.next()
-        self.apart()
+        name = self.next_word()
+        self.end_word()
         self.out.append(f'<input value="{name}">')
-        self.say(name, glued=False)
-        self.apart()
+        self.show(name, glued=False)
+        self.end_word()
 
     def _button(self, nodes: list[Node]) -> None:
-        self.apart()
+        self.end_word()
         self.out.append("<button>")
         self.nodes(nodes)
         self.out.append("</button>")
-        self.apart()
+        self.end_word()
 
     def _hide(self, tag: str, form: str) -> None:
-        self.out.append(form.format(tag, self.hide()))
+        self.out.append(form.format(tag, self.hidden_word()))
 
     # -- blocks -----------------------------------------------------------------------------------
 
     def _block(self, tag: str, nodes: list[Node]) -> None:
-        self.apart()
+        self.end_word()
         self.out.append(f"<{tag}>")
         self.nodes(nodes)
         self.out.append(f"</{tag.split()[0]}>")
-        self.apart()
+        self.end_word()
 
     def _bare(self, nodes: list[Node]) -> None:
         self.out.append("\n")
-        self.apart()
+        self.end_word()
         self.nodes(nodes)
         self.out.append("\n")
-        self.apart()
+        self.end_word()
 
     def _void(self, tag: str) -> None:
         self.out.append(f"<{tag}>")
-        self.apart()
+        self.end_word()
 
     def _pre(self, lines: list[tuple[str, bool, str]], in_code: bool) -> None:
-        text = "\n".join(indent + (self.next() + tail if filled else "") for indent, filled, tail in lines)
-        self.apart()
-        self.say(text, glued=False)
-        self.apart()
+        text = "\n".join(indent + (self.next_word() + tail if filled else "") for indent, filled, tail in lines)
+        self.end_word()
+        self.show(text, glued=False)
+        self.end_word()
         if text.strip():
             self.made.pre.append(text)
         body = f"<code>{escaping.escape(text)}</code>" if in_code else "\n" + escaping.escape(text)
@@ -260,22 +260,22 @@ class _Scribe:
 
     def _figure(self, nodes: list[Node]) -> None:
         self.out.append("<figure>")
-        self.apart()
+        self.end_word()
         self._img()
         self._block("figcaption", nodes)
         self.out.append("</figure>")
 
     def _select(self, size: int, chosen: int) -> None:
-        self.apart()
+        self.end_word()
         self.out.append("<select>")
         for number in range(size):
             if number == min(chosen, size - 1):
-                name = self.next()
-                self.say(name, glued=False)
-                self.apart()
+                name = self.next_word()
+                self.show(name, glued=False)
+                self.end_word()
                 self.out.append(f"<option selected>{name}")
             else:
-                self.out.append(f"<option>{self.hide()}")
+                self.out.append(f"<option>{self.hidden_word()}")
         self.out.append("</select>")
 
     def _list(self, tag: str, items: list[tuple[list[Node], list[Node]]]) -> None:
@@ -295,11 +295,11 @@ class _Scribe:
         self.out.append("<details>")
         self._block("summary", summary)
         self.nodes(nodes)
-        self.apart()
+        self.end_word()
         self.out.append("</details>")
 
     def _table(self, caption: list[Node] | None, header: bool, grouped: bool, rows: list[list[Node]]) -> None:
-        self.apart()
+        self.end_word()
         self.out.append("<table>")
         if caption is not None:
             self._block("caption", caption)
@@ -310,11 +310,11 @@ class _Scribe:
             for kind, across, down, nodes in row:
                 tag = "th" if header and not place else kind
                 spans = (f" colspan={across}" if across > 1 else "") + (f" rowspan={down}" if down > 1 else "")
-                self.apart()
+                self.end_word()
                 self.out.append(f"<{tag}{spans}>")
                 self.nodes(nodes)
                 self.out.append(f"</{tag}>")
-                self.apart()
+                self.end_word()
             self.out.append("</tr>\n")
         self.out.append("</table>")
 
@@ -333,10 +333,10 @@ def write(nodes: list[Node], *, title: bool = False, whole: bool = True) -> Made
     """
     scribe = _Scribe()
     if title:
-        name = scribe.next()
+        name = scribe.next_word()
         scribe.out.append(f"<title>{name}</title>")
-        scribe.say(name, glued=False)
-    scribe.apart()
+        scribe.show(name, glued=False)
+    scribe.end_word()
     if whole:
         scribe.out.append("<body>\n")
     scribe.nodes(nodes)
@@ -349,7 +349,7 @@ documents = st.builds(write, flow, title=st.booleans(), whole=st.booleans())
 """Documents of valid markup whose words are known."""
 
 worded_documents = documents.filter(lambda made: bool(made.words))
-"""Those of them that show at least one word."""
+"""Documents with at least one visible word."""
 
 # --- broken markup ---------------------------------------------------------------------------
 
@@ -358,12 +358,12 @@ DEBRIS = tuple(
     <![CDATA[x]]> <x-y> </svg> <svg> <math> <select> <option> <i> </i> <form> <h2> </h3> <p0> \x00 <pre> </body>
     <ruby>x<rt> <frameset> <noscript> <dialog~open> <button> <textarea> <li~value=x>""".split()
 )
-"""What is thrown into broken documents (~ is a space)."""
+"""Markup that is inserted into broken documents (~ is a space)."""
 
 
 @st.composite
 def broken_documents(draw: st.DrawFn) -> str:
-    """Valid documents with tags dropped, doubled, cut and thrown in."""
+    """Valid documents with debris inserted and parts cut out."""
     html = draw(documents).html
     for _ in range(draw(st.integers(1, 4))):
         place = draw(st.integers(0, len(html)))
@@ -392,7 +392,7 @@ def sentences_about(draw: st.DrawFn) -> str:
 
 @st.composite
 def articles(draw: st.DrawFn) -> str:
-    """A page as people write them: sections under headings, lists, tables with a header row, figures."""
+    """A page like those of authors: sections under headings, lists, tables with a header row, figures."""
     parts = ["<title>Public works</title>"]
     for number in range(draw(st.integers(1, 5))):
         parts.append(f"<h{draw(st.integers(1, 3))}>Section {number} {draw(st.sampled_from(TOPICS))}</h2>")

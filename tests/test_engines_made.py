@@ -1,4 +1,4 @@
-"""Settings become engines: who gets what, what is metered, what is refused."""
+"""Engines are made from settings: specs, shared engines, metering and refusals."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_with_a_model_its_engines_take_over_unless_others_are_named() -> None:
 
 
 def test_a_model_that_may_not_be_called_takes_nothing_over() -> None:
-    """Unless it is asked for by name: then that it is switched off is said."""
+    """A generator must not default to it. A model that the call names raises an error that calls are switched off."""
     assert maker(llm="openai:any", model_calls=False).specs["generator"] == "quotes"
     assert maker(llm="scripted:Yes.", model_calls=False).specs["generator"] == "llm"
     with pytest.raises(BadInput, match="switched off"):

@@ -1,4 +1,4 @@
-"""A bounded part of the fuzzing, the same documents on every run; ``make fuzz`` goes on for as long as you like."""
+"""A short run of the fuzzer with the same documents every time; ``make fuzz`` runs as long as you like."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ def test_mutated_documents_neither_crash_nor_hang_nor_break_a_promise(seed: int)
     try:
         summary = fuzz.run(seconds=0, count=400, seed=seed)
     except fuzz.Failure as failure:
-        found = fuzz.smaller(failure, seconds=20)
-        pytest.fail(f"{failure}: {found[:500]!r}")
+        document = fuzz.smaller(failure, seconds=20)
+        pytest.fail(f"{failure}: {document[:500]!r}")
     assert summary.documents == 400
     assert summary.answered > 300
     assert set(summary.refused) <= {"BadPage"}
 
 
 def test_the_same_seed_gives_the_same_documents() -> None:
-    one, other = fuzz.documents(5), fuzz.documents(5)
-    assert [next(one) for _ in range(20)] == [next(other) for _ in range(20)]
+    first, second = fuzz.documents(5), fuzz.documents(5)
+    assert [next(first) for _ in range(20)] == [next(second) for _ in range(20)]
 
 
 def test_a_crash_is_found_and_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:

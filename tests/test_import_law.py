@@ -1,8 +1,7 @@
-"""The import law, read from the syntax of every file, and the proof that each rule bites.
+"""The import law, checked in the syntax of every file; each rule has an example that breaks it.
 
-Rooms import only rooms to their left; no file imports itself through others, lazy imports and those for types
-included; an engine imports no engine of another kind; the command line and batches see the public functions and the
-data; guests (evaluations, training) see the door, the data, pages, blocks and the registry.
+A room imports only rooms to its left. Imports form no circle, lazy imports and imports for types included. An engine
+imports no engine of another kind. The guests (evaluations, training) import only the rooms in ``GUESTS_SEE``.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ SRC = Path(prunus.__file__).parent
 REPOSITORY = Path(__file__).parents[1]
 
 ROOMS = "core pages web models evidence answer index record engines api batch cli".split()
-"""From the ground up. ``index`` and ``record`` stand side by side."""
+"""The rooms from left to right. ``index`` and ``record`` do not import each other."""
 
-HOMES = {  # packages that one place alone knows
+HOMES = {  # the only rooms that may import each package
     "turbohtml": "pages.clean", "Stemmer": "core.text", "tokenizers": "models", "safetensors": "models index",
     "onnx": "models", "onnxruntime": "models", "huggingface_hub": "models", "sentence_transformers": "models",
     "tiktoken": "models", "torch": "models evidence.score", "transformers": "models evidence.score", "sklearn": "index",
@@ -48,7 +47,7 @@ CORE = dict(modules(SRC, "prunus"))
 
 
 def imports(module: str, source: str) -> Iterator[str]:
-    """Yield the dotted name of everything that a file imports, inside functions and for types too."""
+    """Yield the dotted name of each import of a file, also inside functions and for types."""
     package = module.split(".")[:-1]
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -71,36 +70,38 @@ def room_of(module: str) -> str:
 
 
 def kind_of(module: str) -> str:
-    """Return the folder of engines that a module is in, the innermost one; '' for none."""
+    """Return the innermost folder of engines that holds a module; '' for none."""
     folders = [f"prunus.{kind.folder.replace('/', '.')}" for kind in KINDS.values()]
     return max((folder for folder in folders if module.startswith(f"{folder}.")), key=len, default="")
 
 
 def breaches(module: str, source: str) -> list[str]:
-    """Return what a file imports, reads or calls that the law forbids."""
+    """Return the imports, reads and calls of a file that the law forbids."""
     found = []
-    room, own = room_of(module), module.removeprefix("prunus.")
+    room, inner_name = room_of(module), module.removeprefix("prunus.")
     for target in imports(module, source):
         root = target.split(".")[0]
         if root in ("prunus_evals", "prunus_train"):
             found.append(f"{module} imports a guest: {target}")
         found += [f"{module} imports {target}" for package, home in HOMES.items()
-                  if inside(target, package) and not inside(own, home)]  # fmt: skip
+                  if inside(target, package) and not inside(inner_name, home)]  # fmt: skip
         if root != "prunus":
             continue
-        other = room_of(target)
-        if room != "door" and room != other:
-            if other == "door":
+        target_room = room_of(target)
+        if room != "door" and room != target_room:
+            if target_room == "door":
                 found.append(f"{module} imports the door: {target}")
-            elif other != "door" and (ROOMS.index(other) > ROOMS.index(room) or {room, other} == {"index", "record"}):
+            elif target_room != "door" and (
+                ROOMS.index(target_room) > ROOMS.index(room) or {room, target_room} == {"index", "record"}
+            ):
                 found.append(f"{module} imports upwards: {target}")
-        mine, theirs = kind_of(module), kind_of(target)
-        if room in ("cli", "batch") and (theirs or inside(target.removeprefix("prunus."), BEHIND_THE_DOOR)):
+        kind, target_kind = kind_of(module), kind_of(target)
+        if room in ("cli", "batch") and (target_kind or inside(target.removeprefix("prunus."), BEHIND_THE_DOOR)):
             found.append(f"{module} rebuilds what the library does: {target}")
-        if mine and theirs and not inside(mine, theirs) and not inside(theirs, mine):
+        if kind and target_kind and not inside(kind, target_kind) and not inside(target_kind, kind):
             found.append(f"{module} imports an engine of another kind: {target}")
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv") and own != "core.settings":
+        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv") and inner_name != "core.settings":
             found.append(f"{module}:{node.lineno} reads the environment; only the settings do")
         if isinstance(node, ast.ExceptHandler) and node.type is None:
             found.append(f"{module}:{node.lineno} catches everything without naming it")
@@ -110,7 +111,7 @@ def breaches(module: str, source: str) -> list[str]:
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:
-    """Return the files of a circle of imports; none where there is no circle."""
+    """Return the modules of a circle of imports; an empty list where there is none."""
     done: set[str] = set()
 
     def follow(module: str, path: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Asking again: only what may pass, in growing pauses, as the server says, and never beyond the time there is."""
+"""Retries: only of temporary failures, with growing pauses or those of the server, and within the time limit."""
 
 from __future__ import annotations
 
@@ -36,35 +36,35 @@ def test_what_a_server_asks_for(headers: dict[str, str], seconds: float | None) 
 
 
 def test_a_date_is_read_as_universal_time() -> None:
-    found = http_date("Thu, 01 Jan 1970 00:00:10 -0000")
-    assert found is not None and found.timestamp() == 10.0
+    date = http_date("Thu, 01 Jan 1970 00:00:10 -0000")
+    assert date is not None and date.timestamp() == 10.0
 
 
 class Service:
-    """Fails as it is told, then answers; notes what was waited."""
+    """A service that fails with the given errors, then answers; records the calls and pauses."""
 
     def __init__(self, *failures: BaseException) -> None:
         self._failures = list(failures)
-        self.asked = 0
+        self.calls = 0
         self.pauses: list[float] = []
 
-    def ask(self) -> str:
-        self.asked += 1
+    def call(self) -> str:
+        self.calls += 1
         if self._failures:
             raise self._failures.pop(0)
         return "yes"
 
-    async def aask(self) -> str:
-        return self.ask()
+    async def acall(self) -> str:
+        return self.call()
 
     async def asleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
 
     def run(self, retries: Retries) -> str:
-        return retries.call(self.ask, sleep=self.pauses.append)
+        return retries.call(self.call, sleep=self.pauses.append)
 
     def arun(self, retries: Retries, left: Callable[[], float] | None = None) -> str:
-        return asyncio.run(retries.acall(self.aask, sleep=self.asleep, left=left))
+        return asyncio.run(retries.acall(self.acall, sleep=self.asleep, left=left))
 
 
 def busy(seconds: float | None = None) -> OutsideFailed:
@@ -86,7 +86,7 @@ def test_the_last_failure_is_raised_when_the_tries_are_over(way: Callable[[Servi
     service = Service(*[busy() for _ in range(9)])
     with pytest.raises(OutsideFailed, match="busy"):
         way(service, Retries(tries=3))
-    assert (service.asked, service.pauses) == (3, [0.5, 1.0])
+    assert (service.calls, service.pauses) == (3, [0.5, 1.0])
 
 
 @WAYS
@@ -107,7 +107,7 @@ def test_what_cannot_pass_ends_at_once(way: Callable[[Service, Retries], str], f
     service = Service(failure)
     with pytest.raises(type(failure)):
         way(service, Retries())
-    assert (service.asked, service.pauses) == (1, [])
+    assert (service.calls, service.pauses) == (1, [])
 
 
 def test_a_pause_beyond_the_time_that_is_left_is_not_begun() -> None:
@@ -130,16 +130,16 @@ def test_a_task_that_is_cancelled_ends_at_once(where: str) -> None:
         service = Service(*[busy(30.0) for _ in range(9)])
 
         async def hangs() -> str:
-            service.asked += 1
+            service.calls += 1
             await asyncio.sleep(30)
             return "late"
 
-        work = service.aask if where == "in a pause" else hangs
+        work = service.acall if where == "in a pause" else hangs
         task = asyncio.ensure_future(Retries().acall(work))
         await asyncio.sleep(0.05)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asyncio.wait_for(task, 2)
-        assert service.asked == 1
+        assert service.calls == 1
 
     asyncio.run(check())

@@ -2,8 +2,8 @@
 
     python tests/wheel_alone.py dist
 
-The locked dependencies are installed with their hashes, then the wheel without dependencies: what
-the wheel needs and does not declare, or declares and the lock lacks, ends here.
+The locked dependencies are installed with their hashes, then the wheel without dependencies. So the script fails where
+the wheel needs a package that it does not declare, or declares a package that the lock lacks.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Failed(Exception):
 
 
 def call(*command: str | Path, folder: Path) -> str:
-    """Run a command in a folder, without anything of the caller's Python or settings; return its output."""
+    """Run a command in a folder, without the caller's Python and settings; return its output."""
     clean = {
         name: value for name, value in os.environ.items() if not name.startswith(("PRUNUS_", "PYTHON", "VIRTUAL_ENV"))
     }
@@ -43,17 +43,17 @@ def call(*command: str | Path, folder: Path) -> str:
     return done.stdout
 
 
-def expect(held: bool, what: str) -> None:
-    """End here unless something holds."""
-    if not held:
-        raise Failed(what)
+def expect(condition: bool, message: str) -> None:
+    """Raise ``Failed`` with a message unless a condition holds."""
+    if not condition:
+        raise Failed(message)
 
 
-def the_wheel(folder: Path) -> Path:
-    """Return the one wheel of a folder."""
-    found = sorted(folder.glob("prunus-*.whl"), key=lambda path: path.stat().st_mtime)
-    expect(bool(found), f"{folder}: no wheel of prunus is here; build one first: make dist")
-    return found[-1]
+def newest_wheel(folder: Path) -> Path:
+    """Return the newest wheel of a folder."""
+    wheels = sorted(folder.glob("prunus-*.whl"), key=lambda path: path.stat().st_mtime)
+    expect(bool(wheels), f"{folder}: no wheel of prunus is here; build one first: make dist")
+    return wheels[-1]
 
 
 def install(wheel: Path, folder: Path) -> Path:
@@ -67,8 +67,8 @@ def install(wheel: Path, folder: Path) -> Path:
     return programs
 
 
-def is_as_built(wheel: Path) -> None:
-    """Make sure that a wheel is compiled where a compiler is at hand: a pure one does the same, more slowly."""
+def check_compiled(wheel: Path) -> None:
+    """Check that a wheel is compiled if a compiler is installed: a pure wheel works too, but more slowly."""
     compiler = shutil.which(os.environ.get("CC", "cc"))
     headers = Path(sysconfig.get_path("include"), "Python.h").exists()
     if compiler and headers and not os.environ.get("PRUNUS_PURE"):
@@ -76,7 +76,7 @@ def is_as_built(wheel: Path) -> None:
 
 
 def try_out(programs: Path, folder: Path) -> None:
-    """Run the commands on a page and look at what comes out."""
+    """Run the commands on a page and check their output."""
     (folder / "harbour.html").write_text(PAGE, "utf-8")
     where = call(programs / "python", "-c", "import prunus; print(prunus.__file__)", folder=folder).strip()
     expect(Path(where).resolve().is_relative_to(folder.resolve()), f"prunus came from {where}")
@@ -98,8 +98,8 @@ def main() -> int:
     dist = Path(sys.argv[1] if len(sys.argv) > 1 else "dist").resolve()
     folder = Path(tempfile.mkdtemp(prefix="wheel-"))
     try:
-        wheel = the_wheel(dist)
-        is_as_built(wheel)
+        wheel = newest_wheel(dist)
+        check_compiled(wheel)
         try_out(install(wheel, folder), folder)
     except Failed as failed:
         print(failed, file=sys.stderr)

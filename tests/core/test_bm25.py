@@ -1,4 +1,4 @@
-"""BM25 against a slow, plain implementation of the same formula; tokens of every script."""
+"""BM25 gives the scores of a slow, plain implementation; tokens of several scripts."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ def slow_scores(items: list[str], above: list[str], query: str, weight: float, k
     """BM25F by its definition, word by word."""
     counts: list[Counter[str]] = []
     for number, text in enumerate(items):
-        held: Counter[str] = Counter()
+        frequencies: Counter[str] = Counter()
         for term in stem(tokens(text)):
-            held[term] += 1.0  # type: ignore[assignment]
+            frequencies[term] += 1.0  # type: ignore[assignment]
         for term in stem(tokens(above[number])) if above else []:
-            held[term] += weight  # type: ignore[assignment]
-        counts.append(held)
-    lengths = [sum(held.values()) for held in counts]
+            frequencies[term] += weight  # type: ignore[assignment]
+        counts.append(frequencies)
+    lengths = [sum(frequencies.values()) for frequencies in counts]
     average = sum(lengths) / len(items) if any(lengths) else 1.0
-    found = [0.0] * len(items)
+    scores = [0.0] * len(items)
     for term in dict.fromkeys(query_terms(query)):
-        holding = sum(term in held for held in counts)
+        holding = sum(term in frequencies for frequencies in counts)
         idf = math.log(1 + (len(items) - holding + 0.5) / (holding + 0.5))
-        for number, held in enumerate(counts):
-            if term in held:
-                frequency = held[term]
+        for number, frequencies in enumerate(counts):
+            if term in frequencies:
+                frequency = frequencies[term]
                 norm = k1 * (1 - b + b * lengths[number] / average)
-                found[number] += idf * frequency * (k1 + 1) / (frequency + norm)
-    return found
+                scores[number] += idf * frequency * (k1 + 1) / (frequency + norm)
+    return scores
 
 
 @given(texts, queries)
@@ -64,23 +64,23 @@ def test_scores_are_those_of_the_slow_implementation(items: list[str], query: st
 
 
 @given(st.lists(st.tuples(texts.map(" ".join), texts.map(" ".join)), min_size=1, max_size=6), queries)
-def test_what_stands_above_counts_less(pairs: list[tuple[str, str]], query: str) -> None:
-    items, above = [one for one, _ in pairs], [other for _, other in pairs]
+def test_headings_count_less(pairs: list[tuple[str, str]], query: str) -> None:
+    items, above = [text for text, _ in pairs], [heading for _, heading in pairs]
     fast = BM25(items, above, above_weight=0.3, k1=0.9, b=0.4).scores(query)
     assert np.allclose(fast, slow_scores(items, above, query, 0.3, 0.9, 0.4))
 
 
 @given(texts, queries)
 def test_scores_are_never_negative_and_zero_without_a_shared_term(items: list[str], query: str) -> None:
-    found = BM25(items).scores(query)
-    assert (found >= 0).all()
+    scores = BM25(items).scores(query)
+    assert (scores >= 0).all()
     terms = set(query_terms(query))
-    for score, item in zip(found, items, strict=True):
+    for score, item in zip(scores, items, strict=True):
         assert (score > 0) == bool(terms & set(stem(tokens(item))))
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("The Ferry leaves", ["the", "ferry", "leaves"]),
         ("1,914 rolls at 3.50", ["1,914", "rolls", "at", "3.50"]),
@@ -91,8 +91,8 @@ def test_scores_are_never_negative_and_zero_without_a_shared_term(items: list[st
         ("--- !!", []),
     ],
 )
-def test_tokens_of_every_script(text: str, found: list[str]) -> None:
-    assert tokens(text) == found
+def test_tokens_of_every_script(text: str, expected: list[str]) -> None:
+    assert tokens(text) == expected
 
 
 def test_forms_of_one_word_meet_in_their_stem() -> None:

@@ -1,4 +1,4 @@
-"""Engines by file name; strangers register under entry points and may not shadow a built-in."""
+"""Engines by file name; other packages register engines as entry points and may not shadow a built-in engine."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ NUMBERS = count()
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Install a stranger's package: its engine, and the name under which it registers."""
+    """Return a function that installs a package with an engine, under an entry point's name."""
 
     def put(code: str, name: str) -> None:
         package = f"stranger{next(NUMBERS)}"
         (tmp_path / f"{package}.py").write_text(code)
-        facts = tmp_path / f"{package}-1.0.dist-info"
-        facts.mkdir()
-        (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-        (facts / "entry_points.txt").write_text(f"[prunus.scorers]\n{name} = {package}:Engine\n")
+        metadata = tmp_path / f"{package}-1.0.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        (metadata / "entry_points.txt").write_text(f"[prunus.scorers]\n{name} = {package}:Engine\n")
         forget()
 
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -50,10 +50,10 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 
 def forget() -> None:
-    """Make the registry look anew."""
-    for found in vars(registry).values():
-        if hasattr(found, "cache_clear"):
-            found.cache_clear()
+    """Empty the registry's caches."""
+    for function in vars(registry).values():
+        if hasattr(function, "cache_clear"):
+            function.cache_clear()
 
 
 SCORER = """
@@ -66,7 +66,7 @@ class Engine:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_files_of_a_room_are_its_engines(kind: str) -> None:
+def test_the_files_of_a_folder_are_its_engines(kind: str) -> None:
     files = {path.stem for path in (SRC / KINDS[kind].folder).glob("*.py") if not path.stem.startswith("_")}
     assert files <= set(engine_names(kind))
     assert engine_names(kind) == sorted(engine_names(kind))
@@ -162,6 +162,6 @@ def test_only_what_comes_with_prunus_is_built_in(install: Install) -> None:
 
 def test_the_doctor_names_what_is_shadowed(install: Install) -> None:
     install(SCORER.replace("length", "bm25"), "bm25")
-    [found] = [one for one in examine()["engines"] if one["state"] == "ignored"]
-    assert found["name"] == "bm25"
-    assert "stranger" in found["reason"]
+    [ignored] = [engine for engine in examine()["engines"] if engine["state"] == "ignored"]
+    assert ignored["name"] == "bm25"
+    assert "stranger" in ignored["reason"]

@@ -1,4 +1,4 @@
-"""Where sentences end: the finite state machine, case by case, and its promises."""
+"""Sentence boundaries, case by case; cuts are lossless and take linear time."""
 
 from __future__ import annotations
 
@@ -111,27 +111,27 @@ def test_sentences_end_where_a_reader_ends_them(case: str) -> None:
         ("\n\n3\n\nIntroduction\n", 2),
     ],
 )
-def test_a_line_that_clearly_goes_on_is_no_end_in_plain_text_alone(text: str, parts: int) -> None:
+def test_a_line_break_inside_a_sentence_ends_it_only_between_blocks(text: str, parts: int) -> None:
     assert len(sentences(text)) == parts
     assert len(sentence_spans(text)) == len([line for line in text.split("\n") if line.strip()])
 
 
-def test_a_quotation_that_is_never_closed_holds_nothing_together() -> None:
+def test_sentences_end_inside_a_quotation_that_is_not_closed() -> None:
     assert len(sentences('He said, "One thing. Another thing. A third (of four. And so on.')) == 4
     assert len(sentences('He said, "' + "One thing. " * 500 + '"')) > 400
 
 
 @pytest.mark.data
-def test_the_published_cases_hold_their_floor(rows: Any) -> None:
-    scores = {one.language: one for one in segmentation.score(rows("sentences/pysbd"))}
-    assert sum(one.lossy for one in scores.values()) == 0
+def test_published_cases_are_cut_as_well_as_before(rows: Any) -> None:
+    scores = {score.language: score for score in segmentation.score(rows("sentences/pysbd"))}
+    assert sum(score.lossy for score in scores.values()) == 0
     dev = {
-        one.language: one
-        for one in segmentation.score(case for case in rows("sentences/pysbd") if half(case["text"]) == "dev")
+        score.language: score
+        for score in segmentation.score(case for case in rows("sentences/pysbd") if half(case["text"]) == "dev")
     }
     assert dev["en"].right >= 0.92 * dev["en"].cases
     assert scores["en"].right >= 0.92 * scores["en"].cases
-    assert sum(one.right for one in dev.values()) >= 0.9 * sum(one.cases for one in dev.values())
+    assert sum(score.right for score in dev.values()) >= 0.9 * sum(score.cases for score in dev.values())
 
 
 def test_a_case_is_right_when_the_cuts_are_the_same_white_space_aside() -> None:

@@ -1,4 +1,4 @@
-"""Settings: keyword arguments before environment before ``prunus.toml`` before defaults; nothing is guessed."""
+"""Settings: keyword arguments win over the environment, that over ``prunus.toml``, and that over defaults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prunus import BadInput, Settings, load_settings
 from prunus.core.settings import setting_origins
 
 
-def test_nothing_said_gives_the_defaults(folder: Path) -> None:
+def test_without_any_source_settings_are_the_defaults(folder: Path) -> None:
     assert load_settings(environment={}) == Settings()
 
 

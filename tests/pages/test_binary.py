@@ -1,4 +1,4 @@
-"""What is no text is refused as binary; text is not, in whatever encoding it was written."""
+"""Binary data is refused as such; text in any encoding is not."""
 
 from __future__ import annotations
 

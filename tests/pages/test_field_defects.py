@@ -1,4 +1,4 @@
-"""Faults seen in other tools that clean and prune HTML, each with its smallest example and what must come out."""
+"""Faults of other tools that clean and prune HTML: the smallest example of each, and the right output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def text(html: str | bytes) -> str:
 
 
 def full(html: str) -> str:
-    """Return the cleaned body in full HTML, which is the easiest to read in an assertion."""
+    """Return the cleaned body in full HTML, which reads best in an assertion."""
     body = prunus.clean(html, style=FULL).removeprefix("<html>").removesuffix("</html>")
     return body.removeprefix("<body>").removesuffix("</body>")
 
@@ -116,11 +116,11 @@ def test_a_table_of_one_cell_stays_a_table() -> None:
     assert oracle.grids(prunus.clean("<table><tr><td>a</table>")) == [[[("a",)]]]
 
 
-@pytest.mark.parametrize("said", ["a<b and c>d", "1 < 2 && 3 > 2", "<p> is a tag", "&amp; is an entity", "x<!--y-->z"])
-def test_text_that_looks_like_markup_stays_text(said: str) -> None:
-    escaped = said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+@pytest.mark.parametrize("shown", ["a<b and c>d", "1 < 2 && 3 > 2", "<p> is a tag", "&amp; is an entity", "x<!--y-->z"])
+def test_text_that_looks_like_markup_stays_text(shown: str) -> None:
+    escaped = shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     once = prunus.clean(f"<p>{escaped}</p>")
-    assert " ".join(oracle.words(once)) == said
+    assert " ".join(oracle.words(once)) == shown
     assert prunus.clean(once) == once
 
 
@@ -257,9 +257,9 @@ def test_a_charset_that_the_transport_names_wrongly_loses_no_bytes_silently() ->
 def test_chinese_pages_in_their_own_encodings() -> None:
     words = "潮汐站安装指南第一步连接电源"
     for encoding in ("gb18030", "gbk", "big5"):
-        said = words if encoding != "big5" else "潮汐站安裝指南第一步連接電源"
-        page = f"<meta charset={encoding}><p>{said}".encode(encoding)
-        assert said in prunus.clean(page, "text")
+        shown = words if encoding != "big5" else "潮汐站安裝指南第一步連接電源"
+        page = f"<meta charset={encoding}><p>{shown}".encode(encoding)
+        assert shown in prunus.clean(page, "text")
 
 
 # --- wrong results -------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Formatting that is never closed: parsers open it anew in every block, and small pages become huge ones."""
+"""Unclosed formatting: parsers reopen it in every block, and small pages become huge DOMs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def elements(page: str | bytes) -> int:
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_page_that_would_multiply_is_known(name: str) -> None:
+def test_a_page_that_would_multiply_is_recognised(name: str) -> None:
     page = BOMBS[name]
     assert elements(page) > formatting.MOST_COPIES
     for markup in (page, page + "\u6c34", page + "\ud800"):
@@ -45,11 +45,13 @@ def test_a_page_that_would_multiply_is_known(name: str) -> None:
 
 @pytest.mark.parametrize("name", BOMBS)
 @pytest.mark.parametrize("encoding", ["", "utf-8", "utf-16"])
-def test_it_is_cleaned_to_what_it_holds(name: str, encoding: str) -> None:
+def test_cleaning_a_bomb_adds_no_element(name: str, encoding: str) -> None:
     page = BOMBS[name]
     tree = clean_tree(page.encode(encoding) if encoding else page)
-    assert len(tree) < 4 * page.count("<"), "no element is there twice"
-    assert set(tree.tag) <= {"", "html", "body", "p", "div", "object", *formatting.NAMES}, "none is called otherwise"
+    assert len(tree) < 4 * page.count("<"), "no element is repeated"
+    assert set(tree.tag) <= {"", "html", "body", "p", "div", "object", *formatting.NAMES}, (
+        "elements have their own names again"
+    )
     assert tree.canonical.split() == page_words(page)
 
 
@@ -57,13 +59,13 @@ def page_words(page: str) -> list[str]:
     return [word for word in page.replace("<", " <").replace(">", "> ").split() if word in ("one", "two")]
 
 
-def test_its_elements_are_named_as_in_the_page() -> None:
+def test_elements_of_a_bomb_are_named_as_in_the_page() -> None:
     tree = clean_tree("<p><b>bold</b> <i>slanted</i>" + BOMBS["in each block"])
     assert tree.tag[3:7] == ["b", "", "", "i"]
     assert xpath_of(tree, 3) == "/html/body/p/b"
 
 
-def test_its_hidden_words_stay_hidden() -> None:
+def test_hidden_words_of_a_bomb_stay_hidden() -> None:
     page = BOMBS["in each block"] + "<b style='display:none'>unseen</b><b hidden>unseen</b> seen"
     words = clean_tree(page).canonical.split()
     assert "seen" in words
@@ -71,7 +73,7 @@ def test_its_hidden_words_stay_hidden() -> None:
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_its_source_is_marked(name: str) -> None:
+def test_the_source_of_a_bomb_is_marked(name: str) -> None:
     page = "<h1>Pier</h1>" + BOMBS[name]
     context = prunus.prune(page, "pier", 64)
     marked = context.mark()
@@ -89,7 +91,7 @@ def test_its_source_is_marked(name: str) -> None:
         "<p>one<br><img alt='a > {0}'>",
     ],
 )
-def test_what_authors_write_is_harmless_however_long(item: str) -> None:
+def test_a_long_page_of_closed_formatting_is_not_rewritten(item: str) -> None:
     assert not is_rewritten("".join(item.format(number) for number in range(10_000)))
 
 
@@ -101,9 +103,7 @@ def test_what_authors_write_is_harmless_however_long(item: str) -> None:
         "<ul><li><em id={0}><strong id={0}><u id={0}>one</u> two</strong> three</em></ul>",
     ],
 )
-def test_what_is_closed_is_cleaned_the_same_where_it_is_taken_for_a_bomb(
-    monkeypatch: pytest.MonkeyPatch, item: str
-) -> None:
+def test_rewriting_a_page_of_closed_formatting_changes_nothing(monkeypatch: pytest.MonkeyPatch, item: str) -> None:
     page = "".join(item.format(number) for number in range(600))
     monkeypatch.setattr(formatting, "MOST_COPIES", 10**9)
     before = clean_tree(page)
@@ -126,12 +126,12 @@ PIECES = st.sampled_from(
 @example(["<i a=1>"], ["<p>", "word"])
 @example(["<svg>", "<style>", "<i a=1>", "<i a=2>"], ["<p>", "word"])
 @example(["<i a=1>", "<!--", "</i>", "-->"], ["<p>", "word"])
-def test_a_page_that_is_said_to_be_harmless_is(start: list[str], again: list[str]) -> None:
-    page = "".join(start) + "".join(again) * 40
+def test_a_page_that_is_not_rewritten_does_not_multiply(start: list[str], repeated: list[str]) -> None:
+    page = "".join(start) + "".join(repeated) * 40
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(formatting, "MOST_COPIES", 60)
-        harmless = not is_rewritten(page)
+        rewritten = is_rewritten(page)
         tags = page.count("<")
-    if harmless:
-        # html, head, body, tbody and tr come with others; a text may follow each tag
+    if not rewritten:
+        # the parser adds html, head, body, tbody and tr; a text may follow each tag
         assert elements(page) <= elements(renamed(page)[0]) + 60 + 2 * tags + 40

@@ -1,4 +1,4 @@
-"""Promise 6: any bytes in, an answer or one clear error; in time linear in the input; two caps bound the memory."""
+"""Promise 6: any input gets an answer or one clear error, in linear time; limits of bytes and tags bound the memory."""
 
 from __future__ import annotations
 
@@ -203,11 +203,11 @@ HOSTILE: dict[str, tuple[Callable[[int], str], int]] = {
     "captions of spanned tables": (lambda n: "<table><caption>c<tr><td rowspan=2>a<td>b<tr><td>d</table>" * n, 800),
     "stars": (lambda n: "<p>" + "*_ " * n, 8_000),
 }
-"""Pages that made some tool's time or stack explode, and a size that takes a noticeable time."""
+"""Pages that exhausted the time or stack of some tool, and a size that takes a measurable time."""
 
 
 def seconds(page: str) -> float:
-    """Return the processor's time for reading a page and pruning it, cut finely and coarsely, in every format."""
+    """Return the processor seconds of reading a page and pruning it with small and large blocks, in every format."""
 
     def use() -> None:
         documents = prunus.read(page)
@@ -221,7 +221,7 @@ def seconds(page: str) -> float:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_eight_times_the_page_takes_hardly_more_than_eight_times_the_time(name: str) -> None:
-    """Quadratic work would take 64 times as long; a busy machine gets a second try."""
+    """Quadratic work would take 64 times as long; a busy machine gets three tries."""
     make, size = HOSTILE[name]
     seconds(make(8))
     for _ in range(3):
@@ -257,7 +257,7 @@ def test_huge_pages_take_seconds(name: str) -> None:
     assert within(12, use)
 
 
-# --- what people write ---------------------------------------------------------------------------
+# --- large pages of authors ----------------------------------------------------------------------
 
 WRITTEN: dict[str, Callable[[], str]] = {
     "200,000 spans of highlighted code": lambda: (

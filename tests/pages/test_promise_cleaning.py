@@ -1,4 +1,4 @@
-"""Promise 1: cleaning loses no visible word, joins no two, and keeps the geometry and the layout of what stays."""
+"""Promise 1: cleaning loses no visible word, joins no two words, and keeps tables, lists, headings and code."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_preformatted_text_keeps_every_space(made: Made) -> None:
 
 @given(worded_documents)
 def test_words_keep_the_elements_that_they_stand_in(made: Made) -> None:
-    """Lists stay nested as they were, headings stay headings, links stay links."""
+    """Lists stay nested, headings stay headings, links stay links."""
     kept = oracle.MEANINGFUL - {"a", "label"}
     assert oracle.visible(prunus.clean(made.html), kept) == oracle.visible(made.html, kept)
 
@@ -86,13 +86,13 @@ def test_full_and_pretty_html_clean_to_the_compact_html(made: Made) -> None:
 
 @given(broken_documents())
 def test_broken_markup_says_what_the_parser_sees(html: str) -> None:
-    seen = _numbered(oracle.words(html))
+    expected = _numbered(oracle.words(html))
     try:
         cleaned = prunus.clean(html)
     except prunus.BadPage:
-        assert not seen
+        assert not expected
         return
-    assert _numbered(oracle.words(cleaned)) == seen
+    assert _numbered(oracle.words(cleaned)) == expected
 
 
 @given(broken_documents())
@@ -133,7 +133,7 @@ TWICE = {
 
 
 @pytest.mark.parametrize("name", TWICE)
-def test_what_only_a_parser_can_build_is_written_as_it_can_be_read(name: str) -> None:
+def test_a_dom_that_no_markup_can_express_is_cleaned_to_a_stable_form(name: str) -> None:
     once = prunus.clean(TWICE[name])
     assert "words" in once
     assert prunus.clean(once) == once
@@ -141,14 +141,14 @@ def test_what_only_a_parser_can_build_is_written_as_it_can_be_read(name: str) ->
 
 @pytest.mark.parametrize("between", ["a", "span", "div", "div><div", "span><font", "b"])
 def test_a_heading_in_a_heading_stays_there(between: str) -> None:
-    """Straight in another heading it would end that one; what stood between them goes on doing so."""
+    """Written directly in the outer heading it would end that heading; the element between them stays."""
     once = prunus.clean(f"<h2>a <{between}>b<h3>c</h3> d")
     assert prunus.clean(once) == once
     assert oracle.words(once) == ["a", "b", "c", "d"]
 
 
-def test_a_link_in_a_link_ends_in_no_other_place_than_it_stood() -> None:
-    """Lists so deep that the parser leaves the second link in the first; in a cell a link may stand in a link."""
+def test_a_link_in_a_link_is_cleaned_to_a_stable_form() -> None:
+    """Deep lists keep the parser from closing the first link; in a cell a link may be inside a link."""
     once = prunus.clean("<a href=d>" + "<ol>" * 7 + "<li><a href=t>w1</a> w2")
     assert prunus.clean(once) == once
     assert oracle.words(once) == ["w1", "w2"]
@@ -169,13 +169,13 @@ def test_a_link_in_a_link_ends_in_no_other_place_than_it_stood() -> None:
         ("<math>w1<tbody/><tbody></math>", "<math>w1</math>"),
     ],
 )
-def test_what_only_a_parser_can_nest_is_written_as_it_can_be_read(html: str, cleaned: str) -> None:
+def test_nesting_that_no_markup_can_express_is_flattened(html: str, cleaned: str) -> None:
     assert prunus.clean(html) == cleaned
     assert prunus.clean(cleaned) == cleaned
 
 
 def _numbered(words: list[str]) -> list[str]:
-    """Leave out what the debris itself shows."""
+    """Return the numbered words, without words of the debris."""
     return [word for word in words if re.search(r"w\d", word)]
 
 
@@ -190,7 +190,7 @@ def test_lean_html_says_the_same_words(made: Made) -> None:
 
 
 def perhaps_hidden(element: oracle.Any) -> bool:
-    """Tell whether anything at all hints that an element does not show."""
+    """Tell whether any attribute or tag hints that an element is hidden."""
     attrs = element.attrs
     return (
         oracle.is_hidden(element)
@@ -203,38 +203,38 @@ def perhaps_hidden(element: oracle.Any) -> bool:
 
 
 def is_subsequence(short: list[str], long: list[str]) -> str:
-    """Return '' where ``short`` runs through ``long`` in order, else the first word that does not, with its place."""
+    """Return '' if ``short`` is a subsequence of ``long``, else its first word that is missing, with the words before it."""
     rest = iter(long)
     for number, word in enumerate(short):
-        if not any(_is_word(word, other) for other in rest):
+        if not any(_is_word(word, candidate) for candidate in rest):
             return f"{word!r} after {' '.join(short[max(0, number - 6) : number])!r}"
     return ""
 
 
-def _is_word(word: str, other: str) -> bool:
-    """Tell whether two words are the same; a hole may be anything."""
+def _is_word(word: str, candidate: str) -> bool:
+    """Tell whether two words are equal; a HOLE matches any letters."""
     if oracle.HOLE not in word:
-        return word == other
+        return word == candidate
     parts = [part for part in word.split(oracle.HOLE) if part]
-    return bool(re.search(".*".join(map(re.escape, parts)), other))
+    return bool(re.search(".*".join(map(re.escape, parts)), candidate))
 
 
 def first_gained(words: list[str], pieces: list[str]) -> str:
-    """Return '' where every word is one piece, or several in order, of a page; else the first that is not.
+    """Return '' if every word is made of one or more pieces of a page, in order; else the first word that is not.
 
-    Something that is hidden may stand in the middle of a word, or right at its end.
+    A hidden element may be in the middle of a word or at its end.
     """
     place = 0
     for word in words:
-        found = next((end for at in range(place, len(pieces)) if (end := _spelled(word, pieces, at))), 0)
-        if not found:
+        word_end = next((end for at in range(place, len(pieces)) if (end := _spelled(word, pieces, at))), 0)
+        if not word_end:
             return word
-        place = found
+        place = word_end
     return ""
 
 
 def _spelled(word: str, pieces: list[str], place: int) -> int:
-    """Return where the pieces end that spell a word from a place on, others between them left out; 0 if none do."""
+    """Return the index after the pieces that spell a word from ``place`` on, skipping others; 0 if none do."""
     rest = word
     for at in range(place, min(place + 40, len(pieces))):
         if rest.startswith(pieces[at]):

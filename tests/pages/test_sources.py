@@ -1,4 +1,4 @@
-"""What may be given where a page is: HTML, bytes, paths, folders, Pages; everything else is one clear error."""
+"""Sources of pages: HTML, bytes, paths, folders and Pages are read; everything else is one clear error."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_a_folder_is_its_pages_in_order(folder: Path) -> None:
 
 def test_several_sources_keep_their_order(folder: Path) -> None:
     (folder / "a.html").write_text("<p>file")
-    found = list(each_page(["<p>one", folder / "a.html", b"<p>two"], Reading(SUFFIXES)))
-    assert [page.content for page in found] == ["<p>one", b"<p>file", b"<p>two"]
+    pages = list(each_page(["<p>one", folder / "a.html", b"<p>two"], Reading(SUFFIXES)))
+    assert [page.content for page in pages] == ["<p>one", b"<p>file", b"<p>two"]
 
 
 def test_any_iterable_of_sources_will_do() -> None:
@@ -75,10 +75,10 @@ def test_what_is_no_page_is_one_clear_error(folder: Path, source: Any) -> None:
     assert str(caught.value)
 
 
-@pytest.mark.parametrize("given", [[], ()])
-def test_nothing_given_is_refused(given: Any) -> None:
+@pytest.mark.parametrize("sources", [[], ()])
+def test_an_empty_list_of_sources_is_refused(sources: Any) -> None:
     with pytest.raises(BadInput, match="no page"):
-        list(each_page(given, Reading(SUFFIXES)))
+        list(each_page(sources, Reading(SUFFIXES)))
 
 
 def test_an_address_is_refused_with_what_to_do_instead() -> None:

@@ -174,7 +174,7 @@ def kept_cells(tree: Tree, table: int, mask: bytearray) -> dict[int, list[tuple[
 
 
 def number_after_gap(tree: Tree, item: int, mask: bytearray) -> str:
-    """Return the attribute with the page's number for an item after a gap in an ordered list, '' where none is needed."""
+    """Return the attribute with the page's number for a list item after a gap, '' where none is needed."""
     above, attrs = tree.parent[item], tree.attrs[item]
     if mask[above] != 2 or tree.tag[above] != "ol" or (attrs and "value" in attrs):
         return ""

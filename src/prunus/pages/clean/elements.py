@@ -130,7 +130,7 @@ def _option(node: Element, kept: Attrs | None) -> Special | None:
 
 
 def _is_in_option(node: Element) -> bool:
-    """Tell whether an option or group is inside an option; a <noscript> between does not count, as it is never written."""
+    """Tell whether an option or group is inside an option; a <noscript> between does not count."""
     above = node.parent
     while isinstance(above, Element) and above.tag == "noscript":
         above = above.parent

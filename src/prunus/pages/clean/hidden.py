@@ -17,7 +17,7 @@ _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
 
 
 def style_hides(style: str) -> bool:
-    """Tell whether an inline style hides its element: not displayed, no size, off screen, transparent or in one colour."""
+    """Tell whether an inline style hides its element: by display, size, place, opacity or colour."""
     low = "".join(style.lower().split())
     # most styles hide nothing: quick searches come before the slow patterns
     if rules.MAY_HIDE.search(low) and rules.HIDDEN_STYLE.search(style):
