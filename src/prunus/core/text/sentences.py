@@ -24,7 +24,7 @@ _PAIRS: Final = {
     "\u300c": "\u300d", "\u300e": "\u300f", "\uff08": "\uff09", "\u3010": "\u3011", "\u300a": "\u300b",
 }  # fmt: skip
 _LONGEST: Final = 1_500
-"""Code points of a quotation or bracket that is not cut; longer ones are, so that a stray bracket costs little."""
+"""Code points of a quotation or bracket that is kept whole; a longer one is cut like other text."""
 
 _MARK: Final = re.compile(
     r"``|''(?!')|[()\[\]{}\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e\u300c-\u300f\uff08\uff09\u3010\u3011\u300a\u300b\"'\n]"

@@ -85,7 +85,7 @@ def walk_page(
     """
     walk = _Walk(with_origins)
     walk.run(document or parse(markup, charset, name))
-    # a second walk is cheaper than a check of every page: few pages have surrogates in their visible text
+    # surrogates in kept text are rare: only such a page is parsed a second time, without them
     if isinstance(markup, str) and not markup.isascii() and _holds_surrogates(walk):
         walk = _Walk(with_origins)
         walk.run(parse(without_surrogates(markup), charset, name))
