@@ -121,7 +121,7 @@ def _items(text: str) -> dict[int, int]:
 
     A list begins with 1, a or i at the head of a line or after a stop, and its items count up.
     """
-    found: dict[int, int] = {}
+    items: dict[int, int] = {}
     waiting: list[tuple[int, int]] = []
     needed = 0  # further items that must follow before the first item counts as one
     expected: str | int = ""
@@ -133,19 +133,19 @@ def _items(text: str) -> dict[int, int]:
             continue
         number = int(match.group(2)) if match.group(2) else match.group(3) or match.group(4)
         begin, end = at - len(match.group(1)), stop.end()
-        if number == expected or (before and number == before):  # the second case: what looked like a new list was not
+        if number == expected or (before and number == before):  # or: the new list was none, the old one goes on
             waiting, before = [*(waiting if number == expected else []), (begin, end)], ""
             needed = max(0, needed - 1)
         elif number in (1, "a", "i") and (heads := _can_begin(text, begin) or _begins_inside(text, end)):
-            waiting, before = [(begin, end)], expected if found else ""
-            needed = 1 if heads is True or found else 2
+            waiting, before = [(begin, end)], expected if items else ""
+            needed = 1 if heads is True or items else 2
         else:
             continue
         if not needed:
-            found.update(waiting)
+            items.update(waiting)
             waiting = []
         expected = _next_mark(number)
-    return found
+    return items
 
 
 def _begins_inside(text: str, end: int) -> int:
@@ -194,6 +194,7 @@ def _cuts(text: str, wrapped: bool) -> Iterator[int]:
     region, following, latest = 0, 0, 0
     enclosed, items = _enclosed(text), _items(text)
     starts = [at for at in sorted(items) if text[max(0, at - 4) : at].rstrip()[-1:] not in tuple(_BULLETS)]
+    # an item's mark ends with a stop, or with a stop and a bracket, as "1.)"
     marks = {end - 1 for end in items.values()} | {end - 2 for end in items.values()}
     for match in _CANDIDATE.finditer(text):
         start, end = match.span()
@@ -201,7 +202,7 @@ def _cuts(text: str, wrapped: bool) -> Iterator[int]:
             latest = starts[following]
             yield latest
             following += 1
-        if start in marks:
+        if start in marks:  # the stop of an item's number, as "1."
             continue
         while region < len(enclosed) and enclosed[region][1] <= start:
             region += 1
@@ -249,8 +250,8 @@ def _continues(text: str, start: int, end: int) -> bool:
     if len(ahead.strip()) <= 2 and ahead.strip().isupper() and before.strip(" \t")[-2:].isupper():
         return bool(re.fullmatch(r"\s*[A-Z]{1,2}\s*", text[max(0, text.rfind("\n", max(0, start - 8), start)) : start]))
     if before.rstrip().endswith(".") and _LAST_WORD.search(text, max(0, start - _LOOK), start):
-        found = _LAST_WORD.search(text[max(0, start - _LOOK) : start].rstrip()[:-1])
-        if found and found.group().lower() in TITLES:  # "Dr." at the end of a line
+        title = _LAST_WORD.search(text[max(0, start - _LOOK) : start].rstrip()[:-1])
+        if title and title.group().lower() in TITLES:  # "Dr." at the end of a line
             return True
     if before.rstrip()[-1:] in (*_STOPS, ":", "") or not ahead:
         return False
@@ -299,9 +300,9 @@ def _ends_sentence(text: str, start: int, end: int, begin: int) -> bool:
 
 def _continues_with_name(text: str, start: int, ahead: str) -> bool:
     """Tell whether an exclamation mark is part of a name: ``Yahoo! Inc.``"""
-    found = _LAST_WORD.search(text, max(0, start - _LOOK), start)
+    name = _LAST_WORD.search(text, max(0, start - _LOOK), start)
     word = _NEXT_WORD.match(ahead)
-    return bool(found and found.group().lower() in SHOUTED and word and word.group().lower() not in STARTERS)
+    return bool(name and name.group().lower() in SHOUTED and word and word.group().lower() not in STARTERS)
 
 
 def _begins_turn(ahead: str) -> bool:
@@ -312,16 +313,18 @@ def _begins_turn(ahead: str) -> bool:
 def _ends_without_space(text: str, start: int, end: int, ahead: str) -> bool:
     """Tell whether a stop without a space after it ends a sentence: yes in ``the end.Then``, no in ``example.com``."""
     mark = text[start]
+    # stops of scripts that use no space after them, but not typographic signs such as an ellipsis
     if ord(mark) > 0x2FF and mark != "\u2026" and not "\u2000" < mark < "\u2100":
         return True
     if end - start != 1 or mark == "\u2026":
         return False
-    found = _LAST_WORD.search(text, max(0, start - _LOOK), start)
-    last = found.group() if found else ""
+    last_match = _LAST_WORD.search(text, max(0, start - _LOOK), start)
+    last = last_match.group() if last_match else ""
     word = _NEXT_WORD.match(ahead)
     if not word or not word.group()[0].isupper() or not _PLAIN.fullmatch(last):
         return False
     behind = ahead[word.end() : word.end() + 1]
+    # "Smith.Jones" may be a name: only a word that begins sentences or a title tells
     if last[0].isupper() or behind == ".":
         return word.group().lower() in STARTERS or (behind == "." and word.group().lower() in TITLES | NAMES)
     return bool(behind) and behind in " ,'\u2019"
@@ -329,8 +332,8 @@ def _ends_without_space(text: str, start: int, end: int, ahead: str) -> bool:
 
 def _ends_word(text: str, start: int, ahead: str, begin: int) -> bool:
     """Tell whether a full stop after a word ends the sentence, by the words on both sides."""
-    found = _LAST_WORD.search(text, max(begin, start - _LOOK), start)
-    raw = found.group() if found else ""
+    last_match = _LAST_WORD.search(text, max(begin, start - _LOOK), start)
+    raw = last_match.group() if last_match else ""
     last = raw.lower()
     following = ahead[:1]
     word = _NEXT_WORD.match(ahead)

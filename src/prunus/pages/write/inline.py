@@ -42,7 +42,7 @@ class Line:
         """Add text that is Markdown already."""
         if self._bare[0] == len(self.parts) and markdown and not _is_space_or_punctuation(markdown[0]):
             joining = self._marks and self._marks[-1].joins and self._marks[-1].place == len(self.parts)
-            if not joining:
+            if not joining:  # Markdown would not end the emphasis before this letter: write its words without marks
                 self.parts[-1] = self._bare[1]
         self.parts.append(markdown)
 
@@ -112,6 +112,7 @@ class Line:
         else:
             self.add(f"{before}{shown}{after}")
         self._joint = (len(parts), opening if opening == closing and not after else "")
+        # emphasis that ends with punctuation is not closed if a letter follows (CommonMark, 6.2)
         may_fail = bare and self._joint[1] not in ("", "`") and _is_space_or_punctuation(words[-1])
         self._bare = (len(parts), bare) if may_fail else (-1, "")
         return True

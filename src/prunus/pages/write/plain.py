@@ -43,6 +43,7 @@ class KeptText:
             part = canonical[start:end]
             gap = canonical[last:start] if out else "\n"
             between = "\n" if "\n" in gap else "\t" if "\t" in gap else gap[:1] and " "
+            # white space collapses where a dropped part leaves two spaces, or a space at the start of a line
             if part[0] == " " and (between in ("\n", "\t") or out[-1][-1] == " ") and not _is_raw(self.tree, node):
                 part = part[1:]
                 if not part:
