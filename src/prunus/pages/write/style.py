@@ -96,7 +96,7 @@ _AMPERSAND: Final = re.compile(r"&(?=[A-Za-z#]|\Z)")
 
 @cache
 def actions(style: Style) -> dict[str, int]:
-    """Return the action for each tag; for a tag that is not listed, the caller's default: EMIT with ``full``, else WRAP."""
+    """Return the action for each tag. A tag that is not listed has the default: EMIT with ``full``, else WRAP."""
     if style.full:
         return {}
     table = {**dict.fromkeys(rules.INLINE | KNOWN_BLOCKS, EMIT), "html": PASS, "body": PASS, "noscript": PASS}
