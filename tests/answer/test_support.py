@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import prunus
-from prunus.answer.check import LEAST, Claim, Reference, check, claims
+from prunus.answer.check import LEAST, Claim, Reference, check_support, split_claims
 from prunus.core.types import Passage, Span
 from prunus.models.embed.static import Engine as Static
 
@@ -34,7 +34,7 @@ def reference(number: int = 1, html: str = PAGE) -> Reference:
     ],
 )
 def test_an_answer_is_cut_into_claims(text: str, found: list[Claim]) -> None:
-    assert claims(text) == found
+    assert split_claims(text) == found
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_an_answer_is_cut_into_claims(text: str, found: list[Claim]) -> None:
 )
 @pytest.mark.parametrize("embedder", [None, Static()], ids=["words", "meaning"])
 def test_what_is_borne_out(sentence: str, borne_out: bool, embedder: Static | None) -> None:
-    found = check(sentence, [reference()], embedder)
+    found = check_support(sentence, [reference()], embedder)
     assert (found.unsupported == []) is borne_out
     assert {citation.number for citation in found.citations} <= {1}
     for citation in found.citations:
@@ -68,7 +68,7 @@ def test_every_citation_is_a_slice_of_its_page() -> None:
         reference(1),
         reference(2, "<title>Ferry</title><p>A ferry crossed until 1932, when the bridge opened.</p>"),
     )
-    found = check("The bridge opened in 1932 [1][2]. The ferry crossed until then [2].", [one, two], Static())
+    found = check_support("The bridge opened in 1932 [1][2]. The ferry crossed until then [2].", [one, two], Static())
     assert [citation.number for citation in found.citations] == [1, 2]  # the same words are cited once
     for citation in found.citations:
         tree = {1: one.tree, 2: two.tree}[citation.number]
@@ -78,5 +78,5 @@ def test_every_citation_is_a_slice_of_its_page() -> None:
 
 def test_a_reference_without_words_supports_nothing() -> None:
     tree = reference().tree
-    found = check("The bridge opened in 1932 [1].", [Reference(1, tree, ())])
+    found = check_support("The bridge opened in 1932 [1].", [Reference(1, tree, ())])
     assert found.citations == [] and len(found.unsupported) == 1

@@ -1,8 +1,8 @@
-"""Systems to compare with (Internet-SAG §5.1): the same plan, pages and prompt, another way to the evidence.
+"""Baselines for comparison (Internet-SAG §5.1): the same plan, pages and prompt, but other evidence.
 
 ``naive`` gives the model the text of every page, one after the other; ``clean`` the cleaned pages, unpruned, as
-compact HTML; ``vector`` the chunks that are likest to the question, each with its neighbours. All three stop at
-the model's window, and cut the last page that they reach.
+compact HTML; ``vector`` the chunks that are most similar to the question, each with its neighbours. All three stop at
+the token budget; ``naive`` and ``clean`` cut the last page there.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ NEIGHBOURS: Final = 1
 """Internet-SAG §5.1: tokens of a chunk, tokens that it shares with the next, chunks retrieved, chunks beside each."""
 
 _STRIDE: Final = 64
-"""Code points of the pieces that are counted to find where so many tokens end."""
+"""Code points of a piece. Tokens are counted piece by piece, because a count per word would be slow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What of one page the model is given.
+    """The part of one page that the model is given.
 
-    :param text: as it is shown.
+    :param passages: the part as slices of the page.
+    :param text: the part in the format that the model is shown.
     """
 
     tree: Tree
@@ -47,10 +48,11 @@ class Material:
 def gather(
     mode: str, trees: Sequence[Tree], question: str, budget: int, engines: tuple[TokenCounter, Embedder]
 ) -> list[Material]:
-    """Return what a system shows the model of each page, in the order of the pages.
+    """Return the parts of the pages that a baseline shows the model, in the order of the pages.
 
-    :param budget: tokens of all of it.
-    :raises BadInput: no such system.
+    :param mode: ``naive``, ``clean`` or ``vector``.
+    :param budget: tokens of all parts together.
+    :raises BadInput: the mode is unknown.
     """
     counter, embedder = engines
     if mode == "vector":
@@ -74,7 +76,7 @@ def gather(
 
 
 def cut_to(text: str, budget: int, counter: TokenCounter) -> str:
-    """Return the beginning of a text that has at most so many tokens."""
+    """Return the longest beginning of a text that has at most ``budget`` tokens, by binary search."""
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
@@ -86,9 +88,9 @@ def cut_to(text: str, budget: int, counter: TokenCounter) -> str:
 
 
 def chunks_of(text: str, counter: TokenCounter, size: int = CHUNK, overlap: int = OVERLAP) -> list[tuple[int, int]]:
-    """Cut a text into slices of about ``size`` tokens, each sharing about ``overlap`` with the next.
+    """Cut a text into (start, end) slices of about ``size`` tokens; neighbours overlap by about ``overlap`` tokens.
 
-    Slices begin and end between words where there are any.
+    Slices begin and end between words where the text has white space.
     """
     pieces = _pieces(text)
     counts = counter.count([text[start:end] for start, end in pieces]).tolist() if pieces else []
@@ -111,7 +113,7 @@ def chunks_of(text: str, counter: TokenCounter, size: int = CHUNK, overlap: int 
 
 
 def _pieces(text: str) -> list[tuple[int, int]]:
-    """Cut a text into short slices, after white space where there is any."""
+    """Cut a text into slices of at most ``_STRIDE`` code points, after white space where there is any."""
     found = []
     start = 0
     while start < len(text):
@@ -127,7 +129,7 @@ def _pieces(text: str) -> list[tuple[int, int]]:
 def _vector(
     trees: Sequence[Tree], question: str, budget: int, counter: TokenCounter, embedder: Embedder
 ) -> list[Material]:
-    """Retrieve the likest chunks of all pages by an exact search, and take those beside them along."""
+    """Return the chunks of all pages that are most similar to the question (exact search), with their neighbours."""
     places = [
         (page, at, slice_)
         for page, tree in enumerate(trees)
@@ -158,7 +160,7 @@ def _vector(
 
 
 def _material(tree: Tree, slices: Sequence[tuple[int, int]]) -> Material:
-    """Join slices that overlap, so that no word is shown twice."""
+    """Return slices of a page as material; overlapping slices are joined, so that no word is shown twice."""
     joined: list[tuple[int, int]] = []
     for start, end in slices:
         if joined and start <= joined[-1][1]:

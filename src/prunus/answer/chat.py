@@ -1,4 +1,4 @@
-"""A conversation: its turns, and the sources that its answers cited, which stay citable."""
+"""A conversation: its turns, and the sources that its answers cited, which later answers may cite again."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from ..core.types import Answer, Message
 from .check import Reference
 
 _KEPT: Final = 12
-"""Sources that are kept, the latest: each is shown to the model again at every turn."""
+"""Most sources that are kept, the latest ones; each costs tokens at every turn, because the model is shown it again."""
 
 _TURNS: Final = 20
+"""Most messages that are kept: ten questions with their answers."""
 
 
 class Conversation:
-    """What was asked and answered so far. Give the same object to each call of one conversation.
+    """The questions and answers so far. Pass the same object to each call of one conversation.
 
-    Sources keep their numbers over the turns. Where answers are quotes, without a model, every answer numbers its
-    own.
+    Sources keep their numbers over the turns. Without a model, where answers are quotes, each answer numbers its quotes
+    from 1.
     """
 
     def __init__(self) -> None:
@@ -26,9 +27,15 @@ class Conversation:
         self.references: list[Reference] = []
 
     def take(self, question: str, answer: Answer, references: Sequence[Reference], cited: Collection[int]) -> None:
-        """Take a turn in: its question, its answer, and those of the references that the answer cited, by number."""
+        """Add a turn.
+
+        :param references: the sources that the generator was shown.
+        :param cited: the numbers of the sources that the answer cites; only these are kept.
+        """
         self.turns += [Message("user", question), Message("assistant", answer.text)]
         self.turns = self.turns[-_TURNS:]
-        known = {one.key: one for one in self.references}
-        known |= {one.key: one for one in references if one.number in cited or one.key in known}
-        self.references = sorted(known.values(), key=lambda one: one.number)[-_KEPT:]
+        known = {reference.key: reference for reference in self.references}
+        known |= {
+            reference.key: reference for reference in references if reference.number in cited or reference.key in known
+        }
+        self.references = sorted(known.values(), key=lambda reference: reference.number)[-_KEPT:]

@@ -1,15 +1,16 @@
-"""Which of an answer's sentences a page bears out: found by code after the answer is written.
+"""Check, by code, which sentences of a written answer are supported by the pages that were read.
 
-A quotation of a cited sentence is looked for word for word in the whole page. Otherwise the part of the evidence
-that bears the sentence out best is cited, with how well it does: the share of the sentence's telling words that
-stand there, or its likeness in meaning, whichever is more, and half of that where it lacks a number that the
-sentence states. This finds what is plainly not there; it does not prove that a sentence is true.
+A quotation in a cited sentence is searched word for word in the whole page. A sentence without a quotation is compared
+with the segments of the evidence, and the segment with the highest support is cited. The support of a segment is the
+larger of two values: the share of the sentence's content words that the segment holds, and the cosine of their
+embeddings. It is halved where the sentence states a number that the segment lacks. A low value shows that a sentence
+is unsupported; a high value does not prove that it is true.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
@@ -25,7 +26,7 @@ from ..pages.tree import Tree
 from .cite import cite, locate
 
 LEAST: Final = 0.5
-"""Support from which a sentence counts as borne out. Chosen by hand: half of what it says stands there."""
+"""The least support of a supported sentence. Chosen by hand: the segment holds half of the content words."""
 
 _MARK: Final = re.compile(r"\[(\d{1,4})\]")
 _LEADING: Final = re.compile(r"\s*(?:\[\d{1,4}\][\s.,;]*)+")
@@ -36,19 +37,19 @@ _DRESS: Final = re.compile(r"^[\s>*+#-]+|^\s*\d{1,3}[.)]\s+|[*_`|]+")
 _FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
 _RULE: Final = re.compile(r"[\s|:=-]*")
 _GAP: Final = re.compile(r"\s+(?=[.,;:!?])")
-_LOOKED_AT: Final = 24
-"""Segments of a page whose likeness in meaning is measured for a sentence: those that share most words with it."""
+_MOST_EMBEDDED: Final = 24
+"""Segments of a page that are embedded for one sentence: those that share the most words with it."""
 
 
 class Origin(Protocol):
-    """Leads words that stand in no page, as those of a summary, on to the pages that they were made of."""
+    """Maps a span of a summary to the pages below it, so that an answer cites pages and never summaries."""
 
     def cite(self, number: int, span: Span) -> list[Citation]:
-        """Return citations of pages, the nearest first, each checked word for word."""
+        """Return citations of the pages below a span, the nearest first, each checked word for word."""
         ...
 
-    def doubts(self, span: Span) -> list[str]:
-        """Return what of these words a check has found unsupported."""
+    def unsupported(self, span: Span) -> list[str]:
+        """Return the sentences of the span that the index's own check found unsupported."""
         ...
 
 
@@ -56,9 +57,9 @@ class Origin(Protocol):
 class Reference:
     """A page that was read, with its number in the answer.
 
-    :param passages: what of it the model was shown.
-    :param text: as it was shown.
-    :param origin: leads citations of it on to pages; None: it is a page.
+    :param passages: the passages of the page that the model was shown.
+    :param text: the passages as the model was shown them.
+    :param origin: maps a summary of an index to its pages; None for a page.
     """
 
     number: int
@@ -69,7 +70,7 @@ class Reference:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What it is known by over several turns: the document as it read then."""
+        """The document and its snapshot: identifies the page over several turns of a conversation."""
         return self.tree.document, self.tree.snapshot
 
 
@@ -77,7 +78,7 @@ class Reference:
 class Claim:
     """A sentence of an answer.
 
-    :param numbers: the sources that it cites.
+    :param numbers: the numbers of the sources that the sentence cites.
     """
 
     text: str
@@ -85,11 +86,12 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedClaim:
-    """What the check of an answer came to.
+class CheckedAnswer:
+    """The result of checking an answer.
 
-    :param unsupported: sentences that no page bears out.
-    :param cited: numbers of the pages that were cited.
+    :param citations: one per supporting place, in the order of the answer's sentences.
+    :param unsupported: sentences that no page supports.
+    :param cited: numbers of the pages that are cited.
     """
 
     citations: list[Citation] = field(default_factory=list)
@@ -97,8 +99,8 @@ class CheckedClaim:
     cited: set[int] = field(default_factory=set)
 
 
-def claims(text: str) -> list[Claim]:
-    """Cut an answer in Markdown into its sentences; headings, code and rules of tables claim nothing."""
+def split_claims(text: str) -> list[Claim]:
+    """Split an answer in Markdown into its sentences; headings, code and table rules hold no claim."""
     found: list[Claim] = []
     code = False
     for line in text.split("\n"):
@@ -110,7 +112,7 @@ def claims(text: str) -> list[Claim]:
         before = len(found)
         for sentence in sentences(line):
             leading = _LEADING.match(sentence)
-            if leading and len(found) > before:  # "... in 1932. [1] Trams ...": the mark belongs to what stands before
+            if leading and len(found) > before:  # "... in 1932. [1] Trams ...": the mark belongs to the sentence before
                 numbers = tuple(dict.fromkeys([*found[-1].numbers, *_numbers(leading[0])]))
                 found[-1] = Claim(found[-1].text, numbers)
                 sentence = sentence[leading.end() :]
@@ -124,71 +126,74 @@ def _numbers(text: str) -> list[int]:
     return [int(number) for number in _MARK.findall(text)]
 
 
-def check(text: str, references: Sequence[Reference], embedder: Embedder | None = None) -> CheckedClaim:
-    """Locate what bears each sentence of an answer out.
+def check_support(text: str, references: Sequence[Reference], embedder: Embedder | None = None) -> CheckedAnswer:
+    """Find the support of each sentence of an answer in the pages that were read.
 
-    :param references: the pages that may be cited; a number that none of them has cites nothing.
-    :param embedder: measures likeness in meaning; without it words alone count.
+    :param references: the pages that may be cited; a number that no page has is ignored.
+    :param embedder: measures the similarity of meaning; without it only shared words count.
     """
-    pages = {one.number: _Page(one, embedder) for one in references}
-    checked = CheckedClaim()
+    pages = {reference.number: _Page(reference, embedder) for reference in references}
+    checked = CheckedAnswer()
     known: set[tuple[int, Span, str]] = set()
-    for claim in claims(text):
+    for claim in split_claims(text):
         cited = [pages[number] for number in claim.numbers if number in pages]
-        citations, supported = _of(claim, cited)
+        citations, supported = _support_of(claim, cited)
         for citation in citations:
             key = (citation.number, citation.span, "" if citation.found else citation.quote)
             if key not in known:
                 known.add(key)
                 checked.citations.append(citation)
                 checked.cited.add(citation.number)
-        if not supported and _says_something(claim) and (cited or not _anywhere(claim, list(pages.values()))):
+        # A sentence without a citation may rest on any page; a cited sentence must rest on the pages that it cites.
+        if not supported and _is_statement(claim) and (cited or not _supported_anywhere(claim, list(pages.values()))):
             checked.unsupported.append(claim.text)
-    doubted = [said for page in pages.values() for said in page.doubted]
-    checked.unsupported.extend(said for said in dict.fromkeys(doubted) if said not in checked.unsupported)
+    unsupported = [sentence for page in pages.values() for sentence in page.unsupported]
+    checked.unsupported.extend(
+        sentence for sentence in dict.fromkeys(unsupported) if sentence not in checked.unsupported
+    )
     return checked
 
 
-def _says_something(claim: Claim) -> bool:
-    """Tell whether a sentence states anything: a line that leads to a list does not."""
+def _is_statement(claim: Claim) -> bool:
+    """Tell whether a sentence states anything; the lead of a list ("There are three:") does not."""
     return not claim.text.rstrip().endswith(":") and (bool(claim.numbers) or len(_terms(claim.text)) > 2)
 
 
-def _of(claim: Claim, cited: Sequence[_Page]) -> tuple[list[Citation], bool]:
-    """Return the citations of a sentence, and whether one of them bears it out."""
+def _support_of(claim: Claim, cited: Sequence[_Page]) -> tuple[list[Citation], bool]:
+    """Return the citations of a sentence, and whether one of them supports it."""
     citations: list[Citation] = []
     supported = False
     quotes = [quote for quote in _QUOTED.findall(claim.text) if len(quote.split()) > 2 or not quote.isascii()]
     missing = False
     for quote in quotes:
-        quoted = [citation for page in cited for citation in page.quoted(quote)]
+        quoted = [citation for page in cited for citation in page.cite_quote(quote)]
         missing = missing or (bool(cited) and not quoted)
         citations += quoted
         if cited and not quoted:
-            citations.append(_missing(cited[0], quote))
+            citations.append(_not_found(cited[0], quote))
         supported = supported or bool(quoted)
     if quotes:
         named = {citation.number for citation in citations}
         cited = [page for page in cited if page.number not in named]
     for page in cited:
-        own, support = page.borne_out(claim.text)
-        citations += own
+        found, support = page.cite_best(claim.text)
+        citations += found
         supported = supported or support >= LEAST
     return citations, supported and not missing
 
 
-def _missing(page: _Page, quote: str) -> Citation:
-    """Return a quotation that stands in no page, under the number where it was said to stand."""
-    made = cite(page.number, quote, page.tree)
-    return replace(made, quote=quote, span=Span(made.document, 0, 0), xpath="", found=False, support=0.0)
+def _not_found(page: _Page, quote: str) -> Citation:
+    """Return a citation with ``found=False`` for a quotation that is in none of the pages that its sentence cites."""
+    citation = cite(page.number, quote, page.tree)
+    return replace(citation, quote=quote, span=Span(citation.document, 0, 0), xpath="", found=False, support=0.0)
 
 
-def _with(citation: Citation, support: float) -> Citation:
+def _with_support(citation: Citation, support: float) -> Citation:
     return replace(citation, support=round(min(1.0, support), 3) if citation.found else 0.0)
 
 
-def _anywhere(claim: Claim, pages: Sequence[_Page]) -> bool:
-    """Tell whether a sentence that cites nothing is borne out by any page."""
+def _supported_anywhere(claim: Claim, pages: Sequence[_Page]) -> bool:
+    """Tell whether any page supports a sentence."""
     return any(best is not None and best[1] >= LEAST for best in (page.best(claim.text) for page in pages))
 
 
@@ -198,30 +203,30 @@ def _terms(text: str) -> set[str]:
 
 
 def _figures(text: str) -> set[str]:
-    """Return the numbers of a text, without what separates thousands."""
+    """Return the numbers of a text, without thousands separators."""
     return {
-        re.sub(r"(?<=\d)[,.\u202f\u00a0 ](?=\d{3}\b)", "", one)
-        for one in re.findall(r"\d[\d,.\u202f\u00a0]*\d|\d", text)
+        re.sub(r"(?<=\d)[,.\u202f\u00a0 ](?=\d{3}\b)", "", number)
+        for number in re.findall(r"\d[\d,.\u202f\u00a0]*\d|\d", text)
     }
 
 
 class _Page:
-    """The evidence of a page, cut into what can be cited."""
+    """The evidence of one page, split into the segments that can be cited."""
 
     def __init__(self, reference: Reference, embedder: Embedder | None) -> None:
         self.number, self.tree, self.origin = reference.number, reference.tree, reference.origin
-        self.doubted: list[str] = []
+        self.unsupported: list[str] = []
         self._reference, self._embedder = reference, embedder
         self._segments: list[Segment] | None = None
         self._shown: list[str] = []
         self._words: dict[str, list[set[str]]] = {}
 
-    def _cut(self) -> list[Segment]:
+    def _split(self) -> list[Segment]:
         if self._segments is None:
             spans = sorted({(s.start, s.end) for passage in self._reference.passages for s in passage.spans})
             self._segments = segments_of(self.tree, _merged(spans))
             canonical = self.tree.canonical
-            self._shown = [f"{one.label} {canonical[one.start : one.end]}" for one in self._segments]
+            self._shown = [f"{segment.label} {canonical[segment.start : segment.end]}" for segment in self._segments]
         return self._segments
 
     def _stems(self, language: str) -> list[set[str]]:
@@ -229,57 +234,65 @@ class _Page:
             self._words[language] = [set(stem(tokens(text), language)) for text in self._shown]
         return self._words[language]
 
-    def quoted(self, quote: str) -> list[Citation]:
-        """Return where the page says this word for word; of what is no page, where the pages below it do."""
+    def cite_quote(self, quote: str) -> list[Citation]:
+        """Return citations of the places that hold a quote word for word; for a summary, places in its pages."""
         span = locate(quote, self.tree)
         if span is None:
             return []
         if self.origin is None:
             return [cite(self.number, quote, self.tree, span)]
-        self.doubted += self.origin.doubts(span)
+        self.unsupported += self.origin.unsupported(span)
         wanted = normalise(quote)
-        return [one for one in self.origin.cite(self.number, span) if one.found and wanted in normalise(one.quote)]
+        return [
+            citation
+            for citation in self.origin.cite(self.number, span)
+            if citation.found and wanted in normalise(citation.quote)
+        ]
 
-    def borne_out(self, claim: str) -> tuple[list[Citation], float]:
-        """Return citations of what bears a sentence out best, and how well it does."""
+    def cite_best(self, claim: str) -> tuple[list[Citation], float]:
+        """Return citations of the segment that supports a sentence best, and its support (0 to 1)."""
         best = self.best(claim)
         if best is None:
             return [], 0.0
         segment, support = best
         span = Span(self.tree.document, segment.start, segment.end)
         if self.origin is None:
-            made = cite(self.number, self.tree.canonical[span.start : span.end], self.tree, span)
-            return [_with(made, support)], support
-        self.doubted += self.origin.doubts(span)
-        led = self.origin.cite(self.number, span)
-        together = " ".join(one.quote for one in led if one.found)
-        values = _measured(claim, [*(one.quote for one in led), together], self._embedder)
-        return [_with(one, value) for one, value in zip(led, values, strict=False)], max(values)
+            citation = cite(self.number, self.tree.canonical[span.start : span.end], self.tree, span)
+            return [_with_support(citation, support)], support
+        self.unsupported += self.origin.unsupported(span)
+        citations = self.origin.cite(self.number, span)
+        quotes = " ".join(citation.quote for citation in citations if citation.found)
+        # Several pages may support a sentence only together: the joined quotes count as one text more.
+        values = _text_supports(claim, [*(citation.quote for citation in citations), quotes], self._embedder)
+        return [_with_support(citation, value) for citation, value in zip(citations, values, strict=False)], max(values)
 
     def best(self, claim: str) -> tuple[Segment, float] | None:
-        """Return the segment that bears a sentence out best, and how well; None where there is nothing."""
-        segments = self._cut()
+        """Return the segment that supports a sentence best, and its support; None for a page without evidence."""
+        segments = self._split()
         if not segments:
             return None
         language = guess_language(claim)
         shares = _shares(claim, language, self._stems(language))
-        order = np.argsort(-shares, kind="stable")[:_LOOKED_AT]
-        looked_at = [(self._shown[place], segments[place].above) for place in order.tolist()]
-        values = _weighed(claim, shares[order], looked_at, self._embedder)
+        order = np.argsort(-shares, kind="stable")[:_MOST_EMBEDDED]
+        candidates = [(self._shown[place], segments[place].above) for place in order.tolist()]
+        values = _supports(claim, shares[order], candidates, self._embedder)
         top = int(np.argmax(values))
         return segments[int(order[top])], float(max(0.0, values[top]))
 
 
 def _shares(claim: str, language: str, texts: Sequence[set[str]]) -> NDArray[np.float64]:
-    """Return the share of a sentence's telling words that stand in each text, float64 [texts]."""
+    """Return the share of a sentence's content words that each text holds, float64 [texts]."""
     terms = set(query_terms(claim, language)) or set(stem(tokens(claim), language))
-    return np.asarray([len(terms & own) / max(1, len(terms)) for own in texts], np.float64)
+    return np.asarray([len(terms & words) / max(1, len(terms)) for words in texts], np.float64)
 
 
-def _weighed(
+def _supports(
     claim: str, shares: NDArray[np.float64], shown: Sequence[tuple[str, str]], embedder: Embedder | None
 ) -> NDArray[np.float64]:
-    """Return how well each text, with what stands above it, bears a sentence out."""
+    """Return the support of each text, float64 [texts].
+
+    :param shown: each text with the headings above it; a number in a heading counts as held.
+    """
     values = shares
     if embedder is not None:
         vectors = embedder.embed([claim, *(text for text, _ in shown)], "document")
@@ -289,26 +302,19 @@ def _weighed(
     return np.where(lacking, values / 2, values).astype(np.float64)
 
 
-def _measured(claim: str, texts: Sequence[str], embedder: Embedder | None) -> list[float]:
-    """Return how well each text bears a sentence out."""
+def _text_supports(claim: str, texts: Sequence[str], embedder: Embedder | None) -> list[float]:
+    """Return the support of each text for a sentence; texts without headings."""
     language = guess_language(claim)
     shares = _shares(claim, language, [set(stem(tokens(text), language)) for text in texts])
-    return [max(0.0, value) for value in _weighed(claim, shares, [(text, "") for text in texts], embedder).tolist()]
+    return [max(0.0, value) for value in _supports(claim, shares, [(text, "") for text in texts], embedder).tolist()]
 
 
 def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Merge slices that overlap."""
-    return list(_merging(spans))
-
-
-def _merging(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    start, end = -1, -1
-    for begin, stop in spans:
-        if begin > end:
-            if end > start:
-                yield start, end
-            start, end = begin, stop
-        else:
-            end = max(end, stop)
-    if end > start:
-        yield start, end
+    """Merge sorted slices that overlap or touch."""
+    merged: list[tuple[int, int]] = []
+    for start, end in spans:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        elif end > start:
+            merged.append((start, end))
+    return merged

@@ -1,4 +1,4 @@
-"""Locate quotes in the pages that were read, by code; mark what is not found."""
+"""Locate quotes in the pages that were read, and build citations; a quote that is not found is marked."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..pages.xpath import xpath_of
 
 
 def locate(quote: str, tree: Tree) -> Span | None:
-    """Find a quote in a document: literally, then up to white space, quotes and dashes.
+    """Find a quote in a document: first literally, then ignoring differences in white space, quotes and dashes.
 
-    :returns: where the page's own words stand, or None.
+    :returns: the span of the page's own words, or None.
     """
     words = quote.strip()
     if not words:
@@ -30,7 +30,7 @@ def locate(quote: str, tree: Tree) -> Span | None:
 
 
 def _normal_form(text: str) -> tuple[str, list[int]]:
-    """Normalise a text and say where each of its letters came from: the last code point that made it."""
+    """Normalise a text; return it with the origin of each letter: the place of the last code point that made it."""
     letters: list[str] = []
     origins: list[int] = []
     start, size = 0, len(text)
@@ -39,10 +39,10 @@ def _normal_form(text: str) -> tuple[str, list[int]]:
         while end < size and unicodedata.combining(text[end]):
             end += 1
         cluster = text[start:end]
-        made = " " if cluster.isspace() else normalise(cluster)
-        if made != " " or (letters and letters[-1] != " "):
-            letters.extend(made)
-            origins.extend([end - 1] * len(made))
+        normal = " " if cluster.isspace() else normalise(cluster)
+        if normal != " " or (letters and letters[-1] != " "):
+            letters.extend(normal)
+            origins.extend([end - 1] * len(normal))
         start = end
     return "".join(letters), origins
 
@@ -54,7 +54,7 @@ def is_found(quote: str, tree: Tree, span: Span) -> bool:
 
 
 def _holder(tree: Tree, span: Span) -> int:
-    """Return the innermost node that holds a whole span: of a quoted row the row, not its first cell."""
+    """Return the innermost node that holds a whole span: for a quoted row the row, not its first cell."""
     node, last = tree.node_at(span.start), tree.node_at(max(span.start, span.end - 1))
     while node > 0 and tree.end[node] <= last:
         node = tree.parent[node]
@@ -64,7 +64,7 @@ def _holder(tree: Tree, span: Span) -> int:
 def cite(number: int, quote: str, tree: Tree, span: Span | None = None) -> Citation:
     """Build a checked citation: the quote as the page has it, with its place and XPath.
 
-    :param span: where the quote is said to stand; without it, or where it is wrong, the page is searched.
+    :param span: the expected place of the quote; the page is searched where it is None or wrong.
     """
     if span is None or not is_found(quote, tree, span):
         span = locate(quote, tree)

@@ -1,7 +1,7 @@
 """From a question to the pages that may answer it: plan, search, read, rank (Internet-SAG §2.1, steps 1 to 3).
 
-Sees ports only. Each part of the outside may fail alone: a provider, a query, a page. What failed is said, and
-the rest goes on; only where nothing is left is that an error.
+A single query or page may fail without ending the search: the failure is noted in ``FoundPages.failures``. An error is
+raised only where no query was answered or no page could be read.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from .trace import Stages
 _PLAN_SHARE: Final = 0.15
 _SEARCH_SHARE: Final = 0.25
 _READ_SHARE: Final = 0.4
-"""Of the seconds that are left, what a stage may take at most, so that the stages behind it have theirs."""
+"""Largest share of the remaining seconds that a stage may take, so that the later stages have time."""
 
 _LEAST_TOKENS: Final = 3_000
-"""Tokens below which a plan by a model would leave too little for the answer."""
+"""Fewest affordable tokens for a plan by a model; with fewer, the plan would leave too little for the answer."""
 
 
 def local_now() -> datetime:
-    """Return the time, with its zone."""
+    """Return the current time with its time zone."""
     return datetime.now(UTC).astimezone()
 
 
 @dataclass(frozen=True, slots=True)
 class WebEngines:
-    """What finds and reads pages.
+    """The engines that find and read pages.
 
-    :param provider: the search; several are one.
-    :param spare_planner: plans without a model, where the model's plan cannot be paid or fails.
+    :param provider: the search provider; several providers are merged into one.
+    :param spare_planner: plans without a model, where the model's plan fails or is too expensive.
     :param pages: reads pages.
-    :param rank_with: embeds texts, or scores pairs, for the ranking.
-    :param price: US dollars for one query, about, as configured.
-    :param names: specs by port, of these and of the answer's engines.
-    :param clock: says what time it is; a plan depends on it.
+    :param rank_with: the embedder or reranker that ranks pages.
+    :param price: about how many US dollars one query costs, as configured.
+    :param names: the spec of each engine by port, for these and for the answer's engines.
+    :param clock: returns the current time, on which a plan depends.
     """
 
     provider: SearchProvider
@@ -67,11 +67,11 @@ class WebEngines:
 
 @dataclass(slots=True)
 class FoundPages:
-    """What a search for pages came to.
+    """The result of a search for pages.
 
     :param trees: the pages that were read, best first.
     :param ranked: the same pages with their scores.
-    :param failures: queries and pages that failed, with the reason.
+    :param failures: the reason of each failure, by query or page.
     """
 
     plan: Plan | None = None
@@ -82,7 +82,7 @@ class FoundPages:
 
     @property
     def about(self) -> str:
-        """The queries of the plan in one text."""
+        """The queries of the plan, joined to one text."""
         return " ".join(dict.fromkeys(query.text for query in self.plan.queries)) if self.plan else ""
 
 
@@ -100,17 +100,17 @@ class Search:
 
     @property
     def meter(self) -> Meter:
-        """What the whole answer has cost so far, and may cost."""
+        """The meter of the whole answer: its cost so far, and its limits."""
         return self.stages.meter
 
     def seconds(self, share: float) -> float | None:
-        """Return a share of the seconds that are left; None without a limit."""
+        """Return a share of the remaining seconds; None without a limit."""
         left = self.meter.seconds_left
         return None if left == math.inf else left * share
 
 
 async def plan_search(search: Search) -> tuple[Plan, str]:
-    """Return the plan, and why the first planner failed; '' where it did not.
+    """Return the plan, and the reason why the first planner failed ('' where it did not).
 
     :raises BadInput: there is no question.
     """
@@ -138,13 +138,14 @@ async def plan_search(search: Search) -> tuple[Plan, str]:
 
 
 async def find_pages(search: Search, found: FoundPages) -> AsyncIterator[Event]:
-    """Search, read and rank; what is found goes into ``found``, whose plan stands.
+    """Search, read and rank as ``found.plan`` says, and put the pages into ``found``; yields events.
 
     :raises OutsideFailed: no query was answered, or no page could be read.
     :raises NothingFound: there is no hit.
+    :raises BadBudget: the limit on money is below the price of one query.
     """
     assert found.plan is not None
-    async for event in _searched(search, found):
+    async for event in _search(search, found):
         yield event
     read: dict[str, Tree] = {}
     async with aclosing(_read(search, found, read)) as events:
@@ -154,16 +155,16 @@ async def find_pages(search: Search, found: FoundPages) -> AsyncIterator[Event]:
         first = found.failures.first
         raise OutsideFailed(f"no page that was found could be read; the first: {first}", subject="pages") from first
     with search.stages.stage("rank", candidates=len(read)) as detail:
-        found.ranked = await asyncio.to_thread(_ranked, search, found, read)
-        found.trees = [read[one.hit.url] for one in found.ranked]
-        detail["ranked"] = [(one.hit.url, round(one.score, 6), one.by) for one in found.ranked]
+        found.ranked = await asyncio.to_thread(_rank, search, found, read)
+        found.trees = [read[page.hit.url] for page in found.ranked]
+        detail["ranked"] = [(page.hit.url, round(page.score, 6), page.by) for page in found.ranked]
 
 
 # --- searching -----------------------------------------------------------------------------------
 
 
-async def _searched(search: Search, found: FoundPages) -> AsyncIterator[Event]:
-    """Ask every query at once, and fuse what comes."""
+async def _search(search: Search, found: FoundPages) -> AsyncIterator[Event]:
+    """Send all queries at once, and fuse their hits into ``found.hits``."""
     assert found.plan is not None
     queries = list(found.plan.queries)
     if search.web.price and search.meter.usd_left != math.inf:
@@ -171,10 +172,10 @@ async def _searched(search: Search, found: FoundPages) -> AsyncIterator[Event]:
         if not payable:
             raise BadBudget("--max-usd is less than one search costs; raise it", subject="search")
         for query in queries[payable:]:
-            found.failures[f"query {query.text}"] = f"query {query.text!r}: not asked, it would go over --max-usd"
+            found.failures[f"query {query.text}"] = f"query {query.text!r}: not sent, it would go over --max-usd"
         queries = queries[:payable]
     with search.stages.stage("search", queries=queries) as detail:
-        answers = await _asked(search, [request_of(query, search.options) for query in queries])
+        answers = await _send(search, [request_of(query, search.options) for query in queries])
         lists: list[Sequence[Hit]] = []
         errors: list[PrunusError] = []
         for query, answer in zip(queries, answers, strict=True):
@@ -188,7 +189,7 @@ async def _searched(search: Search, found: FoundPages) -> AsyncIterator[Event]:
         detail["hits"] = [hit.url for hit in found.hits]
     for query, answer in zip(queries, answers, strict=True):
         if isinstance(answer, Results):
-            yield SearchEvent(query.text, answer.hits, _worth_saying(answer.warnings, search.options))
+            yield SearchEvent(query.text, answer.hits, _shown_warnings(answer.warnings, search.options))
         else:
             yield SearchEvent(query.text, (), failure=str(answer))
     if errors and not lists:
@@ -197,13 +198,13 @@ async def _searched(search: Search, found: FoundPages) -> AsyncIterator[Event]:
         raise NothingFound("the search found nothing for this question", subject=found.about[:200])
 
 
-def _worth_saying(warnings: Sequence[str], options: WebOptions) -> tuple[str, ...]:
-    """Return what a provider warns of, less that it has no filter for a language that only the plan named."""
-    return tuple(one for one in warnings if options.language or not one.endswith("has no filter language"))
+def _shown_warnings(warnings: Sequence[str], options: WebOptions) -> tuple[str, ...]:
+    """Return a provider's warnings without "has no filter language", where only the plan chose a language."""
+    return tuple(warning for warning in warnings if options.language or not warning.endswith("has no filter language"))
 
 
 def request_of(query: SearchQuery, options: WebOptions) -> SearchRequest:
-    """Return what providers are asked; what the caller chose wins over the plan."""
+    """Return the request to providers for a query; the caller's options win over the plan."""
     return SearchRequest(
         query=query.text,
         count=options.count,
@@ -217,16 +218,16 @@ def request_of(query: SearchQuery, options: WebOptions) -> SearchRequest:
     )
 
 
-async def _asked(search: Search, requests: Sequence[SearchRequest]) -> list[Results | PrunusError]:
-    """Ask all at once; each fails alone, and what is not there in time is given up."""
+async def _send(search: Search, requests: Sequence[SearchRequest]) -> list[Results | PrunusError]:
+    """Send all requests at once; return the results or the error of each, in their order."""
 
-    async def one(request: SearchRequest) -> Results | PrunusError:
+    async def send(request: SearchRequest) -> Results | PrunusError:
         try:
             return await search.web.provider.search(request)
         except (OutsideFailed, BadInput) as error:
             return error
 
-    tasks = [asyncio.create_task(one(request)) for request in requests]
+    tasks = [asyncio.create_task(send(request)) for request in requests]
     try:
         await asyncio.wait(tasks, timeout=search.seconds(_SEARCH_SHARE))
         late = OutsideFailed("search: no answer in the time that was left", subject="search")
@@ -241,7 +242,7 @@ async def _asked(search: Search, requests: Sequence[SearchRequest]) -> list[Resu
 
 
 async def _read(search: Search, found: FoundPages, read: dict[str, Tree]) -> AsyncGenerator[Event, None]:
-    """Read the pages of all hits; one that is missing, slow or no content fails alone."""
+    """Read the pages of all hits into ``read``; a page that is missing, slow or empty is noted as a failure."""
     waiting = {hit.url: hit for hit in found.hits}
     snapshots: set[str] = set()
     limit = search.seconds(_READ_SHARE)
@@ -262,7 +263,7 @@ async def _read(search: Search, found: FoundPages, read: dict[str, Tree]) -> Asy
                     continue
                 hit = waiting.pop(url)
                 tree.published = tree.published or hit.published
-                if tree.snapshot not in snapshots:
+                if tree.snapshot not in snapshots:  # the same page under two addresses counts once
                     snapshots.add(tree.snapshot)
                     read[url] = tree
                     yield PageEvent(url, tree.title)
@@ -277,7 +278,7 @@ async def _read(search: Search, found: FoundPages, read: dict[str, Tree]) -> Asy
 async def _arrived(
     pages: AsyncGenerator[tuple[str, Page | PrunusError], None], end: float | None
 ) -> tuple[str, Page | PrunusError] | None:
-    """Return the page that comes next; None where none does in time."""
+    """Return the next page; None at the end of the pages or at the deadline ``end``."""
     try:
         async with asyncio.timeout_at(end) as watch:
             return await anext(pages, None)
@@ -296,8 +297,8 @@ async def _tree(page: Page | PrunusError, to_html: ToHtml) -> Tree:
 # --- ranking -------------------------------------------------------------------------------------
 
 
-def _ranked(search: Search, found: FoundPages, read: Mapping[str, Tree]) -> list[RankedPage]:
-    """Return all pages that were read, best first."""
+def _rank(search: Search, found: FoundPages, read: Mapping[str, Tree]) -> list[RankedPage]:
+    """Return the read pages, best first."""
     hits = {hit.url: hit for hit in found.hits}
     candidates = [Candidate(hits[url], tree.canonical, tree.published) for url, tree in read.items()]
     queries = [query.text for query in found.plan.queries] if found.plan else []
@@ -305,9 +306,11 @@ def _ranked(search: Search, found: FoundPages, read: Mapping[str, Tree]) -> list
 
 
 def scores_of(ranking: str, engine: Any) -> Scores:
-    """Return how items are scored: ``paper`` and ``hybrid`` with an embedder, ``reranker`` with one.
+    """Return the scoring function of a ranking.
 
-    :raises BadInput: no such ranking.
+    :param ranking: ``paper``, ``hybrid`` or ``reranker``.
+    :param engine: an embedder for ``paper`` and ``hybrid``, a reranker for ``reranker``.
+    :raises BadInput: the ranking is unknown.
     """
     if ranking == "reranker":
         return by_reranker(cast(Reranker, engine))

@@ -1,4 +1,4 @@
-"""An answer from the web: the search for pages, then the answer from them."""
+"""Answer a question from the web: search for pages, then answer from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def answer_from_web(
 ) -> AsyncIterator[Event]:
     """Answer a question from the web, as a stream of events that ends in ``done``.
 
-    :param given: pages that are read anyhow, before those that are found.
+    :param given: the caller's documents; used in every case, and placed before the pages that are found.
     :raises NothingFound: no page bears on the question; or it needs no search, and there is no model to answer it.
     :raises OutsideFailed: no provider answered, or no page could be read.
     """
@@ -50,36 +50,39 @@ async def answer_from_web(
             yield event
         return
     if found.plan.needs_search:
-        async for event in _found(search, found, bool(kept) or asked.indexes is not None):
+        async for event in _find(search, found, bool(kept) or asked.indexes is not None):
             yield event
-    if turns:  # a follow-up leans on what was said; the queries stand alone
+    if turns:  # a follow-up question refers to earlier turns; the plan's queries are self-contained
         run.asked = replace(asked, about=found.about)
-    best = asked.options.web.pages
+    best = asked.options.web.pages  # the next best pages are a second try, where the best hold no evidence
     groups = [[*kept, *found.trees[:best]], found.trees[best : 2 * best]]
     groups = [group for group in groups if group] or [[]]
     async for event in answer_in_groups(run, [Documents(group, found.failures) for group in groups]):
         yield event
 
 
-async def _found(search: Search, found: FoundPages, anyhow: bool) -> AsyncIterator[Event]:
-    """Find pages; where there are others, that none can be found is a failure among others."""
+async def _find(search: Search, found: FoundPages, optional: bool) -> AsyncIterator[Event]:
+    """Find pages.
+
+    :param optional: there are other documents to answer from, so a failed search is only noted.
+    """
     try:
         async for event in find_pages(search, found):
             yield event
     except (OutsideFailed, NothingFound, BadBudget) as error:
-        if not anyhow:
+        if not optional:
             raise
         found.failures.note(error, "search")
 
 
 async def _without_search(run: Run, found: FoundPages) -> AsyncIterator[Event]:
-    """Answer what needs no search, with the model alone.
+    """Answer a question that needs no search, from the sources of earlier turns or from the model's memory.
 
     :raises NothingFound: there is no model.
     """
     reason = found.plan.reason if found.plan else ""
     if run.asked.chat is not None and run.asked.chat.references and run.writer is not None:
-        run.references = list(run.asked.chat.references)  # what was cited before may hold the answer
+        run.references = list(run.asked.chat.references)  # the pages cited before may hold the answer
         async for event in answer_again(run):
             yield event
         return

@@ -1,4 +1,4 @@
-"""What of the pages is shown to whoever answers: pruned to a budget, then chosen sentence by sentence."""
+"""Choose the evidence for an answer: prune the pages to a token budget, then extract single segments."""
 
 from __future__ import annotations
 
@@ -23,29 +23,31 @@ from .pictures import addresses, load
 from .run import LEAST_ROOM, OVERHEAD, Finder, Run, tokens_for_evidence
 
 BUDGET: Final = 4096
-"""Tokens of evidence where nothing else says how many."""
+"""Default budget of evidence in tokens, where neither the caller nor the model's window gives one."""
 
 MOST: Final = 32_000
-"""Tokens of evidence at most where the model's window says how many: more is slower and dearer, hardly better."""
+"""Most tokens of evidence where the model's window gives the budget: more is slower and dearer, hardly better."""
 
 _OVERVIEW: Final = 5
-"""Sentences that are quoted for a question about the whole, where no model writes."""
+"""Sentences that are quoted for a question about a whole document, where no model writes."""
 
 _REPLY: Final = 2_048
-"""Tokens of an answer."""
+"""Tokens reserved for the answer."""
 
 _PER_PAGE: Final = 1_000
-"""Tokens that asking about one page takes beside the page's own: instructions and reply."""
+"""Tokens of one extraction call beside the page's tokens: instructions and reply."""
 
 _AT_ONCE: Final = 4
+"""Extraction calls that run at the same time."""
+
 _EXTRACT_SHARE: Final = 0.5
-"""Of the seconds that are left."""
+"""Share of the remaining seconds that extraction may take."""
 
 
 async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None = None) -> AsyncIterator[Event]:
-    """Choose what of the pages is shown to the generator; it goes into ``run.references``.
+    """Choose the passages that the generator is shown, and put them into ``run.references``; yields events.
 
-    :param indexes: are asked too; what they find stands beside the pages.
+    :param indexes: searched too; their documents compete with the pages.
     """
     asked, engines = run.asked, run.engines
     budget = await _budget(run)
@@ -62,75 +64,78 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
             parts = (engines.counter, cast(Any, engines.embedder))
             whole = [tree for tree in documents.trees if documents.origin(tree.document) is None]
             found = await asyncio.to_thread(gather, asked.options.mode, whole, asked.sought, budget, parts)
-            run.references = _numbered(run, documents, [(one.tree, one.passages, one.text) for one in found])
-            detail["pages"] = [one.tree.url for one in found]
-        yield ExtractedEvent([passage for one in found for passage in one.passages])
+            shown = [(page.tree, page.passages, page.text) for page in found]
+            run.references = _number_pages(run, documents, shown)
+            detail["pages"] = [page.tree.url for page in found]
+        yield ExtractedEvent([passage for page in found for passage in page.passages])
         return
-    documents, budget = _affordable(run, documents, budget)
+    documents, budget = _cut_to_limits(run, documents, budget)
     if documents.own_scorer is not None:
         engines = replace(engines, scorer=documents.own_scorer)
     with run.stages.stage("prune", budget=budget) as detail:
-        parted = (documents, asked.sought, budget, "html", asked.options, engines)
-        context = await asyncio.to_thread(lambda: prune(*cast(Any, parted)))
+        arguments = (documents, asked.sought, budget, "html", asked.options, engines)
+        context = await asyncio.to_thread(lambda: prune(*cast(Any, arguments)))
         detail |= {"tokens": context.tokens, "kept": len(context.kept), "blocks": len(context.blocks)}
-    run.warnings += [one for one in context.warnings if one not in run.warnings]
+    run.warnings += [warning for warning in context.warnings if warning not in run.warnings]
     run.names |= context.engines
     yield KeptEvent(context.tokens, len(context.kept), len(context.blocks), context.warnings)
     trees = {tree.document: tree for tree in documents.trees}
     tagged = segments(context.kept, trees)
     with run.stages.stage("extract", segments=len(tagged)) as detail:
-        run.chosen = await _extracted(run, tagged, {tree.document: tree.url for tree in documents.trees})
-        if not run.chosen and run.writer is None:  # "Summarize it" shares no word with what it asks for
-            told = [one for one in tagged if one.span.document in documents.overview]
-            run.chosen = sorted(told, key=lambda one: -one.score)[:_OVERVIEW]
-        detail["chosen"] = [one.tag for one in run.chosen]
+        run.chosen = await _extract(run, tagged, {tree.document: tree.url for tree in documents.trees})
+        if not run.chosen and run.writer is None:  # "Summarize it" shares no word with the text to be summarised
+            overview = [segment for segment in tagged if segment.span.document in documents.overview]
+            run.chosen = sorted(overview, key=lambda segment: -segment.score)[:_OVERVIEW]
+        detail["chosen"] = [segment.tag for segment in run.chosen]
     if not run.chosen:
         return
-    yield ExtractedEvent([passage_of(one) for one in run.chosen])
+    yield ExtractedEvent([passage_of(segment) for segment in run.chosen])
     order = {document: place for place, document in enumerate(trees)}
-    by_page = sorted(run.chosen, key=lambda one: (order[one.span.document], one.span.start))
-    pages = [
-        (trees[document], list(several)) for document, several in groupby(by_page, key=lambda one: one.span.document)
-    ]
-    shown = [(tree, tuple(map(passage_of, own)), _shown(own)) for tree, own in pages]
-    run.references = _numbered(run, documents, shown)
+    by_page = sorted(run.chosen, key=lambda segment: (order[segment.span.document], segment.span.start))
+    pages = [(trees[document], list(group)) for document, group in groupby(by_page, key=_document_of)]
+    shown = [(tree, tuple(map(passage_of, group)), _as_markdown(group)) for tree, group in pages]
+    run.references = _number_pages(run, documents, shown)
     if asked.options.web.pictures and run.writer is not None:
-        await _pictures(run, context.kept)
+        await _load_pictures(run, context.kept)
+
+
+def _document_of(segment: Tagged) -> str:
+    return segment.span.document
 
 
 async def _with_indexes(run: Run, documents: Documents, indexes: Finder, budget: int) -> Documents:
-    """Return the pages with what indexes find beside them; where there are pages, an index may fail."""
+    """Return the pages and the documents that the indexes find; a failed index is only noted where there are pages."""
     share = budget if run.asked.budget is not None else min(budget, BUDGET)
     with run.stages.stage("retrieve", indexes=indexes.place, budget=share) as detail:
         try:
-            found = await asyncio.to_thread(indexes.find, run.asked.sought, documents, share)
+            with_hits = await asyncio.to_thread(indexes.find, run.asked.sought, documents, share)
         except OutsideFailed as error:
             if not documents.trees:
                 raise
             run.failures.note(error, indexes.place)
             return documents
-        detail["found"] = [tree.document for tree in found.trees[len(documents) :]]
-    return found
+        detail["found"] = [tree.document for tree in with_hits.trees[len(documents) :]]
+    return with_hits
 
 
-async def _pictures(run: Run, kept: Sequence[BlockRecord]) -> None:
-    """Read pictures of the evidence, as many as were asked for and can be paid."""
+async def _load_pictures(run: Run, kept: Sequence[BlockRecord]) -> None:
+    """Load the pictures of the evidence into ``run.pictures``, as many as the options and the limits allow."""
     payable = run.afford() * 0.3 // PICTURE_TOKENS
     most = int(min(run.asked.options.web.pictures, payable))
     if run.pages is None or run.engines.llm is None or not run.engines.llm.sees_pictures:
         run.failures["pictures"] = "no pictures were sent along: the model takes none, or nothing may be read"
         return
     with run.stages.stage("pictures") as detail:
-        of = [(one.tree.document, url) for one in run.references for url in addresses(one.tree, kept)][:most]
-        found = await load([url for _, url in of], run.pages, run.failures, run.seconds(0.2)) if of else {}
-        for document, url in of:
+        wanted = [(page.tree.document, url) for page in run.references for url in addresses(page.tree, kept)][:most]
+        found = await load([url for _, url in wanted], run.pages, run.failures, run.seconds(0.2)) if wanted else {}
+        for document, url in wanted:
             if url in found:
                 run.pictures.setdefault(document, []).append(found[url])
         detail["sent"] = list(found)
 
 
 async def _budget(run: Run) -> int:
-    """Return the tokens of evidence: as asked for, else as the model's window allows."""
+    """Return the budget of evidence in tokens: the caller's, else what the model's window allows."""
     asked, llm = run.asked, run.engines.llm
     window = 0
     if llm is not None and run.writer is not None:
@@ -140,17 +145,17 @@ async def _budget(run: Run) -> int:
                 async with asyncio.timeout(run.seconds(0.1) or 20):
                     window = await llm.ask_window()
             except (OutsideFailed, BadInput, TimeoutError):
-                window = 0  # a server that does not say; the answer itself will show whether it works
-    room = max(256, int((window - _REPLY - OVERHEAD) * 0.9)) if window else 0
-    if asked.options.mode != "default":  # the window alone bounds what they give the model
+                window = 0  # the server does not report its window; the answer itself will show whether it works
+    room = max(256, int((window - _REPLY - OVERHEAD) * 0.9)) if window else 0  # a tenth is left for miscounted tokens
+    if asked.options.mode != "default":  # baselines fill the model's window, whatever the default budget is
         return min(asked.budget or 10**9, room or 10**9, tokens_for_evidence(run.afford()))
     if asked.budget is not None:
         return asked.budget
     return min(room, MOST) if room else BUDGET
 
 
-def _affordable(run: Run, documents: Documents, budget: int) -> tuple[Documents, int]:
-    """Return fewer pages and a smaller budget where the limits of the answer want it."""
+def _cut_to_limits(run: Run, documents: Documents, budget: int) -> tuple[Documents, int]:
+    """Return fewer pages and a smaller budget where the limits of the answer require it."""
     afford = run.afford()
     if afford == math.inf or (run.writer is None and not per_page(run)):
         return documents, budget
@@ -166,26 +171,25 @@ def _affordable(run: Run, documents: Documents, budget: int) -> tuple[Documents,
 
 
 def per_page(run: Run) -> bool:
-    """Tell whether the extractor is asked about each page alone."""
+    """Tell whether the extractor is called for each page alone."""
     return run.engines.extractor.per_page
 
 
-async def _extracted(run: Run, tagged: Sequence[Tagged], urls: dict[str, str]) -> list[Tagged]:
-    """Return the segments that bear on the question; pages about which a model cannot be asked go without it."""
-    engines, by_tag = run.engines, {one.tag: one for one in tagged}
+async def _extract(run: Run, tagged: Sequence[Tagged], urls: dict[str, str]) -> list[Tagged]:
+    """Return the segments that bear on the question; the spare extractor reads pages for which the model fails."""
+    engines, by_tag = run.engines, {segment.tag: segment for segment in tagged}
     if not per_page(run):
         chosen = await engines.extractor.extract(run.asked.sought, tagged) or []
         return [by_tag[tag] for tag in chosen if tag in by_tag]
-    pages = {document: list(own) for document, own in groupby(tagged, key=lambda one: one.span.document)}
-    if run.afford() < 3 * LEAST_ROOM:
+    pages = {document: list(group) for document, group in groupby(tagged, key=_document_of)}
+    if run.afford() < 3 * LEAST_ROOM:  # room for one extraction call, and for the answer
         failed: dict[str, str] = dict.fromkeys(pages, "too few tokens are left to ask the model about pages")
         found: dict[str, list[int]] = {}
     else:
-        found, failed = await _asked_of_pages(run, pages)
+        found, failed = await _extract_pages(run, pages)
     if failed and engines.spare is not None:
-        left = [one for document in failed for one in pages[document]]
-        instead = await engines.spare.extractor.extract(run.asked.sought, left) or []
-        for tag in instead:
+        remaining = [segment for document in failed for segment in pages[document]]
+        for tag in await engines.spare.extractor.extract(run.asked.sought, remaining) or []:
             found.setdefault(by_tag[tag].span.document, []).append(tag)
         reasons = list(dict.fromkeys(failed.values()))
         several = f"{len(failed)} of {len(pages)} pages" if len(failed) > 1 else urls[next(iter(failed))] or "a page"
@@ -197,21 +201,21 @@ async def _extracted(run: Run, tagged: Sequence[Tagged], urls: dict[str, str]) -
     return [by_tag[tag] for document in pages for tag in sorted(found.get(document, ())) if tag in by_tag]
 
 
-async def _asked_of_pages(run: Run, pages: dict[str, list[Tagged]]) -> tuple[dict[str, list[int]], dict[str, str]]:
-    """Ask about each page alone, several at once; return the tags by page, and why others have none."""
+async def _extract_pages(run: Run, pages: dict[str, list[Tagged]]) -> tuple[dict[str, list[int]], dict[str, str]]:
+    """Extract from each page alone, several at once; return the tags by page, and the reasons of pages that failed."""
     gate = asyncio.Semaphore(_AT_ONCE)
     found: dict[str, list[int]] = {}
     failed: dict[str, str] = {}
 
-    async def one(document: str, own: list[Tagged]) -> None:
+    async def extract(document: str, page: list[Tagged]) -> None:
         async with gate:
             try:
-                tags = await run.engines.extractor.extract(run.asked.sought, own)
+                tags = await run.engines.extractor.extract(run.asked.sought, page)
                 found[document] = list(tags or ())
             except (OutsideFailed, BadBudget) as error:
                 failed[document] = str(error)
 
-    tasks = {document: asyncio.create_task(one(document, own)) for document, own in pages.items()}
+    tasks = {document: asyncio.create_task(extract(document, page)) for document, page in pages.items()}
     try:
         if tasks:
             await asyncio.wait(tasks.values(), timeout=run.seconds(_EXTRACT_SHARE))
@@ -227,43 +231,45 @@ async def _asked_of_pages(run: Run, pages: dict[str, list[Tagged]]) -> tuple[dic
     return found, failed
 
 
-def passage_of(one: Tagged) -> Passage:
+def passage_of(segment: Tagged) -> Passage:
     """Return a segment as a passage."""
-    return Passage(one.text, (one.span,), one.score, one.label)
+    return Passage(segment.text, (segment.span,), segment.score, segment.label)
 
 
-def _shown(tagged: Sequence[Tagged]) -> str:
-    """Return segments of a page as Markdown: what stands above them once, each on a line."""
+def _as_markdown(tagged: Sequence[Tagged]) -> str:
+    """Return segments of a page as Markdown: one a line, each run of segments under its headings."""
     lines: list[str] = []
     above = ""
-    for one in tagged:
-        if one.above != above:
-            above = one.above
+    for segment in tagged:
+        if segment.above != above:
+            above = segment.above
             heading = " › ".join(" ".join(line.split()) for line in above.split("\n") if line.strip())
             if heading:
                 lines.append(f"\n# {heading}" if lines else f"# {heading}")
-        label = f" ({' '.join(one.label.split())})" if one.label else ""
-        lines.append(f"{one.text.strip()}{label}")
+        label = f" ({' '.join(segment.label.split())})" if segment.label else ""
+        lines.append(f"{segment.text.strip()}{label}")
     return "\n".join(lines)
 
 
-def _numbered(run: Run, documents: Documents, pages: Sequence[tuple[Any, tuple[Passage, ...], str]]) -> list[Reference]:
-    """Number pages as they will be cited; those of earlier turns keep their numbers."""
+def _number_pages(
+    run: Run, documents: Documents, pages: Sequence[tuple[Any, tuple[Passage, ...], str]]
+) -> list[Reference]:
+    """Number the pages for citation; a page of an earlier turn keeps its number."""
     chat = run.asked.chat
     earlier = list(chat.references) if chat is not None and run.writer is not None else []
-    known = {one.key: one for one in earlier}
-    number = max((one.number for one in earlier), default=0)
-    own: list[Reference] = []
+    unchanged = {reference.key: reference for reference in earlier}
+    number = max((reference.number for reference in earlier), default=0)
+    current: list[Reference] = []
     for tree, passages, text in pages:
         origin = documents.origin(tree.document)
-        before = known.pop((tree.document, tree.snapshot), None)
-        if before is None:
+        known = unchanged.pop((tree.document, tree.snapshot), None)
+        if known is None:
             number += 1
-            own.append(Reference(number, tree, passages, text, origin))
+            current.append(Reference(number, tree, passages, text, origin))
         else:
             spans = {passage.spans[0] for passage in passages}
-            added = tuple(one for one in before.passages if one.spans[0] not in spans)
-            own.append(Reference(before.number, before.tree, (*passages, *added), text, before.origin))
-    if not own:
+            added = tuple(passage for passage in known.passages if passage.spans[0] not in spans)
+            current.append(Reference(known.number, known.tree, (*passages, *added), text, known.origin))
+    if not current:
         return []
-    return [*(one for one in earlier if one.key in known), *own]
+    return [*(reference for reference in earlier if reference.key in unchanged), *current]

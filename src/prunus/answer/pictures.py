@@ -1,4 +1,4 @@
-"""Pictures of the evidence, sent along to a model that sees them: read like pages, through the egress door."""
+"""Load the pictures of the evidence for a model that sees them; they are read like pages, through the egress door."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..pages.sources import is_address
 from ..pages.tree import Tree
 
 Pages: TypeAlias = Callable[[Sequence[str]], AsyncGenerator[tuple[str, Page | PrunusError], None]]
-"""Yields (address, page or error) for many addresses, as they come."""
+"""Yields (address, page or error) for many addresses, in the order of arrival."""
 
 _KINDS: Final = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -25,14 +25,15 @@ _KINDS: Final = (
     (b"GIF89a", "image/gif"),
 )
 _LARGEST: Final = 4 << 20
-"""Bytes of a picture that is sent; models take few larger ones."""
+"""Most bytes of a picture that is sent; many models refuse larger pictures."""
 
 _SECONDS: Final = 20.0
+"""Default time limit for all pictures of an answer."""
 
 
 def addresses(tree: Tree, kept: Sequence[BlockRecord]) -> Iterator[str]:
     """Yield the addresses of the pictures in a document's kept blocks, each once, in order."""
-    spans = [(one.span.start, one.span.end) for one in kept if one.span.document == tree.document]
+    spans = [(block.span.start, block.span.end) for block in kept if block.span.document == tree.document]
     seen: set[str] = set()
     for node, tag in enumerate(tree.tag):
         attrs = tree.attrs[node] if tag == "img" else None
@@ -41,16 +42,16 @@ def addresses(tree: Tree, kept: Sequence[BlockRecord]) -> Iterator[str]:
             continue
         if not any(start <= tree.starts[node] <= end for start, end in spans):
             continue
-        found = urljoin(tree.url, source) if is_address(tree.url) else str(Path(tree.url).parent / source)
-        if found not in seen and (is_address(found) or not is_address(tree.url)):
-            seen.add(found)
-            yield found
+        address = urljoin(tree.url, source) if is_address(tree.url) else str(Path(tree.url).parent / source)
+        if address not in seen and (is_address(address) or not is_address(tree.url)):
+            seen.add(address)
+            yield address
 
 
 async def load(wanted: Sequence[str], pages: Pages, failures: Failures, seconds: float | None) -> dict[str, str]:
-    """Return pictures by address, as ``data:`` addresses; one that cannot be had is noted.
+    """Return the pictures, by address, as ``data:`` addresses; a picture that cannot be read is noted as a failure.
 
-    :param seconds: for all of them; None is 20.
+    :param seconds: time limit for all pictures, at most 20; None is 20.
     """
     found: dict[str, str] = {}
     end = asyncio.get_running_loop().time() + min(_SECONDS, seconds if seconds is not None else _SECONDS)
@@ -72,11 +73,15 @@ async def load(wanted: Sequence[str], pages: Pages, failures: Failures, seconds:
             if data:
                 found[url] = data
             else:
-                failures.note(OutsideFailed(f"{url}: no picture that a model reads", subject=url), f"picture {url}")
+                reason = f"{url}: not a PNG, JPEG, GIF or WebP picture of at most {_LARGEST >> 20} MiB"
+                failures.note(OutsideFailed(reason, subject=url), f"picture {url}")
 
 
 def as_data(page: Page) -> str:
-    """Return a picture as a ``data:`` address, by what its bytes are; '' for what is none, or too large."""
+    """Return a picture as a ``data:`` address; '' for bytes of another format, or too many.
+
+    The format is read from the first bytes, because the media type of a server may be wrong.
+    """
     content = page.content
     if not isinstance(content, bytes) or len(content) > _LARGEST:
         return ""

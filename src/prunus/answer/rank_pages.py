@@ -1,10 +1,10 @@
-"""Mixed ranking of pages (Internet-SAG §3.2): each snippet and each whole content is an item of its own.
+"""Mixed ranking of pages (Internet-SAG §3.2): a page's snippet and its whole content are scored as two items.
 
-For n pages there are 2n items, of all keyword lists together. An item is scored against the keywords; a
-page counts as the better of its two items. The order in which providers sent the pages only selects the
-candidates: it never enters a score, and shuffled candidates give the same ranking.
+The items of all pages compete, so n pages have 2n items. An item is scored against the keywords, and a page has the
+score of its better item. The order of the providers' hits selects the candidates but never enters a score: shuffled
+candidates give the same ranking.
 
-What goes beyond the paper is off unless it is switched on (:class:`Beyond`).
+Additions to the paper are off by default (:class:`Beyond`).
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from ..core.text.words import guess_language, sentence_spans
 from ..core.types import Hit
 
 Scores = Callable[[str, Sequence[str]], Floats]
-"""Keywords and texts to one number a text; higher is better."""
+"""Maps keywords and texts to one number a text; higher is better."""
 
 _PASSAGE: Final = 600
-"""Code points of a passage, about, where a content is scored by its best."""
+"""About how many code points a passage has, where a content is scored by its passages."""
 
 _BEST: Final = 3
-"""Passages that a content is the mean of."""
+"""Passages whose mean score is the score of a content."""
 
 _HALF_LIFE: Final = 30.0
-"""Days after which a page is half as fresh."""
+"""Days in which the freshness of a page falls to one half."""
 
 _DIGITS: Final = 9
-"""Decimals that count: batches of another order add up to another last digit."""
+"""Decimals of a score that count: the last digits of a sum depend on the order of the batch."""
 
 _DATE: Final = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?")
 
@@ -48,9 +48,9 @@ _DATE: Final = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?")
 class Candidate:
     """A page to be ranked.
 
-    :param hit: as a provider sent it.
-    :param content: its whole visible text; '' where it could not be read.
-    :param published: as the page says; '' takes what the provider says.
+    :param hit: the provider's hit.
+    :param content: the page's whole visible text; '' where the page could not be read.
+    :param published: the date that the page gives; '' takes the date of the hit.
     """
 
     hit: Hit
@@ -60,12 +60,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """Switches beyond the paper; all off is the paper.
+    """Additions to the paper's ranking; the defaults are the paper.
 
-    :param passages: a content counts as the mean of its best three passages, not as one long text.
-    :param diversity: taken off for each better page of the same site, where the scores span 0 to 1.
-    :param freshness: added for a page of today, half of it for one of 30 days ago; ``now`` must be given. For
-        questions that need it.
+    :param passages: score a content by the mean of its best three passages instead of by its whole text.
+    :param diversity: subtracted for each better page of the same site; scores are scaled to 0 to 1 before.
+    :param freshness: added for a page of today, half of it for a page of 30 days ago; scores are scaled to 0 to 1
+        before. Needs ``now``.
     """
 
     passages: bool = False
@@ -74,16 +74,18 @@ class Beyond:
 
 
 PAPER: Final = Beyond()
+"""The paper's ranking, without additions."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankedPage:
-    """A page in its place.
+    """A page in the ranking.
 
-    :param score: the better of its two items, with what was switched on.
-    :param by: which of the two.
-    :param snippet, content: their scores; -inf where there is none.
-    :param published: as far as it is known.
+    :param place: from 1.
+    :param score: the score of its better item, with the additions of :class:`Beyond`.
+    :param by: which item is the better.
+    :param snippet, content: the scores of the items; -inf for an empty item.
+    :param published: the page's or the hit's date; '' where unknown.
     """
 
     hit: Hit
@@ -105,17 +107,18 @@ def rank(
 ) -> list[RankedPage]:
     """Return the best distinct pages, best first.
 
-    :param keywords: one text a keyword list, the main one and the auxiliary ones; an item is scored against each,
-        and the best counts.
-    :param scores: one of ``by_embedder``, ``by_hybrid``, ``by_reranker``, or any function of its kind.
-    :param top: pages at most.
-    :raises BadInput: no keywords, or freshness without a clock.
+    :param keywords: one text per query of the plan; an item is scored against each query, and its best score counts.
+    :param scores: the scoring function, as ``by_embedder``, ``by_hybrid`` and ``by_reranker`` return.
+    :param top: most pages that are returned.
+    :param now: the current time, for ``beyond.freshness``.
+    :raises BadInput: there are no keywords, or ``freshness`` is on without ``now``, or the scores are not one finite
+        number a text.
     """
-    asked = [one for one in dict.fromkeys(keywords) if one.strip()]
-    if not asked:
+    queries = [query for query in dict.fromkeys(keywords) if query.strip()]
+    if not queries:
         raise BadInput("ranking: there are no keywords", subject="keywords")
     if beyond.freshness and now is None:
-        raise BadInput("ranking: freshness needs to know what time it is", subject="now")
+        raise BadInput("ranking: freshness needs the current time; give now", subject="now")
     pages = _distinct(candidates)
     snippets = [page.hit.snippet.strip() or page.hit.title.strip() for page in pages]
     contents = [_passages(page.content) if beyond.passages else [page.content] for page in pages]
@@ -123,55 +126,61 @@ def rank(
     items += [(place, 1, text) for place, texts in enumerate(contents) for text in texts if text.strip()]
     found = np.full((len(pages), 2), -np.inf)
     if items:
-        values = _best(asked, [text for _, _, text in items], scores)
+        values = _best(queries, [text for _, _, text in items], scores)
         kinds: dict[tuple[int, int], list[float]] = {}
         for (place, kind, _), value in zip(items, values.tolist(), strict=True):
             kinds.setdefault((place, kind), []).append(value)
-        for (place, kind), several in kinds.items():
-            found[place, kind] = float(np.mean(sorted(several, reverse=True)[:_BEST]))
+        for (place, kind), passages in kinds.items():
+            found[place, kind] = float(np.mean(sorted(passages, reverse=True)[:_BEST]))
     return _placed(pages, found, top, beyond, now)
 
 
 def _distinct(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return each page once, by address, in an order that owes nothing to the providers'."""
+    """Return each page once, sorted by address, so that the order of the hits has no influence."""
     pages: dict[str, Candidate] = {}
-    for one in sorted(candidates, key=lambda one: (one.hit.url, one.content, one.hit.snippet, one.hit.title)):
-        known = pages.get(one.hit.url)
-        if known is None or (len(one.content), len(one.hit.snippet)) > (len(known.content), len(known.hit.snippet)):
-            pages[one.hit.url] = one
+    for candidate in sorted(
+        candidates,
+        key=lambda candidate: (candidate.hit.url, candidate.content, candidate.hit.snippet, candidate.hit.title),
+    ):
+        known = pages.get(candidate.hit.url)
+        if known is None or (len(candidate.content), len(candidate.hit.snippet)) > (
+            len(known.content),
+            len(known.hit.snippet),
+        ):
+            pages[candidate.hit.url] = candidate
     return list(pages.values())
 
 
 def _best(keywords: Sequence[str], texts: Sequence[str], scores: Scores) -> NDArray[np.float64]:
-    """Return the score of each text by the keyword list that it suits best."""
-    found = np.full(len(texts), -np.inf)
-    for one in keywords:
-        values = np.asarray(scores(one, texts), np.float64)
+    """Return the best score of each text over all queries, float64 [texts]."""
+    best = np.full(len(texts), -np.inf)
+    for query in keywords:
+        values = np.asarray(scores(query, texts), np.float64)
         if values.shape != (len(texts),) or not np.isfinite(values).all():
             raise BadInput("ranking: the scorer did not give one finite number a text", subject="scores")
-        found = np.maximum(found, np.round(values, _DIGITS))
-    return found
+        best = np.maximum(best, np.round(values, _DIGITS))
+    return best
 
 
 def _placed(
     pages: Sequence[Candidate], found: NDArray[np.float64], top: int, beyond: Beyond, now: datetime | None
 ) -> list[RankedPage]:
-    """Return the pages by their scores and what is switched on; equal scores go by address."""
-    own = found.max(1) if len(pages) else np.zeros(0)
+    """Return the best pages by score and additions; equal scores are ordered by address."""
+    raw = found.max(1) if len(pages) else np.zeros(0)
     dates = [page.published or page.hit.published for page in pages]
-    value = own.copy()
+    value = raw.copy()
     if beyond.diversity or beyond.freshness:
-        value = _scaled(own)
+        value = _scaled(raw)
         if beyond.freshness and now is not None:
             value += beyond.freshness * np.asarray([_fresh(date, now) for date in dates])
-    left = [place for place in range(len(pages)) if np.isfinite(own[place])]
+    open_ = [place for place in range(len(pages)) if np.isfinite(raw[place])]
     taken: dict[str, int] = {}
     chosen: list[RankedPage] = []
-    while left and len(chosen) < top:
-        sites = {place: taken.get(_site(pages[place].hit.url), 0) for place in left}
-        worth = {place: round(float(value[place]) - beyond.diversity * sites[place], _DIGITS) for place in left}
-        best = max(left, key=lambda place: (worth[place], -place))
-        left.remove(best)
+    while open_ and len(chosen) < top:
+        sites = {place: taken.get(_site(pages[place].hit.url), 0) for place in open_}
+        worth = {place: round(float(value[place]) - beyond.diversity * sites[place], _DIGITS) for place in open_}
+        best = max(open_, key=lambda place: (worth[place], -place))
+        open_.remove(best)
         site = _site(pages[best].hit.url)
         taken[site] = taken.get(site, 0) + 1
         snippet, content = found[best].tolist()
@@ -181,7 +190,7 @@ def _placed(
 
 
 def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return values from 0 to 1; without any spread, 0."""
+    """Scale values to 0 to 1; equal values become 0."""
     real = values[np.isfinite(values)]
     spread = float(real.max() - real.min()) if len(real) else 0.0
     low = float(real.min()) if len(real) else 0.0
@@ -190,7 +199,7 @@ def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _fresh(published: str, now: datetime) -> float:
-    """Return 1 for today, one half for 30 days ago, 0 for a date that is not known or lies ahead."""
+    """Return 1 for today, one half for 30 days ago, and 0 for a missing, invalid or future date."""
     match = _DATE.search(published)
     if not match:
         return 0.0
@@ -204,7 +213,7 @@ def _fresh(published: str, now: datetime) -> float:
 
 
 def _site(url: str) -> str:
-    """Return the host of an address, without ``www.``; a file's folder counts as its site."""
+    """Return the host of an address without ``www.``; for a file, its folder."""
     try:
         host = urlsplit(url).hostname
     except ValueError:
@@ -213,7 +222,7 @@ def _site(url: str) -> str:
 
 
 def _passages(text: str) -> list[str]:
-    """Cut a text into runs of sentences."""
+    """Cut a text into passages of whole sentences."""
     found: list[str] = []
     begin = 0
     for start, end in sentence_spans(text):
@@ -236,12 +245,12 @@ def by_embedder(embedder: Embedder) -> Scores:
 
 
 def by_reranker(reranker: Reranker) -> Scores:
-    """Score by a model that reads keywords and text together."""
+    """Score by a reranker, which reads keywords and text together."""
     return reranker.rerank
 
 
 def by_hybrid(embedder: Embedder, dense: float = 0.5) -> Scores:
-    """Score by BM25 among these texts and by cosine, each on the scale of its largest value.
+    """Score by BM25 over the texts and by cosine, each divided by its largest value.
 
     :param dense: weight of the cosine; BM25 counts 1.
     """

@@ -1,4 +1,4 @@
-"""One answer under way: what was asked, with which engines, and what it may still cost."""
+"""The state of one answer in the making: the question, the engines, the evidence, and what it may still cost."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from .pictures import Pages
 from .trace import Stages
 
 OVERHEAD: Final = 900
-"""Tokens of the instructions, the question and the sources' heads, about."""
+"""About how many tokens the instructions, the question and the heads of the sources take."""
 
 LEAST_ROOM: Final = 1_500
-"""Tokens below which no model is asked: instructions, a little evidence and a short answer."""
+"""Fewest tokens for which the model is called: instructions, a little evidence and a short answer."""
 
 
 class Finder(Protocol):
-    """What finds further evidence: indexes that are asked along with pages (:mod:`prunus.index.find`)."""
+    """Indexes that are searched along with pages (implemented in :mod:`prunus.index.find`)."""
 
     place: str
-    """How messages call them."""
+    """The name of the indexes in messages: their paths."""
 
     def find(self, question: str, pages: Documents, budget: int) -> Documents:
-        """Return the pages, and after them what the indexes find, each within a budget of tokens."""
+        """Return the pages, followed by the documents that each index finds within ``budget`` tokens."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question and how it is answered.
+    """A question, and how it is to be answered.
 
     :param budget: tokens of evidence; None follows the model's window.
-    :param about: what passages are chosen for, where the question does not stand alone.
-    :param chat: earlier turns and their sources; takes this one in.
-    :param indexes: are asked too; what they find competes with the pages.
+    :param about: a self-contained form of the question, by which passages are chosen; '' for the question itself.
+    :param chat: earlier turns and their sources; this turn is added to it.
+    :param indexes: searched too; the documents found compete with the pages.
     """
 
     question: str
@@ -55,16 +55,20 @@ class Asked:
 
     @property
     def sought(self) -> str:
-        """What passages are chosen for."""
+        """The text by which passages are chosen."""
         return self.about or self.question
 
 
 @dataclass(slots=True)
 class Run:
-    """One answer under way.
+    """The state of one answer in the making.
 
-    :param pages: reads addresses, for the pictures of the evidence; None sends none along.
-    :param pictures: of each document, as ``data:`` addresses.
+    :param names: the spec of each engine, by port.
+    :param references: the numbered pages that the generator is shown.
+    :param chosen: the extracted segments.
+    :param text: the answer written so far.
+    :param pages: reads the pictures of the evidence; None: the model gets no pictures.
+    :param pictures: the pictures of each document, as ``data:`` addresses.
     :param cited: numbers of the references that the answer cites.
     """
 
@@ -83,16 +87,16 @@ class Run:
 
     @property
     def writer(self) -> StreamingGenerator | None:
-        """The generator, where it writes with a model."""
+        """The generator, where it writes with a model; else None."""
         return cast(StreamingGenerator, self.engines.generator) if self.engines.generator.writes else None
 
     def afford(self) -> float:
-        """Return about how many tokens the model may still use."""
+        """Return about how many tokens the model may still use; infinity without a limit."""
         llm = self.engines.llm
         return llm.affordable() if llm is not None else math.inf
 
     def seconds(self, share: float) -> float | None:
-        """Return a share of the seconds that are left; None without a limit."""
+        """Return a share of the remaining seconds; None without a limit."""
         left = self.stages.meter.seconds_left
         return None if left == math.inf else left * share
 
@@ -100,7 +104,8 @@ class Run:
 def start(asked: Asked, engines: Engines, failures: Failures | None = None, stages: Stages | None = None) -> Run:
     """Begin an answer.
 
-    :raises BadInput: no such mode, or one that needs a model, and there is none.
+    :raises BadInput: the mode is unknown or needs a model that is missing, or the question is empty.
+    :raises BadBudget: the budget is below 1.
     """
     if asked.options.mode not in MODES:
         raise BadInput(f"no mode is called {asked.options.mode!r}; there are: {', '.join(MODES)}", subject="mode")
@@ -116,5 +121,14 @@ def start(asked: Asked, engines: Engines, failures: Failures | None = None, stag
 
 
 def tokens_for_evidence(afford: float) -> int:
-    """Return how many of the tokens that are left may be evidence; the rest is for the answer."""
+    """Return how many of the affordable tokens may be evidence; the rest is for the answer."""
     return 10**9 if afford == math.inf else max(1, int(afford * 0.7) - OVERHEAD)
+
+
+async def answer_of(events: AsyncIterator[Event]) -> Answer:
+    """Return the answer at the end of a stream of events."""
+    async with aclosing(cast(Any, events)):
+        async for event in events:
+            if isinstance(event, DoneEvent):
+                return event.answer
+    raise RuntimeError("the events ended without an answer")

@@ -1,4 +1,4 @@
-"""What each stage of an answer took: wall time, tokens, money and what it did, told to whoever listens."""
+"""Measure each stage of an answer (wall time, tokens, money, details), and pass the records to a listener."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from ..models.meter import Meter
 
 Listener: TypeAlias = Callable[[Trace], None]
-"""Is told of each stage when it ends."""
+"""Called with the trace of each stage when the stage ends."""
 
 
 class Stages:
-    """Times the stages of one answer, and says what each cost.
+    """Measures the time and cost of the stages of one answer.
 
-    :param meter: counts tokens and money; what a stage adds to it is the stage's.
-    :param listen: is told of each stage.
+    :param meter: counts tokens and money; a stage's cost is the difference over the stage.
+    :param listen: called with the trace of each stage.
     """
 
     def __init__(self, meter: Meter, listen: Listener | None = None) -> None:
@@ -33,7 +33,10 @@ class Stages:
 
     @contextmanager
     def stage(self, name: str, **detail: Any) -> Iterator[dict[str, Any]]:
-        """Time what is done inside; what is put into the mapping goes into the trace."""
+        """Measure the body of a ``with`` statement.
+
+        :param detail: further details of the trace; the body may add to the mapping that it gets.
+        """
         begun, before = time.perf_counter(), self.meter.total
         try:
             yield detail
@@ -53,25 +56,25 @@ class Stages:
 
     @property
     def usage(self) -> Usage:
-        """All that was used so far, with the seconds of each stage."""
+        """The tokens and money used so far, with the seconds of each stage."""
         total = self.meter.total
         seconds = {name: usage.seconds[name] for name, usage in self.spent.items()}
         return Usage(total.prompt_tokens, total.completion_tokens, total.usd, seconds)
 
 
 def as_record(trace: Trace, at: float) -> dict[str, Any]:
-    """Return a trace as plain data.
+    """Return a trace as plain JSON data.
 
-    :param at: when the stage ended, in seconds since 1970.
+    :param at: the end of the stage, in seconds since 1970.
     """
     return {"stage": trace.stage, "ended": at, "seconds": trace.seconds, **_plain(trace.detail)}
 
 
 def spans(tracer: Any = None) -> Listener:
-    """Return a listener that passes each stage on as an OpenTelemetry span; where spans go is for the program to say.
+    """Return a listener that makes each stage an OpenTelemetry span; the program configures where spans go.
 
-    :param tracer: by default that of the program's tracer provider, under the name ``prunus``.
-    :raises MissingExtra: the package is not installed.
+    :param tracer: default: the tracer ``prunus`` of the program's tracer provider.
+    :raises MissingExtra: OpenTelemetry is not installed.
     """
     try:
         from opentelemetry import trace as otel
@@ -91,7 +94,7 @@ def spans(tracer: Any = None) -> Listener:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
+    """Return a value as JSON can hold it; unknown types become their text."""
     if is_dataclass(value) and not isinstance(value, type):
         return _plain(asdict(value))
     if isinstance(value, Mapping):

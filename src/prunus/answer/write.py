@@ -1,7 +1,7 @@
-"""From evidence to an answer: text, citations, what it cost (Internet-SAG §2.1, steps 6 and 7).
+"""Write an answer from evidence: text, citations and cost (Internet-SAG §2.1, steps 6 and 7).
 
-Where the model fails, takes too long, or would go over a limit, what needs no model takes over, and the answer
-says so. Only where no page bears on the question is there no answer.
+Where the model fails, takes too long, or would go over a limit, the pages are quoted without a model, and the answer's
+``failures`` say so. There is no answer only where no page bears on the question.
 """
 
 from __future__ import annotations
@@ -21,28 +21,32 @@ from ..evidence.documents import Documents
 from ..evidence.engines import Engines
 from ..models.meter import PICTURE_TOKENS
 from .baselines import cut_to
-from .check import check, claims
+from .check import check_support, split_claims
 from .cite import cite
 from .gather import gather_evidence, passage_of, per_page
 from .pictures import Pages
 from .run import LEAST_ROOM, OVERHEAD, Asked, Run, start, tokens_for_evidence
 
 _ANSWER_SHARE: Final = 0.9
-"""Of the seconds that are left."""
+"""Share of the remaining seconds that the model may write; the rest is for the check of the citations."""
 
 _REPEATED: Final = re.compile(r"(.{6,200}?)\1{7,}\Z", re.S)
+"""The same 6 to 200 characters eight times at the end: a model in a loop."""
+
 _TAIL: Final = 1_800
+"""Code points of the end of the answer that are searched for a loop; 8 × 200 fit."""
 
 UNREAD: Final = "No page that was read bears on this question. From memory, without any source:\n\n"
+"""The lead of an answer that rests on no page."""
 
 
 async def answer_from(
     documents: Documents, asked: Asked, engines: Engines, reading: Pages | None = None
 ) -> AsyncIterator[Event]:
-    """Answer from pages that were given, as a stream of events that ends in ``done``.
+    """Answer from the caller's documents, as a stream of events that ends in ``done``.
 
-    :param reading: reads the pictures of the evidence, where they are to be sent along.
-    :raises NothingFound: nothing in the pages bears on the question.
+    :param reading: reads the pictures of the evidence; None: the model gets no pictures.
+    :raises NothingFound: nothing in the documents bears on the question.
     """
     failures = documents.failures if isinstance(documents.failures, Failures) else Failures(documents.failures)
     run = start(asked, engines, failures)
@@ -56,9 +60,9 @@ async def answer_from(
 
 
 async def answer_in_groups(run: Run, groups: Sequence[Documents]) -> AsyncIterator[Event]:
-    """Answer from the first group of pages in which anything bears on the question; indexes belong to the first.
+    """Answer from the first group of pages with evidence for the question; indexes are searched with the first group.
 
-    :raises NothingFound: nothing does, and no answer without a page was asked for.
+    :raises NothingFound: no group has evidence, and the options do not allow an answer without a page.
     """
     indexes = run.asked.indexes
     for place, documents in enumerate(groups):
@@ -73,33 +77,33 @@ async def answer_in_groups(run: Run, groups: Sequence[Documents]) -> AsyncIterat
         async for event in answer_unread(run, UNREAD):
             yield event
         return
-    async for event in _answered(run):
+    async for event in _answer(run):
         yield event
 
 
 async def answer_again(run: Run) -> AsyncIterator[Event]:
     """Answer from the sources of earlier turns alone."""
-    yield ExtractedEvent([passage for one in run.references for passage in one.passages])
-    async for event in _answered(run):
+    yield ExtractedEvent([passage for reference in run.references for passage in reference.passages])
+    async for event in _answer(run):
         yield event
 
 
 # --- the answer ----------------------------------------------------------------------------------
 
 
-async def _answered(run: Run) -> AsyncIterator[Event]:
-    """Write the answer, locate what bears it out, and say what it cost."""
+async def _answer(run: Run) -> AsyncIterator[Event]:
+    """Write the answer from ``run.references``, check its citations, and end the run."""
     citations: list[Citation] = []
     unsupported: list[str] = []
     written = False
     if run.writer is not None:
-        async with aclosing(cast(Any, _written(run))) as events:
+        async with aclosing(cast(Any, _write(run))) as events:
             async for event in events:
                 yield event
         written = bool(run.text.strip())
     if written:
         with run.stages.stage("cite") as detail:
-            checked = await asyncio.to_thread(check, run.text, run.references, run.engines.embedder)
+            checked = await asyncio.to_thread(check_support, run.text, run.references, run.engines.embedder)
             citations, unsupported, run.cited = checked.citations, checked.unsupported, checked.cited
             detail |= {"citations": len(citations), "unsupported": len(unsupported)}
         if not citations:
@@ -108,11 +112,11 @@ async def _answered(run: Run) -> AsyncIterator[Event]:
         with run.stages.stage("answer"):
             generator = run.engines.spare.generator if run.engines.spare and run.writer else run.engines.generator
             quoted = await asyncio.to_thread(_quoted, run, generator.verbatim)
-            run.text = await generator.generate(run.asked.question, [one for one, _, _ in quoted])
+            run.text = await generator.generate(run.asked.question, [passage for passage, _, _ in quoted])
         yield TokenEvent(run.text)
         with run.stages.stage("cite"):
-            citations = [citation for _, own, _ in quoted for citation in own]
-            unsupported = [said for _, _, doubts in quoted for said in doubts]
+            citations = [citation for _, cited, _ in quoted for citation in cited]
+            unsupported = [sentence for _, _, sentences in quoted for sentence in sentences]
             unsupported += [citation.quote for citation in citations if not citation.found]
     for citation in citations:
         yield CitationEvent(citation)
@@ -121,36 +125,36 @@ async def _answered(run: Run) -> AsyncIterator[Event]:
 
 
 def _quotable(run: Run) -> list[Passage]:
-    """Return the passages that are quoted where no model writes: few, the best of each page first."""
+    """Return the few passages to quote where no model writes, the best first."""
     if run.chosen and not per_page(run):
-        return [passage_of(one) for one in run.chosen]
-    best = sorted(run.chosen, key=lambda one: -one.score)[:5] if run.chosen else []
-    return [passage_of(one) for one in best] or [one.passages[0] for one in run.references[:5]]
+        return [passage_of(segment) for segment in run.chosen]
+    best = sorted(run.chosen, key=lambda segment: -segment.score)[:5] if run.chosen else []
+    return [passage_of(segment) for segment in best] or [reference.passages[0] for reference in run.references[:5]]
 
 
 def _quoted(run: Run, verbatim: bool) -> list[tuple[Passage, list[Citation], list[str]]]:
-    """Return the passages that are quoted, each with its citations and what of it is doubted.
+    """Return the passages to quote, each with its citations and its unsupported sentences.
 
-    :param verbatim: of what is no page, give the words of the page that it was made of.
+    :param verbatim: replace a summary's words by the words of the nearest page below it.
     """
-    known = {one.tree.document: one for one in run.references}
-    found: list[tuple[Passage, list[Citation], list[str]]] = []
+    known = {reference.tree.document: reference for reference in run.references}
+    quoted: list[tuple[Passage, list[Citation], list[str]]] = []
     for passage in _quotable(run):
-        span, number = passage.spans[0], len(found) + 1
+        span, number = passage.spans[0], len(quoted) + 1
         reference = known[span.document]
         run.cited.add(reference.number)
         if reference.origin is None:
-            found.append((passage, [cite(number, passage.text, reference.tree, span)], []))
+            quoted.append((passage, [cite(number, passage.text, reference.tree, span)], []))
             continue
-        own = reference.origin.cite(number, span)
-        if verbatim and own:
-            passage = replace(passage, text=own[0].quote, spans=(own[0].span,))
-        found.append((passage, own, reference.origin.doubts(span)))
-    return found
+        citations = reference.origin.cite(number, span)
+        if verbatim and citations:
+            passage = replace(passage, text=citations[0].quote, spans=(citations[0].span,))
+        quoted.append((passage, citations, reference.origin.unsupported(span)))
+    return quoted
 
 
 async def finish(run: Run, citations: Sequence[Citation], unsupported: Sequence[str]) -> AsyncIterator[Event]:
-    """End a run: what it cost, and the whole answer."""
+    """End a run: yield its usage and the whole answer, and add the turn to the conversation."""
     usage = run.stages.usage
     yield UsageEvent(usage)
     answer = Answer(
@@ -161,46 +165,46 @@ async def finish(run: Run, citations: Sequence[Citation], unsupported: Sequence[
     yield DoneEvent(answer)
 
 
-async def _written(run: Run) -> AsyncIterator[Event]:
-    """Stream the model's answer into ``run.text``; where it fails before a word, that is noted and nothing is left."""
+async def _write(run: Run) -> AsyncIterator[Event]:
+    """Stream the model's answer into ``run.text``; the text is '' where the model cannot write, and a failure noted."""
     writer, asked = cast(StreamingGenerator, run.writer), run.asked
     turns = asked.chat.turns if asked.chat is not None else ()
     if run.afford() < LEAST_ROOM:
         run.failures["generator"] = "too few tokens are left for an answer by the model; the pages are quoted"
         run.names["generator"] = "quotes"
         return
-    with run.stages.stage("answer", sources=[one.tree.url for one in run.references]) as detail:
+    with run.stages.stage("answer", sources=[reference.tree.url for reference in run.references]) as detail:
         sources = await asyncio.to_thread(_sources, run)
-        async with aclosing(cast(Any, _streamed(run, writer.stream(asked.question, sources, turns)))) as events:
+        async with aclosing(cast(Any, _watched(run, writer.stream(asked.question, sources, turns)))) as events:
             async for event in events:
                 yield event
         detail["text"] = run.text
 
 
 async def answer_unread(run: Run, lead: str = "") -> AsyncIterator[Event]:
-    """Answer from what the model knows, without any page.
+    """Answer from the model's memory, without any page.
 
-    :param lead: what is said before.
-    :raises OutsideFailed: the model fails, and nothing else can answer.
+    :param lead: text before the answer; with a lead, every sentence counts as unsupported.
+    :raises OutsideFailed: the model fails or writes nothing.
     """
     writer, asked = cast(StreamingGenerator, run.writer), run.asked
     turns = asked.chat.turns if asked.chat is not None else ()
     if lead:
         yield TokenEvent(lead)
     with run.stages.stage("answer", sources=[]):
-        async with aclosing(cast(Any, _streamed(run, writer.unsourced(asked.question, turns)))) as events:
+        async with aclosing(cast(Any, _watched(run, writer.unsourced(asked.question, turns)))) as events:
             async for event in events:
                 yield event
     if not run.text.strip():
         raise run.failures.first or OutsideFailed("the model wrote no answer", subject="llm")
-    unsupported = [claim.text for claim in claims(run.text)] if lead else []
+    unsupported = [claim.text for claim in split_claims(run.text)] if lead else []
     run.text = lead + run.text
     async for event in finish(run, (), unsupported):
         yield event
 
 
-async def _streamed(run: Run, stream: AsyncIterator[Event]) -> AsyncIterator[Event]:
-    """Pass a model's answer on until it ends, fails, is late, or goes round in a circle."""
+async def _watched(run: Run, stream: AsyncIterator[Event]) -> AsyncIterator[Event]:
+    """Pass a model's answer on until it ends, fails, runs out of time, or repeats itself."""
     size, limit = 0, run.seconds(_ANSWER_SHARE)
     end = None if limit is None else asyncio.get_running_loop().time() + limit
     try:
@@ -209,7 +213,7 @@ async def _streamed(run: Run, stream: AsyncIterator[Event]) -> AsyncIterator[Eve
                 if isinstance(event, TokenEvent):
                     run.text += event.text
                     yield event
-                    if len(run.text) - size > 200:
+                    if len(run.text) - size > 200:  # the search costs time: not at every token
                         size = len(run.text)
                         if _REPEATED.search(run.text[-_TAIL:]):
                             raise OutsideFailed("the model repeats itself; it was stopped", subject="llm")
@@ -224,9 +228,10 @@ async def _streamed(run: Run, stream: AsyncIterator[Event]) -> AsyncIterator[Eve
 
 
 async def _next(events: AsyncIterator[Event], end: float | None) -> Event | None:
-    """Return the next event; None at the end.
+    """Return the next event; None at the end of the stream.
 
-    :raises OutsideFailed: it is not there in time.
+    :param end: deadline on the event loop's clock; None: no limit.
+    :raises OutsideFailed: no event came before the deadline.
     """
     try:
         async with asyncio.timeout_at(end) as watch:
@@ -238,22 +243,26 @@ async def _next(events: AsyncIterator[Event], end: float | None) -> Event | None
 
 
 def _sources(run: Run) -> list[NumberedSource]:
-    """Return the numbered sources, cut so that they and an answer fit the limits and the window."""
+    """Return the numbered sources, cut so that sources and answer fit the limits and the model's window.
+
+    A reference that does not fit leaves ``run.references``.
+    """
     llm, counter = run.engines.llm, run.engines.counter
     window = llm.context_window if llm is not None else 0
     pictures = PICTURE_TOKENS * sum(map(len, run.pictures.values()))
     room = min(
         tokens_for_evidence(run.afford() - pictures), int((window - OVERHEAD - pictures) * 0.85) if window else 10**9
     )
-    found: list[NumberedSource] = []
-    for one in run.references:
-        size = int(counter.count([one.text])[0])
-        text = one.text if size <= room else cut_to(one.text, max(0, room), counter)
+    sources: list[NumberedSource] = []
+    for reference in run.references:
+        size = int(counter.count([reference.text])[0])
+        text = reference.text if size <= room else cut_to(reference.text, max(0, room), counter)
         room -= min(size, room)
         if text.strip():
-            tree, seen = one.tree, tuple(run.pictures.get(one.tree.document, ()))
-            found.append(NumberedSource(text, tree.title, tree.url, tree.published, one.number, seen))
+            tree, seen = reference.tree, tuple(run.pictures.get(reference.tree.document, ()))
+            sources.append(NumberedSource(text, tree.title, tree.url, tree.published, reference.number, seen))
         elif "limit" not in run.failures:
             run.failures["limit"] = "not all sources could be shown to the model inside the limits"
-    run.references = [one for one in run.references if any(one.number == source.number for source in found)]
-    return found
+    numbers = {source.number for source in sources}
+    run.references = [reference for reference in run.references if reference.number in numbers]
+    return sources

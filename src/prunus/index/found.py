@@ -133,7 +133,7 @@ class Summaries:
         """Return citations of pages, the nearest first, checked word for word."""
         return supports(self._found, *self._said(span), number)
 
-    def doubts(self, span: Span) -> list[str]:
+    def unsupported(self, span: Span) -> list[str]:
         """Return what is said there, where a check of the index has found it unsupported."""
         node, sentence = self._said(span)
         return [sentence] if is_doubted(self._found.retriever.store, node, sentence) else []

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prunus.answer.extract.tags import Engine, Read, read_tags
+from prunus.answer.extract.tags import Engine, TagReply, read_tags
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.ports import Tagged
 from prunus.core.types import Span
@@ -53,12 +53,12 @@ def extract(
     ],
 )
 def test_tags_are_read_and_unknown_ones_counted(reply: str, tags: tuple[int, ...], unknown: int) -> None:
-    assert read_tags(reply, [1, 2, 3, 4]) == Read(tags, unknown)
+    assert read_tags(reply, [1, 2, 3, 4]) == TagReply(tags, unknown)
 
 
 @pytest.mark.parametrize("reply", ["None", "none.", " `None` ", "null", "None of the segments bears on it."])
 def test_none_is_none(reply: str) -> None:
-    assert read_tags(reply, [1, 2]) == Read((), 0, True)
+    assert read_tags(reply, [1, 2]) == TagReply((), 0, True)
 
 
 @given(st.text(alphabet="<>/TAG-tag 0123456789.,to\n", max_size=200), st.lists(st.integers(1, 50), unique=True))

@@ -1,4 +1,4 @@
-"""What kind of thing a question asks for, by its words, and whether a text holds one."""
+"""The kind of answer that a question asks for (a number, a date, a name), and whether a text holds one."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _NAME: Final = re.compile(r"(?<![.!?:\u201c\"]\s)(?<!^)\b[^\W\d_a-z][\w'\u2019-]
 
 
 _PARTICLES: Final = frozenset("up out down off away back again about then so too very not no yes".split())
-"""Words that stand in any sentence: where a question has others, they choose none."""
+"""Words without content that stand in any sentence and that the stop list of BM25 lacks; left out of a question."""
 
 _WORD: Final = re.compile(r"[\w'\u2019]+")
 
 
-def telling_words(query: str) -> str:
-    """Return a question without the words that stand in any sentence; as it is where it has no others."""
-    told = [word for word in _WORD.findall(query) if word.casefold() not in _PARTICLES]
-    return " ".join(told) or query
+def content_words(query: str) -> str:
+    """Return a question without its words without content; the whole question where it has no others."""
+    words = [word for word in _WORD.findall(query) if word.casefold() not in _PARTICLES]
+    return " ".join(words) or query
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A kind of thing that a question asks for.
+class AnswerKind:
+    """A kind of answer.
 
-    :param asks: words of a question that ask for it.
-    :param held: what a text must hold, any of them; what the question itself says does not count.
+    :param asks: matches a question that asks for this kind.
+    :param held: match an answer of this kind in a text.
     """
 
     name: str
@@ -47,13 +47,13 @@ class Wanted:
     held: tuple[re.Pattern[str], ...]
 
     def is_held(self, text: str, query: str) -> bool:
-        """Tell whether a text holds such a thing that the question does not name itself."""
+        """Tell whether a text holds an answer of this kind; words of the question itself do not count."""
         known = query.casefold()
-        return any(found.group().casefold() not in known for pattern in self.held for found in pattern.finditer(text))
+        return any(match.group().casefold() not in known for pattern in self.held for match in pattern.finditer(text))
 
 
 KINDS: Final = (
-    Wanted(
+    AnswerKind(
         "number",
         re.compile(
             r"\bhow (?:many|much|long|high|deep|far|fast|old|big|large|often|heavy|tall|wide|thick|late|early|hot)\b"
@@ -65,7 +65,7 @@ KINDS: Final = (
         ),
         (_NUMBER, _NUMBER_WORDS),
     ),
-    Wanted(
+    AnswerKind(
         "date",
         re.compile(
             r"\bwhen\b|\b(?:what|which|until which|in which) (?:year|date|day|month|time|century)\b|\bwann\b|\bquand\b"
@@ -74,11 +74,11 @@ KINDS: Final = (
         ),
         (_DATE, _NUMBER),
     ),
-    Wanted("name", re.compile(r"\bwho(?:m|se)?\b|\bwer\b|\bqui\b|\bquién\b", re.IGNORECASE), (_NAME,)),
+    AnswerKind("name", re.compile(r"\bwho(?:m|se)?\b|\bwer\b|\bqui\b|\bquién\b", re.IGNORECASE), (_NAME,)),
 )
 """In the order in which they are tried."""
 
 
-def wanted(query: str) -> Wanted | None:
-    """Return what a question asks for; None where its words do not say."""
+def answer_kind(query: str) -> AnswerKind | None:
+    """Return the kind of answer that a question asks for; None where its words do not show it."""
     return next((kind for kind in KINDS if kind.asks.search(query)), None)

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from ...core.ports import Embedder, Tagged
 from ...core.text.bm25 import BM25, query_terms, stem, tokens
 from ...core.text.words import guess_language
-from ._kinds import Wanted, telling_words, wanted
+from ._kinds import AnswerKind, answer_kind, content_words
 
 BEARING = 0.5
-"""What the question's terms that the best segments hold (a share) and their likeness must come to (dev half:
-questions asked of another page get an answer in 7 %, those of the page itself none in 8 %)."""
+"""The least sum of the best segments' share of the question's terms and their cosine; below it there is no answer.
+
+On the dev half, 7 % of the questions about another page get an answer, and 8 % of the questions about the page none.
+"""
 
 _BRACKETED: Final = re.compile(r"\([^()]{0,80}\)")
 
@@ -27,16 +29,18 @@ _BRACKETED: Final = re.compile(r"\([^()]{0,80}\)")
 class SentenceWeights:
     """Weights of the parts of a segment's score; BM25 counts 1. Chosen on the dev half (docs/lab/log.md).
 
-    :param dense: cosine of question and segment with what stands above it.
-    :param block: the score of the block that it stands in.
-    :param covered: share of the question's terms (by idf) that it holds; what stands above counts half.
-    :param fitting, unfitting: factors for what holds the kind of thing that is asked for, and for what does not.
-    :param beside: the better of the two segments beside it, under the same headings.
-    :param fresh: for each further segment, the share of its score that hangs on words not yet said.
-    :param near: share of the best score down to which further segments are taken.
-    :param near_first, near_last: the same where several pages are asked, while nothing of the question is held, and
-        when all of it is (by idf): the more of it is held, the better a further segment must be.
-    :param bridge: for a segment of a page that is named by a segment of another page that was chosen.
+    :param dense: weight of the cosine of the question and the segment with its headings.
+    :param block: weight of the score of the segment's block.
+    :param covered: weight of the share of the question's terms (by idf) that the segment holds; a term in its headings
+        counts half.
+    :param fitting, unfitting: factors for a segment that holds the kind of answer that the question asks for, and for
+        a segment that does not.
+    :param beside: weight of the better of the two neighbours under the same headings.
+    :param fresh: share of a segment's score that is lost where all its words are in segments chosen before.
+    :param near: the least score of a further segment, as a share of the best score.
+    :param near_first, near_last: the same for several pages, where the chosen segments hold none of the question's
+        terms (by idf), and where they hold all: the more is held, the better a further segment must be.
+    :param bridge: added share of the score for a segment whose page is named in a chosen segment of another page.
     """
 
     dense: float = 0.4
@@ -53,14 +57,14 @@ class SentenceWeights:
 
 
 class Engine:
-    """Scores segments by BM25 and embeddings, with the score of their block; may choose none."""
+    """Scores segments by BM25, embeddings and the score of their block; chooses none for an unrelated question."""
 
     name = "sentences"
     per_page = False
 
     def __init__(self, embedder: Embedder, limit: int = 5, weights: SentenceWeights | None = None) -> None:
         """
-        :param limit: how many segments are chosen at most.
+        :param limit: most segments that are chosen.
         """
         self.embedder = embedder
         self.limit = limit
@@ -70,19 +74,20 @@ class Engine:
         """Return the tags of the best segments, best first, or None when nothing bears on the question."""
         if not tagged:
             return None
-        texts = [one.text for one in tagged]
-        above = [one.above for one in tagged]
+        texts = [segment.text for segment in tagged]
+        above = [segment.above for segment in tagged]
         language = guess_language(" ".join(texts[:50]))
         index = BM25(texts, above, language=language, b=0.4)
         dense = self._likeness(query, [f"{a} {t}" for a, t in zip(above, texts, strict=True)])
-        telling = telling_words(query)
-        terms = list(dict.fromkeys(query_terms(telling, language)))
+        content = content_words(query)
+        terms = list(dict.fromkeys(query_terms(content, language)))
         weights = self.weights
-        score = _scaled(index.scores(telling)) + weights.dense * _scaled(np.clip(dense, 0, None))
-        score += weights.block * _scaled(np.asarray([one.score for one in tagged], np.float64))
+        score = _scaled(index.scores(content)) + weights.dense * _scaled(np.clip(dense, 0, None))
+        score += weights.block * _scaled(np.asarray([segment.score for segment in tagged], np.float64))
         score += weights.covered * _covered(terms, index, [_words(text, language) for text in texts])
         score += weights.beside * _beside(score, tagged)
-        score *= np.asarray([_weight(one) * self._fit(wanted(query), one, query) for one in tagged])
+        kind = answer_kind(query)
+        score *= np.asarray([_weight(segment) * self._fit(kind, segment, query) for segment in tagged])
         if not self._bears(terms, index, score, dense):
             return None
         pages = _Pages(tagged, terms, index)
@@ -90,26 +95,26 @@ class Engine:
         return [tagged[place].tag for place in self._choose(score, tagged, words, pages)]
 
     def _likeness(self, query: str, texts: list[str]) -> NDArray[np.float64]:
-        """Return the cosine of the question and each text."""
-        asked = self.embedder.embed([query], "query")[0]
-        return np.asarray(self.embedder.embed(texts) @ asked, np.float64)
+        """Return the cosine of the question and each text, float64 [texts]."""
+        question = self.embedder.embed([query], "query")[0]
+        return np.asarray(self.embedder.embed(texts) @ question, np.float64)
 
-    def _fit(self, asked: Wanted | None, one: Tagged, query: str) -> float:
-        """Return the factor for holding the kind of thing that is asked for."""
-        if asked is None:
+    def _fit(self, kind: AnswerKind | None, segment: Tagged, query: str) -> float:
+        """Return the factor for holding, or not holding, the kind of answer that the question asks for."""
+        if kind is None:
             return 1.0
-        return self.weights.fitting if asked.is_held(one.text, query) else self.weights.unfitting
+        return self.weights.fitting if kind.is_held(segment.text, query) else self.weights.unfitting
 
     def _choose(
         self, score: NDArray[np.float64], tagged: Sequence[Tagged], words: list[frozenset[str]], pages: _Pages
     ) -> list[int]:
-        """Choose segment after segment: the best that says something new, and stands in no other."""
+        """Choose one segment after the other: the best by its score and its new words, and never one inside another."""
         chosen: list[int] = []
-        said: set[str] = set()
+        seen: set[str] = set()
         open_ = np.ones(len(tagged), bool)
         best = float(score.max())
         while len(chosen) < self.limit and open_.any():
-            novelty = np.asarray([len(own - said) / max(1, len(own)) for own in words]) if said else 1.0
+            novelty = np.asarray([len(held - seen) / max(1, len(held)) for held in words]) if seen else 1.0
             value = score * (1 - self.weights.fresh * (1 - novelty)) * (1 + self.weights.bridge * pages.named)
             value = np.where(open_, value, -np.inf)
             place = int(np.argmax(value))
@@ -117,14 +122,14 @@ class Engine:
                 break
             chosen.append(place)
             pages.choose(place)
-            said |= words[place]
-            for other, one in enumerate(tagged):
-                if open_[other] and (words[other] <= words[place] or _overlap(one, tagged[place])):
+            seen |= words[place]
+            for other, segment in enumerate(tagged):
+                if open_[other] and (words[other] <= words[place] or _overlap(segment, tagged[place])):
                     open_[other] = False
         return chosen
 
     def _bar(self, pages: _Pages) -> float:
-        """Return the share of the best score that a further segment must reach."""
+        """Return the least score of a further segment, as a share of the best score."""
         weights = self.weights
         if not pages.several:
             return weights.near
@@ -132,7 +137,7 @@ class Engine:
 
     @staticmethod
     def _bears(terms: list[str], index: BM25, score: NDArray[np.float64], dense: NDArray[np.float64]) -> bool:
-        """Tell whether the best segments bear on the question at all."""
+        """Tell whether the three best segments bear on the question at all (see ``BEARING``)."""
         if not terms:
             return False
         best = np.argsort(-score, kind="stable")[:3].tolist()
@@ -143,19 +148,19 @@ class Engine:
 
 
 class _Pages:
-    """What is known of the pages while segments are chosen: which are named, and how much of the question is held."""
+    """The state of the choice over several pages: the pages named so far, and the question's terms still missing."""
 
     def __init__(self, tagged: Sequence[Tagged], terms: Sequence[str], index: BM25) -> None:
         self.named = np.zeros(len(tagged))
-        self.several = len({one.span.document for one in tagged}) > 1
+        self.several = len({segment.span.document for segment in tagged}) > 1
         self._tagged = tagged
-        self._titles = [_title(one) if self.several else frozenset() for one in tagged]
+        self._titles = [_title(segment) if self.several else frozenset() for segment in tagged]
         self._left = {term: index.idf(term) for term in terms}
         self._total = sum(self._left.values())
         self._index = index
 
     def choose(self, place: int) -> None:
-        """Take note of a segment that was chosen."""
+        """Update the state for a chosen segment."""
         if not self.several:
             return
         for term in [term for term in self._left if self._index.holds(place, term)]:
@@ -171,13 +176,13 @@ class _Pages:
         return 1 - sum(self._left.values()) / self._total if self._total > 0 else 0.0
 
 
-def _title(one: Tagged) -> frozenset[str]:
-    """Return the words of the title of a segment's page, without what stands in brackets."""
-    return frozenset(tokens(_BRACKETED.sub(" ", one.above.partition("\n")[0])))
+def _title(segment: Tagged) -> frozenset[str]:
+    """Return the words of the title of a segment's page, without bracketed text as in "Mercury (planet)"."""
+    return frozenset(tokens(_BRACKETED.sub(" ", segment.above.partition("\n")[0])))
 
 
 def _covered(terms: list[str], index: BM25, words: list[frozenset[str]]) -> NDArray[np.float64]:
-    """Return the share of the question's terms, by idf, that each segment holds; half for what stands above."""
+    """Return the share of the question's terms, by idf, that each segment holds; terms in its headings count half."""
     result = np.zeros(len(words))
     total = sum(index.idf(term) for term in terms)
     if total <= 0:
@@ -185,13 +190,13 @@ def _covered(terms: list[str], index: BM25, words: list[frozenset[str]]) -> NDAr
     for term in terms:
         share = index.idf(term) / total
         result[index.items(term)] += share / 2
-        result += [share / 2 if term in own else 0.0 for own in words]
+        result += [share / 2 if term in held else 0.0 for held in words]
     return result
 
 
 def _beside(score: NDArray[np.float64], tagged: Sequence[Tagged]) -> NDArray[np.float64]:
-    """Return the better of the two neighbours that stand under the same headings; 0 where there is none."""
-    same = np.asarray([one.above == other.above for one, other in pairwise(tagged)], np.float64)
+    """Return the better score of the two neighbours under the same headings; 0 where there is none."""
+    same = np.asarray([segment.above == following.above for segment, following in pairwise(tagged)], np.float64)
     result = np.zeros(len(score))
     result[1:] = score[:-1] * same
     result[:-1] = np.maximum(result[:-1], score[1:] * same)
@@ -202,15 +207,15 @@ def _words(text: str, language: str) -> frozenset[str]:
     return frozenset(stem(tokens(text), language))
 
 
-def _overlap(one: Tagged, other: Tagged) -> bool:
+def _overlap(first: Tagged, second: Tagged) -> bool:
     """Tell whether two segments share words of the page."""
-    same = one.span.document == other.span.document
-    return same and one.span.start < other.span.end and other.span.start < one.span.end
+    same = first.span.document == second.span.document
+    return same and first.span.start < second.span.end and second.span.start < first.span.end
 
 
-def _weight(one: Tagged) -> float:
-    """Return less for what answers nothing by itself: bare labels, and questions."""
-    text = one.text
+def _weight(segment: Tagged) -> float:
+    """Return a factor below 1 for segments that answer nothing alone: bare labels, questions and leads of lists."""
+    text = segment.text
     size = len(text.split()) if text.isascii() else max(len(text.split()), len(text) // 3)
     weight = 0.55 if size < 4 and not any(letter.isdigit() for letter in text) else 1.0
     return weight * (0.5 if text.rstrip().endswith(("?", "\uff1f", ":")) else 1.0)

@@ -1,4 +1,4 @@
-"""``tags``: a model names the segments that bear on a question, by their tags or None (Internet-SAG §4)."""
+"""``tags``: a model replies with the tags of the segments that bear on a question, or None (Internet-SAG §4)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _RANGE: Final = re.compile(
     r"[ \t]{0,4}<?[ \t]{0,4}(?:TAG[ \t]{0,4}[-_ ]?[ \t]{0,4})?(\d{1,9})",
     re.I,
 )
-"""On one line: a dash at the head of the next line is that of a list."""
+"""A range of tags on one line; a dash at the head of the next line is a list's."""
 
 _NONE: Final = re.compile(r"[\s\"'`*_.(\[{<]*(?:none|null|no relevant \w+)\b", re.I)
 _WRITTEN: Final = re.compile(r"<(?=/?\s{0,9}TAG\s{0,9}[-_]?\s{0,9}\d)", re.I)
-"""A page's own words that look like one of our tags."""
+"""The start of text in a page that looks like one of our tags."""
 
 _LONGEST_REPLY: Final = 40_000
 _LONGEST_SEGMENT: Final = 4_000
@@ -38,12 +38,12 @@ _SUMMARY: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """What a reply says.
+class TagReply:
+    """The content of a model's reply.
 
-    :param tags: in the order of the page, each once.
-    :param unknown: tags that were named and are not there; each range end counts once.
-    :param none: it says outright that nothing bears on the question.
+    :param tags: the known tags that it names, in the order of the page, each once.
+    :param unknown: how many tags it names that the page does not have.
+    :param none: whether it says that nothing bears on the question.
     """
 
     tags: tuple[int, ...]
@@ -51,43 +51,44 @@ class Read:
     none: bool = False
 
 
-def read_tags(reply: str, known: Sequence[int]) -> Read:
-    """Read the tags of a reply; words around them are passed over, tags that the page has not are counted.
+def read_tags(reply: str, known: Sequence[int]) -> TagReply:
+    """Read the tags of a reply; words around them are ignored, tags that the page does not have are counted.
 
-    A range takes the known tags between its ends; one that runs backwards, or from or to an unknown tag, is
-    only its known ends.
+    A range stands for the known tags between its ends. A range that runs backwards, or has an unknown end, stands only
+    for its known ends.
     """
-    there = set(known)
+    known_tags = set(known)
     chosen: set[int] = set()
     unknown: set[int] = set()
 
-    def ranged(match: re.Match[str]) -> str:
+    def expand(match: re.Match[str]) -> str:
         first, last = int(match.group(1)), int(match.group(2))
         ends = {first, last}
-        unknown.update(ends - there)
-        chosen.update(ends & there)
-        if ends <= there and first <= last:
-            chosen.update(tag for tag in there if first <= tag <= last)
+        unknown.update(ends - known_tags)
+        chosen.update(ends & known_tags)
+        if ends <= known_tags and first <= last:
+            chosen.update(tag for tag in known_tags if first <= tag <= last)
         return " "
 
-    for match in _TAG.finditer(_RANGE.sub(ranged, reply)):
-        (chosen if int(match.group(1)) in there else unknown).add(int(match.group(1)))
+    for match in _TAG.finditer(_RANGE.sub(expand, reply)):
+        (chosen if int(match.group(1)) in known_tags else unknown).add(int(match.group(1)))
     none = not chosen and not unknown and bool(_NONE.match(reply))
-    return Read(tuple(tag for tag in known if tag in chosen), len(unknown), none)
+    return TagReply(tuple(tag for tag in known if tag in chosen), len(unknown), none)
 
 
 class Engine:
-    """Asks a model for tags, a long page in parts, several of them at once.
+    """Asks a model for the tags of a page; a long page is sent in parts, several at the same time.
 
-    A reply with neither a tag nor None, a model that fails, or one that is slow loses its part only; where
-    every part is lost, that is a failure.
+    A part is lost where the model fails, is slow, or replies with neither a tag nor None. The extraction fails only
+    where every part is lost.
 
     :param llm: the model.
-    :param summaries: whether it writes a summary before each tag (the paper's Instruction-A), which costs more
+    :param summaries: whether the model writes a summary before each tag (the paper's Instruction-A). It costs more
         tokens and may make small models more careful; the summaries are not kept.
-    :param at_once: parts that are asked about at the same time.
-    :param seconds: for each part.
-    :param max_tokens: of each reply.
+    :param at_once: parts that are sent at the same time.
+    :param seconds: time limit of each part.
+    :param max_tokens: limit of each reply.
+    :raises BadInput: ``at_once`` or ``seconds`` is not positive.
     """
 
     name = "tags"
@@ -112,21 +113,21 @@ class Engine:
     async def extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
         """Return the chosen tags in the order of the page, or None when nothing bears on the question.
 
-        :raises OutsideFailed: no part of the page could be asked about.
+        :raises OutsideFailed: the model failed on every part of the page.
         :raises BadBudget: a limit on tokens or money is reached.
         """
         if not tagged:
             return None
         gate = asyncio.Semaphore(self._at_once)
         parts = _parts(tagged)
-        found = await asyncio.gather(*(self._part(query, part, gate) for part in parts))
-        failed = [one for one in found if isinstance(one, OutsideFailed)]
+        replies = await asyncio.gather(*(self._read_part(query, part, gate) for part in parts))
+        failed = [reply for reply in replies if isinstance(reply, OutsideFailed)]
         if len(failed) == len(parts):
             raise failed[0]
-        return [tag for one in found if isinstance(one, Read) for tag in one.tags] or None
+        return [tag for reply in replies if isinstance(reply, TagReply) for tag in reply.tags] or None
 
-    async def _part(self, query: str, part: Sequence[Tagged], gate: asyncio.Semaphore) -> Read | OutsideFailed:
-        """Ask about one part; what the model fails with is returned."""
+    async def _read_part(self, query: str, part: Sequence[Tagged], gate: asyncio.Semaphore) -> TagReply | OutsideFailed:
+        """Return the model's reply about one part, or the error with which it failed."""
         messages = render(
             "extract",
             how=_SUMMARY if self._summaries else "",
@@ -142,39 +143,42 @@ class Engine:
                 return OutsideFailed(f"extractor tags: no reply within {self._seconds:g} s", subject="tags")
             except OutsideFailed as error:
                 return error
-        read = read_tags(reply, [one.tag for one in part])
+        read = read_tags(reply, [segment.tag for segment in part])
         if not read.tags and not read.none and not read.unknown:
             return OutsideFailed("extractor tags: the model named neither tags nor None", subject="tags")
         return read
 
 
 def _parts(tagged: Sequence[Tagged]) -> list[list[Tagged]]:
-    """Cut a page into parts that a model can read at once."""
+    """Cut a page into parts of at most ``_PART`` code points."""
     parts: list[list[Tagged]] = [[]]
     size = 0
-    for one in tagged:
-        length = min(len(one.text), _LONGEST_SEGMENT) + len(one.above[:200]) + 24
+    for segment in tagged:
+        length = min(len(segment.text), _LONGEST_SEGMENT) + len(segment.above[:200]) + 24
         if parts[-1] and size + length > _PART:
             parts.append([])
             size = 0
-        parts[-1].append(one)
+        parts[-1].append(segment)
         size += length
     return parts
 
 
 def _page(part: Sequence[Tagged]) -> str:
-    """Return segments with their tags; a heading stands once, above the segments under it."""
+    """Return segments with their tags; each heading is written once, above its segments."""
     lines: list[str] = []
     above = ""
-    for one in part:
-        if one.above != above:
-            above = one.above
+    for segment in part:
+        if segment.above != above:
+            above = segment.above
             if above:
-                lines.append(f"# {_own(above)[:200]}")
-        lines.append(f"<TAG-{one.tag}>{_own(one.text)[:_LONGEST_SEGMENT]}</TAG-{one.tag}>")
+                lines.append(f"# {_without_tags(above)[:200]}")
+        lines.append(f"<TAG-{segment.tag}>{_without_tags(segment.text)[:_LONGEST_SEGMENT]}</TAG-{segment.tag}>")
     return "\n".join(lines)
 
 
-def _own(text: str) -> str:
-    """Return a page's words on one line, without what would pass for a tag of ours."""
+def _without_tags(text: str) -> str:
+    """Return a page's text on one line; text that looks like one of our tags is broken up.
+
+    A page must not be able to add or close a segment.
+    """
     return _WRITTEN.sub("< ", " ".join(text.split()))

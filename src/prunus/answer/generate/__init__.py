@@ -1,1 +1,1 @@
-"""Generators: the answer from passages. One engine, one file."""
+"""Generators: write the answer from passages. Each engine is one file."""

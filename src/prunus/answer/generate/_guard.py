@@ -1,6 +1,7 @@
-"""What a model writes is not trusted: pictures, links, HTML and citations of what was not read are taken out.
+"""Remove pictures, links, addresses, HTML and citations of unread pages from a model's answer.
 
-A page may have told the model to write them; a picture's address alone can carry data away when it is shown.
+A hostile page may instruct the model to write them, and a picture's address alone can leak data when a browser loads
+the picture. So the text of a model is never trusted.
 """
 
 from __future__ import annotations
@@ -23,26 +24,26 @@ _OPEN: Final = re.compile(
     r"|fi|fil|file|w|ww|www)|\b(?:(?:https?|ftp|data|javascript|file):|www\.)[^\s<>\"')\]]{0,2000})\Z",
     re.I,
 )
-"""What may yet become something that is taken out."""
+"""The end of a stream that may be the beginning of something to remove."""
 
 _HELD: Final = 2_400
-"""Code points that are held back at most."""
+"""Most code points that are held back; longer than the longest pattern above."""
 
 
 class Guard:
-    """Passes a stream on, less what is taken out; a piece is held back until it is clear what it is.
+    """Filters a stream of text; a piece is held back until it is clear whether it must be removed.
 
-    :param sources: their numbers; citations of other numbers are taken out.
+    :param sources: the numbers of the sources, or how many there are; citations of other numbers are removed.
     """
 
     def __init__(self, sources: int | Collection[int]) -> None:
         self._sources = range(1, sources + 1) if isinstance(sources, int) else frozenset(sources)
         self._held = ""
         self.refused = 0
-        """How many pictures, links, addresses, tags and citations were taken out."""
+        """How many pictures, links, addresses, tags and citations were removed."""
 
     def feed(self, text: str) -> str:
-        """Take a piece of the stream, and return what can be shown."""
+        """Take a piece of the stream, and return the text that can be shown now."""
         self._held += text
         found = _OPEN.search(self._held, max(0, len(self._held) - _HELD))
         end = found.start() if found else len(self._held)
@@ -52,7 +53,7 @@ class Guard:
         return self._clean(shown)
 
     def rest(self) -> str:
-        """Return what was held back, at the end of the stream."""
+        """Return the text that was held back, at the end of the stream."""
         shown, self._held = self._held, ""
         return self._clean(shown)
 
@@ -69,9 +70,9 @@ class Guard:
         return _MARK.sub(self._mark, text)
 
     def _mark(self, match: re.Match[str]) -> str:
-        """Write a citation as [1][2], without numbers that no source has."""
+        """Return a citation as [1][2], without numbers that no source has."""
         numbers = [int(number) for number in re.split(r"\s?[,;]\s?", match[1])]
-        there = [number for number in dict.fromkeys(numbers) if number in self._sources]
-        self.refused += len({*numbers}) - len(there)
-        lead = match[0][: match[0].index("[")] if there else ""
-        return lead + "".join(f"[{number}]" for number in there)
+        known = [number for number in dict.fromkeys(numbers) if number in self._sources]
+        self.refused += len({*numbers}) - len(known)
+        lead = match[0][: match[0].index("[")] if known else ""
+        return lead + "".join(f"[{number}]" for number in known)

@@ -1,4 +1,4 @@
-"""``llm``: a model writes the answer from numbered sources, streamed; what it writes is guarded."""
+"""``llm``: a model writes the answer from numbered sources, as a stream that a guard filters."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _LONGEST_TURN: Final = 2_000
 class Engine:
     """Asks a model for an answer in Markdown with citations [1], [2], …
 
-    Taken out of what it writes: pictures, links, addresses, HTML, and citations of numbers that no source has.
+    Pictures, links, addresses, HTML, and citations of numbers that no source has are removed from the answer.
 
     :param llm: the model.
-    :param max_tokens: of the answer.
+    :param max_tokens: limit of the answer.
     """
 
     name = "llm"
@@ -41,8 +41,9 @@ class Engine:
     ) -> AsyncIterator[Event]:
         """Yield token events as the answer is written, and one usage event.
 
-        :param turns: what was said before, so that the question is understood; no source.
-        :raises NothingFound: there is no source; the model is not asked.
+        :param turns: earlier turns, for understanding the question; they are no source.
+        :raises BadInput: the question is empty.
+        :raises NothingFound: there is no source; the model is not called.
         :raises OutsideFailed: the model failed, or writes without end.
         """
         if not query.strip():
@@ -61,7 +62,7 @@ class Engine:
             yield event
 
     async def unsourced(self, query: str, turns: Sequence[Message] = ()) -> AsyncIterator[Event]:
-        """Yield an answer from what the model knows; it can cite nothing.
+        """Yield an answer from the model's memory; it can cite nothing.
 
         :raises OutsideFailed: the model failed, or writes without end.
         """
@@ -70,7 +71,7 @@ class Engine:
             yield event
 
     async def _guarded(self, messages: Sequence[Message], numbers: Collection[int]) -> AsyncIterator[Event]:
-        """Ask the model, and pass on what it writes, less what the guard takes out."""
+        """Call the model, and pass its text on through the guard."""
         guard, size = Guard(numbers), 0
         longest = max(1, min(self._max_tokens, self._llm.room(messages)))
         stream = self._llm.stream(messages, max_tokens=int(longest), temperature=0.0)
@@ -104,25 +105,25 @@ class Engine:
 
 
 def _quoted(number: int, source: NumberedSource) -> Quoted:
-    """Return a source behind its fence, with what it is on the line above it."""
+    """Return a fenced source; the line above it holds its number, title, date and address."""
     about = [f"[{number}]", source.title[:80], source.published[:20], source.url[:80]]
-    return Quoted(source.text, " | ".join(one for one in about if one))
+    return Quoted(source.text, " | ".join(part for part in about if part))
 
 
 def _with_pictures(messages: list[Message], numbered: Sequence[tuple[int, NumberedSource]]) -> list[Message]:
-    """Send the sources' pictures along with the last message, which says whose they are."""
+    """Add the sources' pictures to the last message, which says which source each belongs to."""
     pictures = [(number, picture) for number, source in numbered for picture in source.pictures]
     if not pictures:
         return messages
     whose = ", ".join(f"[{number}]" for number, _ in pictures)
-    said = f"{messages[-1].content}\n\nThe pictures are of these sources, in this order, and material as these are: "
-    said += f"{whose}."
-    return [*messages[:-1], Message(messages[-1].role, said, tuple(picture for _, picture in pictures))]
+    content = f"{messages[-1].content}\n\nThe pictures are of these sources, in this order, and material as these are: "
+    content += f"{whose}."
+    return [*messages[:-1], Message(messages[-1].role, content, tuple(picture for _, picture in pictures))]
 
 
 def _earlier(turns: Sequence[Message]) -> list[Quoted]:
-    """Return the last turns of a conversation, behind their fences."""
-    said = [turn for turn in turns if turn.role != "system"][-_TURNS:]
+    """Return the last turns of a conversation, each fenced."""
+    kept = [turn for turn in turns if turn.role != "system"][-_TURNS:]
     return [
-        Quoted(turn.content[:_LONGEST_TURN], "was asked" if turn.role == "user" else "was answered") for turn in said
+        Quoted(turn.content[:_LONGEST_TURN], "was asked" if turn.role == "user" else "was answered") for turn in kept
     ]

@@ -1,1 +1,1 @@
-"""Planners: whether a question needs a search, and for what."""
+"""Planners: decide whether a question needs a search, and write its queries. Each engine is one file."""

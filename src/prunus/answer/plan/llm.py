@@ -1,4 +1,4 @@
-"""``llm``: plans with a language model, in one inference: whether to search, and for what (Internet-SAG §3.1)."""
+"""``llm``: a model decides, in one call, whether to search and with which queries (Internet-SAG §3.1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...models.prompts.render import Quoted, render
 from . import rules
 
 _TURNS: Final = 6
-"""Earlier turns that are shown."""
+"""Earlier turns that the model is shown, the latest ones."""
 
 _LONGEST_TURN: Final = 2_000
 _LONGEST_QUESTION: Final = 8_000
@@ -36,7 +36,7 @@ class _Query(Struct, forbid_unknown_fields=True):
 
 
 class PlanReply(Struct, forbid_unknown_fields=True):
-    """What a model replies; its schema is sent with the question."""
+    """The reply of the model; its JSON schema is sent with the question."""
 
     needs_search: bool
     reason: Annotated[str, Meta(max_length=1000)]
@@ -44,11 +44,11 @@ class PlanReply(Struct, forbid_unknown_fields=True):
 
 
 class Engine:
-    """Asks a model once; a reply that cannot be used is repaired once, and then rules plan, and say so.
+    """Plans by a model; an unusable reply is sent back once, and after that the rules plan and the reason says so.
 
     :param llm: the model.
-    :param limit: queries at most.
-    :param seconds: for all of it; after that rules plan.
+    :param limit: most queries of a plan.
+    :param seconds: time limit for both calls together; after it the rules plan.
     """
 
     name = "llm"
@@ -65,16 +65,16 @@ class Engine:
         :raises BadInput: the conversation holds no turn of a user.
         :raises BadBudget: a limit on tokens or money is reached.
         """
-        said = [message for message in conversation if message.role != "system" and message.content.strip()]
-        if not any(message.role == "user" for message in said):
+        turns = [message for message in conversation if message.role != "system" and message.content.strip()]
+        if not any(message.role == "user" for message in turns):
             raise BadInput("planner: there is no question", subject="conversation")
-        last = max(place for place, message in enumerate(said) if message.role == "user")
+        last = max(place for place, message in enumerate(turns) if message.role == "user")
         messages = render(
             "plan",
             now=f"{now:%A, %Y-%m-%d %H:%M}",
             limit=self._limit,
-            turns=[_turn(message) for message in said[max(0, last - _TURNS) : last]],
-            question=Quoted(_middle_out(said[last].content, _LONGEST_QUESTION), "the question"),
+            turns=[_quoted_turn(message) for message in turns[max(0, last - _TURNS) : last]],
+            question=Quoted(_middle_out(turns[last].content, _LONGEST_QUESTION), "the question"),
         )
         try:
             async with asyncio.timeout(self._seconds):
@@ -85,44 +85,44 @@ class Engine:
             plan, fault = None, str(error)
         if plan is not None:
             return plan
-        found = await self._rules.plan(conversation, now)
+        fallback = await self._rules.plan(conversation, now)
         shown = " ".join(_UNSEEN.sub(" ", fault).split())[:200]
         return Plan(
-            found.needs_search,
-            f"planned by rules, because the model gave no plan ({shown}): {found.reason}",
-            found.queries,
+            fallback.needs_search,
+            f"planned by rules, because the model gave no plan ({shown}): {fallback.reason}",
+            fallback.queries,
         )
 
     async def _ask(self, messages: list[Message]) -> tuple[Plan | None, str]:
-        """Return the model's plan, or what is wrong with its second reply."""
+        """Return the model's plan, or None and the fault of its second reply."""
         fault = ""
         for _ in range(2):
             stream = self._llm.stream(messages, max_tokens=_TOKENS, temperature=0.0, schema=schema_of(PlanReply))
             reply, _usage = await text_of(stream, _LONGEST_REPLY)
-            found, fault = read_json(reply, PlanReply)
-            if found is not None:
-                plan = self._plan(found)
+            plan_reply, fault = read_json(reply, PlanReply)
+            if plan_reply is not None:
+                plan = self._plan(plan_reply)
                 if plan is not None:
                     return plan, ""
                 fault = "needs_search is true, but there is no query in queries"
             messages = repair(messages, reply, fault)
         return None, fault
 
-    def _plan(self, found: PlanReply) -> Plan | None:
-        """Return a checked reply as a plan; None where it wants a search without a query."""
-        reason = " ".join(_UNSEEN.sub(" ", found.reason).split())[:300]
-        if not found.needs_search:
+    def _plan(self, plan_reply: PlanReply) -> Plan | None:
+        """Return a valid reply as a plan; None where it needs a search but has no query."""
+        reason = " ".join(_UNSEEN.sub(" ", plan_reply.reason).split())[:300]
+        if not plan_reply.needs_search:
             return Plan(False, reason)
         queries: dict[str, SearchQuery] = {}
-        for one in found.queries:
-            text = " ".join(_UNSEEN.sub(" ", one.text).split())
-            language = one.language if _LANGUAGE.fullmatch(one.language) else ""
+        for query in plan_reply.queries:
+            text = " ".join(_UNSEEN.sub(" ", query.text).split())
+            language = query.language if _LANGUAGE.fullmatch(query.language) else ""
             if text:
-                queries.setdefault(text.lower(), SearchQuery(text, language, one.time_range))
+                queries.setdefault(text.lower(), SearchQuery(text, language, query.time_range))
         return Plan(True, reason, tuple(queries.values())[: self._limit]) if queries else None
 
 
-def _turn(message: Message) -> Quoted:
+def _quoted_turn(message: Message) -> Quoted:
     who = "the user said" if message.role == "user" else "was answered"
     return Quoted(_middle_out(message.content, _LONGEST_TURN), who)
 

@@ -1,7 +1,7 @@
-"""``rules`` (default): plans a search without a model, for the common cases, and says by which rule.
+"""``rules`` (default): plans a search without a model, for the common cases; the plan's reason names the rule.
 
-Rules read English, and what is plain in German, French, Spanish and Chinese. They translate nothing: where a
-question in another script holds Latin names, these are searched for once more in English.
+The rules know English, and the commonest words of German, French, Spanish and Chinese. They translate nothing: Latin
+names in a question in another script become a further query in English.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ...core.types import Message, Plan, SearchQuery
 from ...models.wordllama import encode, llama2_tokenizer
 
 _LONGEST: Final = 4_000
-"""Code points of a message that are read; a question stands at its head or its end."""
+"""Code points of a message that are read: its two ends, where a question usually is."""
 
 _LONGEST_QUERY: Final = 300
 
 _NARROW: Final = 2
-"""Years back to which a year is left out of a question for what does not go out of date."""
+"""Years of age up to which a year is left out of the query for a timeless question (see ``_TIMELESS``)."""
 
 _CHAT: Final = re.compile(
     r"(?:hi|hello|hey|good (?:morning|evening|afternoon|night)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|bye"
@@ -83,7 +83,7 @@ _TIMELESS: Final = re.compile(
     r"|exercises?|recipes?|diets?|strateg(?:y|ies)|books?)\b",
     re.I,
 )
-"""What does not go out of date: a year in such a question would only narrow the search."""
+"""Questions whose answers do not go out of date: a year in the query would only narrow the search."""
 
 _BACK: Final = re.compile(
     r"\b(?:it|its|they|them|their|theirs|he|him|his|she|her|hers|this one|that one|these|those|there"
@@ -117,18 +117,19 @@ _PARTICLES_OF_NAMES: Final = frozenset("de der den di da dos van von del la le a
 class Engine:
     """Plans by rules.
 
-    :param limit: queries at most.
+    :param limit: most queries of a plan.
+    :raises BadInput: the limit is below 1.
     """
 
     name = "rules"
 
     def __init__(self, limit: int = 4) -> None:
         if limit < 1:
-            raise BadInput(f"planner rules: limit is from 1, not {limit}", subject="limit")
+            raise BadInput(f"planner rules: limit must be at least 1, not {limit}", subject="limit")
         self._limit = limit
 
     async def plan(self, conversation: Sequence[Message], now: datetime) -> Plan:
-        """Return the plan for the last turn of the user; earlier turns make a follow-up stand alone.
+        """Return the plan for the last turn of the user; a follow-up takes its topic from earlier turns.
 
         :raises BadInput: the conversation holds no turn of a user.
         """
@@ -165,23 +166,23 @@ class Engine:
 
 
 def _head(text: str) -> str:
-    """Return what is read of a message: its head, and its end where it is long."""
+    """Return a message, or the head and the end of a long message."""
     text = text.strip()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}\n{text[-_LONGEST // 2 :]}"
 
 
 def _cut(text: str) -> str:
-    """Return a query that is not endless, cut between words."""
+    """Return a query, cut between words where it is too long."""
     return text if len(text) <= _LONGEST_QUERY else text[:_LONGEST_QUERY].rsplit(" ", 1)[0]
 
 
 def _no_search(question: str) -> str:
-    """Return why a question needs no search; '' where it needs one."""
+    """Return the reason why a question needs no search; '' where it needs a search."""
     bare = question.strip().rstrip("?!. =\u3002\uff01\uff1f").strip()
     rest = _OPENING.sub("", bare, count=1).strip()
     if not bare:
         return "there is nothing to look for"
-    if any(_CHAT.fullmatch(one.lower()) for one in (bare, rest)) or not _WORD.search(bare):
+    if any(_CHAT.fullmatch(text.lower()) for text in (bare, rest)) or not _WORD.search(bare):
         return "it is small talk"
     if _is_sum(rest):
         return "it is arithmetic"
@@ -203,16 +204,16 @@ def _is_sum(text: str) -> bool:
 
 
 def _parts(question: str) -> list[str]:
-    """Return the questions that a question is made of."""
-    asked = [one.strip() for one in sentences(question) if one.strip()]
-    wanted = [one for one in asked if one.endswith(("?", "\uff1f"))] if len(asked) > 1 else []
-    parts = [part for one in (wanted or [" ".join(asked)]) for part in _JOINED.split(one) if part.strip()]
+    """Split a message into its questions, and a comparison into its two subjects."""
+    lines = [sentence.strip() for sentence in sentences(question) if sentence.strip()]
+    questions = [sentence for sentence in lines if sentence.endswith(("?", "\uff1f"))] if len(lines) > 1 else []
+    parts = [part for sentence in (questions or [" ".join(lines)]) for part in _JOINED.split(sentence) if part.strip()]
     compared = _COMPARED.search(parts[0]) if len(parts) == 1 else None
     return [parts[0], compared.group(1), compared.group(2)] if compared else parts
 
 
 def keywords(question: str, now: datetime) -> str:
-    """Return a question's keywords in their order; names stay whole, those never seen before in quotation marks."""
+    """Return a question's keywords in their order; names stay whole, and rare names get quotation marks."""
     found: list[str] = []
     place = 0
     for match in _QUOTED.finditer(question):
@@ -234,7 +235,7 @@ def _plain(text: str, now: datetime, question: str) -> list[str]:
         for match in _WORD.finditer(text, place, start):
             word = match.group()
             narrow = bool(_YEAR.fullmatch(word)) and int(word) >= now.year - _NARROW and _TIMELESS.search(question)
-            if not _says_nothing(word) and not narrow:
+            if not _is_filler(word) and not narrow:
                 found.append(word)
         if name:
             found.append(name)
@@ -243,9 +244,9 @@ def _plain(text: str, now: datetime, question: str) -> list[str]:
 
 
 def _names(text: str) -> list[tuple[int, int, str]]:
-    """Return (start, end, name in quotation marks) of names that hold a word that is in no vocabulary.
+    """Return (start, end, name in quotation marks) of each name that holds a rare word.
 
-    A single word at the head of the text, or in German, where nouns are written so too, may be no name.
+    A single capitalised word is skipped at the head of the text, and in German, where every noun has a capital letter.
     """
     words = list(_WORD.finditer(text))
     found = []
@@ -263,27 +264,27 @@ def _names(text: str) -> list[tuple[int, int, str]]:
             start, end = words[place].start(), words[last].end()
             alone = last == place and not any(c.isdigit() for c in text[start:end])
             unsure = alone and (place == 0 or guess_language(text) == "de")
-            if not unsure and any(_unseen(one.group()) for one in words[place : last + 1]):
+            if not unsure and any(_is_rare(word.group()) for word in words[place : last + 1]):
                 found.append((start, end, f'"{text[start:end]}"'))
         place = last + 1
     return found
 
 
 def _is_name(word: str) -> bool:
-    """Tell whether a word is written as names are: with a capital letter, or of letters and digits."""
-    if _says_nothing(word):
+    """Tell whether a word looks like a name: it has a capital letter, or letters and digits."""
+    if _is_filler(word):
         return False
     return word[:1].isupper() or (any(c.isdigit() for c in word) and any(c.isalpha() for c in word))
 
 
-def _says_nothing(word: str) -> bool:
-    """Tell whether a word of a question says nothing about its subject, contractions too."""
+def _is_filler(word: str) -> bool:
+    """Tell whether a word, or a contraction of it, says nothing about the subject of a question."""
     low = word.lower().replace("\u2019", "'")
     return low in QUERY_NOISE or low in _FILLER or low.split("'")[0] in QUERY_NOISE
 
 
-def _unseen(word: str) -> bool:
-    """Tell whether a word is more than two pieces of a common vocabulary: a name that was coined, or a rare one."""
+def _is_rare(word: str) -> bool:
+    """Tell whether a word takes more than two tokens of Llama 2's vocabulary, as coined and rare names do."""
     if any(c.isdigit() for c in word) and any(c.isalpha() for c in word):
         return True
     return len(next(encode(llama2_tokenizer(), [word])).ids) > 2
@@ -295,7 +296,7 @@ def _latin(question: str) -> list[str]:
 
 
 def _follows(question: str, is_later: bool) -> bool:
-    """Tell whether a question leans on an earlier one."""
+    """Tell whether a question refers to an earlier question."""
     if not is_later:
         return False
     short = len(question.split()) <= 3 and guess_language(question, "") not in ("zh", "ja")
@@ -303,7 +304,7 @@ def _follows(question: str, is_later: bool) -> bool:
 
 
 def _topic(earlier: Sequence[str]) -> str:
-    """Return what the last earlier question that named something was about."""
+    """Return the names, or else the first words, of the latest earlier question that needed a search."""
     for question in reversed(earlier):
         question = _head(question)
         if _no_search(question):
@@ -311,17 +312,17 @@ def _topic(earlier: Sequence[str]) -> str:
         named = [f'"{match.group(1).strip()}"' for match in _QUOTED.finditer(question)]
         spans = _names(question)
         named += [name for _, _, name in spans]
-        words = [match for match in _WORD.finditer(question) if not _says_nothing(match.group())]
-        outside = [one for one in words if not any(start <= one.start() < end for start, end, _ in spans)]
-        named += [one.group() for one in outside if _is_name(one.group())]
-        found = named or [one.group() for one in words[:4]]
+        words = [match for match in _WORD.finditer(question) if not _is_filler(match.group())]
+        outside = [match for match in words if not any(start <= match.start() < end for start, end, _ in spans)]
+        named += [match.group() for match in outside if _is_name(match.group())]
+        found = named or [match.group() for match in words[:4]]
         if found:
             return " ".join(dict.fromkeys(found[:6]))
     return ""
 
 
 def _time(question: str, now: datetime) -> tuple[str, str]:
-    """Return (date for the query, time range); both '' where the question names a time itself, or needs none."""
+    """Return (date for the query, time range); both are '' where the question names a year or is timeless."""
     if _YEAR.search(question) or _TIMELESS.search(question):
         return "", ""
     if _DAY.search(question):
