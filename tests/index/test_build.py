@@ -13,6 +13,7 @@ from tests.index.library import COUNTER, EMBEDDER, SUBJECTS, builder, built, pag
 
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.ports import Clusterer
+from prunus.index.bill import bill_of
 from prunus.index.build import PAPER, BuildSettings, DocumentSource
 from prunus.index.cluster import contiguous, random, ward
 from prunus.index.summarize import llm
@@ -78,16 +79,16 @@ def test_nothing_and_one_leaf_need_no_tree(tmp_path: Path) -> None:
     assert [one.id for one in built_one.store.documents()] == ["empty", "short"]
 
 
-def test_summaries_can_come_later_and_are_estimated_before(tmp_path: Path) -> None:
+def test_summaries_can_come_later_and_their_bill_is_known_before(tmp_path: Path) -> None:
     later = builder(tmp_path)
     later.add(source(name) for name in SUBJECTS)
     asyncio.run(later.build(summaries=False))
     missing = len(later.store.unsummarised())
-    estimate = later.estimate()
-    assert estimate.calls == missing > 1
-    assert estimate.completion_tokens == missing * 60
+    bill = bill_of(later, None, pays=True)
+    assert bill.calls == missing > 1
+    assert bill.completion_tokens == missing * 60
     assert asyncio.run(later.summarize()) == missing
-    assert later.estimate().calls == 0
+    assert bill_of(later, None, pays=True).calls == 0
     now = built(tmp_path / "now")
     assert [node.text for node in now.store.get(now.store.view().ids.tolist())] == [
         node.text for node in later.store.get(later.store.view().ids.tolist())

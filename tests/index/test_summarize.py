@@ -16,7 +16,7 @@ from prunus.index.summarize import extractive, llm
 from prunus.models.embed import static
 from prunus.models.llm.scripted import Engine as Scripted
 from prunus.models.llm.scripted import ScriptedReply
-from prunus.models.meter import Meter, Metered, OverLimit, Price
+from prunus.models.meter import Meter, Metered, OverLimit
 from prunus.models.tokens import approx
 
 GROUP = [
@@ -93,7 +93,7 @@ def test_what_was_paid_for_is_never_asked_again(tmp_path: Path) -> None:
         said(llm.Engine(broken, kept=kept, parallel=1, tries=1), batch)
     model = Scripted("Third.")
     engine = llm.Engine(model, kept=kept, parallel=1)
-    assert engine.bill(batch, 40).calls == 1
+
     assert said(engine, batch) == ["First.", "Second.", "Third."]
     assert len(model.calls) == 1
     assert said(engine, batch) == ["First.", "Second.", "Third."]
@@ -114,23 +114,17 @@ def test_a_failure_is_tried_again_and_is_never_kept_as_a_summary(tmp_path: Path)
     silent = llm.Engine(Scripted(" "), kept=tmp_path / "other", pause=pause)
     with pytest.raises(OutsideFailed, match="empty"):
         said(silent, [["text"]])
-    assert silent.bill([["text"]], 40).kept == 0
+    again = llm.Engine(Scripted("Said."), kept=tmp_path / "other", pause=pause)
+    assert said(again, [["text"]]) == ["Said."]
 
 
-def test_a_limit_stops_the_run_and_the_bill_was_known_before(tmp_path: Path) -> None:
+def test_a_limit_stops_the_run(tmp_path: Path) -> None:
     batch = [[f"some text {i}"] for i in range(10)]
-    model = Scripted("one two three")
-    price = Price(1.0, 2.0)
-    bill = llm.Engine(model).bill(batch, 20, price)
-    assert (bill.calls, bill.completion_tokens) == (10, 200)
-    assert bill.usd == price.usd(bill.prompt_tokens, 200)
-    meter = Meter(Limits(tokens=bill.prompt_tokens // 2))
-    engine = llm.Engine(Metered(model, meter), kept=tmp_path / "kept")
+    meter = Meter(Limits(tokens=700))
+    engine = llm.Engine(Metered(Scripted("one two three"), meter), kept=tmp_path / "kept")
     with pytest.raises(OverLimit):
         said(engine, batch, 20)
     assert meter.total.prompt_tokens + meter.total.completion_tokens <= meter.limits.tokens
-    after = llm.Engine(model, kept=tmp_path / "kept").bill(batch, 20)
-    assert after.calls + after.kept == 10
 
 
 def test_nothing_to_say_costs_nothing() -> None:

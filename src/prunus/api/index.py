@@ -147,15 +147,14 @@ class Index:
         if not self.pays:
             return self._maker.make("summarizer")
 
-        from ..index.summarize._later import Later
+        from ..index.summarize._later import LazySummarizer
 
         def made() -> Any:
             from ..index.summarize.llm import Engine
 
-            counter, kept = self._maker.make("tokenizer"), self.settings.folder / "summaries.sqlite3"
-            return Engine(self._maker.make("llm", "summarizer llm"), counter, kept)
+            return Engine(self._maker.make("llm", "summarizer llm"), self.settings.folder / "summaries.sqlite3")
 
-        return Later(made)
+        return LazySummarizer(made)
 
     @property
     def pays(self) -> bool:

@@ -1,7 +1,7 @@
-"""An approximate index for dense search (FAISS, extra ``faiss``): a graph of near vectors (HNSW).
+"""An approximate index for dense search: a graph of near vectors (HNSW) by FAISS (extra ``faiss``).
 
-It pays from some hundred thousand nodes on; below, exact search takes milliseconds. It is made from a
-view in memory and never written, and it tells its own recall against exact search.
+It is useful from some hundred thousand nodes on; below, exact search takes milliseconds. It is built in memory from a
+view, is never written to disk, and can measure its recall against exact search.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from ..core.ports import Ints, Vectors
 from .nodes import View
 
 _ADDED: Final = 16_384
-"""Vectors that are added at a time."""
+"""Vectors that are added at a time; bounds the copy in memory."""
 
 
 class Approximate:
-    """The nodes of one view that have an embedding, by approximate cosine.
+    """Approximate nearest-neighbour search over the embedded nodes of one view.
 
-    :param view: of the index; a later state needs a new one.
-    :param links: of each vector in the graph (M of Malkov and Yashunin 2018).
-    :param effort: candidates that a search goes through (ef); more find more and take longer.
-    :param build_effort: the same while the graph is built.
-    :param threads: of building and of searching.
+    :param view: one state of the index; a later state needs a new object.
+    :param links: links of each vector in the graph (M of Malkov and Yashunin 2018).
+    :param effort: candidates of a search (ef); more raise the recall and take longer.
+    :param build_effort: candidates while the graph is built.
+    :param threads: threads for building and searching.
     :raises MissingExtra: faiss is not installed.
     :raises BadInput: ``links`` is below 2, or an effort or ``threads`` below 1.
     """
@@ -63,22 +63,22 @@ class Approximate:
             faiss.omp_set_num_threads(before)
 
     def nearest(self, vector: Vectors, count: int) -> tuple[Ints, NDArray[np.float64]]:
-        """Return places in the view and cosines of about the ``count`` nearest nodes, best first."""
+        """Return (indices into the view, cosines) of about the ``count`` nearest nodes, best first."""
         wanted = min(count, len(self._places))
         if wanted < 1:
             return np.zeros(0, np.int64), np.zeros(0)
         chosen = self._faiss.SearchParametersHNSW(efSearch=max(self.effort, wanted))
-        asked = np.ascontiguousarray(np.asarray(vector, np.float32)[None])
-        scores, found = self._index.search(asked, wanted, params=chosen)
-        there = found[0] >= 0
-        return self._places[found[0][there]], scores[0][there].astype(np.float64)
+        query = np.ascontiguousarray(np.asarray(vector, np.float32)[None])
+        scores, found = self._index.search(query, wanted, params=chosen)
+        valid = found[0] >= 0
+        return self._places[found[0][valid]], scores[0][valid].astype(np.float64)
 
     def similarities(self, vector: Vectors, count: int = 1000) -> NDArray[np.float64]:
-        """Return what :meth:`View.similarities` does, exact for the nodes that are found.
+        """Return cosines as :meth:`View.similarities` does, float64 [n]; they are exact for the nodes that are found.
 
-        Nodes that are not found count as near as the last one that was; -2 where there is no embedding.
+        The other nodes get the cosine of the last node found, and nodes without an embedding get -2.
 
-        :param count: nodes that are looked for.
+        :param count: how many nodes are searched.
         """
         places, scores = self.nearest(vector, count)
         found = np.full(len(self._view.ids), -2.0)
@@ -88,7 +88,7 @@ class Approximate:
         return found
 
     def recall(self, questions: Vectors | Sequence[Vectors], count: int = 10) -> float:
-        """Return the share of the ``count`` nodes that exact search finds first which this finds too.
+        """Return the mean share of the exact ``count`` nearest nodes that approximate search finds too, 0 to 1.
 
         :param questions: vectors, float32 [n, dimension].
         """

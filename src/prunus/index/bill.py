@@ -1,4 +1,4 @@
-"""What summaries will cost, and what an index holds: told before money is spent, and after."""
+"""The cost of the missing summaries, estimated before money is spent, and the statistics of an index."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .nodes import NodeStore
 from .terms import Bill
 
 _CHILDREN: Final = 5.5
-"""Children of a parent in the published trees, about."""
+"""About how many children a parent has in the paper's trees."""
 _READ: Final = 1.3
-"""Tokens that the published trees read, by token of the leaves: 1.13 and some more."""
+"""Tokens that the summariser reads per token of the leaves: 1.13 in the paper's trees, and a margin."""
 
 
 def bill_of(builder: Builder, price: Price | None, pays: bool) -> Bill:
-    """Return what the missing summaries will cost at most.
+    """Return the largest cost of the missing summaries.
 
-    :param price: of the model; None where it is not known.
-    :param pays: whether a model writes them at all.
+    :param price: the model's price; None where it is not known.
+    :param pays: whether a paid model writes the summaries.
     """
     view, store = builder.store.view(), builder.store
     exact = not builder.clusterer.needs_summaries
@@ -48,40 +48,39 @@ def bill_of(builder: Builder, price: Price | None, pays: bool) -> Bill:
 
 
 def _frame(builder: Builder) -> tuple[int, int]:
-    """Return the tokens of the prompt's own words, and of the fence around each text."""
+    """Return the tokens of the prompt without texts, and the tokens of the fence around each text."""
 
     def size(texts: int) -> int:
         messages = render("summarize", words=100, texts=[Quoted("")] * texts)
-        return int(builder.tokenizer.count([one.content for one in messages]).sum()) + 8
+        return int(builder.tokenizer.count([message.content for message in messages]).sum()) + 8
 
-    one = size(2) - size(1)
-    return size(1), one
+    return size(1), size(2) - size(1)
 
 
 def described(store: NodeStore) -> dict[str, Any]:
-    """Return what an index holds, layer by layer: nodes, tokens, children of a node, compression of its text."""
+    """Return the statistics of an index, with nodes, tokens, mean children and compression of each layer."""
     info = dict(store.info())
     view, edges = store.view(), store.edges()
     place = {id: index for index, id in enumerate(view.ids.tolist())}
     layers = []
     for layer in sorted({*view.layer.tolist()}):
-        here = np.flatnonzero(view.layer == layer)
-        own = [id for id in view.ids[here].tolist() if id in edges]
-        children = [len(edges[id]) for id in own]
-        said = [id for id in own if view.tokens[place[id]] > 0]
-        read = sum(int(view.tokens[place[child]]) for id in said for child in edges[id])
-        written = sum(int(view.tokens[place[id]]) for id in said)
+        members = np.flatnonzero(view.layer == layer)
+        parents = [id for id in view.ids[members].tolist() if id in edges]
+        children = [len(edges[id]) for id in parents]
+        summarised = [id for id in parents if view.tokens[place[id]] > 0]
+        read = sum(int(view.tokens[place[child]]) for id in summarised for child in edges[id])
+        written = sum(int(view.tokens[place[id]]) for id in summarised)
         layers.append(
             {
                 "layer": int(layer),
-                "nodes": len(here),
-                "tokens": int(view.tokens[here].sum()),
+                "nodes": len(members),
+                "tokens": int(view.tokens[members].sum()),
                 "children": round(sum(children) / len(children), 2) if children else 0.0,
                 "compression": round(written / read, 4) if read else 0.0,
-                "unsummarised": int(np.count_nonzero(view.row[here] < 0)) if layer else 0,
+                "unsummarised": int(np.count_nonzero(view.row[members] < 0)) if layer else 0,
             }
         )
     for name in ("nodes", "tokens"):
         info.pop(name, None)
-    leaves = sum(int(one["tokens"]) for one in layers if not one["layer"])
+    leaves = sum(int(layer_info["tokens"]) for layer_info in layers if not layer_info["layer"])
     return {**info, "layers": layers, "leaf_tokens": leaves}

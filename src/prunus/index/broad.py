@@ -1,4 +1,4 @@
-"""Whether a question is about the whole of a document or a collection, by its words alone."""
+"""Tell by its words whether a question is about a whole document or collection."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _WHOLE: Final = re.compile(
 
 
 def is_broad(query: str) -> bool:
-    """Tell whether nothing in a question names a part: all of its telling words are about a whole.
+    """Tell whether a question names no particular subject: all its content words are about a whole.
 
-    "Summarize the whole meeting" is broad, "Summarize the discussion about trends" is not: the leaves that
-    speak of trends answer it better than any summary.
+    "Summarize the whole meeting" is broad. "Summarize the discussion about trends" is not: the leaves about trends
+    answer it better than a summary.
     """
-    left, found = _WHOLE.subn(" ", query.lower())
-    return bool(found) and all(word in QUERY_NOISE or len(word) == 1 for word in tokens(left))
+    remaining, found = _WHOLE.subn(" ", query.lower())
+    return bool(found) and all(word in QUERY_NOISE or len(word) == 1 for word in tokens(remaining))

@@ -1,7 +1,8 @@
-"""Builds the tree: documents into leaves, leaves into layers, layers into summaries (RAPTOR §3).
+"""Build the summary tree: documents become leaves, leaves are grouped into layers, groups are summarised (RAPTOR §3).
 
-Adding is durable document by document. The tree above the leaves is one change. A clusterer that needs
-no summaries fixes all layers first, so the bill is known before it is paid, and summaries can come later.
+Documents are added durably, in batches. The tree above the leaves is replaced in one transaction. With a clusterer that
+needs no summaries, all layers exist before the first summary is written: the cost is known in advance, and summaries
+can be written later.
 """
 
 from __future__ import annotations
@@ -23,24 +24,26 @@ from .grow import Growing
 from .nodes import IndexedDocument, Leaf, NodeStore, Parent, View
 
 Scope = Literal["collection", "document"]
-"""Whether one tree stands over all documents, or one over each."""
+"""One tree over the whole collection, or one tree over each document."""
 
 _LEAST: Final = 8
-"""Tokens that a summary needs to say anything."""
+"""Fewest tokens of a summary; fewer cannot hold a sentence."""
 
 _TRIES: Final = 5
-"""Times that the tree is grown when somebody else changes the index meanwhile."""
+"""Tries to update the tree while other processes change the index."""
 
 _BATCH_LEAVES: Final = 1000
-"""Leaves that are added in one transaction, whole documents."""
+"""About how many leaves are added in one transaction; a document is never split over two."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentSource:
-    """A document that is to be added: a cleaned page, or plain text.
+    """A document to add: a cleaned page, or plain text.
 
-    :param id: by which it is replaced or removed later.
-    :param source: the page as :func:`prunus.index.found.packed` keeps it; b'' where leaves need be text alone.
+    :param id: names the document when it is replaced or removed later.
+    :param tree: the cleaned page; None: ``text`` is the document.
+    :param digest: hash of the source, to see later whether it has changed.
+    :param source: the page, packed by :func:`prunus.index.found.packed`; b'': evidence from it is plain text.
     """
 
     id: str
@@ -58,12 +61,12 @@ class DocumentSource:
 class BuildSettings:
     """How an index is built.
 
-    :param chunk_tokens, chunk_cap: as in :func:`prunus.index.chunk.chunk_text`.
-    :param structure: cut pages along their structure; False cuts their text alone, as the paper does.
-    :param above_share: share of headings and leads in the vector of a leaf; the weight of pages' blocks.
-    :param summary_tokens: of a summary.
-    :param scope: one tree over the collection, or one over each document.
-    :param limits: of a group.
+    :param chunk_tokens, chunk_cap: ``size`` and ``cap`` of :func:`prunus.index.chunk.chunk_text`.
+    :param structure: cut pages along their structure; False cuts their text only, as the paper does.
+    :param above_share: weight of the headings and leads above a leaf in the leaf's vector, 0 to 1.
+    :param summary_tokens: most tokens of a summary.
+    :param scope: one tree over the collection, or one tree over each document.
+    :param limits: limits of a node's children.
     :raises BadInput: summaries under 8 tokens, a share outside 0 to 1, or an unknown scope.
     """
 
@@ -85,24 +88,15 @@ class BuildSettings:
 
 
 PAPER: Final = BuildSettings(structure=False, above_share=0.0)
-"""The paper's: chunks of 100 tokens of plain text, embedded alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What summaries will ask of a model at most: calls, and tokens of prompt and completion."""
-
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
+"""The paper's settings: chunks of 100 tokens of plain text, embedded without headings."""
 
 
 class Builder:
     """Adds documents, builds the tree above them and writes its summaries.
 
-    :param store: where everything is kept.
-    :param embedder: of leaves and summaries.
-    :param tokenizer: counts chunks and summaries.
+    :param store: keeps documents, nodes and vectors.
+    :param embedder: embeds leaves and summaries.
+    :param tokenizer: counts the tokens of chunks and summaries.
     """
 
     def __init__(
@@ -121,19 +115,19 @@ class Builder:
     # --- leaves ------------------------------------------------------------------------------
 
     def add(self, sources: Iterable[DocumentSource], done: Callable[[str], None] = lambda id: None) -> int:
-        """Add or replace documents; return how many chunks they gave. The tree is not touched.
+        """Add or replace documents, without building the tree; return the number of their chunks.
 
-        :param done: called with the id of each document that is on the disk.
+        :param done: called with the id of each document as soon as it is durable.
         """
         total = 0
         for batch in self._batches(sources):
             chunks = [leaf for _, leaves in batch for leaf in leaves]
-            vectors = self._embedded(chunks)
-            given, start = [], 0
+            vectors = self._embed_leaves(chunks)
+            documents, start = [], 0
             for document, leaves in batch:
-                given.append((document, leaves, vectors[start : start + len(leaves)]))
+                documents.append((document, leaves, vectors[start : start + len(leaves)]))
                 start += len(leaves)
-            self.store.add_many(given)
+            self.store.add_many(documents)
             total += len(chunks)
             for document, _ in batch:
                 done(document.id)
@@ -144,7 +138,7 @@ class Builder:
         size = 0
         for source in sources:
             document, chunks = self._cut(source)
-            leaves = [Leaf(one.start, one.end, one.text, one.tokens, one.above) for one in chunks]
+            leaves = [Leaf(chunk.start, chunk.end, chunk.text, chunk.tokens, chunk.above) for chunk in chunks]
             batch.append((document, leaves))
             size += len(leaves) + 1
             if size >= _BATCH_LEAVES:
@@ -167,8 +161,8 @@ class Builder:
             source.id, text, title, url, source.digest, language, source.metadata, source.source
         ), chunks
 
-    def _embedded(self, leaves: Sequence[Leaf]) -> Vectors:
-        """Embed leaves; what stands above many of them is embedded once."""
+    def _embed_leaves(self, leaves: Sequence[Leaf]) -> Vectors:
+        """Embed leaves with the headings and leads above them; equal headings are embedded once."""
         if not leaves:
             return np.zeros((0, self.store.dimension), np.float32)
         own: Any = self.embedder.embed([leaf.text for leaf in leaves], "document")
@@ -187,25 +181,24 @@ class Builder:
     # --- the tree ----------------------------------------------------------------------------
 
     async def build(self, summaries: bool = True) -> None:
-        """Build the tree above all leaves anew, in place of the one that is there.
+        """Build a new tree above all leaves, in place of the old tree.
 
-        :param summaries: write them too; a clusterer that needs them writes them in any case.
-        :raises OutsideFailed: a model failed; what it has said is kept, and the old tree stands where the
-            clusterer needs summaries.
+        :param summaries: write the summaries too; with a clusterer that needs them they are always written.
+        :raises OutsideFailed: a model failed. Summaries that it wrote are kept. With a clusterer that needs summaries,
+            the old tree stays.
         """
         view = self.store.view()
         grown = _Grown(self.store.dimension)
         for part in self._parts(view):
-            layer = _Layer.of_leaves(view, part)
-            await self._grow(layer, grown)
-        said = [vector for vector in grown.own if vector is not None]
-        own = np.stack(said) if said else np.zeros((0, self.store.dimension), np.float32)
+            await self._add_layers(_Layer.of_leaves(view, part), grown)
+        summary_vectors = [vector for vector in grown.own if vector is not None]
+        own = np.stack(summary_vectors) if summary_vectors else np.zeros((0, self.store.dimension), np.float32)
         self.store.replace_tree(grown.parents, _unit(np.asarray(grown.sums, np.float32).reshape(-1, own.shape[1])), own)
         if summaries and not self.clusterer.needs_summaries:
             await self.summarize()
 
     def _parts(self, view: View) -> Iterator[Ints]:
-        """Yield the leaves of each tree, as places in the view."""
+        """Yield the leaves of each tree, as indices into the view."""
         leaves = np.arange(view.leaves)
         if self.settings.scope == "collection":
             yield leaves
@@ -213,43 +206,43 @@ class Builder:
             for _, places in groupby(leaves.tolist(), key=lambda place: view.document[place]):
                 yield np.asarray(list(places))
 
-    async def _grow(self, layer: _Layer, grown: _Grown) -> None:
-        """Put layers above some leaves until one root, or as few as the clusterer leaves, is there."""
+    async def _add_layers(self, layer: _Layer, grown: _Grown) -> None:
+        """Add layers above some leaves, until one root is left or as few nodes as the clusterer does not group."""
         last = self.clusterer.last_layer
         height = 0
         while len(layer) > last:
             groups = self.clusterer.layer(layer.items(), self.settings.limits)
-            if len(groups) >= len(layer):
+            if len(groups) >= len(layer):  # no progress: another layer would never end
                 return
             height += 1
             texts: list[str] = []
             own: list[Any] = []
             if self.clusterer.needs_summaries:
                 below = layer.texts or self._leaf_texts(layer)
-                texts, own = await self._said([[below[place] for place in group.tolist()] for group in groups])
-            layer = layer.above(groups, height, grown, texts, own, self._planned(texts))
+                texts, own = await self._summaries([[below[place] for place in group.tolist()] for group in groups])
+            layer = layer.above(groups, height, grown, texts, own, self._sizes(texts))
 
-    def _planned(self, texts: Sequence[str]) -> list[int]:
-        """Return the tokens of summaries, as far as they are there."""
-        return [int(one) for one in self.tokenizer.count(texts)] if texts else [self.settings.summary_tokens]
+    def _sizes(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of each summary; without summaries, the planned size alone."""
+        return [int(tokens) for tokens in self.tokenizer.count(texts)] if texts else [self.settings.summary_tokens]
 
     def _leaf_texts(self, layer: _Layer) -> list[str]:
         return [node.text for node in self.store.get(layer.refs)]
 
-    async def _said(self, batch: list[list[str]]) -> tuple[list[str], list[Any]]:
-        """Summarise groups and embed what was said."""
-        found = await self.summarizer.summarize(batch, self.settings.summary_tokens)
-        texts = [one.text for one in found]
+    async def _summaries(self, batch: list[list[str]]) -> tuple[list[str], list[Any]]:
+        """Return the summary of each group, and its embedding."""
+        summaries = await self.summarizer.summarize(batch, self.settings.summary_tokens)
+        texts = [summary.text for summary in summaries]
         return texts, list(_unit(self.embedder.embed(texts, "document")))
 
     async def update(self, summaries: bool = True) -> None:
-        """Take documents that were added into the tree, and close the gaps of those that were removed.
+        """Insert the leaves of added documents into the tree, and repair the tree where documents were removed.
 
-        Nodes above unchanged leaves alone keep their summaries. Where there is no tree yet, where there is
-        one of each document, and for a clusterer that needs summaries, the tree is built anew.
+        A node whose leaves have not changed keeps its summary. The whole tree is built again where there is none yet,
+        where each document has its tree, and for a clusterer that needs summaries.
 
-        :param summaries: write those that are missing.
-        :raises OutsideFailed: other processes change the index all the time.
+        :param summaries: write the missing summaries.
+        :raises OutsideFailed: other processes changed the index during every try.
         """
         for _ in range(_TRIES):
             view = self.store.view()
@@ -261,50 +254,39 @@ class Builder:
                 break
         else:
             place = self.store.place
-            raise OutsideFailed(f"{place}: the index changes all the time; try again", subject=place)
+            raise OutsideFailed(f"{place}: other processes keep changing the index; try again later", subject=place)
         if summaries:
             await self.summarize()
         return None
 
     # --- summaries ---------------------------------------------------------------------------
 
-    def estimate(self) -> Estimate:
-        """Return what the summaries that are missing will ask of a model at most, prompt's own words aside."""
-        missing = [node for _, node in self.store.unsummarised()]
-        wanted, planned = set(missing), self.settings.summary_tokens
-        prompt = 0
-        edges = self.store.edges()
-        for node in missing:
-            for child in self.store.get(edges.get(node, [])):
-                prompt += planned if child.id in wanted else child.tokens
-        return Estimate(len(missing), prompt, planned * len(missing))
-
     async def summarize(self, batch: int = 64) -> int:
-        """Write the summaries that are missing, lowest layers first; return how many.
+        """Write the missing summaries, lowest layers first; return how many.
 
-        Each batch is kept when it is done, so that a run that was killed goes on there.
+        Each batch is written to the store when it is done, so a killed run loses at most one batch.
 
-        :param batch: nodes that are summarised and kept together.
+        :param batch: nodes that are summarised and stored together.
         """
         written = 0
         for _, rows in groupby(self.store.unsummarised(), key=lambda row: row[0]):
             missing = [node for _, node in rows]
             for start in range(0, len(missing), batch):
-                written += await self._summarized(missing[start : start + batch])
+                written += await self._summarize_nodes(missing[start : start + batch])
         return written
 
-    async def _summarized(self, ids: list[int]) -> int:
+    async def _summarize_nodes(self, ids: list[int]) -> int:
         nodes = self.store.get(ids)
         groups = [[child.text for child in self.store.get(node.children)] for node in nodes]
-        texts, own = await self._said(groups)
+        texts, own = await self._summaries(groups)
         tokens = self.tokenizer.count(texts)
-        said = [(node.id, text, int(size)) for node, text, size in zip(nodes, texts, tokens, strict=True)]
-        self.store.put_summaries(said, np.asarray(own, np.float32).reshape(-1, self.store.dimension))
+        rows = [(node.id, text, int(size)) for node, text, size in zip(nodes, texts, tokens, strict=True)]
+        self.store.put_summaries(rows, np.asarray(own, np.float32).reshape(-1, self.store.dimension))
         return sum(bool(text) for text in texts)
 
 
 class _Grown:
-    """Parents as they come, and for each the sum of its leaves and the embedding of its summary."""
+    """The parents built so far, each with the sum of its leaves' vectors and the embedding of its summary."""
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
@@ -315,11 +297,11 @@ class _Grown:
 
 @dataclass(slots=True)
 class _Layer:
-    """Nodes that get parents next.
+    """The top layer of an unfinished tree: the nodes that get parents next.
 
-    :param refs: nodes as :class:`Parent` counts its children.
-    :param sums: the sum of each node's leaves.
-    :param own: embeddings of summaries, where the clusterer wants those; else means of leaves count.
+    :param refs: numbers of the nodes, as in ``Parent.children``.
+    :param sums: the sum of the vectors of each node's leaves, float32 [nodes, dimension].
+    :param own: embeddings of the summaries; empty where the clusterer groups nodes by the means of their leaves.
     """
 
     refs: list[int]
@@ -345,7 +327,7 @@ class _Layer:
     def above(
         self, groups: Sequence[Ints], height: int, grown: _Grown, texts: list[str], own: list[Any], tokens: list[int]
     ) -> _Layer:
-        """Make the parents of groups; a lone node goes up as it is where no summary is wanted of it."""
+        """Return the layer of the groups' parents; without summaries, the node of a lone group moves up unchanged."""
         refs, sums, sizes, documents = [], [], [], []
         for place, group in enumerate(groups):
             if len(group) == 1 and not texts:

@@ -1,8 +1,8 @@
-"""Cuts a document into chunks: the leaves of the summary tree (RAPTOR §3).
+"""Cut a document into chunks: the leaves of the summary tree (RAPTOR §3).
 
-A chunk is a slice of the document's canonical text: whole sentences up to about ``size`` tokens,
-never more than ``cap``, never empty. Chunks do not overlap, stand in order, and leave out nothing but
-white space. A table, a group of its rows, a list or a code block that fits under the cap is not cut.
+A chunk is a slice of the document's canonical text: whole sentences up to about ``size`` tokens, never more than
+``cap``, never empty. Chunks do not overlap, are in document order, and together leave out only white space. A table, a
+group of its rows, a list or a code block that fits under the cap is not cut.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ SIZE: Final = 100
 """Tokens of a chunk (RAPTOR §3)."""
 
 SMALLEST: Final = 8
-"""The smallest cap: one code point can take several tokens."""
+"""The smallest cap: a single code point can take several tokens."""
 
 _WHOLE: Final = frozenset({"table", "thead", "tbody", "tfoot", "tr", "ul", "ol", "dl", "li", "pre", "figure"})
 _POINTS_A_TOKEN: Final = 16
-"""Code points a token that no text reaches on average; what is longer is not counted to see whether it fits."""
+"""More code points than a token has on average in any text: a longer slice cannot fit, and is not counted."""
 _TRIES: Final = 8
-"""Ranges within each other that are counted to see whether one fits; bounds the work on deep nesting."""
+"""Nested elements that are counted to see whether they fit; bounds the work on deep nesting."""
 _RUN: Final = 8
-"""Code points of the pieces into which a word is cut that is longer than a chunk."""
+"""Code points of the pieces of a word that is longer than a chunk."""
 _WORD: Final = re.compile(r"\S+\s*|\s+")
 
 
@@ -41,10 +41,10 @@ _WORD: Final = re.compile(r"\S+\s*|\s+")
 class Chunk:
     """A slice of a document.
 
-    :param start, end: its place in code points of the canonical text.
-    :param text: exactly that slice.
+    :param start, end: the slice, in code points of the canonical text.
+    :param text: the text of the slice.
     :param tokens: tokens of ``text``.
-    :param above: the headings that it stands under, outermost first, then what introduces its table or list.
+    :param above: the headings above the chunk, outermost first, then the lead of its table or list.
     """
 
     start: int
@@ -56,7 +56,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """What is not cut: a sentence, a small table, a piece of a long sentence."""
+    """An indivisible slice: a sentence, a small table, or a piece of a long sentence."""
 
     start: int
     end: int
@@ -65,19 +65,19 @@ class _Unit:
 
 
 def chunk_text(text: str, counter: TokenCounter, size: int = SIZE, cap: int = 0) -> list[Chunk]:
-    """Cut plain text.
+    """Cut plain text into chunks.
 
-    :param size: tokens up to which sentences are put together; the next one moves whole to the next chunk.
-    :param cap: tokens that no chunk exceeds, also where a sentence is longer; 0 is twice the size.
-    :raises BadInput: a size below 1, or a cap below the size or below 8.
+    :param size: tokens up to which sentences are packed together; the next sentence begins a new chunk.
+    :param cap: most tokens of a chunk; a longer sentence is cut. 0 is twice the size.
+    :raises BadInput: the size is below 1, or the cap below the size or below 8.
     """
     return _Chunker(text, counter, size, cap).chunks(_sentences(text, 0, len(text)))
 
 
 def chunk_tree(tree: Tree, counter: TokenCounter, size: int = SIZE, cap: int = 0) -> list[Chunk]:
-    """Cut a cleaned document along its structure; spans are places in ``tree.canonical``.
+    """Cut a cleaned document into chunks along its structure; spans refer to ``tree.canonical``.
 
-    A heading begins a chunk (unless what stands before it is very short) and never ends one.
+    A heading begins a chunk (unless the text before it is very short) and never ends a chunk.
 
     :param size, cap: as for :func:`chunk_text`.
     :raises BadInput: as for :func:`chunk_text`.
@@ -89,7 +89,7 @@ def chunk_tree(tree: Tree, counter: TokenCounter, size: int = SIZE, cap: int = 0
     spans: list[tuple[int, int]] = []
     place = 0
     for start, end in sorted([*whole, *headings]):
-        if start < place:  # a heading inside a cell or an item
+        if start < place:  # a heading inside a cell or an item that is kept whole
             continue
         spans += _sentences(text, place, start)
         spans.append((start, end))
@@ -104,7 +104,7 @@ def chunk_tree(tree: Tree, counter: TokenCounter, size: int = SIZE, cap: int = 0
 
 
 class _Chunker:
-    """Packs the units of one text."""
+    """Packs the units of one text into chunks."""
 
     def __init__(self, text: str, counter: TokenCounter, size: int, cap: int) -> None:
         cap = cap or max(SMALLEST, 2 * size)
@@ -117,19 +117,19 @@ class _Chunker:
         self.text, self.counter, self.size, self.cap = text, counter, size, cap
 
     def count(self, spans: Sequence[tuple[int, int]]) -> list[int]:
-        """Return the tokens of slices."""
-        return [int(one) for one in self.counter.count([self.text[start:end] for start, end in spans])]
+        """Return the tokens of each slice."""
+        return [int(tokens) for tokens in self.counter.count([self.text[start:end] for start, end in spans])]
 
     def fits(self, start: int, end: int) -> bool | None:
-        """Tell whether a slice stays under the cap; None where it is so long that it is not counted."""
+        """Tell whether a slice stays under the cap; None for a slice that is too long to be worth counting."""
         if end - start > self.cap * _POINTS_A_TOKEN:
             return None
         return self.count([(start, end)])[0] <= self.cap
 
     def chunks(self, spans: Sequence[tuple[int, int]], headings: set[int] | None = None) -> list[Chunk]:
-        """Pack slices that follow each other into chunks.
+        """Pack adjacent slices into chunks.
 
-        :param headings: where those slices start that are headings.
+        :param headings: the starts of the slices that are headings.
         """
         units = self._units(spans, headings or set())
         ready = [self._trimmed(group) for group in self._packed(units)]
@@ -139,7 +139,7 @@ class _Chunker:
         return found
 
     def _units(self, spans: Sequence[tuple[int, int]], headings: set[int]) -> Iterator[_Unit]:
-        """Yield slices with their tokens; one over the cap in pieces."""
+        """Yield slices as units; a slice over the cap is cut into pieces."""
         for (start, end), tokens in zip(spans, self.count(spans), strict=True):
             if tokens <= self.cap:
                 yield _Unit(start, end, tokens, start in headings)
@@ -147,21 +147,21 @@ class _Chunker:
                 yield from self._pieces(start, end)
 
     def _pieces(self, start: int, end: int) -> Iterator[_Unit]:
-        """Cut a slice that is over the cap between words, and a word that is over it between letters."""
+        """Cut a slice over the cap between words, and a word over the cap between letters."""
         words = [(start + word.start(), start + word.end()) for word in _WORD.finditer(self.text[start:end])]
         for (first, last), tokens in zip(words, self.count(words), strict=True):
             if tokens <= self.cap:
                 yield _Unit(first, last, tokens)
                 continue
             runs = list(_runs(self.text, first, last, _RUN))
-            for (one, other), size in zip(runs, self.count(runs), strict=True):
+            for (left, right), size in zip(runs, self.count(runs), strict=True):
                 if size <= self.cap:
-                    yield _Unit(one, other, size)
+                    yield _Unit(left, right, size)
                 else:
-                    yield from (_Unit(at, at + 1, SMALLEST) for at in range(one, other))
+                    yield from (_Unit(place, place + 1, SMALLEST) for place in range(left, right))
 
     def _packed(self, units: Iterator[_Unit]) -> Iterator[list[_Unit]]:
-        """Put units together up to the size."""
+        """Group units up to the size."""
         group: list[_Unit] = []
         total = 0
         for unit in units:
@@ -171,14 +171,14 @@ class _Chunker:
             if group and (new_section or total + unit.tokens > self.size):
                 kept = len(group)
                 while not new_section and kept and group[kept - 1].heading:
-                    kept -= 1  # a heading goes with what it stands above
+                    kept -= 1  # a heading moves to the chunk of the text below it
                 if kept:
                     yield group[:kept]
                     group = group[kept:]
                 elif total + unit.tokens > self.cap:
                     yield group
                     group = []
-                total = sum(one.tokens for one in group)
+                total = sum(moved.tokens for moved in group)
                 if group and total + unit.tokens > self.cap:
                     yield group
                     group, total = [], 0
@@ -192,7 +192,7 @@ class _Chunker:
         return _trim(self.text, group[0].start, group[-1].end)
 
     def _capped(self, start: int, end: int, tokens: int) -> Iterator[Chunk]:
-        """Yield a chunk, cut again where the tokens of its parts did not add up to its own."""
+        """Yield a chunk, halved where it is over the cap: tokens of a joined text may exceed the sum of its parts."""
         if tokens <= self.cap or end - start < 2:
             yield Chunk(start, end, self.text[start:end], tokens)
             return
@@ -209,7 +209,7 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _middle(text: str, start: int, end: int) -> int:
-    """Return a place near the middle of a slice, between words where there is one."""
+    """Return a place near the middle of a slice, between words where possible."""
     half = (start + end) // 2
     space = text.find(" ", half, end - 1)
     return space if space >= 0 else half
@@ -220,7 +220,7 @@ def _sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _runs(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
-    """Cut between letters; a combining mark stays with its letter."""
+    """Cut a word into runs of about ``size`` letters; a combining mark stays with its letter."""
     while start < end:
         stop = min(end, start + size)
         longest = min(end, stop + size)
@@ -231,7 +231,7 @@ def _runs(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int
 
 
 def _span(tree: Tree, node: int) -> tuple[int, int]:
-    """Return the place of a subtree's text, (0, 0) where it shows none."""
+    """Return the span of a subtree's text; (0, 0) where it has none."""
     last = tree.end[node] - 1
     while last > node and not tree.text[last]:
         last -= 1
@@ -242,15 +242,15 @@ def _span(tree: Tree, node: int) -> tuple[int, int]:
 
 
 def _headings(tree: Tree) -> list[tuple[int, int]]:
-    """Return the places of headings that show words."""
+    """Return the spans of headings with visible words."""
     spans = (_span(tree, node) for node, tag in enumerate(tree.tag) if tag in HEADINGS)
     return [(start, end) for start, end in spans if tree.canonical[start:end].strip()]
 
 
 def _whole(tree: Tree, fits: Callable[[int, int], bool | None]) -> list[tuple[int, int]]:
-    """Return the places of tables, groups of rows, lists and code blocks that fit, the outermost ones."""
+    """Return the spans of the outermost tables, row groups, lists and code blocks that fit under the cap."""
     found: list[tuple[int, int]] = []
-    failed: list[int] = []  # ends of the subtrees around this place that do not fit
+    failed: list[int] = []  # ends of the enclosing subtrees that do not fit
     node = 0
     while node < len(tree):
         while failed and failed[-1] <= node:
@@ -270,7 +270,7 @@ def _whole(tree: Tree, fits: Callable[[int, int], bool | None]) -> list[tuple[in
 
 
 def _above(tree: Tree, chunks: Sequence[Chunk]) -> list[tuple[str, ...]]:
-    """Return what stands above each chunk; a chunk of several sections has only what they share."""
+    """Return the headings and the lead above each chunk; a chunk of several sections has only their shared ones."""
     places: list[tuple[int, int, int]] = []
     for chunk in chunks:
         first, last = tree.node_at(chunk.start), tree.node_at(chunk.end - 1)
@@ -287,8 +287,8 @@ def _above(tree: Tree, chunks: Sequence[Chunk]) -> list[tuple[str, ...]]:
                 texts[node] = subtree_text(tree, node)
         lines = [texts[node] for node in shared]
         lead = context.lead
-        own = " ".join(tree.canonical[tree.starts[first] : tree.starts[first] + 2 * len(lead) + 200].split())
-        if lead and lead[:60] not in own:
+        beginning = " ".join(tree.canonical[tree.starts[first] : tree.starts[first] + 2 * len(lead) + 200].split())
+        if lead and lead[:60] not in beginning:
             lines.append(lead)
         found.append(tuple(lines))
     return found

@@ -1,4 +1,4 @@
-"""The SQLite file of an index: layout, opening, transactions, and one-line errors."""
+"""The SQLite file of an index: schema, connections, transactions, and one-line errors."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from ..core.errors import BadInput, OutsideFailed
 
 FILE: Final = "index.sqlite3"
 LAYOUT: Final = 1
+"""Version of the schema; an index of another version is refused."""
 _OURS: Final = 0x5052554E
-"""Marks a SQLite file as an index of Prunus."""
+"""SQLite's ``application_id`` of an index of Prunus."""
 
 _SCHEMA: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -36,12 +37,12 @@ CREATE VIRTUAL TABLE summary_terms USING fts5 (text, above, tokenize = 'unicode6
 
 
 class Database:
-    """One SQLite file, opened anew for each call: threads and processes never share a connection.
+    """One SQLite file, opened for each call, because threads and processes must not share a connection.
 
-    Where the folder may only be read (a read-only disk, another user's folder), so is the index.
+    In a read-only folder (a read-only disk, another user's folder) the index can be read and not changed.
 
-    :param folder: of the index.
-    :param wait: seconds to wait for another process that writes.
+    :param folder: the folder of the index.
+    :param wait: seconds to wait for another writer.
     """
 
     def __init__(self, folder: Path, wait: float) -> None:
@@ -49,7 +50,7 @@ class Database:
         self._wait = wait
 
     def create(self, meta: dict[str, str | int]) -> None:
-        """Make the file where it is missing; two processes that try at once make one."""
+        """Create the file where it is missing; of two processes that try at once, the second finds it made."""
         with self.opened() as file, writing(file):
             if file.execute("PRAGMA application_id").fetchone()[0] == _OURS:
                 return
@@ -63,38 +64,38 @@ class Database:
     def opened(self) -> Iterator[sqlite3.Connection]:
         """Open the file for one call.
 
-        :raises BadInput: it is no index, or one of another version.
-        :raises OutsideFailed: another process holds it for too long, or the disk is full.
+        :raises BadInput: the file is no index, or has another layout.
+        :raises OutsideFailed: another process writes for too long, the disk is full, or the folder is read-only.
         """
         try:
             if not self._writable():
-                with closing(self._only_read()) as file:
+                with closing(self._connect_read_only()) as file:
                     self._check(file)
                     yield file
                 return
             with closing(sqlite3.connect(self.path, timeout=self._wait, isolation_level=None)) as file:
                 self._check(file)
                 write_ahead(file, self._wait)
-                file.execute("PRAGMA synchronous = FULL")  # what is acknowledged outlives a cut of power
+                file.execute("PRAGMA synchronous = FULL")  # an acknowledged change survives a power cut
                 yield file
         except sqlite3.OperationalError as error:
-            said = str(error)
-            if "locked" in said or "busy" in said:
-                said = f"another process has been writing for over {self._wait:g} seconds"
-            elif "readonly" in said:
-                said = "it may only be read here"
-            raise OutsideFailed(f"{self.path.parent}: the index failed ({said})", subject=str(self.path)) from error
+            reason = str(error)
+            if "locked" in reason or "busy" in reason:
+                reason = f"another process has been writing for over {self._wait:g} seconds"
+            elif "readonly" in reason:
+                reason = "its folder is read-only"
+            raise OutsideFailed(f"{self.path.parent}: the index failed ({reason})", subject=str(self.path)) from error
         except sqlite3.DatabaseError as error:
             raise BadInput(f"{self.path}: not an index of Prunus ({error})", subject=str(self.path)) from error
 
     def _writable(self) -> bool:
         return os.access(self.path.parent, os.W_OK) and (not self.path.exists() or os.access(self.path, os.W_OK))
 
-    def _only_read(self) -> sqlite3.Connection:
-        """Open the file without writing beside it.
+    def _connect_read_only(self) -> sqlite3.Connection:
+        """Open the file without writing anything beside it.
 
-        SQLite reads along with a writer through files of that writer. Where there are none and none can be
-        made, nobody writes, and the file is read as one that does not change.
+        SQLite reads beside a writer through the writer's ``-wal`` and ``-shm`` files. Where they are missing and cannot
+        be created, nobody writes, and the file is opened as immutable.
         """
         address = f"{self.path.absolute().as_uri()}?mode=ro"
         try:
@@ -106,13 +107,13 @@ class Database:
                 raise
         except sqlite3.OperationalError:
             left = self.path.with_name(f"{self.path.name}-wal")
-            if left.exists() and left.stat().st_size:  # of one who was killed: it has to be taken in first
+            if left.exists() and left.stat().st_size:  # left by a killed writer: it holds changes that the file lacks
                 raise
             return sqlite3.connect(f"{address}&immutable=1", timeout=self._wait, isolation_level=None, uri=True)
         return file
 
     def _check(self, file: sqlite3.Connection) -> None:
-        # first of all: another process may be making the file, and all that it writes is there at once
+        # Another process may be creating the file in one transaction: without tables, the marks are not written yet.
         (tables,) = file.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if not tables:
             return
@@ -122,13 +123,17 @@ class Database:
             raise BadInput(f"{self.path}: not an index of Prunus", subject=str(self.path))
         if layout != LAYOUT:
             raise BadInput(
-                f"{self.path.parent}: an index of layout {layout}, and this version reads {LAYOUT}; build it anew",
+                f"{self.path.parent}: an index of layout {layout}, and this version reads {LAYOUT}; build it again",
                 subject=str(self.path),
             )
 
 
 def write_ahead(file: sqlite3.Connection, wait: float) -> None:
-    """Let readers read while another writes; where two switch a new file at once, SQLite waits for neither."""
+    """Switch to the write-ahead log, so that readers do not wait for a writer.
+
+    The switch is tried again until ``wait`` seconds have passed: where two processes switch a new file at once, SQLite
+    fails at once instead of waiting.
+    """
     end = time.monotonic() + wait
     while True:
         try:
@@ -142,7 +147,7 @@ def write_ahead(file: sqlite3.Connection, wait: float) -> None:
 
 @contextmanager
 def writing(file: sqlite3.Connection) -> Iterator[None]:
-    """Hold the right to write for one transaction; taken at once, so that two writers wait and never clash."""
+    """Hold a write transaction; the lock is taken at its begin, so a second writer waits instead of failing later."""
     file.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -155,7 +160,7 @@ def writing(file: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def reading(file: sqlite3.Connection) -> Iterator[None]:
-    """See one state of the index, whatever others write meanwhile."""
+    """Hold a read transaction: all reads see one state of the index, whatever others write."""
     file.execute("BEGIN")
     try:
         yield

@@ -1,4 +1,4 @@
-"""Questions to indexes: what they find becomes evidence beside the pages that were given and found."""
+"""Search indexes for a question; the nodes that they find become evidence beside pages."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from .terms import Retrieval
 
 
-class AskedIndex(Protocol):
-    """What is asked of one index; see :class:`prunus.Index`."""
+class SearchableIndex(Protocol):
+    """The part of :class:`prunus.Index` that a search needs."""
 
     place: str
-    """How messages call it."""
+    """The name of the index in messages."""
 
     @property
     def retriever(self) -> Retriever:
-        """What retrieves nodes."""
+        """The retriever of its nodes."""
         ...
 
     @property
@@ -31,46 +31,51 @@ class AskedIndex(Protocol):
         ...
 
     def retrieved(self, query: str, budget: int = ..., retrieval: Retrieval | None = ...) -> Retrieved:
-        """Return the nodes that a question retrieves."""
+        """Return the nodes that a question retrieves within a budget of tokens."""
         ...
 
     def way(self, retrieval: Retrieval | None) -> str:
-        """Return the way in which it is asked."""
+        """Return the way of retrieval, with the index's default filled in."""
         ...
 
 
 class Indexes:
-    """Indexes that are asked along with pages.
+    """Indexes that are searched along with pages.
 
-    :param retrieval: how they are asked.
+    :param retrieval: how nodes are retrieved from each index.
     """
 
-    def __init__(self, indexes: Sequence[AskedIndex], retrieval: Retrieval | None = None) -> None:
+    def __init__(self, indexes: Sequence[SearchableIndex], retrieval: Retrieval | None = None) -> None:
         self._indexes, self._retrieval = list(indexes), retrieval
-        self.place = ", ".join(one.place for one in self._indexes)
+        self.place = ", ".join(index.place for index in self._indexes)
 
     def find(self, question: str, pages: Documents, budget: int) -> Evidence:
-        """Return the pages, and after them what the indexes find.
+        """Return the pages, followed by the documents that the indexes find.
 
-        Leaves are parts of their pages; a page that is among those given is not told twice.
+        Retrieved leaves become parts of their pages; a page that is already in ``pages`` is not added again.
 
-        :param budget: tokens of the texts that each index may bring.
-        :raises BadInput: a document that is asked for is not in an index.
+        :param budget: most tokens of the nodes of each index.
+        :raises BadInput: an index lacks a document that ``retrieval`` names.
         """
         from .found import Evidence, IndexFindings
 
-        how = self._retrieval
+        retrieval = self._retrieval
         found = [
-            IndexFindings(one.retrieved(question, budget, how), one.retriever, one.pages, one.way(how) == "hybrid")
-            for one in self._indexes
+            IndexFindings(
+                index.retrieved(question, budget, retrieval),
+                index.retriever,
+                index.pages,
+                index.way(retrieval) == "hybrid",
+            )
+            for index in self._indexes
         ]
         return Evidence(pages.trees, found, pages.failures)
 
 
-def evidence_of(question: str, index: AskedIndex, budget: int, retrieval: Retrieval | None = None) -> Evidence:
-    """Return what one index finds for a question.
+def evidence_of(question: str, index: SearchableIndex, budget: int, retrieval: Retrieval | None = None) -> Evidence:
+    """Return the evidence that one index finds for a question.
 
-    :raises NothingFound: it holds nothing.
+    :raises NothingFound: the index is empty, or no node fits the budget.
     """
     evidence = Indexes([index], retrieval).find(question, Documents([]), budget)
     if not evidence.trees:

@@ -1,4 +1,7 @@
-"""What is said about an index: how it was built, how it is asked, what became of documents, what summaries cost."""
+"""Data classes that describe an index to its callers: build settings, retrieval options, reports and costs.
+
+They import no engine, so the public door and the command line can load them fast.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from typing import Any, Final, Literal
 from ..core.errors import Failures
 
 BUILT: Final = "built"
-"""The note of what an index was built with."""
+"""Name of the store's note that holds :class:`Built` as JSON."""
 COST: Final = "cost"
-"""The note of what its summaries have cost."""
+"""Name of the store's note that holds the cost of all summaries as JSON."""
 COSTS: Final = ("prompt_tokens", "completion_tokens", "usd")
-"""What is added up there."""
+"""Keys of that cost."""
 
 _PAPER_EMBEDDER: Final = "sentence_transformers:multi-qa-mpnet-base-cos-v1"
 PRESETS: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -25,24 +28,24 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = {
         "budget": 2000,
     },
 }
-"""Presets: what the settings are then. ``raptor`` is the paper's: plain chunks of 100 tokens, its clusters, its
-embedder; asked with ``collapsed`` and 2,000 tokens unless something else is said."""
+"""Settings by name of preset. ``raptor`` is the paper: plain chunks of 100 tokens, its clusters and its embedder; by
+default retrieved by ``collapsed`` with a budget of 2,000 tokens."""
 
 Way = Literal["hybrid", "collapsed", "traversal", "flat"]
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """How an index is asked.
+    """How nodes are retrieved from an index.
 
-    :param way: ``hybrid``: leaves and their neighbours, summaries for broad questions; ``collapsed`` and
-        ``traversal``: as in the paper; ``flat``: leaves by embedding alone; '' is the index's own: ``hybrid``,
-        for the preset ``raptor`` ``collapsed``.
-    :param documents: only these, by id; all without.
-    :param layers: for ``collapsed``, only these layers; 0 are the leaves.
-    :param start_layer: for ``traversal``, the layer that is looked at first; -1 are the roots.
-    :param top: for ``traversal``, nodes that are chosen on each layer.
-    :param depth: for ``traversal``, layers that are gone through; 0 is all.
+    :param way: ``hybrid``: leaves and their neighbours, and summaries for broad questions; ``collapsed`` and
+        ``traversal``: as in the paper; ``flat``: leaves by embedding only; '': the index's default, which is
+        ``collapsed`` for the preset ``raptor`` and else ``hybrid``.
+    :param documents: ids of the documents to retrieve from; () is all.
+    :param layers: for ``collapsed``, the layers to retrieve from; 0 is the leaves, () is all.
+    :param start_layer: for ``traversal``, the layer to begin with; -1 begins with the roots.
+    :param top: for ``traversal``, how many nodes are chosen on each layer.
+    :param depth: for ``traversal``, how many layers are descended; 0 is all.
     :param scorer: for ``collapsed``: ``dense``, ``bm25`` or ``hybrid``.
     """
 
@@ -57,13 +60,13 @@ class Retrieval:
 
 @dataclass(slots=True)
 class Report:
-    """What became of documents that were to be added.
+    """The result of adding documents.
 
-    :param added: ids that are on the disk now.
-    :param unchanged: ids that were there already, with the same content.
-    :param removed: ids that are gone (of :meth:`Index.sync`).
-    :param chunks: leaves of the added documents.
-    :param failures: what could not be read, by id: the reason.
+    :param added: ids of the documents that were added or replaced.
+    :param unchanged: ids of the documents that the index already has with the same content.
+    :param removed: ids of the documents that :meth:`Index.sync` removed.
+    :param chunks: number of leaves of the added documents.
+    :param failures: why a document could not be read, by id.
     """
 
     added: list[str] = field(default_factory=list)
@@ -75,10 +78,11 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What the summaries that are missing will cost at most.
+    """The largest cost of the missing summaries.
 
-    :param usd: None where no price is known.
-    :param exact: False where the tree depends on the summaries: then it is what the paper's trees take, about.
+    :param calls: calls to the summariser.
+    :param usd: None where the price is not known.
+    :param exact: False where the tree depends on the summaries: then the numbers follow the paper's trees.
     """
 
     calls: int
@@ -90,7 +94,7 @@ class Bill:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What an index was built with."""
+    """The settings with which an index was built."""
 
     preset: str = ""
     clusterer: str = "ward"

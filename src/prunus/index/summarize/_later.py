@@ -9,7 +9,7 @@ from ...core.ports import Summarizer
 from ...core.types import Summary
 
 
-class Later:
+class LazySummarizer:
     """Asks the summariser that ``made`` returns.
 
     :param made: called once, at the first summary.

@@ -7,41 +7,29 @@ a run that was killed, or that met a limit of money, goes on where it stopped.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+import hashlib
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import BadInput, OutsideFailed
-from ...core.ports import LLM, TokenCounter
+from ...core.ports import LLM
 from ...core.types import Message, Summary
 from ...models.json_reply import text_of
-from ...models.meter import Price
 from ...models.prompts.render import Quoted, render
-from ._kept import KeptSummaries, key_of
+from ..database import write_ahead
 
-
-@dataclass(frozen=True, slots=True)
-class SummaryBill:
-    """What summaries will cost at most, before any is asked for.
-
-    :param calls: to the model; what is kept already is not asked for.
-    :param completion_tokens: when every summary is as long as it may be.
-    :param usd: None where no price is known.
-    """
-
-    calls: int
-    kept: int
-    prompt_tokens: int
-    completion_tokens: int
-    usd: float | None
+_LAYOUT = 1
+_WAIT = 30.0
+"""Seconds to wait for another process that writes."""
 
 
 class Engine:
     """Summaries by a language model.
 
     :param llm: the model; wrapped in ``cost.Metered``, it refuses what would go over a limit.
-    :param tokenizer: counts the bill; None lets the model count.
     :param kept: file of the summaries that were made; None keeps none.
     :param parallel: calls at a time.
     :param tries: calls for one summary, when the model fails or says nothing.
@@ -54,7 +42,6 @@ class Engine:
     def __init__(
         self,
         llm: LLM,
-        tokenizer: TokenCounter | None = None,
         kept: Path | None = None,
         *,
         parallel: int = 8,
@@ -64,7 +51,6 @@ class Engine:
         if parallel < 1 or tries < 1:
             raise BadInput(f"{parallel} calls at a time, {tries} tries: both must be 1 or more", subject="parallel")
         self.llm, self.parallel, self.tries = llm, parallel, tries
-        self._counter: Any = tokenizer if tokenizer is not None else llm
         self._kept = KeptSummaries(kept)
         self._pause = pause
 
@@ -72,18 +58,6 @@ class Engine:
     def identity(self) -> str:
         """What the summaries depend on: the model."""
         return f"{self.llm.name}:{self.llm.model}"
-
-    def bill(self, batch: Sequence[Sequence[str]], max_tokens: int, price: Price | None = None) -> SummaryBill:
-        """Return what these summaries will cost at most.
-
-        :param price: of the model; None where it is not known.
-        """
-        asked = [_messages(texts, max_tokens) for texts in batch if _shows(texts)]
-        todo = [one for one in asked if self._kept.get(self._key(one, max_tokens)) is None]
-        prompt = sum(int(self._counter.count([m.content for m in one]).sum()) for one in todo)
-        completion = max_tokens * len(todo)
-        usd = price.usd(prompt, completion) if price else None
-        return SummaryBill(len(todo), len(asked) - len(todo), prompt, completion, usd)
 
     async def summarize(self, batch: Sequence[Sequence[str]], max_tokens: int) -> list[Summary]:
         """Return one summary a group; '' for a group without words, for which nothing is asked.
@@ -141,3 +115,60 @@ def _shows(texts: Sequence[str]) -> bool:
 def _messages(texts: Sequence[str], max_tokens: int) -> list[Message]:
     words = max(10, max_tokens * 3 // 4)  # a token is about three quarters of an English word
     return render("summarize", words=words, texts=[Quoted(text) for text in texts if text.strip()])
+
+
+# --- summaries on the disk ----------------------------------------------------------------------
+
+
+def key_of(model: str, messages: Sequence[Message], max_tokens: int) -> str:
+    """Return the hash of texts, prompt, model and length, hex."""
+    state = hashlib.sha256()
+    for part in (model, str(max_tokens), *(text for one in messages for text in (one.role, one.content))):
+        data = part.encode("utf-8", "surrogatepass")
+        state.update(len(data).to_bytes(8, "big") + data)
+    return state.hexdigest()
+
+
+class KeptSummaries:
+    """Summaries in one SQLite file; without a path, none are kept.
+
+    :param path: of the file; its folder is made.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def get(self, key: str) -> str | None:
+        """Return a summary, None where it is not kept."""
+        if self._path is None or not self._path.exists():
+            return None
+        with self._opened() as file:
+            row = file.execute("SELECT text FROM summaries WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else None
+
+    def put(self, key: str, text: str) -> None:
+        """Keep a summary; on return it is on the disk."""
+        if self._path is None:
+            return
+        safe = text.encode("utf-8", "replace").decode("utf-8")
+        with self._opened() as file:
+            file.execute("INSERT OR REPLACE INTO summaries VALUES (?, ?)", (key, safe))
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        assert self._path is not None
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)) as file:
+                if file.execute("PRAGMA user_version").fetchone()[0] not in (0, _LAYOUT):
+                    raise BadInput(f"{self._path}: made by another version; delete it", subject=str(self._path))
+                write_ahead(file, _WAIT)
+                file.execute("CREATE TABLE IF NOT EXISTS summaries (key TEXT PRIMARY KEY, text TEXT) WITHOUT ROWID")
+                file.execute(f"PRAGMA user_version = {_LAYOUT}")
+                yield file
+        except (sqlite3.OperationalError, OSError) as error:
+            raise OutsideFailed(f"{self._path}: summaries cannot be kept ({error})", subject=str(self._path)) from error
+        except sqlite3.DatabaseError as error:
+            raise BadInput(
+                f"{self._path}: no file of summaries ({error}); delete it", subject=str(self._path)
+            ) from error

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
@@ -24,7 +24,6 @@ from ....core.ports import Vectors
 from ...database import FILE, Database, reading, writing
 from ...nodes import Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, View
 from . import rows as _rows
-from .notes import FileNotes
 from .vectors import VectorFiles, sync_folder
 
 _DEAD_ROWS: Final = 1024
@@ -33,7 +32,7 @@ _COPIED: Final = 4096
 """Rows that are copied at a time."""
 
 
-class Engine(FileNotes):
+class Engine:
     """An index in a folder.
 
     :param folder: of the index; made where it is missing and ``create`` is given.
@@ -308,6 +307,22 @@ class Engine(FileNotes):
         with self._database.opened() as file, writing(file):
             self._compact(file, _rows.meta(file))
         self._clear()
+
+    # --- notes -------------------------------------------------------------------------------
+
+    def notes(self, prefix: str = "") -> dict[str, str]:
+        """Return the notes whose names begin with ``prefix``."""
+        with self._database.opened() as file:
+            query = "SELECT name, text FROM notes WHERE substr(name, 1, ?) = ? ORDER BY name"
+            return dict(file.execute(query, (len(prefix), prefix)))
+
+    def put_notes(self, notes: Mapping[str, str]) -> None:
+        """Write notes, all of them or none; an empty text deletes a note. The version stays as it is."""
+        with self._database.opened() as file, writing(file):
+            for name, text in notes.items():
+                file.execute("DELETE FROM notes WHERE name = ?", (name,))
+                if text:
+                    file.execute("INSERT INTO notes VALUES (?, ?)", (name, _rows.clean(text)))
 
     # --- inside ------------------------------------------------------------------------------
 

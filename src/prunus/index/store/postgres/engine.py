@@ -11,7 +11,7 @@ import json
 import re
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -22,7 +22,6 @@ from ....core.ports import Vectors
 from ...nodes import Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, View
 from ..file import fulltext as _fulltext
 from . import rows as _rows
-from .notes import PostgresNotes
 
 _SCHEMA_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 _KEPT: Final = 4
@@ -52,7 +51,7 @@ def _close_all(connections: list[Any]) -> None:
         connections.pop().close()
 
 
-class Engine(PostgresNotes):
+class Engine:
     """An index in a PostgreSQL database.
 
     :param dsn: address as libpq reads it (``postgresql://user:password@host/database``); never shown.
@@ -322,6 +321,27 @@ class Engine(PostgresNotes):
 
     def compact(self) -> None:
         """Do nothing: the server's own vacuum takes away what is dead."""
+
+    # --- notes -------------------------------------------------------------------------------
+
+    def notes(self, prefix: str = "") -> dict[str, str]:
+        """Return the notes whose names begin with ``prefix``."""
+        with self._connected() as connection:
+            query = 'SELECT name, text FROM notes WHERE starts_with(name, %s) ORDER BY name COLLATE "C"'
+            return dict(connection.execute(query, (_fulltext.clean(prefix),)).fetchall())
+
+    def put_notes(self, notes: Mapping[str, str]) -> None:
+        """Write notes, all of them or none; an empty text deletes a note. The version stays as it is."""
+        with self._connected() as connection, connection.transaction():
+            for name, text in sorted(notes.items()):  # one order for all writers: they wait, and never deadlock
+                name, text = _fulltext.clean(name), _fulltext.clean(text)
+                if text:
+                    connection.execute(
+                        "INSERT INTO notes VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET text = excluded.text",
+                        (name, text),
+                    )
+                else:
+                    connection.execute("DELETE FROM notes WHERE name = %s", (name,))
 
     # --- inside ------------------------------------------------------------------------------
 
