@@ -1,4 +1,4 @@
-"""Answers with a model: modes that are compared, one budget over all of it, conversations, what is reported."""
+"""Answers with a model: the baselines, the limits over all calls, conversations, and the reports of a run."""
 
 from __future__ import annotations
 

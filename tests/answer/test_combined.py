@@ -1,4 +1,4 @@
-"""Indexes, given pages and the web in one question: one budget, one numbering, the same checks."""
+"""A question to indexes, the caller's pages and the web together: one budget, one numbering, the same checks."""
 
 from __future__ import annotations
 

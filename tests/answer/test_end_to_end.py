@@ -45,7 +45,7 @@ def crag(rows: Callable[..., list[dict[str, Any]]]) -> Iterator[tuple[World, lis
 
 
 def check(outcome: Any, asked: World) -> None:
-    """Whatever the answer is: the stages in order, and every citation a slice of a page that was really read."""
+    """Check of any answer that its stages are in order, and that every citation is a slice of a page that was read."""
     names = list(dict.fromkeys(event.event for event in outcome.events))
     assert names == [
         name

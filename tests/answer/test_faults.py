@@ -1,4 +1,4 @@
-"""What fails outside: a provider, a page, the model. Each run ends in its time with what it has, and says what failed."""
+"""Failures of a provider, a page or the model: each run ends in time with the rest, and reports what failed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A model that obeys what a page tells it: code refuses what it then does. Each refusal is taken away once, to show
-that it is that refusal which helps."""
+"""A model that obeys the instructions of a hostile page: each attack is refused by code.
+
+For each refusal a second test switches it off, to show that the attack then succeeds.
+"""
 
 from __future__ import annotations
 
@@ -195,8 +197,9 @@ def test_an_altered_plan_stays_inside_its_limits(web: World) -> None:
 def test_without_the_check_of_plans_it_would_flood_the_search(web: World, monkeypatch: pytest.MonkeyPatch) -> None:
     from prunus.core.types import Plan, SearchQuery
 
-    def unchecked(self: object, found: planning.Reply) -> Plan:
-        return Plan(True, "", tuple(SearchQuery(one.text, one.language, one.time_range) for one in found.queries))
+    def unchecked(self: object, reply: planning.PlanReply) -> Plan:
+        queries = (SearchQuery(query.text, query.language, query.time_range) for query in reply.queries)
+        return Plan(True, "", tuple(queries))
 
     monkeypatch.setattr(planning.Engine, "_plan", unchecked)
     chat = Conversation()

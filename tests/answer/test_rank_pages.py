@@ -1,4 +1,4 @@
-"""Mixed ranking: 2n items, the better of the two, and nothing of the providers' order."""
+"""Mixed ranking: 2n items, the better of a page's two items, and no influence of the providers' order."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_each_way_finds_the_page(way: str) -> None:
 def test_what_cannot_be_ranked_is_bad_input() -> None:
     with pytest.raises(BadInput, match="no keywords"):
         rank([" "], PAGES, counted)
-    with pytest.raises(BadInput, match="what time it is"):
+    with pytest.raises(BadInput, match="give now"):
         rank(["x"], PAGES, counted, beyond=Beyond(freshness=1))
     with pytest.raises(BadInput, match="one finite number"):
         rank(["x"], PAGES, lambda query, texts: np.full(len(texts), np.nan))

@@ -1,4 +1,4 @@
-"""The whole way over real sockets: pages, a search, and a server that speaks chat completions and misbehaves."""
+"""Answers over real sockets: pages, a search service, and a chat-completions server that misbehaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sentence of an answer is borne out by which words of a page."""
+"""The check of an answer: which sentences the evidence supports, and what they cite."""
 
 from __future__ import annotations
 

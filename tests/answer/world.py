@@ -129,12 +129,12 @@ Script = Callable[[str, str, Sequence[Message]], "str | ScriptedReply"]
 
 
 class Model(Scripted):
-    """A scripted model that is told which task a prompt is."""
+    """A scripted model that tells its script the task of each prompt."""
 
     def __init__(self, script: Script, window: int = 100_000) -> None:
         self.tasks: list[str] = []
 
-        def reply(messages: Sequence[Message], asked: Any) -> str | ScriptedReply:
+        def reply(messages: Sequence[Message], options: Any) -> str | ScriptedReply:
             system = messages[0].content
             task = next(
                 name
@@ -154,7 +154,7 @@ class Model(Scripted):
 
 @dataclass
 class Outcome:
-    """What a run came to."""
+    """The events and the answer of a run."""
 
     events: list[Event]
     answer: Answer
@@ -176,7 +176,7 @@ def ask(
     indexes: Finder | None = None,
     web: bool = False,
 ) -> Outcome:
-    """Ask with the settings of the environment, and a scripted model where one is given.
+    """Answer a question with the settings of the environment, and the scripted model where there is one.
 
     :param web: search the web besides the pages and indexes.
     """

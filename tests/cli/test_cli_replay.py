@@ -239,18 +239,18 @@ def _zip(members: dict[str, bytes]) -> bytes:
 
 GOOD = _members(pack(RunFile({"question": "x"})))
 HOSTILE = {
-    "no zip": (b"<p>hello", "this is no recorded run"),
-    "an empty zip": (_zip({}), "this is no recorded run"),
-    "another zip": (_zip({"word/document.xml": b"x"}), "this is no recorded run"),
-    "a path out of it": (_zip(GOOD | {"../../evil": b"x"}), "is no part of a recorded run"),
+    "no zip": (b"<p>hello", "not a recorded run"),
+    "an empty zip": (_zip({}), "not a recorded run"),
+    "another zip": (_zip({"word/document.xml": b"x"}), "not a recorded run"),
+    "a path out of it": (_zip(GOOD | {"../../evil": b"x"}), "not part of a recorded run"),
     "a blob that lies": (_zip(GOOD | {f"blobs/{'0' * 64}": b"x"}), "damaged"),
     "a later version": (_zip(GOOD | {"run.json": b'{"format": "prunus run", "version": 9}'}), "version 9"),
-    "no object": (_zip(GOOD | {"run.json": b"[1]"}), "this is no recorded run"),
+    "no object": (_zip(GOOD | {"run.json": b"[1]"}), "not a recorded run"),
     "deep": (_zip(GOOD | {"events.jsonl": b"[" * 200_000}), "recorded run"),
     "a bomb": (_zip(GOOD | {f"blobs/{'1' * 64}": bytes(130 << 20)}), "over 128 MiB"),
     "nothing in its head": (_zip(GOOD), "damaged"),
     "an entry of nothing": (_zip(GOOD | {"events.jsonl": b"{}\n"}), "damaged"),
-    "cut short": (pack(RunFile({"question": "x"}))[:-30], "this is no recorded run"),
+    "cut short": (pack(RunFile({"question": "x"}))[:-30], "not a recorded run"),
 }
 
 

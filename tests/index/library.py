@@ -1,4 +1,4 @@
-"""A small library whose documents and sections are about known things, and indexes of it."""
+"""A small library of documents about known subjects, and indexes of it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def builder(folder: Path, settings: BuildSettings | None = None, **engines: Any)
 
 
 def built(folder: Path, settings: BuildSettings | None = None, **engines: Any) -> Builder:
-    found = builder(folder, settings, **engines)
-    found.add(source(name) for name in SUBJECTS)
-    asyncio.run(found.build())
-    return found
+    made = builder(folder, settings, **engines)
+    made.add(source(name) for name in SUBJECTS)
+    asyncio.run(made.build())
+    return made

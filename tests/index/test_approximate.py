@@ -1,4 +1,4 @@
-"""The approximate index: near what exact search finds, and it says how near."""
+"""The approximate index: it finds nearly what exact search finds, and measures its recall."""
 
 from __future__ import annotations
 

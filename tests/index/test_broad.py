@@ -1,4 +1,4 @@
-"""Which questions are about a whole."""
+"""Which questions are about a whole document or collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Building: leaves with exact spans, one root over everything, summaries now or later, one bill."""
+"""Building an index: leaves with exact spans, one root, summaries now or later, and their cost in advance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunks: every word in exactly one, order kept, cap held, structure respected."""
+"""Chunks: every word is in exactly one chunk, in order and under the cap, and structure is respected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every clusterer: covers its layer, ends in a root, keeps the limits, repeats itself, survives odd layers."""
+"""Every clusterer covers its layer, ends in a root, keeps the limits, is deterministic, and survives odd layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaves come back as parts of their pages, and what a summary says goes back to leaves."""
+"""Evidence from an index: leaves become parts of their pages, and sentences of summaries are traced to leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Growth: documents come, go and are replaced without a new tree; only what is above them is written again."""
+"""Updates: documents are added, removed and replaced without a new tree; only summaries above them are rewritten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an index lies, by its name and the setting ``store``."""
+"""The store and the place of an index, by its name and the setting ``store``."""
 
 from __future__ import annotations
 

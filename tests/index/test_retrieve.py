@@ -1,4 +1,4 @@
-"""Retrieval: the budget is exact, the published ways are as published, the default is in document order."""
+"""Retrieval: the budget is exact, the paper's ways work as published, and the default is in document order."""
 
 from __future__ import annotations
 

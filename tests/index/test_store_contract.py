@@ -1,4 +1,4 @@
-"""What every store promises, over the file store and over PostgreSQL: the same tests for both."""
+"""The contract of every store: the same tests for the file store and for PostgreSQL."""
 
 from __future__ import annotations
 
@@ -55,15 +55,16 @@ class StoreContract:
             with pytest.raises(BadInput, match="its vectors are of tiny"):
                 opened(embedder, dimension, create=True)
 
-    def test_search_is_dense_lexical_or_both(self, opened: Opened) -> None:
+    def test_nodes_are_found_by_vector_and_by_words(self, opened: Opened) -> None:
         store = opened("tiny", DIMENSION, create=True)
         store.add_many([given_document(id, 1, seed) for seed, id in enumerate(["apple", "pear", "quince"])])
-        assert store.get([store.search(vector(1000), "", 1)[0][0]])[0].document == "pear"
-        assert store.get([store.search(None, "Which quinces?", 1)[0][0]])[0].document == "quince"
-        assert len(store.search(vector(0), "quince", 2)) == 2
-        assert store.search(None, "", 5) == []
-        scores = dict(store.search(vector(0), "", 3))
-        assert max(scores.values()) == pytest.approx(1.0, abs=1e-5)
+        view = store.view()
+        cosines = view.similarities(vector(1000))
+        assert store.get([int(view.ids[cosines.argmax()])])[0].document == "pear"
+        assert cosines.max() == pytest.approx(1.0, abs=1e-5)
+        (found,) = store.lexical("Which quinces?")
+        assert store.get([found])[0].document == "quince"
+        assert store.lexical("") == {}
 
     def test_words_of_every_script_are_found(self, opened: Opened) -> None:
         store = opened("tiny", DIMENSION, create=True)

@@ -1,4 +1,4 @@
-"""Summaries: extractive ones, and those of a model: parallel, kept, retried, within limits."""
+"""Summaries: extractive, and by a model in parallel, kept, retried and within limits."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def short() -> extractive.Engine:
     return extractive.Engine(static.Engine(), approx.Engine())
 
 
-def said(engine: object, batch: Sequence[Sequence[str]], max_tokens: int = 40) -> list[str]:
+def summaries_of(engine: object, batch: Sequence[Sequence[str]], max_tokens: int = 40) -> list[str]:
     return [one.text for one in asyncio.run(engine.summarize(batch, max_tokens))]  # type: ignore[attr-defined]
 
 
 def test_an_extractive_summary_is_sentences_of_the_group_in_order_each_once() -> None:
-    (text,) = said(short(), [GROUP], 30)
+    (text,) = summaries_of(short(), [GROUP], 30)
     places = [" ".join(GROUP).find(sentence.strip(". ")) for sentence in text.split(". ")]
     assert places == sorted(places)
     assert min(places) >= 0
@@ -47,19 +47,19 @@ def test_an_extractive_summary_is_sentences_of_the_group_in_order_each_once() ->
 def test_an_extractive_summary_keeps_its_budget_and_is_empty_only_for_no_words(
     batch: list[list[str]], most: int
 ) -> None:
-    for texts, text in zip(batch, said(short(), batch, most), strict=True):
+    for texts, text in zip(batch, summaries_of(short(), batch, most), strict=True):
         assert int(approx.Engine().count([text])[0]) <= most
         assert bool(text) == any(one.strip() for one in texts)
 
 
 def test_a_single_endless_sentence_is_cut_to_the_budget() -> None:
-    (text,) = said(short(), [["word " * 500]], 20)
+    (text,) = summaries_of(short(), [["word " * 500]], 20)
     assert 15 <= int(approx.Engine().count([text])[0]) <= 20
 
 
 def test_the_prompt_is_the_papers_with_the_texts_behind_fences() -> None:
     model = Scripted("A summary.")
-    said(llm.Engine(model), [["First text.", "Second text."]])
+    summaries_of(llm.Engine(model), [["First text.", "Second text."]])
     system, user = model.calls[0].messages
     assert system.content.startswith("You are a Summarizing Text Portal")
     assert "Write a summary of the following, including as many key details as possible" in user.content
@@ -81,7 +81,9 @@ def test_summaries_of_a_batch_are_made_in_parallel_and_come_in_order() -> None:
             running -= 1
 
     model = Slow(script=lambda messages, asked: "about " + messages[-1].content.split("\n")[-2])
-    assert said(llm.Engine(model, parallel=3), [[f"text{i}"] for i in range(9)]) == [f"about text{i}" for i in range(9)]
+    assert summaries_of(llm.Engine(model, parallel=3), [[f"text{i}"] for i in range(9)]) == [
+        f"about text{i}" for i in range(9)
+    ]
     assert most == 3
 
 
@@ -90,15 +92,15 @@ def test_what_was_paid_for_is_never_asked_again(tmp_path: Path) -> None:
     batch = [["one"], ["two"], ["three"]]
     broken = Scripted(script=["First.", "Second.", ScriptedReply(error=OutsideFailed("down"))])
     with pytest.raises(OutsideFailed, match="down"):
-        said(llm.Engine(broken, kept=kept, parallel=1, tries=1), batch)
+        summaries_of(llm.Engine(broken, kept=kept, parallel=1, tries=1), batch)
     model = Scripted("Third.")
     engine = llm.Engine(model, kept=kept, parallel=1)
 
-    assert said(engine, batch) == ["First.", "Second.", "Third."]
+    assert summaries_of(engine, batch) == ["First.", "Second.", "Third."]
     assert len(model.calls) == 1
-    assert said(engine, batch) == ["First.", "Second.", "Third."]
+    assert summaries_of(engine, batch) == ["First.", "Second.", "Third."]
     assert len(model.calls) == 1
-    assert said(engine, [["one"]], 50) == ["Third."]  # another length is another summary
+    assert summaries_of(engine, [["one"]], 50) == ["Third."]  # another length is another summary
 
 
 def test_a_failure_is_tried_again_and_is_never_kept_as_a_summary(tmp_path: Path) -> None:
@@ -109,13 +111,13 @@ def test_a_failure_is_tried_again_and_is_never_kept_as_a_summary(tmp_path: Path)
 
     model = Scripted(script=[ScriptedReply(error=OutsideFailed("busy")), ScriptedReply(" "), "At last."])
     engine = llm.Engine(model, kept=tmp_path / "k", pause=pause)
-    assert said(engine, [["text"]]) == ["At last."]
+    assert summaries_of(engine, [["text"]]) == ["At last."]
     assert waits == [1.0, 2.0]
     silent = llm.Engine(Scripted(" "), kept=tmp_path / "other", pause=pause)
     with pytest.raises(OutsideFailed, match="empty"):
-        said(silent, [["text"]])
+        summaries_of(silent, [["text"]])
     again = llm.Engine(Scripted("Said."), kept=tmp_path / "other", pause=pause)
-    assert said(again, [["text"]]) == ["Said."]
+    assert summaries_of(again, [["text"]]) == ["Said."]
 
 
 def test_a_limit_stops_the_run(tmp_path: Path) -> None:
@@ -123,13 +125,13 @@ def test_a_limit_stops_the_run(tmp_path: Path) -> None:
     meter = Meter(Limits(tokens=700))
     engine = llm.Engine(Metered(Scripted("one two three"), meter), kept=tmp_path / "kept")
     with pytest.raises(OverLimit):
-        said(engine, batch, 20)
+        summaries_of(engine, batch, 20)
     assert meter.total.prompt_tokens + meter.total.completion_tokens <= meter.limits.tokens
 
 
 def test_nothing_to_say_costs_nothing() -> None:
     model = Scripted("x")
-    assert said(llm.Engine(model), [[], [" "]]) == ["", ""]
+    assert summaries_of(llm.Engine(model), [[], [" "]]) == ["", ""]
     assert model.calls == []
 
 
@@ -138,4 +140,4 @@ def test_numbers_that_make_no_sense_are_refused(tmp_path: Path) -> None:
         llm.Engine(Scripted("x"), parallel=0)
     (tmp_path / "noise").write_bytes(b"no database" * 50)
     with pytest.raises(BadInput, match="delete it"):
-        said(llm.Engine(Scripted("x"), kept=tmp_path / "noise"), [["a"]])
+        summaries_of(llm.Engine(Scripted("x"), kept=tmp_path / "noise"), [["a"]])

@@ -1,8 +1,8 @@
-"""Evidence from an index: retrieved leaves as blocks of the pages that they came from, summaries beside them.
+"""Turn retrieved nodes into evidence: leaves become blocks of their pages, summaries become a document.
 
-A leaf is a slice of its page's canonical text. The page is kept with the index, so that the slice comes back
-as a part of the page: of a table rows under their header, of a list items. What a summary says is led back
-to the leaves below it.
+A leaf is a slice of its page's canonical text. The index stores the page, so the slice is shown as a part of the page:
+rows of a table with their header, items of a list. A sentence of a summary is traced to the leaves below it, because
+only pages are cited.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from ..pages.tree import Tree
 from .broad import is_broad
 from .nodes import IndexedDocument, Node, NodeStore
 from .retrieve import Retrieved, Retriever
-from .verify import is_doubted
+from .verify import is_unsupported
 
 _LARGEST: Final = 1 << 28
-"""Bytes that a packed page may come to."""
+"""Most bytes of an unpacked page; an index may come from a stranger."""
 
 _KEPT: Final = 32
-"""Pages of an index that are kept ready between questions."""
+"""Cleaned pages of an index that are cached between questions."""
 
 _SUPPORTS: Final = 3
-"""Leaves that a summary's sentence is led back to at most."""
+"""Most leaves that are cited for a sentence of a summary."""
 
 
 def packed(markup: str | bytes, charset: str = "") -> bytes:
-    """Return a page as an index keeps it."""
+    """Return a page compressed, as the index stores it."""
     data = markup.encode("utf-8", "surrogatepass") if isinstance(markup, str) else markup
     head = "text" if isinstance(markup, str) else f"bytes {charset}"
     return zlib.compress(head.encode("ascii", "replace") + b"\n" + data, 6)
 
 
 def _unpacked(source: bytes) -> tuple[str | bytes, str]:
-    """Return a kept page and its charset; nothing where it is damaged or too large."""
+    """Return a stored page and its charset; a damaged page is '', and a page over the limit is cut there."""
     try:
         head, _, data = zlib.decompressobj().decompress(source, _LARGEST).partition(b"\n")
     except zlib.error:
@@ -58,7 +58,11 @@ def _unpacked(source: bytes) -> tuple[str | bytes, str]:
 
 
 def tree_of(document: IndexedDocument) -> Tree:
-    """Return a document's page, cleaned; where it is not kept, or cleaned otherwise by now, its text alone."""
+    """Return a document's page, cleaned.
+
+    The tree is the document's plain text where the index stores no page, or where this version cleans the page to
+    another text than the one that the leaves' spans refer to.
+    """
     tree = None
     markup, charset = _unpacked(document.source) if document.source else ("", "")
     if markup:
@@ -74,16 +78,16 @@ def tree_of(document: IndexedDocument) -> Tree:
 
 
 class Pages:
-    """The pages of one index, cleaned when they are asked for; threads may share it."""
+    """The pages of one index, cleaned on demand and cached; threads may share it."""
 
     def __init__(self, store: NodeStore) -> None:
         self._store = store
         self._kept: dict[tuple[str, int], Tree] = {}
 
     def tree(self, id: str) -> Tree:
-        """Return a document's page.
+        """Return a document's page, cleaned.
 
-        :raises BadInput: it is not in the index.
+        :raises BadInput: the document is not in the index.
         """
         key = (id, self._store.view().version)
         tree = self._kept.get(key)
@@ -97,11 +101,12 @@ class Pages:
 
 @dataclass(frozen=True, slots=True)
 class IndexFindings:
-    """What one index has found for a question.
+    """The nodes that one index found for a question.
 
-    :param retriever: that found it: it knows the leaves below a summary.
-    :param pages: of the index.
-    :param capped: whether summaries were let in by a share of their own, beside which leaves are not weighed.
+    :param retriever: the retriever that found them; it knows the leaves below a summary.
+    :param pages: the pages of the index.
+    :param capped: whether retrieval limited summaries to a share of the budget; then every summary that was retrieved
+        ranks above the leaves.
     """
 
     retrieved: Retrieved
@@ -112,7 +117,7 @@ class IndexFindings:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A block with its score; ``node`` is what it is of the index, None for the header of a table."""
+    """A block with its score; ``node`` is its node in the index, None for the header of a table."""
 
     block: Block
     score: float
@@ -120,31 +125,32 @@ class _Part:
 
 
 class Summaries:
-    """Summaries that an index has found, as one document; leads what they say back to the leaves below them."""
+    """The summaries that an index found, as one document; maps their sentences to the leaves below them."""
 
     def __init__(self, tree: Tree, found: IndexFindings, nodes: Sequence[Node]) -> None:
         self._tree, self._found, self._nodes = tree, found, nodes
 
-    def _said(self, span: Span) -> tuple[Node, str]:
+    def _node_at(self, span: Span) -> tuple[Node, str]:
+        """Return the node of the summary that holds a span, and the text of the span."""
         node = self._nodes[self._tree.parent[self._tree.node_at(span.start)] // 2]
         return node, self._tree.canonical[span.start : span.end]
 
     def cite(self, number: int, span: Span) -> list[Citation]:
-        """Return citations of pages, the nearest first, checked word for word."""
-        return supports(self._found, *self._said(span), number)
+        """Return citations of the pages below a span, the nearest first, each checked word for word."""
+        return supports(self._found, *self._node_at(span), number)
 
     def unsupported(self, span: Span) -> list[str]:
-        """Return what is said there, where a check of the index has found it unsupported."""
-        node, sentence = self._said(span)
-        return [sentence] if is_doubted(self._found.retriever.store, node, sentence) else []
+        """Return the text of the span where ``prunus index verify`` judged it unsupported; else nothing."""
+        node, sentence = self._node_at(span)
+        return [sentence] if is_unsupported(self._found.retriever.store, node, sentence) else []
 
 
 class Evidence(Documents):
-    """Pages that were given, and what indexes have found: asked one question within one budget.
+    """The caller's pages together with the findings of indexes, for one question and one budget.
 
-    :param pages: cut into blocks like any others.
-    :param found: each leaf is a block; the pages of leaves hold no other.
-    :param failures: what could not be read, by name.
+    :param pages: the caller's pages, cut into blocks like any documents.
+    :param found: the findings of each index; every leaf is a block, and the pages of leaves have no other blocks.
+    :param failures: why a document could not be read, by name.
     """
 
     __slots__ = ("_found", "_pages", "_parts", "_summaries")
@@ -161,91 +167,94 @@ class Evidence(Documents):
         self._parts: list[_Part] = []
         self._summaries: dict[str, Summaries] = {}
         known = {tree.snapshot for tree in pages if tree.snapshot}
-        for one in found:
-            self._add(one, known)
+        for findings in found:
+            self._add(findings, known)
 
     @property
     def own_scorer(self) -> Evidence | None:
-        """What one index alone has found is trusted with its own scores; several sources are scored alike."""
+        """This object, where one index is the only source: its retrieval scores are used.
+
+        None for several sources: scores of different retrievals are not comparable, so one scorer scores all blocks.
+        """
         return self if not self._pages and len(self._found) == 1 else None
 
     @property
     def overview(self) -> frozenset[str]:
-        """What was found for a question about the whole."""
-        if not any(one.capped and is_broad(one.retrieved.query) for one in self._found):
+        """The documents of the indexes, where the question is about a whole document or collection; else none."""
+        if not any(findings.capped and is_broad(findings.retrieved.query) for findings in self._found):
             return frozenset()
         return frozenset(tree.document for tree in self.trees[self._pages :])
 
     def first(self, count: int) -> Evidence:
-        """Return so many documents: of the given pages the first, of what was found the best, in turns."""
+        """Return ``count`` documents, in turns the next of the caller's pages and the best of the found documents."""
         best: dict[int, float] = {}
         for part in self._parts:
             best[part.block.document] = max(part.score, best.get(part.block.document, part.score))
         ranked = sorted(best, key=lambda place: -best[place])
-        given, found = [*range(self._pages)], [*ranked]
+        left_pages, left_found = [*range(self._pages)], [*ranked]
         taken: set[int] = set()
-        while len(taken) < count and (given or found):
-            source = given if given and (len(taken) % 2 == 0 or not found) else found
+        while len(taken) < count and (left_pages or left_found):
+            source = left_pages if left_pages and (len(taken) % 2 == 0 or not left_found) else left_found
             taken.add(source.pop(0))
-        twin = Evidence([], [], self.failures)
-        twin._pages = sum(place < self._pages for place in taken)
-        twin._found, twin._summaries = self._found, self._summaries
+        subset = Evidence([], [], self.failures)
+        subset._pages = sum(place < self._pages for place in taken)
+        subset._found, subset._summaries = self._found, self._summaries
         places = {old: new for new, old in enumerate(sorted(taken))}
-        twin.trees = [self.trees[old] for old in places]
+        subset.trees = [self.trees[old] for old in places]
         first = {old: new for new, old in enumerate(n for n, p in enumerate(self._parts) if p.block.document in places)}
         for number in first:
             part = self._parts[number]
-            needed = tuple(first[other] for other in part.block.requires)
+            needed = tuple(first[old_number] for old_number in part.block.requires)
             block = replace(part.block, document=places[part.block.document], requires=needed)
-            twin._parts.append(replace(part, block=block))
-        return twin
+            subset._parts.append(replace(part, block=block))
+        return subset
 
     @property
     def words(self) -> int:
-        """Visible words of the given pages and of what was found."""
+        """Visible words of the caller's pages and of the found blocks."""
         return sum(tree.words[-1] for tree in self.trees[: self._pages]) + sum(p.block.words for p in self._parts)
 
     def blocks(self, max_words: int, units: Units = "blocks") -> Blocks:
-        """Return the given pages cut at a granularity, and the leaves as they are."""
+        """Return the blocks: the caller's pages cut at a granularity, and each leaf as one block."""
         key = (max_words, units)
         made = self._cuts.get(key)
         if made is None:
-            own = cut(self.trees[: self._pages], max_words, units).blocks if self._pages else []
-            first = len(own)
+            given_blocks = cut(self.trees[: self._pages], max_words, units).blocks if self._pages else []
+            first = len(given_blocks)
             moved = [
-                replace(part.block, requires=tuple(first + other for other in part.block.requires))
+                replace(part.block, requires=tuple(first + old_number for old_number in part.block.requires))
                 for part in self._parts
             ]
-            made = self._cuts[key] = Blocks(self.trees, [*own, *moved], max_words)
+            made = self._cuts[key] = Blocks(self.trees, [*given_blocks, *moved], max_words)
         return made
 
     def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
-        """Return the index's own scores: what makes this a scorer, where nothing else is asked."""
+        """Return the retrieval scores of the blocks, float64 [blocks]; with this method the object is a scorer."""
         least = min((part.score for part in self._parts), default=0.0) - 1.0
         scores = np.full(len(blocks), least)
         for place, block in enumerate(blocks.blocks):
             for part in self._parts:
-                other = part.block
-                inside = part.node and other.lo <= block.lo and block.hi <= other.hi
-                if inside and other.document == block.document:
+                retrieved = part.block
+                inside = part.node and retrieved.lo <= block.lo and block.hi <= retrieved.hi
+                if inside and retrieved.document == block.document:
                     scores[place] = max(scores[place], part.score)
         return scores
 
-    # --- what summaries say ------------------------------------------------------------------
+    # --- summaries ---------------------------------------------------------------------------
 
     def origin(self, document: str) -> Summaries | None:
-        """Return what leads words of summaries on to the pages below them; None for a page."""
+        """Return the object that maps a document of summaries to its pages; None for a page."""
         return self._summaries.get(document)
 
     def _add(self, found: IndexFindings, known: set[str]) -> None:
-        """Take in what one index has found; a page that was given itself is not told twice."""
+        """Add the findings of one index, without the pages in ``known`` (snapshots of the caller's pages)."""
         scored = list(zip(found.retrieved.nodes, found.retrieved.scores, strict=True))
         top = max(found.retrieved.scores, default=0.0) + 1.0 - min(found.retrieved.scores, default=0.0)
-        if found.capped:  # they have their share already: none of them gives way to a leaf
+        if found.capped:  # retrieval has limited the summaries already: rank each above all leaves
             scored = [(node, score + top * bool(node.layer)) for node, score in scored]
-        said = [(node, score) for node, score in scored if node.layer and node.text.strip()]
-        if said:
-            self._add_summaries(found, said)
+        summaries = [(node, score) for node, score in scored if node.layer and node.text.strip()]
+        if summaries:
+            self._add_summaries(found, summaries)
         by_document: dict[str, list[tuple[Node, float]]] = {}
         for node, score in scored:
             if not node.layer and node.end > node.start:
@@ -254,29 +263,31 @@ class Evidence(Documents):
             tree = found.pages.tree(id)
             if tree.snapshot and tree.snapshot in known:
                 continue
-            if any(other.document == tree.document for other in self.trees):  # of another index
+            if any(existing.document == tree.document for existing in self.trees):  # the same document of another index
                 tree = _renamed(tree, f"{id}#{len(self.trees)}")
             self._add_leaves(tree, leaves)
 
-    def _add_summaries(self, found: IndexFindings, said: Sequence[tuple[Node, float]]) -> None:
-        size, number = 2 * len(said) + 1, len(self.trees)
-        parents = [-1, *(one for place in range(len(said)) for one in (0, 2 * place + 1))]
-        ends = [size, *(2 * place + 3 for place in range(len(said)) for _ in (0, 1))]
-        texts = ["", *(one for node, _ in said for one in ("", node.text))]
-        tree = Tree(["html", *["p", ""] * len(said)], parents, ends, texts, [None] * size)
+    def _add_summaries(self, found: IndexFindings, summaries: Sequence[tuple[Node, float]]) -> None:
+        size, number = 2 * len(summaries) + 1, len(self.trees)
+        parents = [-1, *(parent for place in range(len(summaries)) for parent in (0, 2 * place + 1))]
+        ends = [size, *(2 * place + 3 for place in range(len(summaries)) for _ in (0, 1))]
+        texts = ["", *(text for node, _ in summaries for text in ("", node.text))]
+        tree = Tree(["html", *["p", ""] * len(summaries)], parents, ends, texts, [None] * size)
         place = found.retriever.store.place
-        named = repr((place, [(node.id, node.text) for node, _ in said]))  # over the turns of a conversation, too
+        named = repr(
+            (place, [(node.id, node.text) for node, _ in summaries])
+        )  # the same id in every turn of a conversation
         tree.document = f"summaries#{hashlib.sha256(named.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
         tree.title = f"Summaries of {PurePath(place).name}"
         tree._xpaths = [""] * size
         self.trees.append(tree)
-        self._summaries[tree.document] = Summaries(tree, found, [node for node, _ in said])
-        for turn, (node, score) in enumerate(said):
+        self._summaries[tree.document] = Summaries(tree, found, [node for node, _ in summaries])
+        for turn, (node, score) in enumerate(summaries):
             lo = 2 * turn + 1
             self._parts.append(_Part(Block(number, lo, lo, lo + 2, count_words(node.text)), score, node))
 
     def _add_leaves(self, tree: Tree, leaves: Sequence[tuple[Node, float]]) -> None:
-        """Take in leaves of one page in the order of its text, each with the header of its table."""
+        """Add the leaves of one page in the order of its text, each requiring the header rows of its table."""
         number, first = len(self.trees), len(self._parts)
         self.trees.append(tree)
         made = [(block_of(tree, number, node.start, node.end), node, score) for node, score in leaves]
@@ -286,7 +297,7 @@ class Evidence(Documents):
             if table >= 0 and table not in heads:
                 heads[table] = sorted(header_rows(tree, table))
         least = min((score for _, _, score in made), default=0.0) - 1.0
-        rows = sorted({row for own in heads.values() for row in own})
+        rows = sorted({row for header in heads.values() for row in header})
         parts = [_Part(Block(number, row, row, tree.end[row], tree.word_count(row)), least, None) for row in rows]
         parts += [_Part(block, score, node) for block, node, score in made]
         parts.sort(key=lambda part: (part.block.lo, part.block.first, part.block.hi))
@@ -299,7 +310,7 @@ class Evidence(Documents):
 
 
 def _renamed(tree: Tree, document: str) -> Tree:
-    """Return a page under another name."""
+    """Return a copy of a page under another document id."""
     twin = Tree(tree.tag, tree.parent, tree.end, tree.text, tree.attrs)
     twin.document, twin.snapshot, twin.url, twin.title = document, tree.snapshot, tree.url, tree.title
     twin.lang, twin.published, twin._markup, twin._xpaths = tree.lang, tree.published, tree._markup, tree._xpaths
@@ -307,7 +318,7 @@ def _renamed(tree: Tree, document: str) -> Tree:
 
 
 def _table_above(tree: Tree, node: int) -> int:
-    """Return the table that a node stands in, -1 where it stands in none."""
+    """Return the innermost table around a node, -1 where there is none."""
     node = tree.parent[node]
     while node >= 0 and tree.tag[node] != "table":
         node = tree.parent[node]
@@ -315,7 +326,7 @@ def _table_above(tree: Tree, node: int) -> int:
 
 
 def block_of(tree: Tree, document: int, start: int, end: int) -> Block:
-    """Return a slice of the canonical text as a block: whole elements where it holds all that they show."""
+    """Return a slice of the canonical text as a block, widened to whole elements whose visible words it all holds."""
     starts, words = tree.starts, tree.words
     lo, last = tree.node_at(start), tree.node_at(end - 1)
     first = max(0, start - starts[lo])
@@ -339,34 +350,34 @@ def block_of(tree: Tree, document: int, start: int, end: int) -> Block:
 
 
 def supports(found: IndexFindings, node: Node, sentence: str, number: int) -> list[Citation]:
-    """Return citations of the leaves below a summary that bear out what it says, the nearest first.
+    """Return citations of the leaves below a summary that support a sentence of it, best first.
 
-    A leaf that says it word for word is enough; otherwise the nearest sentence of each of the nearest leaves
-    is cited, and ``support`` is its cosine.
+    Where a leaf holds the sentence word for word, it alone is cited. Otherwise the most similar sentence of each of the
+    most similar leaves is cited, and ``support`` is the cosine.
     """
     wanted = normalise(sentence)
     retriever = found.retriever
     leaves = retriever.store.get(retriever.leaves_of(node.id))
     for leaf in leaves:
         if wanted and wanted in normalise(leaf.text):
-            made = cite(number, sentence, found.pages.tree(leaf.document), _place(leaf, wanted))
-            if made.found:
-                return [made]
+            citation = cite(number, sentence, found.pages.tree(leaf.document), _place(leaf, wanted))
+            if citation.found:
+                return [citation]
     cited: list[Citation] = []
-    asked = retriever.embedder.embed([sentence], "query")[0]
+    query_vector = retriever.embedder.embed([sentence], "query")[0]
     for leaf in retriever.support(node.id, sentence, _SUPPORTS):
         spans = [span for span in _spans(leaf) if leaf.text[span[0] : span[1]].strip()]
-        near = retriever.embedder.embed([leaf.text[a:b] for a, b in spans], "document") @ asked
-        best = int(np.argmax(near))
+        cosines = retriever.embedder.embed([leaf.text[a:b] for a, b in spans], "document") @ query_vector
+        best = int(np.argmax(cosines))
         span = Span(leaf.document, leaf.start + spans[best][0], leaf.start + spans[best][1])
         tree = found.pages.tree(leaf.document)
-        made = cite(number, tree.canonical[span.start : span.end], tree, span)
-        cited.append(replace(made, support=float(np.clip(near[best], 0.0, 1.0)) if made.found else 0.0))
-    return sorted(cited, key=lambda one: -one.support)
+        citation = cite(number, tree.canonical[span.start : span.end], tree, span)
+        cited.append(replace(citation, support=float(np.clip(cosines[best], 0.0, 1.0)) if citation.found else 0.0))
+    return sorted(cited, key=lambda citation: -citation.support)
 
 
 def _spans(leaf: Node) -> list[tuple[int, int]]:
-    """Return the sentences of a leaf without the white space around them."""
+    """Return the (start, end) of a leaf's sentences, without the white space around them."""
     found = []
     for start, end in sentence_spans(leaf.text):
         part = leaf.text[start:end]
@@ -375,7 +386,7 @@ def _spans(leaf: Node) -> list[tuple[int, int]]:
 
 
 def _place(leaf: Node, wanted: str) -> Span | None:
-    """Return where a leaf's sentence stands that reads so; None where it is no whole sentence."""
+    """Return the span of the leaf's sentence that equals ``wanted`` (normalised); None where no whole sentence does."""
     for start, end in _spans(leaf):
         if normalise(leaf.text[start:end]) == wanted:
             return Span(leaf.document, leaf.start + start, leaf.start + end)

@@ -1,6 +1,6 @@
-"""Grows a tree: new leaves find their place from the root down, nodes that are too full are split.
+"""Update a tree in place: new leaves are inserted from the root down, and nodes over the limits are split.
 
-Nothing is built anew. Only the nodes above a leaf that came or went lose their summaries.
+Only the nodes above an added or removed leaf lose their summaries; the rest of the tree stays as it is.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from .cluster._linkage import chain, halves
 from .nodes import Growth, Parent, View
 
 _WIDE: Final = 16
-"""Nodes of each layer that a new leaf goes down through."""
+"""Nodes of each layer that are searched for the parent of a new leaf (beam width)."""
 
 
 class Growing:
-    """A tree in memory that takes leaves in.
+    """A tree in memory into which leaves are inserted. Its nodes are numbers; new nodes are -1, -2, …
 
-    :param view, edges: of one state of the index.
-    :param limits: of a node's children.
-    :param summary_tokens: what a summary that is not written yet counts against the limits.
+    :param view, edges: one state of the index.
+    :param limits: limits of a node's children.
+    :param summary_tokens: tokens that a summary counts against the limits.
     """
 
     def __init__(
@@ -45,9 +45,9 @@ class Growing:
             self._sums[node] = self._summed(node)
 
     def grow(self) -> Growth:
-        """Take in every leaf that stands below nothing; return the change."""
+        """Insert every leaf without a parent, and return the change."""
         for node in self._view.ids[self._view.leaves :].tolist():
-            self._touch_if_unsaid(node)
+            self._mark_unsummarised(node)
         self._shrink()
         for leaf in self._view.ids[: self._view.leaves].tolist():
             if leaf not in self._above:
@@ -55,7 +55,7 @@ class Growing:
         return self._change()
 
     def _insert(self, leaf: int) -> None:
-        """Go down from the root, a few nodes wide, to the nearest node of leaves, and put the leaf there."""
+        """Add a leaf to the nearest parent of leaves, which a beam search from the root finds."""
         vector = self._vector(leaf)
         beam, ends = [self._root()], list[int]()
         while beam:
@@ -69,7 +69,7 @@ class Growing:
         self._split(node)
 
     def _nearest(self, vector: NDArray[np.float32], nodes: list[int]) -> list[int]:
-        """Return nodes by the cosine of their leaves' mean and a vector, best first."""
+        """Return nodes sorted by the cosine of a vector and the mean of their leaves, best first."""
         if len(nodes) < 2:
             return nodes
         means = np.stack([self._sums[node] for node in nodes])
@@ -77,32 +77,32 @@ class Growing:
         return [nodes[place] for place in np.argsort(-(means @ vector), kind="stable").tolist()]
 
     def _split(self, node: int) -> None:
-        """Halve a node that is over the limits, and then what stands above it where that is over them too."""
+        """Split a node that is over the limits in two, and then its ancestors as far as they are over the limits."""
         while not self._fits(self._children[node]):
-            kept, moved = self._parted(self._children[node])
-            other = self._new(self._layers[node], moved)
+            kept, moved = self._split_children(self._children[node])
+            sibling = self._new(self._layers[node], moved)
             self._children[node] = kept
             self._sums[node] = self._summed(node)
             self._dirty.add(node)
             above = self._above.get(node)
             if above is None:
-                self._new(self._layers[node] + 1, [node, other])
+                self._new(self._layers[node] + 1, [node, sibling])
                 return
-            self._children[above].append(other)
-            self._above[other] = above
+            self._children[above].append(sibling)
+            self._above[sibling] = above
             self._dirty.add(above)
             node = above
 
-    def _parted(self, children: list[int]) -> tuple[list[int], list[int]]:
-        """Part children in two by Ward's linkage, or in halves where that leaves a part too small or too full."""
+    def _split_children(self, children: list[int]) -> tuple[list[int], list[int]]:
+        """Split children in two by Ward's linkage, or in halves where a part would be too small or too large."""
         count = len(children)
         vectors = np.stack([self._direction(child) for child in children])
         group = list(range(count))
-        for one, other in chain(vectors, np.ones(count, np.float32))[:-1]:
-            stays, gone = group[one], group[other]
-            group = [stays if mine == gone else mine for mine in group]
-        first = [child for child, mine in zip(children, group, strict=True) if mine == group[0]]
-        last = [child for child, mine in zip(children, group, strict=True) if mine != group[0]]
+        for left, right in chain(vectors, np.ones(count, np.float32))[:-1]:
+            kept, merged = group[left], group[right]
+            group = [kept if label == merged else label for label in group]
+        first = [child for child, label in zip(children, group, strict=True) if label == group[0]]
+        last = [child for child, label in zip(children, group, strict=True) if label != group[0]]
         if min(len(first), len(last)) >= max(2, count // 5) and self._fits(first) and self._fits(last):
             return first, last
         first, last = ([children[at] for at in part.tolist()] for part in self._halves(vectors))
@@ -112,8 +112,8 @@ class Growing:
         return list(halves(vectors, np.arange(len(vectors)), (len(vectors) + 1) // 2))[:2]
 
     def _shrink(self) -> None:
-        """Take out nodes that removals have left with one child: a leaf looks for a place again, a node moves up."""
-        for node in sorted(self._children, key=lambda one: (self._layers[one], one)):
+        """Remove nodes that have one child after removals: a lone leaf is inserted again, a lone node moves up."""
+        for node in sorted(self._children, key=lambda node: (self._layers[node], node)):
             children = self._children.get(node, [])
             if len(children) != 1 or node not in self._dirty:
                 continue
@@ -130,7 +130,7 @@ class Growing:
                     self._children[above].append(only)
                     self._above[only] = above
                 else:
-                    self._take_off(above, self._vector(only))
+                    self._add_up(above, np.asarray(-self._vector(only), np.float32))
                 self._drop_if_empty(above)
 
     def _drop_if_empty(self, node: int) -> None:
@@ -143,13 +143,13 @@ class Growing:
             self._children[above].remove(node)
             node = above
 
-    def _touch_if_unsaid(self, node: int) -> None:
-        """Note a node whose summary was taken away; its leaves have changed."""
+    def _mark_unsummarised(self, node: int) -> None:
+        """Mark a node without a summary as dirty: its leaves may have changed."""
         if self._view.row[self._place[node]] < 0:
             self._dirty.add(node)
 
     def _root(self) -> int:
-        """Return the one root, made where the tree has several, or none."""
+        """Return the root; a root is made where the tree has several roots or none."""
         roots = [node for node in self._children if node not in self._above]
         if len(roots) == 1:
             return roots[0]
@@ -168,21 +168,19 @@ class Growing:
         return node
 
     def _add_up(self, node: int, vector: NDArray[np.float32]) -> None:
+        """Add a leaf's vector to the sums of a node and its ancestors, and mark them as dirty."""
         above: int | None = node
         while above is not None:
             self._sums[above] = self._sums[above] + vector
             self._dirty.add(above)
             above = self._above.get(above)
 
-    def _take_off(self, node: int, vector: NDArray[np.float32]) -> None:
-        self._add_up(node, np.asarray(-vector, np.float32))
-
     def _fits(self, children: list[int]) -> bool:
         tokens = sum(
             self._planned if child in self._children else int(self._view.tokens[self._place[child]])
             for child in children
         )
-        full = len(children) > 1 + 3 * self._limits.fan_out // 2  # so that parts come near to the size aimed at
+        full = len(children) > 1 + 3 * self._limits.fan_out // 2  # half as much again: halves come near fan_out
         return not full and self._limits.fits(len(children), tokens)
 
     def _summed(self, node: int) -> NDArray[np.float32]:
@@ -203,11 +201,11 @@ class Growing:
         found: set[int] = set()
         todo = [node]
         while todo and len(found) < 2:
-            one = todo.pop()
-            if one in self._children:
-                todo += self._children[one]
+            member = todo.pop()
+            if member in self._children:
+                todo += self._children[member]
             else:
-                found.add(int(self._view.document[self._place[one]]))
+                found.add(int(self._view.document[self._place[member]]))
         return found
 
     def _owner(self, node: int) -> str:
@@ -232,8 +230,8 @@ class Growing:
 
 
 def without_summaries(view: View) -> Growth:
-    """Return the change that takes away every summary and leaves the tree as it is."""
-    said = np.flatnonzero((view.layer > 0) & (view.row >= 0))
-    documents = [view.names[number] if number >= 0 else "" for number in view.document[said].tolist()]
-    means = np.array(view.matrix[view.routing[said]], np.float32)
-    return Growth([], {}, [], view.ids[said].tolist(), documents, means, view.version)
+    """Return the change that deletes every summary and keeps the tree."""
+    summarised = np.flatnonzero((view.layer > 0) & (view.row >= 0))
+    documents = [view.names[number] if number >= 0 else "" for number in view.document[summarised].tolist()]
+    means = np.array(view.matrix[view.routing[summarised]], np.float32)
+    return Growth([], {}, [], view.ids[summarised].tolist(), documents, means, view.version)

@@ -1,4 +1,4 @@
-"""What an index holds: documents, and the nodes of the tree above them."""
+"""The data of an index: documents, leaves, nodes and changes of the tree, and the port of a store."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ..core.ports import Ints, Vectors
 
 
 class NoIndex(BadInput):
-    """There is no index, and one may be made there."""
+    """There is no index, and a new one may be created at the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedDocument:
     """A document of an index.
 
-    :param id: how it is named when it is replaced, removed or chosen.
-    :param text: the canonical text, which spans point into; '' where only the record was asked for.
-    :param digest: of the source, to see whether it has changed.
-    :param language: ISO 639-1, for the stemmer.
-    :param metadata: whatever belongs to it, as text.
-    :param source: the page, packed, for output that keeps tables; b'' where there is none.
+    :param id: names the document when it is replaced, removed or chosen.
+    :param text: the canonical text, to which spans refer; '' in a record without its text.
+    :param digest: hash of the source, to see whether it has changed.
+    :param language: ISO 639-1 code, for the stemmer.
+    :param metadata: further fields, as text.
+    :param source: the packed page, for output that keeps tables; b'' where there is none.
     """
 
     id: str
@@ -41,10 +41,10 @@ class IndexedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A chunk that is to be kept.
+    """A chunk to store.
 
-    :param start, end: its place in code points of the document's canonical text.
-    :param above: headings and leads that it stands under.
+    :param start, end: the slice, in code points of the document's canonical text.
+    :param above: the headings and leads above the chunk.
     """
 
     start: int
@@ -56,12 +56,12 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A node above others that is to be kept.
+    """A parent node to store.
 
-    :param children: numbers of nodes; negative ones count parents of the same call: -1 is its first.
-    :param layer: 1 right above the leaves.
-    :param document: '' for a tree over the whole collection.
-    :param text: the summary; '' until there is one.
+    :param children: numbers of nodes; a negative number is a parent of the same call, -1 the first.
+    :param layer: 1 is right above the leaves.
+    :param document: the document of all leaves below; '' above several documents.
+    :param text: the summary; '' until it is written.
     """
 
     children: tuple[int, ...]
@@ -73,14 +73,14 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node as it is kept.
+    """A stored node.
 
-    :param id: its number, never used again.
+    :param id: the node's number; numbers of deleted nodes are never used again.
     :param layer: 0 for a leaf.
-    :param document: the document of a leaf, or of a tree of one document; '' above several.
-    :param place: of a leaf: its position among the leaves of the document; else -1.
-    :param start, end: of a leaf: its span in the canonical text; else 0.
-    :param text: the chunk, or the summary; '' for a summary that is still to be written.
+    :param document: the document of all leaves below; '' above several documents.
+    :param place: a leaf's position among the leaves of its document; else -1.
+    :param start, end: a leaf's span in the canonical text; else 0.
+    :param text: the chunk, or the summary; '' for a summary that is not written yet.
     """
 
     id: int
@@ -97,17 +97,17 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All nodes as arrays, of one state of the index (treat it as immutable).
+    """All nodes of one state of the index, as arrays (treat it as immutable).
 
-    Leaves come first, in the order of documents and of their text; then the other nodes by number.
+    Leaves come first, by document and place; then the parents by number.
 
-    :param ids, layer, document, place, tokens: int [n]; ``document`` numbers ``names``, -1 above several.
-    :param row: of each node's own embedding in ``matrix``, -1 where it has none.
-    :param routing: row of the mean of a node's leaves; of a leaf, its own.
+    :param ids, layer, document, place, tokens: int [n]; ``document`` indexes ``names``, -1 above several documents.
+    :param row: int [n], the row of the node's embedding in ``matrix``; -1 without an embedding.
+    :param routing: int [n], the row of the mean of the node's leaves; for a leaf, its embedding.
     :param matrix: float32 [rows, dimension], mapped into memory.
-    :param names: documents by number.
-    :param languages: of the documents, each once, sorted.
-    :param version: grows with every change.
+    :param names: the ids of the documents.
+    :param languages: the languages of the documents, each once, sorted.
+    :param version: number of the state; grows with every change.
     """
 
     ids: Ints
@@ -124,13 +124,13 @@ class View:
 
     @property
     def leaves(self) -> int:
-        """How many leaves there are: they are the first nodes."""
+        """The number of leaves, which are the first nodes."""
         return int(np.count_nonzero(self.layer == 0))
 
     def similarities(self, vector: Vectors, routing: bool = False) -> NDArray[np.float64]:
-        """Return the cosine of every node and a vector, float64 [n]; -2 where there is no embedding.
+        """Return the cosine of every node and a vector, float64 [n]; -2 for a node without an embedding.
 
-        :param routing: of the means of leaves instead of the summaries' own.
+        :param routing: compare with the means of leaves instead of the embeddings of summaries.
         """
         rows = self.routing if routing else self.row
         if not len(self.matrix):
@@ -141,15 +141,15 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A change of the tree that leaves most of it as it is. New nodes are -1, -2 … as in :class:`Parent`.
+    """A change of a part of the tree. New nodes are -1, -2, … as in :class:`Parent`.
 
-    :param parents: new nodes; their children stand in ``children``.
-    :param children: what stands below the new nodes, and below nodes that have other children now.
-    :param gone: nodes above leaves that are no more.
-    :param dirty: nodes that stay but have other leaves now: their summaries are no longer true.
-    :param documents: of the dirty nodes; '' above several.
-    :param routing: float32 [parents + dirty, dimension]: the mean of the leaves of each.
-    :param version: the state of the index that the change was made for.
+    :param parents: new nodes; their children are in ``children``.
+    :param children: the children of new nodes, and of nodes whose children have changed.
+    :param gone: parents that are deleted.
+    :param dirty: nodes that stay but have other leaves; their summaries are deleted.
+    :param documents: the documents of the dirty nodes; '' above several documents.
+    :param routing: the means of the leaves, float32 [parents + dirty, dimension].
+    :param version: the state of the index for which the change was computed.
     """
 
     parents: Sequence[Parent]
@@ -162,40 +162,41 @@ class Growth:
 
 
 class NodeStore(Protocol):
-    """What building and asking an index need of the place where it is kept."""
+    """The store of an index, as building and retrieval need it."""
 
     place: str
-    """How messages call it."""
+    """The name of the index in messages."""
     embedder: str
-    """Identity of the embedder whose vectors are kept."""
+    """Identity of the embedder of the stored vectors."""
     dimension: int
+    """Dimension of the stored vectors."""
 
-    def add_many(self, given: Sequence[tuple[IndexedDocument, Sequence[Leaf], Vectors]]) -> None:
+    def add_many(self, documents: Sequence[tuple[IndexedDocument, Sequence[Leaf], Vectors]]) -> None:
         """Add or replace documents, all of them or none; on return they are durable."""
         ...
 
     def delete_many(self, documents: Sequence[str]) -> int:
-        """Remove documents and what was made of them; return how many were there."""
+        """Remove documents with their leaves and the summaries above; return how many the index had."""
         ...
 
     def documents(self) -> list[IndexedDocument]:
-        """Return the records of all documents in the order in which they came, without their texts."""
+        """Return the records of all documents without their texts, in the order in which they were added."""
         ...
 
     def document(self, id: str) -> IndexedDocument:
-        """Return a document whole; raises BadInput where it is not in the index."""
+        """Return a document with its text and page; raises BadInput where the index lacks it."""
         ...
 
     def replace_tree(self, parents: Sequence[Parent], routing: Vectors, own: Vectors | None = None) -> list[int]:
-        """Put a new tree above the leaves."""
+        """Replace the tree above the leaves; return the numbers of the parents."""
         ...
 
     def grow(self, growth: Growth) -> bool:
-        """Change a part of the tree; False where the index is no longer as it was."""
+        """Change a part of the tree; return False where the index is no longer at ``growth.version``."""
         ...
 
-    def put_summaries(self, said: Sequence[tuple[int, str, int]], vectors: Vectors) -> None:
-        """Write summaries and their embeddings."""
+    def put_summaries(self, summaries: Sequence[tuple[int, str, int]], vectors: Vectors) -> None:
+        """Write summaries (node, text, tokens) and their embeddings."""
         ...
 
     def unsummarised(self) -> list[tuple[int, int]]:
@@ -207,11 +208,11 @@ class NodeStore(Protocol):
         ...
 
     def get(self, ids: Sequence[int]) -> list[Node]:
-        """Return nodes by number, in that order."""
+        """Return the nodes of these numbers, in their order; missing numbers are left out."""
         ...
 
     def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
-        """Return BM25 of the ``leaves`` or the ``summaries`` that hold a term of the query."""
+        """Return the BM25 score of each of the ``leaves`` or ``summaries`` with a term of the query."""
         ...
 
     def view(self) -> View:
@@ -223,13 +224,13 @@ class NodeStore(Protocol):
         ...
 
     def compact(self) -> None:
-        """Let go of what nodes that are gone have left behind."""
+        """Free the space of deleted nodes."""
         ...
 
     def notes(self, prefix: str = "") -> dict[str, str]:
-        """Return the notes whose names begin so: how the index was built, what was found out about summaries."""
+        """Return the notes whose names begin with ``prefix``: build settings, cost, verdicts on summaries."""
         ...
 
     def put_notes(self, notes: Mapping[str, str]) -> None:
-        """Keep notes, all of them or none; an empty text takes one away."""
+        """Write notes, all of them or none; an empty text deletes a note."""
         ...

@@ -1,8 +1,8 @@
-"""Asks an index: the paper's collapsed tree and traversal (RAPTOR §3, Appendix F), and the default.
+"""Retrieve nodes from an index: the paper's collapsed tree and traversal (RAPTOR §3, Appendix F), and ``hybrid``.
 
-The default, ``hybrid``: dense and lexical scores of the leaves with those of their neighbours; summaries
-only for broad questions and up to a share; in the order of the documents. No budget is ever exceeded:
-tokens are those of exactly the text that comes out.
+The default, ``hybrid``, ranks leaves by dense and lexical scores and by the scores of their neighbours. It adds
+summaries for broad questions only, up to a share of the budget, and returns nodes in the order of the documents. A
+budget is never exceeded: the tokens of the joined text count.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from .nodes import Node, NodeStore, View
 Scorer = Literal["dense", "bm25", "hybrid"]
 
 BETWEEN: Final = "\n\n"
-"""What stands between two nodes in the text that comes out."""
+"""Separates two nodes in the text of :class:`Retrieved`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalWeights:
-    """Weights of the default retrieval.
+    """Weights of ``hybrid``.
 
-    :param lexical: of BM25 against cosine, both at mean 0 and deviation 1 over the leaves.
-    :param neighbour: of the scores of the chunks before and after.
+    :param lexical: weight of BM25; the cosine counts 1. Both are standardised over the leaves (mean 0, deviation 1).
+    :param neighbour: weight of the scores of the chunks before and after.
     :param summaries: share of the budget that summaries may take for a broad question.
-    :param narrow: the same for any other question.
+    :param narrow: the same share for any other question.
     """
 
     lexical: float = 0.5
@@ -44,11 +44,11 @@ class RetrievalWeights:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What was retrieved.
+    """The result of a retrieval.
 
-    :param nodes: in the order of the text.
-    :param scores: of the nodes.
-    :param text: their texts, an empty line between two.
+    :param nodes: the retrieved nodes, in the order of ``text``.
+    :param scores: the scores of the nodes, in their order.
+    :param text: the texts of the nodes, joined by empty lines.
     :param tokens: tokens of exactly ``text``.
     """
 
@@ -62,11 +62,11 @@ class Retrieved:
 class Retriever:
     """Retrieves nodes of one index; threads may share it.
 
-    :param embedder: the one whose vectors the index keeps; questions are embedded as queries.
-    :param tokenizer: counts the budget.
-    :param near: makes an approximate index of a view, such as :class:`prunus.index.approximate.Approximate`;
-        it serves the dense scores of ``collapsed`` and ``hybrid``, and is made anew when the index has changed.
-        None searches exactly.
+    :param embedder: the embedder of the index's vectors; questions are embedded as queries.
+    :param tokenizer: counts the tokens of the budget.
+    :param near: builds an approximate index of a view, as :class:`prunus.index.approximate.Approximate` does. It gives
+        the dense scores of ``collapsed`` and ``hybrid``, and is built again when the index has changed. None searches
+        exactly.
     """
 
     def __init__(
@@ -85,12 +85,12 @@ class Retriever:
         self._only: tuple[str, ...] = ()
 
     def limited(self, documents: Sequence[str]) -> Retriever:
-        """Return a retriever that sees these documents alone, whichever way it is asked."""
-        found = Retriever(self.store, self.embedder, self.tokenizer, self.weights, near=self._near)
-        found._only, found._edges, found._made = tuple(documents), self._edges, self._made
-        return found
+        """Return a retriever that retrieves from these documents only."""
+        limited = Retriever(self.store, self.embedder, self.tokenizer, self.weights, near=self._near)
+        limited._only, limited._edges, limited._made = tuple(documents), self._edges, self._made
+        return limited
 
-    # --- as published ------------------------------------------------------------------------
+    # --- the paper's ways --------------------------------------------------------------------
 
     def collapsed(
         self,
@@ -102,13 +102,15 @@ class Retriever:
         documents: Sequence[str] = (),
         layers: Sequence[int] = (),
     ) -> Retrieved:
-        """Take the best nodes of all layers, best first, up to the first that would go over the budget.
+        """Return the best nodes of all layers, best first, up to the first that would exceed the budget.
 
-        :param budget: tokens; the paper's is 2,000.
-        :param tree: False looks at leaves alone: flat retrieval.
-        :param scorer: ``dense`` is the paper's; ``bm25``; ``hybrid`` adds both.
-        :param documents: only these; all without.
-        :param layers: only these; all without.
+        :param budget: tokens; the paper uses 2,000.
+        :param tree: False retrieves leaves only (flat retrieval).
+        :param scorer: ``dense`` as in the paper, ``bm25``, or ``hybrid``, which adds both.
+        :param documents: ids of the documents to retrieve from; () is all.
+        :param layers: layers to retrieve from; () is all.
+        :raises BadInput: the question is empty, or a document is not in the index.
+        :raises BadBudget: the budget is below 1.
         """
         self._check(query, budget)
         view = self.store.view()
@@ -124,34 +126,35 @@ class Retriever:
                 break
             chosen.append(place)
             total += int(view.tokens[place])
-        return self._written(query, view, chosen, scores, budget, by_document=False)
+        return self._result(query, view, chosen, scores, budget, by_document=False)
 
     def traversal(
         self, query: str, top: int = 5, depth: int = 0, *, budget: int = 0, routing: bool = False, start: int = -1
     ) -> Retrieved:
-        """Choose the best roots, then the best of their children, and so on; what was chosen on any layer comes out.
+        """Choose the best roots, then the best of their children, and so on; return the chosen nodes of all layers.
 
-        :param top: nodes that are chosen on each layer.
-        :param depth: layers that are gone through; 0 is all.
-        :param budget: tokens; 0 is no limit, as published. Within one, upper layers come first.
-        :param routing: compare with the means of leaves instead of the summaries' embeddings.
-        :param start: layer whose nodes are looked at first; -1 are the roots.
+        :param top: how many nodes are chosen on each layer.
+        :param depth: how many layers are descended; 0 is all.
+        :param budget: tokens; 0 is no limit, as in the paper. Within a budget, upper layers come first.
+        :param routing: compare with the means of leaves instead of the embeddings of summaries.
+        :param start: the layer to begin with; -1 begins with the roots.
+        :raises BadInput: the question is empty, ``top`` is below 1, or ``depth`` is negative.
         """
         self._check(query, budget or 1)
         if top < 1 or depth < 0:
-            raise BadInput(f"top {top}, depth {depth}: the one must be positive, the other not negative", subject="top")
+            raise BadInput(f"top {top}, depth {depth}: top must be at least 1, depth at least 0", subject="top")
         view, edges = self.store.view(), self.edges()
-        asked = self.embedder.embed([query], "query")[0]
-        scores = view.similarities(asked, routing)
-        if not routing:  # a node without a summary is known by its leaves
-            scores = np.where(view.row >= 0, scores, view.similarities(asked, routing=True))
+        query_vector = self.embedder.embed([query], "query")[0]
+        scores = view.similarities(query_vector, routing)
+        if not routing:  # a node without a summary is compared by its leaves
+            scores = np.where(view.row >= 0, scores, view.similarities(query_vector, routing=True))
         below = {child for children in edges.values() for child in children}
         first = [id for id in view.ids.tolist() if id not in below]
         if start >= 0:
             first = view.ids[view.layer == start].tolist()
         known = {id: place for place, id in enumerate(view.ids.tolist())}
         inside = self._within(view, ())
-        if self._only:  # the way down leads through nodes above other documents, too; they do not come out
+        if self._only:  # descend through ancestors over other documents too; they are left out of the result
             open_ids = self._above(view, inside)
             known = {id: place for id, place in known.items() if id in open_ids}
             first = [id for id in first if id in known]
@@ -163,53 +166,55 @@ class Retriever:
             pool = [known[child] for child in children if child in known]
             layer += 1
         chosen = [place for place in chosen if view.row[place] >= 0 and inside[place]]
-        return self._written(query, view, chosen, scores, budget, by_document=False)
+        return self._result(query, view, chosen, scores, budget, by_document=False)
 
     # --- the default -------------------------------------------------------------------------
 
     def hybrid(
         self, query: str, budget: int = 2000, *, documents: Sequence[str] = (), broad: bool | None = None
     ) -> Retrieved:
-        """Fill the budget with the best leaves in the order of their documents, and summaries before them.
+        """Return the best leaves that fit the budget, in document order, after summaries for a broad question.
 
-        :param budget: tokens.
-        :param documents: only these; all without.
-        :param broad: whether summaries may take their share; None decides by the question's words.
+        :param budget: tokens of the text.
+        :param documents: ids of the documents to retrieve from; () is all.
+        :param broad: whether the question is broad; None decides by its words (:func:`~prunus.index.broad.is_broad`).
+        :raises BadInput: the question is empty, or a document is not in the index.
+        :raises BadBudget: the budget is below 1.
         """
         self._check(query, budget)
         view = self.store.view()
         scores = self._scores(view, query, "hybrid")
         usable = np.isfinite(scores) & self._within(view, documents)
         share = self.weights.summaries if (is_broad(query) if broad is None else broad) else self.weights.narrow
-        said = self._summaries(view, scores, usable & (view.layer > 0), int(share * budget))
-        room = budget - sum(self._cost(view, place) for place in said)
+        summaries = self._summaries(view, scores, usable & (view.layer > 0), int(share * budget))
+        room = budget - sum(self._cost(view, place) for place in summaries)
         leaves = self._filled(view, _best_first(scores, usable & (view.layer == 0)), room)
         inside = {int(view.ids[place]) for place in leaves}
-        doubled = [place for place in said if inside.issuperset(self.leaves_of(int(view.ids[place])))]
-        if doubled:  # all that they sum up is there in full: their room goes to leaves
-            said = [place for place in said if place not in doubled]
-            room = budget - sum(self._cost(view, place) for place in said)
+        redundant = [place for place in summaries if inside.issuperset(self.leaves_of(int(view.ids[place])))]
+        if redundant:  # all their leaves are retrieved: their tokens are better spent on further leaves
+            summaries = [place for place in summaries if place not in redundant]
+            room = budget - sum(self._cost(view, place) for place in summaries)
             leaves = self._filled(view, _best_first(scores, usable & (view.layer == 0)), room)
-        return self._written(query, view, [*said, *leaves], scores, budget, by_document=True)
+        return self._result(query, view, [*summaries, *leaves], scores, budget, by_document=True)
 
     def leaves_of(self, node: int) -> list[int]:
-        """Return the leaves below a node, in order: what a citation of its summary goes back to."""
+        """Return the numbers of the leaves below a node, sorted; a citation of its summary cites them."""
         edges = self.edges()
         found: set[int] = set()
         todo, seen = [node], set()
         while todo:
-            one = todo.pop()
-            if one in seen:
+            current = todo.pop()
+            if current in seen:
                 continue
-            seen.add(one)
-            if one in edges:
-                todo += edges[one]
+            seen.add(current)
+            if current in edges:
+                todo += edges[current]
             else:
-                found.add(one)
+                found.add(current)
         return sorted(found)
 
     def support(self, node: int, sentence: str, count: int = 3) -> list[Node]:
-        """Return the leaves below a node that bear most on a sentence of its summary, best first."""
+        """Return the ``count`` leaves below a node that are most similar to a sentence of its summary, best first."""
         leaves = self.store.get(self.leaves_of(node))
         if not leaves:
             return []
@@ -218,7 +223,7 @@ class Retriever:
         return [leaves[place] for place in np.argsort(-scores, kind="stable")[:count].tolist()]
 
     def edges(self) -> dict[int, list[int]]:
-        """Return the children of every parent, read once for each state of the index."""
+        """Return the children of every parent; cached for each state of the index."""
         version = self.store.view().version
         if self._edges[0] != version:
             self._edges = (version, self.store.edges())
@@ -233,7 +238,7 @@ class Retriever:
             raise BadBudget(f"a budget of {budget} tokens holds nothing; give 1 or more", subject="budget")
 
     def _scores(self, view: View, query: str, scorer: Scorer) -> NDArray[np.float64]:
-        """Score every node; -inf for one without a text."""
+        """Return the score of every node, float64 [n]; -inf for a parent without a summary."""
         count = len(view.ids)
         missing = view.row < 0
         dense = lexical = np.zeros(count)
@@ -253,30 +258,30 @@ class Retriever:
         return np.where(missing, -np.inf, scores)
 
     def _similarities(self, view: View, vector: Vectors) -> NDArray[np.float64]:
-        """Return the cosine of every node and a vector, by the approximate index where there is one."""
+        """Return the cosine of every node and a vector, float64 [n], from the approximate index where there is one."""
         if self._near is None:
             return view.similarities(vector)
-        made = self._made  # another thread may put a newer one in its place
-        if made is None or made.version != view.version:
-            made = self._made = self._near(view)
-        return made.similarities(vector)
+        near = self._made  # read once: another thread may replace it by a newer one
+        if near is None or near.version != view.version:
+            near = self._made = self._near(view)
+        return near.similarities(vector)
 
     def _lexical(self, view: View, query: str) -> NDArray[np.float64]:
         scores = np.zeros(len(view.ids))
         order = np.argsort(view.ids)
         for layer in ("leaves", "summaries"):
-            found = self.store.lexical(query, layer)
-            nodes = np.fromiter(found, np.int64, len(found))
-            values = np.fromiter(found.values(), np.float64, len(found))
-            at = np.minimum(np.searchsorted(view.ids, nodes, sorter=order), len(order) - 1)
-            there = view.ids[order[at]] == nodes  # one may have come since the view was read
-            scores[order[at][there]] = values[there]
+            bm25 = self.store.lexical(query, layer)
+            nodes = np.fromiter(bm25, np.int64, len(bm25))
+            values = np.fromiter(bm25.values(), np.float64, len(bm25))
+            positions = np.minimum(np.searchsorted(view.ids, nodes, sorter=order), len(order) - 1)
+            known = view.ids[order[positions]] == nodes  # a node may have been added after the view was read
+            scores[order[positions][known]] = values[known]
         return scores
 
     def _within(self, view: View, documents: Sequence[str]) -> NDArray[np.bool_]:
-        """Tell which nodes are of the wanted documents alone.
+        """Return which nodes belong to one of the documents, bool [n].
 
-        :raises BadInput: one is not in the index.
+        :raises BadInput: a document is not in the index.
         """
         documents = documents or self._only
         if not documents:
@@ -288,7 +293,7 @@ class Retriever:
         return np.isin(view.document, [known[name] for name in documents])
 
     def _above(self, view: View, inside: NDArray[np.bool_]) -> set[int]:
-        """Return the numbers of some nodes, and of all nodes above them."""
+        """Return the numbers of the nodes in ``inside`` and of all their ancestors."""
         parents: dict[int, list[int]] = {}
         for parent, children in self.edges().items():
             for child in children:
@@ -296,17 +301,17 @@ class Retriever:
         found: set[int] = set()
         todo = view.ids[inside].tolist()
         while todo:
-            one = todo.pop()
-            if one not in found:
-                found.add(one)
-                todo += parents.get(one, ())
+            current = todo.pop()
+            if current not in found:
+                found.add(current)
+                todo += parents.get(current, ())
         return found
 
     def _cost(self, view: View, place: int) -> int:
-        return int(view.tokens[place]) + 2  # the empty line between two
+        return int(view.tokens[place]) + 2  # for the empty line between two nodes
 
     def _filled(self, view: View, places: Ints, room: int) -> list[int]:
-        """Take nodes best first; one that does not fit is passed over."""
+        """Return the nodes that fit the room, best first; a node that does not fit is skipped."""
         chosen: list[int] = []
         costs = view.tokens[places] + 2
         while len(places):
@@ -314,12 +319,12 @@ class Retriever:
             fit = int(np.searchsorted(total, room, side="right"))
             chosen += places[:fit].tolist()
             room -= int(total[fit - 1]) if fit else 0
-            smaller = np.flatnonzero(costs[fit + 1 :] <= room) + fit + 1  # what stands at ``fit`` is passed over
+            smaller = np.flatnonzero(costs[fit + 1 :] <= room) + fit + 1  # the node at ``fit`` is skipped
             places, costs = places[smaller], costs[smaller]
         return chosen
 
     def _summaries(self, view: View, scores: NDArray[np.float64], usable: NDArray[np.bool_], room: int) -> list[int]:
-        """Choose summaries, none of which stands above another."""
+        """Choose the best summaries that fit the room; none is an ancestor of another."""
         chosen: list[int] = []
         covered: list[set[int]] = []
         for place in _best_first(scores, usable).tolist() if room > 0 else ():
@@ -327,14 +332,14 @@ class Retriever:
             if cost > room:
                 continue
             leaves = set(self.leaves_of(int(view.ids[place])))
-            if any(leaves <= other or other <= leaves for other in covered):
+            if any(leaves <= known or known <= leaves for known in covered):
                 continue
             chosen.append(place)
             covered.append(leaves)
             room -= cost
         return chosen
 
-    def _written(
+    def _result(
         self,
         query: str,
         view: View,
@@ -344,7 +349,10 @@ class Retriever:
         *,
         by_document: bool,
     ) -> Retrieved:
-        """Write nodes down within the budget; the order of the view is that of the documents."""
+        """Return the chosen nodes as a result; the worst are dropped while the joined text is over the budget.
+
+        :param by_document: order summaries first, then leaves by document and place (the order of the view).
+        """
         ids = view.ids[chosen].tolist()
         nodes = {node.id: node for node in self.store.get(ids)}
         kept = [place for place, id in zip(chosen, ids, strict=True) if id in nodes]
@@ -354,7 +362,7 @@ class Retriever:
             return BETWEEN.join(nodes[int(view.ids[place])].text for place in ordered)
 
         tokens = self._count(text_of(kept))
-        while kept and budget and tokens > budget:  # the worst went in last
+        while kept and budget and tokens > budget:  # the worst is last
             kept = kept[:-1]
             tokens = self._count(text_of(kept))
         if by_document:
@@ -372,7 +380,7 @@ def _best_first(scores: NDArray[np.float64], usable: NDArray[np.bool_]) -> Ints:
 
 
 def _standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return values at mean 0 and deviation 1; zeros where all are the same."""
+    """Standardise values to mean 0 and deviation 1; equal values become 0."""
     if not len(values):
         return values
     spread = float(values.std())
@@ -380,7 +388,7 @@ def _standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _neighbours(values: NDArray[np.float64], document: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the sum of the values before and after, within a document; nothing where ``document`` is -1."""
+    """Return the sum of the values before and after each item of the same document; 0 where ``document`` is -1."""
     found = np.zeros(len(values))
     same = (document[1:] == document[:-1]) & (document[1:] >= 0)
     found[1:] += np.where(same, values[:-1], 0.0)

@@ -1,8 +1,8 @@
-"""Checks summaries against what they were made of, and keeps what was found (RAPTOR, Appendix E).
+"""Check summaries against the texts of their children, and store the verdicts with the index (RAPTOR, Appendix E).
 
-A sentence that a child says word for word is supported; that is checked by code. The others go to a judge:
-a language model, or a cross-encoder that scores (sentence, child). Without one they stay unchecked, and people
-can judge them: an export goes out, and comes back with their verdicts.
+Code finds the sentences that a child holds word for word: they are supported. A judge decides about the others: a
+language model, or a cross-encoder that scores (sentence, child). Without a judge they stay unchecked, and people can
+judge them in an exported file that is imported again.
 """
 
 from __future__ import annotations
@@ -26,16 +26,19 @@ from .nodes import Node, NodeStore
 Verdict = Literal["supported", "unsupported", "unchecked"]
 
 _PREFIX: Final = "verify:"
+"""Names of the store's notes that hold verdicts begin with it."""
 _TOKENS: Final = 2048
 _LONGEST_REPLY: Final = 40_000
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedSentence:
-    """One sentence of a summary, and what was found.
+    """One sentence of a summary with its verdict.
 
-    :param by: ``words`` (a child says it word for word), the judge's name, ``people``, or '' where nobody has.
-    :param score: of a cross-encoder; 0 otherwise.
+    :param node, layer: the node of the summary.
+    :param number: place of the sentence in the summary, from 1.
+    :param by: ``words`` (a child holds it word for word), ``llm``, ``reranker`` or ``people``; '' where unchecked.
+    :param score: the cross-encoder's best score; 0 for other judges.
     """
 
     node: int
@@ -53,17 +56,17 @@ class _Verdict(Struct):
 
 
 class _Reply(Struct):
-    """What a model replies."""
+    """The reply of a model."""
 
     verdicts: list[_Verdict]
 
 
 class Judge:
-    """Tells what of a summary its children bear out.
+    """Judges which sentences of a summary its children support.
 
-    :param llm: judges what no child says word for word; or
-    :param reranker: a cross-encoder does, where ``threshold`` says what counts as borne out.
-    :param threshold: least score of the best child; what a cross-encoder's numbers mean is its own affair.
+    :param llm: judges the sentences that no child holds word for word.
+    :param reranker: a cross-encoder that judges them where ``llm`` is None.
+    :param threshold: least score of the best child for "supported"; the right value depends on the cross-encoder.
     """
 
     def __init__(self, llm: LLM | None = None, reranker: Reranker | None = None, threshold: float = 0.5) -> None:
@@ -72,57 +75,61 @@ class Judge:
     async def check(self, node: Node, children: Sequence[Node]) -> list[CheckedSentence]:
         """Return the sentences of a summary with their verdicts.
 
-        :raises OutsideFailed: the model failed, or twice gave no verdicts.
+        :raises OutsideFailed: the model failed, or gave no usable verdicts in two replies.
         """
-        said = [" ".join(one.split()) for one in sentences(node.text) if one.strip()]
+        lines = [" ".join(checked.split()) for checked in sentences(node.text) if checked.strip()]
         texts = [child.text for child in children]
         whole = [normalise(text) for text in texts]
-        own = {normalise(one) for text in texts for one in sentences(text)} - {""}
-        found: list[CheckedSentence] = []
-        for number, sentence in enumerate(said, 1):
+        parts = {normalise(checked) for text in texts for checked in sentences(text)} - {""}
+        checked_sentences: list[CheckedSentence] = []
+        for number, sentence in enumerate(lines, 1):
             line = normalise(sentence)
-            literal = any(line in text for text in whole) or _made_of(line, own)
+            literal = any(line in text for text in whole) or _made_of(line, parts)
             verdict: Verdict = "supported" if literal else "unchecked"
-            found.append(CheckedSentence(node.id, node.layer, number, sentence, verdict, "words" if literal else ""))
-        left = [one for one in found if one.verdict == "unchecked"]
-        if left and self._llm is not None:
-            judged = await self._asked(left, texts)
-        elif left and self._reranker is not None:
-            judged = self._scored(left, texts)
+            checked_sentences.append(
+                CheckedSentence(node.id, node.layer, number, sentence, verdict, "words" if literal else "")
+            )
+        unchecked = [checked for checked in checked_sentences if checked.verdict == "unchecked"]
+        if unchecked and self._llm is not None:
+            judged = await self._judge_by_llm(unchecked, texts)
+        elif unchecked and self._reranker is not None:
+            judged = self._judge_by_reranker(unchecked, texts)
         else:
             judged = {}
-        return [judged.get(one.number, one) for one in found]
+        return [judged.get(checked.number, checked) for checked in checked_sentences]
 
-    def _scored(self, left: Sequence[CheckedSentence], texts: Sequence[str]) -> dict[int, CheckedSentence]:
+    def _judge_by_reranker(self, claims: Sequence[CheckedSentence], texts: Sequence[str]) -> dict[int, CheckedSentence]:
         assert self._reranker is not None
-        found = {}
-        for one in left:
-            best = float(np.max(self._reranker.rerank(one.sentence, texts))) if texts else -np.inf
-            found[one.number] = _judged(one, best >= self._threshold, "reranker", best)
-        return found
+        judged = {}
+        for checked in claims:
+            best = float(np.max(self._reranker.rerank(checked.sentence, texts))) if texts else -np.inf
+            judged[checked.number] = _judged(checked, best >= self._threshold, "reranker", best)
+        return judged
 
-    async def _asked(self, left: Sequence[CheckedSentence], texts: Sequence[str]) -> dict[int, CheckedSentence]:
+    async def _judge_by_llm(
+        self, claims: Sequence[CheckedSentence], texts: Sequence[str]
+    ) -> dict[int, CheckedSentence]:
         assert self._llm is not None
         messages = render(
             "verify",
             texts=[Quoted(text) for text in texts],
-            sentences=[Quoted(one.sentence, f"sentence {place}") for place, one in enumerate(left, 1)],
+            sentences=[Quoted(claim.sentence, f"sentence {place}") for place, claim in enumerate(claims, 1)],
         )
         fault = ""
         for _ in range(2):
             stream = self._llm.stream(messages, max_tokens=_TOKENS, temperature=0.0)
             reply, _usage = await text_of(stream, _LONGEST_REPLY)
             parsed, fault = read_json(reply, _Reply)
-            said = {one.number: one.supported for one in parsed.verdicts} if parsed is not None else {}
-            if not fault and said.keys() >= {*range(1, len(left) + 1)}:
-                return {one.number: _judged(one, said[place], "llm") for place, one in enumerate(left, 1)}
+            verdicts = {claim.number: claim.supported for claim in parsed.verdicts} if parsed is not None else {}
+            if not fault and verdicts.keys() >= {*range(1, len(claims) + 1)}:
+                return {claim.number: _judged(claim, verdicts[place], "llm") for place, claim in enumerate(claims, 1)}
             fault = fault or "a sentence has no verdict"
             messages = repair(messages, reply, fault)
         raise OutsideFailed(f"the judge gave no verdicts ({fault})", subject="llm")
 
 
 def _made_of(line: str, parts: set[str]) -> bool:
-    """Tell whether a line is nothing but whole sentences, one after the other."""
+    """Tell whether a line is a concatenation of whole sentences of ``parts``, separated by spaces."""
     reached, todo = {0}, [0]
     while todo:
         place = todo.pop()
@@ -137,56 +144,59 @@ def _made_of(line: str, parts: set[str]) -> bool:
     return False
 
 
-def _judged(one: CheckedSentence, supported: bool, by: str, score: float = 0.0) -> CheckedSentence:
+def _judged(checked: CheckedSentence, supported: bool, by: str, score: float = 0.0) -> CheckedSentence:
     verdict: Verdict = "supported" if supported else "unsupported"
-    return CheckedSentence(one.node, one.layer, one.number, one.sentence, verdict, by, score)
+    return CheckedSentence(checked.node, checked.layer, checked.number, checked.sentence, verdict, by, score)
 
 
 def sample(store: NodeStore, count: int, seed: int = 0) -> list[Node]:
-    """Draw nodes that have a summary, the same ones for the same index and seed; 0 takes all."""
+    """Return a random sample of the nodes with a summary, the same for the same index and seed; 0 takes all."""
     view = store.view()
-    said = view.ids[(view.layer > 0) & (view.tokens > 0)].tolist()
-    if count and count < len(said):
-        said = sorted(np.random.default_rng(seed).choice(said, count, replace=False).tolist())
-    return store.get([int(one) for one in said])
+    summarised = view.ids[(view.layer > 0) & (view.tokens > 0)].tolist()
+    if count and count < len(summarised):
+        summarised = sorted(np.random.default_rng(seed).choice(summarised, count, replace=False).tolist())
+    return store.get([int(node) for node in summarised])
 
 
-def keep(store: NodeStore, node: Node, found: Sequence[CheckedSentence]) -> None:
-    """Keep the verdicts on a node's summary with the index."""
-    said = {"text": _digest(node.text), "sentences": [asdict(one) for one in found]}
-    store.put_notes({f"{_PREFIX}{node.id}:": json.dumps(said, ensure_ascii=False)})
+def keep(store: NodeStore, node: Node, checked_sentences: Sequence[CheckedSentence]) -> None:
+    """Store the verdicts on a node's summary with the index."""
+    note = {"text": _digest(node.text), "sentences": [asdict(checked) for checked in checked_sentences]}
+    store.put_notes({f"{_PREFIX}{node.id}:": json.dumps(note, ensure_ascii=False)})
 
 
 def kept(store: NodeStore, nodes: Iterable[Node]) -> list[CheckedSentence]:
-    """Return what is kept on summaries; verdicts on a text that has changed since count no more."""
+    """Return the stored verdicts on the summaries of nodes; verdicts on an older text of a summary are left out."""
     notes = store.notes(_PREFIX)
     found = []
     for node in nodes:
-        said = json.loads(notes.get(f"{_PREFIX}{node.id}:", "{}"))
-        if said.get("text") == _digest(node.text):
-            found += [CheckedSentence(**one) for one in said["sentences"]]
+        note = json.loads(notes.get(f"{_PREFIX}{node.id}:", "{}"))
+        if note.get("text") == _digest(node.text):
+            found += [CheckedSentence(**row) for row in note["sentences"]]
     return found
 
 
-def is_doubted(store: NodeStore, node: Node, sentence: str) -> bool:
-    """Tell whether a check has found a sentence of a summary unsupported."""
-    said = json.loads(store.notes(f"{_PREFIX}{node.id}:").get(f"{_PREFIX}{node.id}:", "{}"))
-    if said.get("text") != _digest(node.text):
+def is_unsupported(store: NodeStore, node: Node, sentence: str) -> bool:
+    """Tell whether a stored verdict says that a sentence of a summary is unsupported."""
+    note = json.loads(store.notes(f"{_PREFIX}{node.id}:").get(f"{_PREFIX}{node.id}:", "{}"))
+    if note.get("text") != _digest(node.text):
         return False
     wanted = normalise(sentence)
-    return any(one["verdict"] == "unsupported" and normalise(one["sentence"]) in wanted for one in said["sentences"])
+    return any(row["verdict"] == "unsupported" and normalise(row["sentence"]) in wanted for row in note["sentences"])
 
 
-def exported(node: Node, children: Sequence[Node], found: Sequence[CheckedSentence]) -> list[dict[str, Any]]:
-    """Return a summary's sentences as rows for people: they fill in ``verdict``."""
+def exported(
+    node: Node, children: Sequence[Node], checked_sentences: Sequence[CheckedSentence]
+) -> list[dict[str, Any]]:
+    """Return a summary's sentences as rows of an export, in which people fill in ``verdict``."""
     texts = [child.text for child in children]
-    return [{**asdict(one), "text": _digest(node.text), "children": texts} for one in found]
+    return [{**asdict(checked), "text": _digest(node.text), "children": texts} for checked in checked_sentences]
 
 
 def imported(store: NodeStore, lines: Iterable[str]) -> list[CheckedSentence]:
-    """Take in verdicts of people, one JSON object a line as :func:`exported` wrote them; return and keep them.
+    """Read people's verdicts, store them with the index, and return them.
 
-    :raises BadInput: a line is no such row, or its summary has changed since.
+    :param lines: one JSON object a line, the rows of :func:`exported`.
+    :raises BadInput: a line is no row of an export, or the summary has changed since the export.
     """
     rows: dict[int, list[CheckedSentence]] = {}
     digests: dict[int, str] = {}
@@ -195,28 +205,28 @@ def imported(store: NodeStore, lines: Iterable[str]) -> list[CheckedSentence]:
             continue
         try:
             row = json.loads(line)
-            one = CheckedSentence(
+            checked = CheckedSentence(
                 int(row["node"]), int(row["layer"]), int(row["number"]), str(row["sentence"]), row["verdict"],
                 str(row["by"]) or "people", float(row["score"]),
             )  # fmt: skip
-            digests[one.node] = str(row["text"])
+            digests[checked.node] = str(row["text"])
         except (ValueError, KeyError, TypeError) as error:
-            raise BadInput(f"line {number}: this is no row of an export", subject=str(number)) from error
-        if one.verdict not in ("supported", "unsupported", "unchecked"):
+            raise BadInput(f"line {number}: not a row of an export", subject=str(number)) from error
+        if checked.verdict not in ("supported", "unsupported", "unchecked"):
             raise BadInput(
-                f"line {number}: a verdict is supported, unsupported or unchecked, not {one.verdict!r}",
+                f"line {number}: a verdict is supported, unsupported or unchecked, not {checked.verdict!r}",
                 subject=str(number),
             )
-        if one.verdict == "unchecked":
-            one = CheckedSentence(one.node, one.layer, one.number, one.sentence, "unchecked")
-        rows.setdefault(one.node, []).append(one)
+        if checked.verdict == "unchecked":
+            checked = CheckedSentence(checked.node, checked.layer, checked.number, checked.sentence, "unchecked")
+        rows.setdefault(checked.node, []).append(checked)
     nodes = {node.id: node for node in store.get(list(rows))}
     for id in rows:
         if id not in nodes or _digest(nodes[id].text) != digests[id]:
             raise BadInput(f"node {id}: its summary has changed since the export", subject=str(id))
-    for id, found in rows.items():
-        keep(store, nodes[id], found)
-    return [one for found in rows.values() for one in found]
+    for id, checked_sentences in rows.items():
+        keep(store, nodes[id], checked_sentences)
+    return [checked for checked_sentences in rows.values() for checked in checked_sentences]
 
 
 def _digest(text: str) -> str:

@@ -1,7 +1,7 @@
 """The file of a recorded run: a zip of ``run.json``, ``events.jsonl`` and ``blobs/SHA256``.
 
-A file may come from a stranger: what is read is bounded, no path in it is ever used as one, and every blob
-is checked against its name.
+A file may come from a stranger: its sizes are limited, no name in it is used as a path, and every blob is checked
+against the hash in its name.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ _BLOB: Final = re.compile(r"blobs/([0-9a-f]{64})")
 _HEAD: Final = "run.json"
 _EVENTS: Final = "events.jsonl"
 _LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
+"""The time of every member, the earliest of a zip file: the same run must give the same bytes."""
 
 
 @dataclass(slots=True)
 class RunFile:
-    """What a run's file holds.
+    """The content of a run's file.
 
     :param head: the question, settings, options and the answer.
-    :param entries: what came from outside, one mapping each, in the order in which it came.
-    :param blobs: contents by their sha256, hex.
+    :param entries: the recorded replies from outside, in the order in which they came.
+    :param blobs: contents of pages and vectors, by their sha256 in hex.
     """
 
     head: dict[str, Any] = field(default_factory=dict)
@@ -47,7 +48,7 @@ class RunFile:
     blobs: dict[str, bytes] = field(default_factory=dict)
 
     def keep(self, content: bytes) -> str:
-        """Keep a content and return its name."""
+        """Add a content, and return its sha256 in hex."""
         name = hashlib.sha256(content).hexdigest()
         self.blobs[name] = content
         return name
@@ -56,7 +57,7 @@ class RunFile:
 def pack(run: RunFile, secrets: Sequence[str] = ()) -> bytes:
     """Return a run as the bytes of its file; the same run gives the same bytes.
 
-    :param secrets: what must not stand in it; blacked out wherever it does.
+    :param secrets: texts that are replaced by ``***`` in everything but the blobs.
     """
     head = {"format": FORMAT, "version": VERSION, **run.head}
     events = "".join(f"{json.dumps(entry, ensure_ascii=True)}\n" for entry in run.entries)
@@ -85,7 +86,7 @@ def _without(text: str, secrets: Sequence[str]) -> str:
 def unpack(path: Path) -> RunFile:
     """Read a run's file.
 
-    :raises BadInput: it is missing, too large, damaged, no run, or of a later version.
+    :raises BadInput: the file is missing, too large, damaged, no run, or of another version.
     """
     try:
         if path.stat().st_size > _LARGEST_FILE:
@@ -99,7 +100,7 @@ def unpack(path: Path) -> RunFile:
     except OSError as error:
         raise BadInput(f"{path}: cannot be read ({error.strerror or error})", subject=str(path)) from error
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, RuntimeError, ValueError) as error:
-        raise BadInput(f"{path}: this is no recorded run, or it is damaged ({error})", subject=str(path)) from error
+        raise BadInput(f"{path}: not a recorded run, or it is damaged ({error})", subject=str(path)) from error
 
 
 def _read(file: zipfile.ZipFile, path: Path) -> RunFile:
@@ -108,17 +109,19 @@ def _read(file: zipfile.ZipFile, path: Path) -> RunFile:
     if len(members) > _MOST_MEMBERS or sum(member.file_size for member in members) > _LARGEST_WHOLE:
         raise BadInput(f"{path}: over the limits of a recorded run", subject=str(path))
     if len(set(names)) != len(names) or not {_HEAD, _EVENTS} <= set(names):
-        raise BadInput(f"{path}: this is no recorded run", subject=str(path))
+        raise BadInput(f"{path}: not a recorded run", subject=str(path))
     run = RunFile()
     for member in members:
         if member.filename in (_HEAD, _EVENTS):
             continue
         blob = _BLOB.fullmatch(member.filename)
         if not blob:
-            raise BadInput(f"{path}: {member.filename[:80]!r} is no part of a recorded run", subject=str(path))
+            raise BadInput(f"{path}: {member.filename[:80]!r} is not part of a recorded run", subject=str(path))
         content = _content(file, member, path)
         if hashlib.sha256(content).hexdigest() != blob[1]:
-            raise BadInput(f"{path}: a page in it is not what its name says; the file is damaged", subject=str(path))
+            raise BadInput(
+                f"{path}: the content of a page does not match its hash; the file is damaged", subject=str(path)
+            )
         run.blobs[blob[1]] = content
     run.head = _checked(_json(_content(file, file.getinfo(_HEAD), path), path), path)
     for line in _content(file, file.getinfo(_EVENTS), path).splitlines():
@@ -127,9 +130,9 @@ def _read(file: zipfile.ZipFile, path: Path) -> RunFile:
 
 
 def _content(file: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> bytes:
-    """Return a member, which may not be larger than it says, nor than the limit."""
+    """Return the content of a member; refuse a member over the limit or over its stated size (a zip bomb)."""
     if member.flag_bits & 1:
-        raise BadInput(f"{path}: it is encrypted", subject=str(path))
+        raise BadInput(f"{path}: the file is encrypted; record it again", subject=str(path))
     if member.file_size > _LARGEST_MEMBER:
         raise BadInput(f"{path}: a part of it is over {_LARGEST_MEMBER // _MIB} MiB", subject=str(path))
     with file.open(member) as opened:
@@ -145,13 +148,13 @@ def _json(content: bytes, path: Path) -> dict[str, Any]:
     except RecursionError as error:
         raise BadInput(f"{path}: nested too deeply for a recorded run", subject=str(path)) from error
     if not isinstance(value, dict):
-        raise BadInput(f"{path}: this is no recorded run", subject=str(path))
+        raise BadInput(f"{path}: not a recorded run", subject=str(path))
     return value
 
 
 def _checked(head: Mapping[str, Any], path: Path) -> dict[str, Any]:
     if head.get("format") != FORMAT:
-        raise BadInput(f"{path}: this is no recorded run", subject=str(path))
+        raise BadInput(f"{path}: not a recorded run", subject=str(path))
     if head.get("version") != VERSION:
         raise BadInput(
             f"{path}: a recorded run of version {head.get('version')!r}; this Prunus reads version {VERSION}",

@@ -1,7 +1,7 @@
-"""Play a recorded run back: what was answered is answered again, and nothing else is asked.
+"""Replay a recorded run: every request gets its recorded reply, and the network is not used.
 
-An entry is found by the digest of the request. A run whose settings were changed takes from the record all that it
-asks alike, and asks the rest live.
+A reply is found by the digest of its request. A replay with changed settings takes the replies of unchanged requests
+from the record, and sends the other requests live.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 
 class Player:
-    """Answers from a record; what is not in it is asked live, or refused.
+    """Replies from a record; a request that is not in the record is sent live, or refused.
 
-    :param live: what may be asked that is not in the record: ``llm``, ``search``, ``embedder``, ``reranker``, ``page``.
+    :param live: kinds of requests that may be sent live: ``llm``, ``search``, ``embedder``, ``reranker``, ``page``.
     """
 
     def __init__(self, run: RunFile, live: Collection[str] = ()) -> None:
@@ -41,16 +41,16 @@ class Player:
             raise BadInput("the recorded run holds an entry without a kind or a key", subject="events") from error
 
     def find(self, kind: str, key: str) -> dict[str, Any] | None:
-        """Return what was answered; the same request asked again gets the next answer, then the last once more."""
+        """Return the entry of a request; a repeated request gets the next entry, and at the end the last one again."""
         found = self._known.get((kind, key))
         if not found:
             return None
         return found.pop(0) if len(found) > 1 else found[0]
 
     def missing(self, kind: str, what: str) -> None:
-        """Check that something that is not in the record may be asked live.
+        """Check that a request that is not in the record may be sent live.
 
-        :raises BadInput: it may not.
+        :raises BadInput: requests of this kind may not be sent live.
         """
         if kind in self.live:
             return
@@ -101,7 +101,7 @@ class Player:
         return read
 
     def given(self) -> list[Page]:
-        """Return the pages that were given with the question."""
+        """Return the caller's pages, which were recorded with the question."""
         found = [self._page(entry) for entry in self.run.entries if entry["kind"] == "given"]
         return [page for page in found if isinstance(page, Page)]
 
@@ -110,7 +110,7 @@ class Player:
 
 
 class _PlayedModel(LanguageModel):
-    """A recorded model; the real one is made only where it is asked what it never was."""
+    """A recorded model; the real model is made only for a request that is not in the record."""
 
     def __init__(self, player: Player, spec: str, known: Mapping[str, Any], make: Callable[[], Any]) -> None:
         self._player, self._spec, self._make = player, spec, make
@@ -143,7 +143,7 @@ class _PlayedModel(LanguageModel):
         return reading(lambda: int(known["window"]))
 
     async def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
-        """Yield the recorded reply, or ask."""
+        """Yield the recorded reply, or call the real model."""
         known = self._player.find("reply", digest(self._spec, called(messages, options)))
         if known is None:
             async with aclosing(cast(Any, self._live("reply to this prompt").stream(messages, **options))) as events:
@@ -166,7 +166,7 @@ class _PlayedSearch:
         self._provider: Any = None
 
     async def search(self, request: SearchRequest) -> Results:
-        """Return what was answered, or ask."""
+        """Return the recorded results, or call the real provider."""
         known = self._player.find("search", digest(self._spec, asdict(request)))
         if known is None:
             self._player.missing("search", f"answer to the query {request.query[:80]!r}")
@@ -208,9 +208,9 @@ class _PlayedNumbers:
 
 
 def reading(work: Callable[[], T]) -> T:
-    """Read something of a record.
+    """Return the value of ``work``, which reads a part of the record.
 
-    :raises BadInput: it is not as it was written.
+    :raises BadInput: the record is damaged.
     """
     try:
         return work()

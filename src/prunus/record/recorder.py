@@ -1,8 +1,7 @@
-"""Record what comes from outside during an answer: pages, search and model replies, the clock.
+"""Record everything that comes from outside during an answer: pages, replies of search and models, the clock.
 
-A :class:`Recorder` stands at the seams where :class:`~prunus.record.player.Player` stands when it is played back: round
-the search, the model, remote embedders and rerankers, the reading of pages, and the clock. What is asked names what
-is answered: an entry is kept by the digest of the request.
+A :class:`Recorder` wraps the search, the model, remote embedders and rerankers, the reading of pages, and the clock. In
+a replay a :class:`~prunus.record.player.Player` takes its place. Each reply is stored by the digest of its request.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _LATE_MODEL: Final = "the model did not finish in the time that was left"
 
 
 class Tape(Protocol):
-    """What stands between an answer and the outside: a recorder or a player."""
+    """Wraps everything by which an answer reaches the outside; implemented by the recorder and the player."""
 
     def model(self, spec: str, make: Callable[[], Any]) -> Any:
         """Return a language model; ``make`` makes the real one."""
@@ -53,16 +52,16 @@ class Tape(Protocol):
         ...
 
     def pages(self, pages: Pages) -> Pages:
-        """Return what reads pages."""
+        """Return a reader of pages."""
         ...
 
     def clock(self, clock: Callable[[], datetime]) -> Callable[[], datetime]:
-        """Return what says what time it is."""
+        """Return a clock."""
         ...
 
 
 def bare(spec: str) -> str:
-    """Return a spec without the name and password that its address may hold."""
+    """Return a spec without the user name and password in its address."""
     return _LOGIN.sub(r"\1", spec)
 
 
@@ -96,7 +95,7 @@ def page_from(run: RunFile, row: Mapping[str, Any]) -> Page:
 
 
 def error_to(error: PrunusError) -> dict[str, str]:
-    """Return an error as plain data, as the nearest kind that has a name of its own."""
+    """Return an error as plain data; its kind is its nearest base class that a replay can make."""
     kind = next((one.__name__ for one in type(error).__mro__ if one.__name__ in _ERRORS), "OutsideFailed")
     return {"kind": kind, "message": str(error), "subject": error.subject}
 
@@ -112,7 +111,7 @@ def error_from(row: Mapping[str, Any]) -> PrunusError:
 
 
 class Recorder:
-    """Passes everything on, and keeps it in ``run``."""
+    """Passes all requests on, and adds each reply to ``run``."""
 
     def __init__(self) -> None:
         self.run = RunFile()
@@ -155,13 +154,13 @@ class Recorder:
                         self.page(url, page)
                         yield url, page
             finally:
-                for url in waiting:  # given up: they were not there in time
+                for url in waiting:  # given up, because they did not come in time
                     self.page(url, OutsideFailed(_LATE_PAGE.format(url=url), subject=url))
 
         return read
 
     def page(self, url: str, page: Page | PrunusError, kind: str = "page") -> None:
-        """Keep a page, or why there is none."""
+        """Add a page, or the error of a page that could not be read."""
         if isinstance(page, PrunusError):
             self.keep(kind, url, error=error_to(page))
         else:
@@ -169,7 +168,7 @@ class Recorder:
 
 
 class _RecordedModel(LanguageModel):
-    """A model whose replies are kept, those that failed or were given up with what came of them."""
+    """A model whose replies are recorded; a reply that failed or was given up is recorded as far as it came."""
 
     def __init__(self, recorder: Recorder, spec: str, llm: Any) -> None:
         self._recorder, self._spec, self._llm = recorder, spec, llm
@@ -219,13 +218,13 @@ class _RecordedModel(LanguageModel):
 
 
 class _RecordedSearch:
-    """A search whose answers are kept."""
+    """A search provider whose results are recorded."""
 
     def __init__(self, recorder: Recorder, spec: str, provider: Any) -> None:
         self._recorder, self._spec, self._provider = recorder, spec, provider
 
     async def search(self, request: SearchRequest) -> Results:
-        """Return what the provider answers."""
+        """Return the provider's results."""
         key = digest(self._spec, asdict(request))
         try:
             found: Results = await self._provider.search(request)
@@ -240,7 +239,7 @@ class _RecordedSearch:
 
 
 class _RecordedNumbers:
-    """A remote embedder or reranker whose numbers are kept, as blobs."""
+    """A remote embedder or reranker whose numbers are recorded as blobs."""
 
     def __init__(self, recorder: Recorder, spec: str, engine: Any) -> None:
         self._recorder, self._spec, self._engine = recorder, spec, engine

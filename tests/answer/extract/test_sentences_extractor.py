@@ -1,4 +1,4 @@
-"""The default extractor: what it prefers, what it leaves out, and when it finds nothing."""
+"""The default extractor: which segments it prefers and leaves out, and when it chooses none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extraction by tags: what a model says counts only as far as it names tags that are there."""
+"""Extraction by tags: of a model's reply only the tags of the page count."""
 
 from __future__ import annotations
 

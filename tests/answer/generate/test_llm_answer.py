@@ -1,4 +1,4 @@
-"""The written answer: sources fenced, text streamed, and nothing passed on that a page may have ordered."""
+"""The written answer: sources are fenced, text is streamed, and links, pictures and HTML are removed."""
 
 from __future__ import annotations
 

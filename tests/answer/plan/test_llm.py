@@ -1,4 +1,4 @@
-"""Planning with a model: one inference, one repair, then the rules, and they say so."""
+"""Planning with a model: one call, one repair, and then the rules, as the plan's reason says."""
 
 from __future__ import annotations
 

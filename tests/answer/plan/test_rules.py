@@ -1,4 +1,4 @@
-"""Planning without a model: what needs no search, and what is searched for. The clock is an input."""
+"""Planning without a model: which questions need no search, and the queries of the others. The clock is an input."""
 
 from __future__ import annotations
 

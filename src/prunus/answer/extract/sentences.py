@@ -123,9 +123,9 @@ class Engine:
             chosen.append(place)
             pages.choose(place)
             seen |= words[place]
-            for other, segment in enumerate(tagged):
-                if open_[other] and (words[other] <= words[place] or _overlap(segment, tagged[place])):
-                    open_[other] = False
+            for candidate, segment in enumerate(tagged):
+                if open_[candidate] and (words[candidate] <= words[place] or _overlap(segment, tagged[place])):
+                    open_[candidate] = False
         return chosen
 
     def _bar(self, pages: _Pages) -> float:
@@ -167,9 +167,9 @@ class _Pages:
             del self._left[term]
         words = frozenset(tokens(self._tagged[place].text))
         document = self._tagged[place].span.document
-        for other, title in enumerate(self._titles):
-            if title and title <= words and self._tagged[other].span.document != document:
-                self.named[other] = 1.0
+        for candidate, title in enumerate(self._titles):
+            if title and title <= words and self._tagged[candidate].span.document != document:
+                self.named[candidate] = 1.0
 
     def held(self) -> float:
         """Return the share of the question's terms, by idf, that the chosen segments hold."""

@@ -1,1 +1,1 @@
-"""Clusterers: which nodes of a layer get a common parent."""
+"""Clusterers: decide which nodes of a layer get a common parent. Each engine is one file."""

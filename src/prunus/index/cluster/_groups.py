@@ -1,4 +1,4 @@
-"""What every clusterer needs: groups made to keep the limits."""
+"""Helpers of all clusterers: make groups that keep the limits of a parent's children."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...core.ports import ClusterItems, ClusterLimits, Ints
 
 
 def whole_layer(items: ClusterItems, limits: ClusterLimits) -> list[Ints] | None:
-    """Return the one group of a layer that needs no clustering, None where it does."""
+    """Return a layer that fits under one parent as its only group; None for a layer that needs clustering."""
     count = len(items.tokens)
     if not count:
         return []
@@ -21,7 +21,7 @@ def whole_layer(items: ClusterItems, limits: ClusterLimits) -> list[Ints] | None
 
 
 def windows(members: Sequence[int], tokens: Ints, limits: ClusterLimits) -> Iterator[list[int]]:
-    """Cut members in their order into groups of ``fan_out`` that keep the limits."""
+    """Cut members, in their order, into groups of at most ``fan_out`` that keep the limits."""
     group: list[int] = []
     total = 0
     for member in members:
@@ -36,9 +36,9 @@ def windows(members: Sequence[int], tokens: Ints, limits: ClusterLimits) -> Iter
 
 
 def finish(groups: Sequence[Sequence[int]], items: ClusterItems, limits: ClusterLimits) -> list[Ints]:
-    """Make disjoint groups keep the limits: cut what is too large, give lone items company.
+    """Return disjoint groups that keep the limits: groups over the limits are cut, lone items join other groups.
 
-    Of two items or more there come out fewer groups than items, so that layers end in a root.
+    Two items or more always give fewer groups than items, so that the layers end in a root.
     """
     kept: list[list[int]] = []
     lone: list[int] = []
@@ -53,13 +53,13 @@ def finish(groups: Sequence[Sequence[int]], items: ClusterItems, limits: Cluster
                 lone += part
             else:
                 kept.append(part)
-    _place(sorted(lone), kept, items, limits)
+    _place_lone(sorted(lone), kept, items, limits)
     return [np.asarray(sorted(group), np.int64) for group in sorted(kept, key=min)]
 
 
-def _place(lone: list[int], kept: list[list[int]], items: ClusterItems, limits: ClusterLimits) -> None:
-    """Put each lone item into the nearest group with room; those left over stand in windows of their own."""
-    left: list[int] = []
+def _place_lone(lone: list[int], kept: list[list[int]], items: ClusterItems, limits: ClusterLimits) -> None:
+    """Add each lone item to the nearest group with room; items without such a group are grouped in windows."""
+    unplaced: list[int] = []
     if kept and lone:
         means = np.stack([items.vectors[group].mean(axis=0) for group in kept])
         totals = [int(np.sum(items.tokens[group])) for group in kept]
@@ -71,7 +71,7 @@ def _place(lone: list[int], kept: list[list[int]], items: ClusterItems, limits: 
                     totals[place] += size
                     break
             else:
-                left.append(member)
+                unplaced.append(member)
     else:
-        left = lone
-    kept += windows(left, items.tokens, limits)
+        unplaced = lone
+    kept += windows(unplaced, items.tokens, limits)

@@ -1,6 +1,6 @@
-"""Ward's linkage: whole (nearest-neighbour chain) for some thousand points, on a neighbour graph for more.
+"""Ward's linkage: exact (nearest-neighbour chain) for some thousand points, on a neighbour graph for more points.
 
-The distance of two clusters is what joining them adds to the sum of squared deviations:
+The distance of two clusters is the increase of the sum of squared deviations when they are merged:
 |a||b| / (|a| + |b|) · ‖mean(a) − mean(b)‖² (Ward 1963).
 """
 
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from ...core.ports import Vectors
 
 Merge = tuple[int, int]
-"""Two points; the clusters that they are in are joined."""
+"""Two points, whose clusters are merged."""
 
 _BLOCK_BYTES = 32 * 1024 * 1024
-"""Similarities that are held at a time while neighbours are looked for."""
+"""Bytes of the similarities that are in memory at a time during the search for neighbours."""
 
 
 def chain(vectors: Vectors, weights: NDArray[np.float32]) -> list[Merge]:
@@ -60,8 +60,8 @@ def chain(vectors: Vectors, weights: NDArray[np.float32]) -> list[Merge]:
         near[best, best] = np.inf
         size[best] += size[top]
         alive[top] = False
-    found.sort(key=lambda merge: merge[0])  # stable: of equal heights the earlier merge stays first
-    return [(one, other) for _, one, other in found]
+    found.sort(key=lambda merge: merge[0])  # stable: merges of equal height keep their order
+    return [(first, second) for _, first, second in found]
 
 
 def graph(
@@ -69,62 +69,64 @@ def graph(
 ) -> Iterator[Merge]:
     """Yield merges along the graph of nearest neighbours, lowest first.
 
-    Joining clusters brings none nearer to a third (Ward's linkage is reducible), so an edge whose ends
-    have grown is put back with its new length only when it comes up.
+    A merge brings no cluster nearer to a third cluster (Ward's linkage is reducible). So the length of an edge whose
+    ends have grown only needs to be updated when the edge reaches the top of the heap.
 
-    :param join: told the two clusters; False leaves them apart for good.
+    :param weights: how many items each vector stands for, float32 [vectors].
+    :param neighbours: neighbours of each vector in the graph.
+    :param join: called with the two clusters; False keeps them apart for good.
     """
     means, size = vectors.copy(), weights.astype(np.float64)
     parent = list(range(len(vectors)))
     grown = [0] * len(vectors)
 
-    def length(one: int, other: int) -> float:
-        apart = means[one] - means[other]
-        return float(size[one] * size[other] / (size[one] + size[other]) * (apart @ apart))
+    def length(left: int, right: int) -> float:
+        apart = means[left] - means[right]
+        return float(size[left] * size[right] / (size[left] + size[right]) * (apart @ apart))
 
     heap: list[tuple[float, int, int, int, int]] = [
-        (length(one, other), one, other, 0, 0) for one, other in _edges(vectors, neighbours)
+        (length(left, right), left, right, 0, 0) for left, right in _edges(vectors, neighbours)
     ]
     heapq.heapify(heap)
     seen: set[tuple[int, int, int, int]] = set()
     while heap:
-        _, one, other, before, after = heapq.heappop(heap)
-        now = _root(parent, one), _root(parent, other)
+        _, left, right, left_grown, right_grown = heapq.heappop(heap)
+        now = _root(parent, left), _root(parent, right)
         if now[0] == now[1]:
             continue
         state = grown[now[0]], grown[now[1]]
-        if now != (one, other) or state != (before, after):
+        if now != (left, right) or state != (left_grown, right_grown):
             first, last = sorted(now)
             key = (first, last, grown[first], grown[last])
             if key not in seen:
                 seen.add(key)
                 heapq.heappush(heap, (length(first, last), *key))
             continue
-        if not join(one, other):
+        if not join(left, right):
             continue
-        total = size[one] + size[other]
-        means[one] = (size[one] * means[one] + size[other] * means[other]) / total
-        size[one] = total
-        parent[other] = one
-        grown[one] += 1
-        yield one, other
+        total = size[left] + size[right]
+        means[left] = (size[left] * means[left] + size[right] * means[right]) / total
+        size[left] = total
+        parent[right] = left
+        grown[left] += 1
+        yield left, right
 
 
 def _edges(vectors: Vectors, neighbours: int) -> list[Merge]:
-    """Return pairs of near points, each once, found by comparing all in blocks of bounded memory."""
+    """Return the pairs of nearest neighbours, each once, by comparing all points in blocks of bounded memory."""
     count = len(vectors)
     wanted = min(neighbours, count - 1)
     rows = max(1, _BLOCK_BYTES // (4 * count))
     pairs: list[NDArray[Any]] = []
     for start in range(0, count, rows):
         block = vectors[start : start + rows]
-        alike = block @ vectors.T
-        own = np.arange(len(block))
-        alike[own, start + own] = -np.inf
-        near = np.argpartition(-alike, wanted - 1, axis=1)[:, :wanted]
-        first = np.repeat(start + own, wanted)
-        last = near.ravel()
-        pairs.append(np.minimum(first, last) * count + np.maximum(first, last))
+        similarities = block @ vectors.T
+        places = np.arange(len(block))
+        similarities[places, start + places] = -np.inf
+        near = np.argpartition(-similarities, wanted - 1, axis=1)[:, :wanted]
+        first = np.repeat(start + places, wanted)
+        second = near.ravel()
+        pairs.append(np.minimum(first, second) * count + np.maximum(first, second))
     keys = np.unique(np.concatenate(pairs))
     return list(zip((keys // count).tolist(), (keys % count).tolist(), strict=True))
 
@@ -137,21 +139,21 @@ def _root(parent: list[int], point: int) -> int:
 
 
 def halves(vectors: Vectors, members: NDArray[np.int64], largest: int) -> Iterator[NDArray[np.int64]]:
-    """Part points into halves along the line between two far ones, until no part is over ``largest``."""
+    """Split points into halves along the line between two distant points, until no part is over ``largest``."""
     todo = [members]
     while todo:
         part = todo.pop()
         if len(part) <= largest:
             yield part
             continue
-        own = vectors[part]
-        one = own[int((own @ own.mean(axis=0)).argmin())]
-        other = own[int((own @ one).argmin())]
-        for _ in range(4):  # a few steps of 2-means turn the line towards the two bulks
-            side = own @ (other - one) > 0
+        points = vectors[part]
+        pole = points[int((points @ points.mean(axis=0)).argmin())]
+        antipode = points[int((points @ pole).argmin())]
+        for _ in range(4):  # a few steps of 2-means turn the line towards the two densest parts
+            side = points @ (antipode - pole) > 0
             if side.all() or not side.any():
                 break
-            one, other = own[~side].mean(axis=0), own[side].mean(axis=0)
-        order = np.argsort(own @ (other - one), kind="stable")
+            pole, antipode = points[~side].mean(axis=0), points[side].mean(axis=0)
+        order = np.argsort(points @ (antipode - pole), kind="stable")
         middle = len(part) // 2
         todo += [np.sort(part[order[middle:]]), np.sort(part[order[:middle]])]

@@ -1,7 +1,7 @@
 """``contiguous``: neighbours in the text share a parent (RAPTOR, Appendix B, "recency-based" tree).
 
-``contiguous`` takes windows of ``fan_out`` items; ``contiguous:segments`` cuts each document where its
-subject changes, by dynamic programming.
+``contiguous`` groups windows of ``fan_out`` items. ``contiguous:segments`` cuts each document where its subject
+changes, by dynamic programming.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ...core.ports import ClusterItems, ClusterLimits, Ints
 from ._groups import whole_layer, windows
 
 _STEPS: Final = 12
-"""Steps of the search for the price of a border that gives the wanted number of segments."""
+"""Bisection steps of the search for the price of a border that gives the wanted number of segments."""
 
 
 class Engine:
-    """Groups consecutive items; a document of several items is not mixed with others.
+    """Groups consecutive items; a document of several items is not mixed with other documents.
 
     :param model: ``segments``, or '' for windows of fixed size.
-    :raises UnknownEngine: another model.
+    :raises UnknownEngine: the model is unknown.
     """
 
     name = "contiguous"
@@ -33,7 +33,7 @@ class Engine:
 
     def __init__(self, model: str = "") -> None:
         if model not in ("", "segments"):
-            raise UnknownEngine(f"contiguous:{model}: there is only contiguous and contiguous:segments", subject=model)
+            raise UnknownEngine(f"contiguous:{model} is unknown; use contiguous or contiguous:segments", subject=model)
         self.model = model
 
     def layer(self, items: ClusterItems, limits: ClusterLimits) -> list[Ints]:
@@ -44,16 +44,16 @@ class Engine:
         groups: list[list[int]] = []
         for run in _runs(items):
             if self.model:
-                own = np.nan_to_num(np.asarray(items.vectors[run[0] : run[-1] + 1], np.float64))
-                parts = [[run[0] + place for place in part] for part in _segments(own, items.tokens[run], limits)]
+                vectors = np.nan_to_num(np.asarray(items.vectors[run[0] : run[-1] + 1], np.float64))
+                parts = [[run[0] + place for place in part] for part in _segments(vectors, items.tokens[run], limits)]
             else:
                 parts = list(windows(run, items.tokens, limits))
-            groups += _accompanied(parts, items.tokens, limits)
-        return [np.asarray(group, np.int64) for group in _accompanied(groups, items.tokens, limits)]
+            groups += _join_lone(parts, items.tokens, limits)
+        return [np.asarray(group, np.int64) for group in _join_lone(groups, items.tokens, limits)]
 
 
 def _runs(items: ClusterItems) -> list[list[int]]:
-    """Part the items at documents' borders; documents of one item that follow each other make one run."""
+    """Split the items at the borders of documents; adjacent documents of one item form one run."""
     runs: list[list[int]] = []
     after_one = False
     for _, members in groupby(range(len(items.tokens)), key=lambda item: items.documents[item]):
@@ -66,8 +66,8 @@ def _runs(items: ClusterItems) -> list[list[int]]:
     return runs
 
 
-def _accompanied(groups: list[list[int]], tokens: Ints, limits: ClusterLimits) -> list[list[int]]:
-    """Put a lone item to the group before it, or to the one after it, where it fits."""
+def _join_lone(groups: list[list[int]], tokens: Ints, limits: ClusterLimits) -> list[list[int]]:
+    """Join a group of one item with the group before or after it, where the limits allow."""
     found: list[list[int]] = []
     for group in groups:
         lone = found and 1 in (len(group), len(found[-1]))
@@ -79,7 +79,7 @@ def _accompanied(groups: list[list[int]], tokens: Ints, limits: ClusterLimits) -
 
 
 def _segments(vectors: NDArray[np.float64], tokens: Ints, limits: ClusterLimits) -> list[list[int]]:
-    """Cut one run so that its segments deviate least from their means, for about ``fan_out`` items each."""
+    """Cut one run into segments of about ``fan_out`` items with the least squared deviation from their means."""
     costs = _costs(vectors, tokens, limits)
     wanted = max(1, round(len(vectors) / limits.fan_out))
     low, high = 0.0, float(len(vectors)) + 1.0
@@ -95,7 +95,7 @@ def _segments(vectors: NDArray[np.float64], tokens: Ints, limits: ClusterLimits)
 
 
 def _costs(vectors: NDArray[np.float64], tokens: Ints, limits: ClusterLimits) -> NDArray[np.float64]:
-    """Return the squared deviation of the segment of ``length + 1`` items that ends with each item."""
+    """Return the squared deviations of all segments, float64 [end, length - 1]; inf for a segment over the limits."""
     count, longest = len(vectors), max(2, min(limits.items, len(vectors)))
     sums = np.concatenate([np.zeros((1, vectors.shape[1])), np.cumsum(vectors, axis=0)])
     squares = np.concatenate([[0.0], np.cumsum(np.einsum("ij,ij->i", vectors, vectors))])
@@ -110,7 +110,7 @@ def _costs(vectors: NDArray[np.float64], tokens: Ints, limits: ClusterLimits) ->
 
 
 def _cut(costs: NDArray[np.float64], price: float) -> list[int]:
-    """Return the ends of the segments that cost least when each border costs ``price``."""
+    """Return the ends of the segments with the least total cost, where each border costs ``price``."""
     count, longest = costs.shape
     total = np.full(count + 1, np.inf)
     total[0] = 0.0

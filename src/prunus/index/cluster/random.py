@@ -1,4 +1,4 @@
-"""``random``: a control. What it reaches, a tree reaches without any sense in its clusters."""
+"""``random``: a control for evaluations. Its results show what a tree reaches with meaningless clusters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ._groups import finish, whole_layer, windows
 
 
 class Engine:
-    """Puts items together by a seeded draw."""
+    """Groups items by a seeded random permutation."""
 
     name = "random"
     needs_summaries = False

@@ -1,7 +1,7 @@
-"""``raptor``: the published clustering (RAPTOR §3): UMAP globally then locally, Gaussian mixtures, BIC.
+"""``raptor``: the paper's clustering (RAPTOR §3): UMAP globally, then locally, Gaussian mixtures, BIC.
 
-What the paper leaves open follows the authors' code: the defaults of :class:`Published`. What differs:
-every step is seeded; layers too small for UMAP or for a mixture make one cluster; and a cluster that
+Values that the paper does not give are those of the authors' code: the defaults of :class:`Published`. Three things
+differ: every step is seeded; a layer that is too small for UMAP or a mixture is one cluster; and a cluster that
 clustering cannot make smaller is cut in order, where the authors' code recurses without end.
 """
 
@@ -19,20 +19,20 @@ from ...core.ports import ClusterItems, ClusterLimits, Ints, Vectors
 from ._groups import windows
 
 _DEEPEST: Final = 20
-"""Times that a cluster is clustered again because it is over the limit."""
+"""Most times that a cluster over the limit is clustered again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What the paper leaves open; the defaults are those of the authors' code.
+    """Values that the paper does not give; the defaults are those of the authors' code.
 
-    :param dimension: that UMAP reduces to.
-    :param global_neighbours: of UMAP over the whole layer; 0 is the root of the items less one.
-    :param local_neighbours: of UMAP within a global cluster.
-    :param metric: of UMAP.
-    :param most_clusters: BIC is compared for fewer clusters than this.
-    :param membership: probability above which an item is in a cluster.
-    :param last_layer: a layer of so many nodes or fewer gets no layer above it.
+    :param dimension: dimension to which UMAP reduces.
+    :param global_neighbours: neighbours of UMAP over the whole layer; 0 is the square root of (items - 1).
+    :param local_neighbours: neighbours of UMAP within a global cluster.
+    :param metric: metric of UMAP.
+    :param most_clusters: BIC is compared for fewer clusters than this number.
+    :param membership: probability above which an item belongs to a cluster.
+    :param last_layer: a layer of at most so many nodes gets no layer above it.
     """
 
     dimension: int = 10
@@ -45,10 +45,10 @@ class Published:
 
 
 class Engine:
-    """Soft clusters of summaries' own embeddings; the layers may end in several roots.
+    """Soft clusters of the summaries' embeddings; the layers may end in several roots.
 
-    A cluster over ``limits.tokens`` is clustered again; ``limits.items`` and ``limits.fan_out`` are not
-    of the paper, and are not looked at.
+    A cluster over ``limits.tokens`` is clustered again. ``limits.items`` and ``limits.fan_out`` are ignored, because
+    the paper has no such limits.
 
     :raises MissingExtra: umap-learn or scikit-learn is not installed.
     """
@@ -59,7 +59,7 @@ class Engine:
     def __init__(self, published: Published | None = None) -> None:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of packages that umap would use if they were there
+                warnings.simplefilter("ignore")  # umap warns of optional packages that are missing
                 from sklearn.mixture import GaussianMixture
                 from umap import UMAP
         except ImportError as error:
@@ -75,7 +75,7 @@ class Engine:
     def layer(self, items: ClusterItems, limits: ClusterLimits) -> list[Ints]:
         """Return groups that may overlap and cover the layer."""
         vectors = np.nan_to_num(np.asarray(items.vectors, np.float32))
-        found: list[Ints] = []
+        groups: list[Ints] = []
         todo = [(np.arange(len(vectors)), 0)] if len(vectors) else []
         while todo:
             part, depth = todo.pop()
@@ -85,15 +85,15 @@ class Engine:
             for cluster in clusters:
                 members = part[cluster]
                 if len(members) == 1 or int(np.sum(items.tokens[members])) <= limits.tokens:
-                    found.append(members)
+                    groups.append(members)
                 elif stuck:
-                    found += [
+                    groups += [
                         np.asarray(w, np.int64) for w in windows(members.tolist(), items.tokens, _no_count(limits))
                     ]
                 else:
                     again.append(members)
             todo += [(members, depth + 1) for members in reversed(again)]
-        return found
+        return groups
 
     def _clusters(self, vectors: Vectors, seed: int) -> list[Ints]:
         """Cluster globally, then each global cluster locally; return the local clusters."""
@@ -113,14 +113,14 @@ class Engine:
         return found
 
     def _reduce(self, vectors: Vectors, neighbours: int, dimension: int, seed: int) -> NDArray[np.float64]:
-        """Reduce with UMAP; points that are all the same have nothing to reduce."""
+        """Return the vectors reduced by UMAP, float64 [vectors, dimension]; zeros for vectors that are all equal."""
         if not np.any(vectors != vectors[0]):
             return np.zeros((len(vectors), dimension))
         chosen = self.published
-        # the spectral start needs more points than dimensions; below, points start at random places
+        # UMAP's spectral start needs more points than dimensions; with fewer points it starts at random.
         start = "spectral" if len(vectors) > dimension + 2 else "random"
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of graphs in several parts, and of few points: nothing a user can act on
+            warnings.simplefilter("ignore")  # of disconnected graphs and few points: no user can act on them
             reducer = self._umap(
                 n_neighbors=max(2, min(neighbours, len(vectors) - 1)),
                 n_components=dimension,
@@ -132,26 +132,26 @@ class Engine:
             return np.nan_to_num(np.asarray(reducer.fit_transform(vectors), np.float64))
 
     def _soft(self, points: NDArray[np.float64], seed: int) -> list[Ints]:
-        """Fit mixtures, take the one of least BIC, and return who belongs to each of its clusters."""
+        """Fit Gaussian mixtures, choose the mixture of least BIC, and return the members of each of its clusters."""
         if not np.any(points != points[0]):
             return [np.arange(len(points))]
         best: Any = None
         least = np.inf
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a mixture that did not converge has a BIC that says so
+            warnings.simplefilter("ignore")  # a mixture that did not converge loses by its BIC
             for clusters in range(1, max(2, min(self.published.most_clusters, len(points)))):
                 mixture = self._mixture(n_components=clusters, random_state=seed).fit(points)
                 bic = float(mixture.bic(points))
                 if bic < least:
                     best, least = mixture, bic
         likely = best.predict_proba(points)
-        belongs = likely > self.published.membership
-        nowhere = ~belongs.any(axis=1)  # ten clusters or more may share an item evenly
-        belongs[nowhere, likely[nowhere].argmax(axis=1)] = True
-        return [np.flatnonzero(column) for column in belongs.T if column.any()]
+        member = likely > self.published.membership
+        nowhere = ~member.any(axis=1)  # with ten clusters or more, all probabilities may be low
+        member[nowhere, likely[nowhere].argmax(axis=1)] = True
+        return [np.flatnonzero(column) for column in member.T if column.any()]
 
 
 def _no_count(limits: ClusterLimits) -> ClusterLimits:
-    """Return limits of tokens alone."""
+    """Return the limits without those on numbers of items."""
     many = 2**31
     return ClusterLimits(limits.tokens, many, many, limits.seed)

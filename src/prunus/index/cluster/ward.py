@@ -1,4 +1,4 @@
-"""``ward`` (default): Ward's linkage, cut to about ``fan_out`` children a parent and to the limits."""
+"""``ward`` (default): Ward's linkage, cut where a parent has about ``fan_out`` children and keeps the limits."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from ._linkage import chain, graph, halves
 
 
 class Engine:
-    """Agglomerative clustering by Ward's linkage; no summary is needed for it.
+    """Agglomerative clustering by Ward's linkage of the means of leaves; it needs no summaries.
 
-    A layer clusters the means of the layer below, as Ward's own dendrogram goes on. Up to ``whole``
-    items all distances are known; above, only those to the nearest neighbours; above ``part``, items are
-    parted first, so that time stays linear and memory bounded.
+    Up to ``whole`` items the linkage is exact. Above, it uses only the distances to the nearest neighbours. Above
+    ``part`` items, the items are split first, so that time stays linear and memory bounded.
 
-    :param whole: items up to which the linkage is whole; memory is 4 × whole² bytes.
-    :param neighbours: of each item in the graph.
-    :param part: items that are clustered together at most.
+    :param whole: most items for an exact linkage; memory is 4 × whole² bytes.
+    :param neighbours: neighbours of each item in the graph.
+    :param part: most items that are clustered together.
     """
 
     name = "ward"
@@ -43,26 +42,26 @@ class Engine:
         return finish(groups, items, limits)
 
     def _groups(self, vectors: Any, part: Ints, tokens: Ints, limits: ClusterLimits) -> list[list[int]]:
-        """Cluster one part; identical items count as one point with their weight."""
-        points = _alike(vectors, part, tokens, limits)
-        own = np.stack([vectors[place] for place, _ in points])
+        """Cluster one part; identical items count as one point with a weight."""
+        points = _join_identical(vectors, part, tokens, limits)
+        point_vectors = np.stack([vectors[place] for place, _ in points])
         weights = np.asarray([len(members) for _, members in points], np.float32)
         groups = _Groups([members for _, members in points], tokens, limits)
         target = max(1, round(len(part) / limits.fan_out))
         if len(points) <= self.whole:
-            for one, other in chain(own, weights):
+            for first, second in chain(point_vectors, weights):
                 if groups.left <= target:
                     break
-                groups.merge(one, other)
+                groups.merge(first, second)
         else:
-            for _ in graph(own, weights, self.neighbours, groups.join):
+            for _ in graph(point_vectors, weights, self.neighbours, groups.join):
                 if groups.left <= target:
                     break
         return groups.members()
 
 
-def _alike(vectors: Any, part: Ints, tokens: Ints, limits: ClusterLimits) -> list[tuple[int, list[int]]]:
-    """Put identical items together as far as they fit: (place in the part, items)."""
+def _join_identical(vectors: Any, part: Ints, tokens: Ints, limits: ClusterLimits) -> list[tuple[int, list[int]]]:
+    """Join identical items as far as the limits allow; return (place in the part, items) of each point."""
     latest: dict[bytes, int] = {}
     points: list[tuple[int, list[int]]] = []
     totals: list[int] = []
@@ -81,34 +80,34 @@ def _alike(vectors: Any, part: Ints, tokens: Ints, limits: ClusterLimits) -> lis
 
 
 class _Groups:
-    """Groups that grow by merges, and never over the limits."""
+    """Groups that are merged pair by pair and never exceed the limits."""
 
     def __init__(self, points: list[list[int]], tokens: Ints, limits: ClusterLimits) -> None:
         self._own = [list(members) for members in points]
         self._tokens: NDArray[np.int64] = np.asarray([int(np.sum(tokens[members])) for members in points], np.int64)
         self._limits = limits
-        self._above = list(range(len(points)))  # of the dendrogram's clusters
-        self._open = list(range(len(points)))  # the group of each cluster that can still grow
+        self._above = list(range(len(points)))  # union-find over the dendrogram's clusters
+        self._open = list(range(len(points)))  # of each cluster, its group that can still grow
         self.left = len(points)
 
-    def join(self, one: int, other: int) -> bool:
-        """Join two groups if they fit together."""
-        total = int(self._tokens[one] + self._tokens[other])
-        if not self._limits.fits(len(self._own[one]) + len(self._own[other]), total):
+    def join(self, first: int, second: int) -> bool:
+        """Join two groups where they keep the limits together; return whether they were joined."""
+        total = int(self._tokens[first] + self._tokens[second])
+        if not self._limits.fits(len(self._own[first]) + len(self._own[second]), total):
             return False
-        self._own[one] += self._own[other]
-        self._own[other] = []
-        self._tokens[one] = total
+        self._own[first] += self._own[second]
+        self._own[second] = []
+        self._tokens[first] = total
         self.left -= 1
         return True
 
-    def merge(self, one: int, other: int) -> None:
-        """Follow a merge of the dendrogram; where the groups do not fit together, the smaller one stays open."""
-        first, last = self._cluster(one), self._cluster(other)
-        mine, its = self._open[first], self._open[last]
+    def merge(self, first_point: int, second_point: int) -> None:
+        """Follow a merge of the dendrogram; where the two groups exceed the limits together, the smaller stays open."""
+        first, last = self._cluster(first_point), self._cluster(second_point)
+        first_group, second_group = self._open[first], self._open[last]
         self._above[last] = first
-        if not self.join(mine, its):
-            self._open[first] = min(mine, its, key=lambda group: (len(self._own[group]), group))
+        if not self.join(first_group, second_group):
+            self._open[first] = min(first_group, second_group, key=lambda group: (len(self._own[group]), group))
 
     def members(self) -> list[list[int]]:
         """Return the groups."""

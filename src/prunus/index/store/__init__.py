@@ -1,1 +1,1 @@
-"""Stores: where the nodes of an index are kept."""
+"""Stores: keep the documents, nodes and vectors of an index. Each engine is one file or one folder."""

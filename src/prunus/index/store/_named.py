@@ -1,4 +1,4 @@
-"""Where an index lies: by how it is called, and by the setting ``store``. No message shows an address."""
+"""Find the store and the place of an index by its name and the setting ``store``. No message shows an address."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, Final
 
 from ...core.errors import BadInput
 
-_DATABASE: Final = re.compile(r"postgres(?:ql)?:/+", re.IGNORECASE)  # a path has lost a slash
+_DATABASE: Final = re.compile(r"postgres(?:ql)?:/+", re.IGNORECASE)  # Path("postgresql://…") has lost a slash
 _OWN: Final = "postgres:"
 _SCHEMA: Final = "prunus"
 
 
 def engine_of(index: str | Path, store: str) -> tuple[str, dict[str, Any]]:
-    """Return the store that keeps an index, and where it finds it.
+    """Return the spec of an index's store, and the keyword arguments that tell the store its place.
 
-    An address of a database names the index itself, with the schema behind ``#``. Where the setting is
-    ``postgres:ADDRESS``, indexes are schemas of that database, called by their names. Otherwise an index is a folder.
+    Where ``index`` is the address of a database, the store is ``postgres``, and the schema follows ``#``. Where the
+    setting is ``postgres:ADDRESS``, the index is the schema of that name. Otherwise the index is a folder.
 
     :raises BadInput: the setting ``postgres`` has no address.
     """
@@ -38,6 +38,6 @@ def engine_of(index: str | Path, store: str) -> tuple[str, dict[str, Any]]:
 
 
 def _address(text: str) -> str:
-    """Return the address of a database; '' where it is none."""
+    """Return the normalised address of a database; '' where the text is no such address."""
     text = text.strip()
     return _DATABASE.sub("postgresql://", text, count=1) if _DATABASE.match(text) else ""

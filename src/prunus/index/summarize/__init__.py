@@ -1,1 +1,1 @@
-"""Summarisers: what stands in a node above others."""
+"""Summarisers: write the text of a parent node from the texts of its children. Each engine is one file."""

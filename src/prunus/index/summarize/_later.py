@@ -1,4 +1,4 @@
-"""A summariser that is made when it is first asked: adding documents to an index needs no model."""
+"""A summariser that is made at its first use, because adding documents to an index needs no model."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ...core.types import Summary
 
 
 class LazySummarizer:
-    """Asks the summariser that ``made`` returns.
+    """Passes calls on to a summariser that is made at the first call.
 
-    :param made: called once, at the first summary.
+    :param make: makes the summariser; called once.
     """
 
-    def __init__(self, made: Callable[[], Summarizer]) -> None:
-        self._made = made
+    def __init__(self, make: Callable[[], Summarizer]) -> None:
+        self._make = make
 
     @cached_property
     def _inner(self) -> Summarizer:
-        return self._made()
+        return self._make()
 
     async def summarize(self, batch: Sequence[Sequence[str]], max_tokens: int) -> list[Summary]:
-        """Return one summary a group."""
+        """Return one summary for each group of texts."""
         return await self._inner.summarize(batch, max_tokens)

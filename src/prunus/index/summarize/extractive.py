@@ -1,4 +1,4 @@
-"""``extractive`` (default): the central sentences of a group that do not repeat each other, in their order."""
+"""``extractive`` (default): the summary is the central, different sentences of a group, in their order."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from ...core.text.words import normalise, sentences
 from ...core.types import Summary
 
 _MOST: Final = 600
-"""Sentences of a group that are compared; of more, every second, third … one."""
+"""Most sentences of a group that are compared; of more sentences every second, third, … is taken."""
 _SHORTEST: Final = 3
-"""Words below which a line is no sentence, where longer ones are there."""
+"""Fewest words of a sentence; shorter lines are used only where a group has no longer line."""
 
 
 class Engine:
     """Chooses sentences by maximal marginal relevance (Carbonell and Goldstein 1998) to the group's mean.
 
-    :param embedder: of the sentences.
-    :param tokenizer: counts the summary.
-    :param novelty: what likeness to a sentence already chosen takes off, against likeness to the mean.
+    :param embedder: embeds the sentences.
+    :param tokenizer: counts the tokens of the summary.
+    :param novelty: weight of the similarity to the nearest chosen sentence, which is subtracted from the similarity to
+        the mean.
     """
 
     name = "extractive"
@@ -34,28 +35,25 @@ class Engine:
         self.embedder, self.tokenizer, self.novelty = embedder, tokenizer, novelty
 
     async def summarize(self, batch: Sequence[Sequence[str]], max_tokens: int) -> list[Summary]:
-        """Return one summary a group of at most ``max_tokens`` tokens; '' where the group shows no word."""
-        return [Summary(text) for text in await asyncio.to_thread(self._all, batch, max_tokens)]
+        """Return a summary of at most ``max_tokens`` tokens for each group; '' for a group without words."""
+        return await asyncio.to_thread(lambda: [Summary(self._summary(texts, max_tokens)) for texts in batch])
 
-    def _all(self, batch: Sequence[Sequence[str]], max_tokens: int) -> list[str]:
-        return [self._one(texts, max_tokens) for texts in batch]
-
-    def _one(self, texts: Sequence[str], max_tokens: int) -> str:
-        said = _sentences(texts)
-        if not said:
+    def _summary(self, texts: Sequence[str], max_tokens: int) -> str:
+        lines = _sentences(texts)
+        if not lines:
             return ""
-        tokens = self.tokenizer.count(said)
-        fitting = [place for place in range(len(said)) if tokens[place] < max_tokens]
+        tokens = self.tokenizer.count(lines)
+        fitting = [place for place in range(len(lines)) if tokens[place] < max_tokens]
         if not fitting:
-            return _shortened(min(said, key=len), max_tokens, self.tokenizer)
-        said, tokens = [said[place] for place in fitting], tokens[fitting]
-        vectors = np.asarray(self.embedder.embed(said, "document"), np.float32)
+            return _shortened(min(lines, key=len), max_tokens, self.tokenizer)
+        lines, tokens = [lines[place] for place in fitting], tokens[fitting]
+        vectors = np.asarray(self.embedder.embed(lines, "document"), np.float32)
         chosen: list[int] = []
         for place in _by_relevance(vectors, tokens, max_tokens, self.novelty):
-            together = " ".join(said[one] for one in sorted([*chosen, place]))
-            if int(self.tokenizer.count([together])[0]) <= max_tokens:
+            summary = " ".join(lines[index] for index in sorted([*chosen, place]))
+            if int(self.tokenizer.count([summary])[0]) <= max_tokens:
                 chosen.append(place)
-        return " ".join(said[one] for one in sorted(chosen))
+        return " ".join(lines[index] for index in sorted(chosen))
 
 
 def _sentences(texts: Sequence[str]) -> list[str]:
@@ -66,34 +64,34 @@ def _sentences(texts: Sequence[str]) -> list[str]:
             line = " ".join(sentence.split())
             if line:
                 found.setdefault(normalise(line), line)
-    said = list(found.values())
-    long = [line for line in said if len(line) > 60 or len(line.split()) >= _SHORTEST or not line.isascii()]
-    said = long or said
-    return said[:: 1 + (len(said) - 1) // _MOST] if said else said
+    lines = list(found.values())
+    long = [line for line in lines if len(line) > 60 or len(line.split()) >= _SHORTEST or not line.isascii()]
+    lines = long or lines
+    return lines[:: 1 + (len(lines) - 1) // _MOST] if lines else lines
 
 
 def _by_relevance(vectors: NDArray[np.float32], tokens: Ints, budget: int, novelty: float) -> list[int]:
-    """Order sentences by likeness to the mean less likeness to those before; stop when the budget is full."""
+    """Return places of sentences by marginal relevance, until no further sentence fits the budget."""
     mean: Any = vectors.mean(axis=0)
     central = vectors @ (mean / max(float(np.linalg.norm(mean)), 1e-9))
     nearest = np.full(len(vectors), -np.inf)
-    open_ones = np.ones(len(vectors), bool)
+    available = np.ones(len(vectors), bool)
     found: list[int] = []
-    left = budget
+    remaining = budget
     while True:
         value = central - novelty * np.where(np.isfinite(nearest), nearest, 0.0)
-        value = np.where(open_ones & (tokens <= left), value, -np.inf)
+        value = np.where(available & (tokens <= remaining), value, -np.inf)
         best = int(value.argmax())
         if not np.isfinite(value[best]):
             return found
         found.append(best)
-        open_ones[best] = False
-        left -= int(tokens[best])
+        available[best] = False
+        remaining -= int(tokens[best])
         nearest = np.maximum(nearest, vectors @ vectors[best])
 
 
 def _shortened(text: str, max_tokens: int, counter: TokenCounter) -> str:
-    """Return the longest beginning of a text, by halving, that is within the budget."""
+    """Return the longest beginning of a text that has at most ``max_tokens`` tokens, by binary search."""
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2

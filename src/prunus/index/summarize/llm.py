@@ -1,7 +1,7 @@
-"""``llm``: a language model with the paper's prompt (RAPTOR, Appendix D), in parallel, kept, retried.
+"""``llm``: summaries by a language model with the paper's prompt (RAPTOR, Appendix D), in parallel and with retries.
 
-What a model has said is kept at once, by the hash of the texts, the prompt, the model and the length:
-a run that was killed, or that met a limit of money, goes on where it stopped.
+Each summary is written to a file at once, by the hash of the prompt, the texts, the model and the length. So a run that
+was killed, or that reached a limit on money, pays for no summary twice.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from ...models.prompts.render import Quoted, render
 from ..database import write_ahead
 
 _LAYOUT = 1
+"""Version of the file of summaries."""
 _WAIT = 30.0
-"""Seconds to wait for another process that writes."""
+"""Seconds to wait for another process that writes the file of summaries."""
 
 
 class Engine:
     """Summaries by a language model.
 
-    :param llm: the model; wrapped in ``cost.Metered``, it refuses what would go over a limit.
-    :param kept: file of the summaries that were made; None keeps none.
-    :param parallel: calls at a time.
-    :param tries: calls for one summary, when the model fails or says nothing.
-    :param pause: called with the seconds between tries.
+    :param llm: the model; wrapped in :class:`prunus.models.meter.Metered`, it refuses calls over a limit.
+    :param kept: the file that keeps finished summaries; None keeps none.
+    :param parallel: calls at the same time.
+    :param tries: most calls for one summary, where the model fails or writes nothing.
+    :param pause: called with the seconds to wait between two tries.
     :raises BadInput: ``parallel`` or ``tries`` is below 1.
     """
 
@@ -56,17 +57,19 @@ class Engine:
 
     @property
     def identity(self) -> str:
-        """What the summaries depend on: the model."""
+        """Names the model, on which the summaries depend."""
         return f"{self.llm.name}:{self.llm.model}"
 
     async def summarize(self, batch: Sequence[Sequence[str]], max_tokens: int) -> list[Summary]:
-        """Return one summary a group; '' for a group without words, for which nothing is asked.
+        """Return a summary of each group; '' for a group without words, for which the model is not called.
 
-        :raises OutsideFailed: the model failed ``tries`` times on one of them; those that were made are kept.
-        :raises OverLimit: a limit of the meter is reached; those that were made are kept.
+        Finished summaries are kept, also where the call fails.
+
+        :raises OutsideFailed: the model failed ``tries`` times on one group.
+        :raises OverLimit: a limit of the meter is reached.
         """
         room = asyncio.Semaphore(self.parallel)
-        tasks = [asyncio.ensure_future(self._one(texts, max_tokens, room)) for texts in batch]
+        tasks = [asyncio.ensure_future(self._summary(texts, max_tokens, room)) for texts in batch]
         try:
             return list(await asyncio.gather(*tasks))
         finally:
@@ -74,8 +77,8 @@ class Engine:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _one(self, texts: Sequence[str], max_tokens: int, room: asyncio.Semaphore) -> Summary:
-        if not _shows(texts):
+    async def _summary(self, texts: Sequence[str], max_tokens: int, room: asyncio.Semaphore) -> Summary:
+        if not _has_words(texts):
             return Summary("")
         messages = _messages(texts, max_tokens)
         key = self._key(messages, max_tokens)
@@ -83,32 +86,32 @@ class Engine:
             known = await asyncio.to_thread(self._kept.get, key)
             if known is not None:
                 return Summary(known)
-            summary = await self._asked(messages, max_tokens)
+            summary = await self._call(messages, max_tokens)
             await asyncio.to_thread(self._kept.put, key, summary.text)
             return summary
 
-    async def _asked(self, messages: Sequence[Message], max_tokens: int) -> Summary:
-        """Ask, and ask again where the model fails or says nothing: an error is never a summary."""
-        last: OutsideFailed | None = None
+    async def _call(self, messages: Sequence[Message], max_tokens: int) -> Summary:
+        """Return the model's summary; call again where the model fails or writes nothing."""
+        failure: OutsideFailed | None = None
         for attempt in range(self.tries):
             if attempt:
                 await self._pause(2.0 ** (attempt - 1))
             try:
                 text, usage = await text_of(self.llm.stream(messages, max_tokens=max_tokens, temperature=0.0))
             except OutsideFailed as error:
-                last = error
+                failure = error
                 continue
             if text.strip():
                 return Summary(text.strip(), usage)
-            last = OutsideFailed(f"{self.identity}: the summary is empty", subject=self.identity)
-        assert last is not None
-        raise last
+            failure = OutsideFailed(f"{self.identity}: the summary is empty", subject=self.identity)
+        assert failure is not None
+        raise failure
 
     def _key(self, messages: Sequence[Message], max_tokens: int) -> str:
         return key_of(self.identity, messages, max_tokens)
 
 
-def _shows(texts: Sequence[str]) -> bool:
+def _has_words(texts: Sequence[str]) -> bool:
     return any(text.strip() for text in texts)
 
 
@@ -121,25 +124,25 @@ def _messages(texts: Sequence[str], max_tokens: int) -> list[Message]:
 
 
 def key_of(model: str, messages: Sequence[Message], max_tokens: int) -> str:
-    """Return the hash of texts, prompt, model and length, hex."""
+    """Return the sha256 of the model, the length and the messages, hex."""
     state = hashlib.sha256()
-    for part in (model, str(max_tokens), *(text for one in messages for text in (one.role, one.content))):
+    for part in (model, str(max_tokens), *(text for message in messages for text in (message.role, message.content))):
         data = part.encode("utf-8", "surrogatepass")
         state.update(len(data).to_bytes(8, "big") + data)
     return state.hexdigest()
 
 
 class KeptSummaries:
-    """Summaries in one SQLite file; without a path, none are kept.
+    """Finished summaries in one SQLite file; without a path, none are kept.
 
-    :param path: of the file; its folder is made.
+    :param path: the file; its folder is created.
     """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
 
     def get(self, key: str) -> str | None:
-        """Return a summary, None where it is not kept."""
+        """Return the summary of a key; None where the file has none."""
         if self._path is None or not self._path.exists():
             return None
         with self._opened() as file:
@@ -147,7 +150,7 @@ class KeptSummaries:
         return str(row[0]) if row else None
 
     def put(self, key: str, text: str) -> None:
-        """Keep a summary; on return it is on the disk."""
+        """Write a summary; on return it is durable."""
         if self._path is None:
             return
         safe = text.encode("utf-8", "replace").decode("utf-8")
@@ -161,14 +164,16 @@ class KeptSummaries:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)) as file:
                 if file.execute("PRAGMA user_version").fetchone()[0] not in (0, _LAYOUT):
-                    raise BadInput(f"{self._path}: made by another version; delete it", subject=str(self._path))
+                    raise BadInput(f"{self._path}: written by another version; delete it", subject=str(self._path))
                 write_ahead(file, _WAIT)
                 file.execute("CREATE TABLE IF NOT EXISTS summaries (key TEXT PRIMARY KEY, text TEXT) WITHOUT ROWID")
                 file.execute(f"PRAGMA user_version = {_LAYOUT}")
                 yield file
         except (sqlite3.OperationalError, OSError) as error:
-            raise OutsideFailed(f"{self._path}: summaries cannot be kept ({error})", subject=str(self._path)) from error
+            raise OutsideFailed(
+                f"{self._path}: summaries cannot be written ({error})", subject=str(self._path)
+            ) from error
         except sqlite3.DatabaseError as error:
             raise BadInput(
-                f"{self._path}: no file of summaries ({error}); delete it", subject=str(self._path)
+                f"{self._path}: not a file of summaries ({error}); delete it", subject=str(self._path)
             ) from error

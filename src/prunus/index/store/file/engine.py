@@ -1,10 +1,10 @@
-"""``file`` (default): one folder; SQLite for nodes, texts and words, one matrix mapped into memory.
+"""``file`` (default): an index in one folder, with a SQLite file and a matrix that is mapped into memory.
 
-    index.sqlite3          documents, nodes, edges, full text, what the index says of itself
-    vectors.<n>.f32        float32 rows, little-endian; only generation n that the database names counts
+    index.sqlite3          documents, nodes, edges, full text, notes, meta
+    vectors.<n>.f32        float32 rows, little-endian; the database names the valid generation n
 
-A change is one transaction: killed at any moment, the index holds what was acknowledged and opens.
-There is one writer at a time, others wait; readers see one state and wait for nobody.
+Every change is one transaction: an index that was killed at any moment opens, and holds every acknowledged change.
+One process writes at a time and other writers wait; readers see one state and never wait.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from . import rows as _rows
 from .vectors import VectorFiles, sync_folder
 
 _DEAD_ROWS: Final = 1024
-"""Rows of removed nodes that are left in the matrix before it is written anew."""
+"""Fewest dead rows (of deleted nodes) in the matrix before it is compacted."""
 _COPIED: Final = 4096
-"""Rows that are copied at a time."""
+"""Rows that are copied at a time during compaction; bounds the memory."""
 
 
 class Engine:
     """An index in a folder.
 
-    :param folder: of the index; made where it is missing and ``create`` is given.
-    :param embedder: identity of the embedder whose vectors are kept; '' takes an index of any.
-    :param dimension: of its vectors; 0 takes any.
-    :param create: make an index where there is none; needs embedder and dimension.
-    :param wait: seconds to wait for another process that writes.
-    :raises BadInput: no index there, or one of another layout, embedder or dimension.
+    :param folder: the folder of the index; created where it is missing and ``create`` is given.
+    :param embedder: identity of the embedder of the vectors; '' opens an index of any embedder.
+    :param dimension: dimension of the vectors; 0 opens an index of any dimension.
+    :param create: create an index where there is none; needs ``embedder`` and ``dimension``.
+    :param wait: seconds to wait for another writer.
+    :raises BadInput: there is no index, or it has another layout, embedder or dimension.
     """
 
     name = "file"
@@ -53,26 +53,26 @@ class Engine:
         self._database = Database(self.folder, wait)
         self._lock = threading.Lock()
         self._view: View | None = None
-        said = self._about()
-        if create and not said:
+        about = self._about()
+        if create and not about:
             self._create(embedder, dimension)
-            said = self._about()
-        if not said:
-            kind = NoIndex if self._is_new() else BadInput
-            raise kind(f"{self.folder}: there is no index; make one with prunus index add", subject=str(folder))
-        self.embedder, self.dimension = str(said.get("embedder", "")), int(said.get("dimension", 0))
+            about = self._about()
+        if not about:
+            error_class = NoIndex if self._is_new() else BadInput
+            raise error_class(f"{self.folder}: there is no index; make one with prunus index add", subject=str(folder))
+        self.embedder, self.dimension = str(about.get("embedder", "")), int(about.get("dimension", 0))
         self._vectors = VectorFiles(self.folder, self.dimension)
         self._check(embedder, dimension)
 
     def _is_new(self) -> bool:
-        """Tell whether an index may be made here: nothing is there, or an empty folder."""
+        """Tell whether an index may be created here: the folder is missing or empty."""
         try:
             return not self.folder.exists() or (self.folder.is_dir() and not any(self.folder.iterdir()))
         except OSError:
             return False
 
     def _about(self) -> dict[str, Any]:
-        """Return what the index says of itself, nothing where there is none (or who made it was killed)."""
+        """Return the table ``meta``; {} where there is no index (or its creator was killed)."""
         if not (self.folder / FILE).is_file():
             return {}
         with self._database.opened() as file:
@@ -85,7 +85,7 @@ class Engine:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise BadInput(f"{self.folder}: cannot be made ({error.strerror})", subject=str(self.folder)) from error
+            raise BadInput(f"{self.folder}: cannot be created ({error.strerror})", subject=str(self.folder)) from error
         about: dict[str, str | int] = {"embedder": embedder, "dimension": dimension}
         about |= {"generation": 1, "rows": 0, "version": 0, "look_again": _DEAD_ROWS}
         self._database.create(about)
@@ -95,60 +95,60 @@ class Engine:
         if (embedder and embedder != self.embedder) or (dimension and dimension != self.dimension):
             raise BadInput(
                 f"{self.folder}: its vectors are of {self.embedder} ({self.dimension} dimensions), not of "
-                f"{embedder or self.embedder} ({dimension or self.dimension}); name that embedder, or build it anew",
+                f"{embedder or self.embedder} ({dimension or self.dimension}); use that embedder, or build it again",
                 subject=str(self.folder),
             )
 
     # --- documents ---------------------------------------------------------------------------
 
     def add(self, document: IndexedDocument, leaves: Sequence[Leaf], vectors: Vectors) -> None:
-        """Add a document, or replace the one of that id; on return it is on the disk.
+        """Add or replace a document; on return it is durable.
 
-        :param vectors: float32 [leaves, dimension].
-        :raises BadInput: the vectors are not of this index.
+        :param vectors: embeddings of the leaves, float32 [leaves, dimension].
+        :raises BadInput: the vectors have another shape.
         """
         self.add_many([(document, leaves, vectors)])
 
-    def add_many(self, given: Sequence[tuple[IndexedDocument, Sequence[Leaf], Vectors]]) -> None:
-        """Add or replace documents, all of them or none."""
-        for document, leaves, vectors in given:
+    def add_many(self, documents: Sequence[tuple[IndexedDocument, Sequence[Leaf], Vectors]]) -> None:
+        """Add or replace documents, all of them or none; on return they are durable."""
+        for document, leaves, vectors in documents:
             self._check_vectors(document.id, len(leaves), vectors)
         with self._changing() as (file, about):
             row = about["rows"]
-            for document, leaves, _ in given:
+            for document, leaves, _ in documents:
                 self._drop_document(file, document.id)
                 number = _rows.put_document(file, document)
                 _rows.put_leaves(file, number, leaves, row, document.language)
                 row += len(leaves)
             if row > about["rows"]:
-                self._append(file, about, np.concatenate([vectors for _, leaves, vectors in given if leaves]))
+                self._append(file, about, np.concatenate([vectors for _, leaves, vectors in documents if leaves]))
 
     def delete(self, document: str) -> bool:
-        """Remove a document, its leaves, and every summary that was made of them; False where it is not there."""
+        """Remove a document with its leaves and the summaries above; return False where the index lacks it."""
         return self.delete_many([document]) == 1
 
     def delete_many(self, documents: Sequence[str]) -> int:
-        """Remove documents, all of them at once; return how many were there."""
+        """Remove documents in one transaction; return how many the index had."""
         with self._changing() as (file, _):
             return sum(self._drop_document(file, document) for document in documents)
 
     def documents(self) -> list[IndexedDocument]:
-        """Return the records of all documents in the order in which they came, without their texts."""
+        """Return the records of all documents without their texts, in the order in which they were added."""
         with self._database.opened() as file:
-            asked = "SELECT id, title, url, digest, language, metadata FROM documents ORDER BY number"
+            query = "SELECT id, title, url, digest, language, metadata FROM documents ORDER BY number"
             return [
                 IndexedDocument(id, "", title, url, digest, language, json.loads(metadata))
-                for id, title, url, digest, language, metadata in file.execute(asked)
+                for id, title, url, digest, language, metadata in file.execute(query)
             ]
 
     def document(self, id: str) -> IndexedDocument:
-        """Return a document whole.
+        """Return a document with its text and page.
 
-        :raises BadInput: it is not in the index.
+        :raises BadInput: the document is not in the index.
         """
         with self._database.opened() as file:
-            asked = "SELECT text, title, url, digest, language, metadata, source FROM documents WHERE id = ?"
-            row = file.execute(asked, (_rows.clean(id),)).fetchone()
+            query = "SELECT text, title, url, digest, language, metadata, source FROM documents WHERE id = ?"
+            row = file.execute(query, (_rows.clean(id),)).fetchone()
         if row is None:
             raise BadInput(f"{self.folder}: there is no document {id!r}", subject=id)
         text, title, url, digest, language, metadata, source = row
@@ -157,21 +157,22 @@ class Engine:
     # --- the tree ----------------------------------------------------------------------------
 
     def replace_tree(self, parents: Sequence[Parent], routing: Vectors, own: Vectors | None = None) -> list[int]:
-        """Put a new tree above the leaves in place of the one that is there; return the parents' numbers.
+        """Replace the tree above the leaves; return the numbers of the parents.
 
-        :param routing: float32 [parents, dimension]: the mean of the leaves of each.
-        :param own: embeddings of the summaries of those parents that have a text, in their order.
+        :param routing: the means of the leaves of the parents, float32 [parents, dimension].
+        :param own: embeddings of the summaries, one for each parent with a text, float32 [texts, dimension].
+        :raises BadInput: the index has changed since the tree was built, or vectors have another shape.
         """
         self._check_vectors("tree", len(parents), routing)
-        said = [parent for parent in parents if parent.text]
+        with_text = [parent for parent in parents if parent.text]
         own = np.zeros((0, self.dimension), np.float32) if own is None else own
-        self._check_vectors("tree", len(said), own)
+        self._check_vectors("tree", len(with_text), own)
         with self._changing() as (file, about):
             for table in ("edges", "summary_terms"):
                 file.execute(f"DELETE FROM {table}")  # noqa: S608 - a name of ours
             file.execute("DELETE FROM nodes WHERE layer > 0")
             numbers = {id: number for number, id in file.execute("SELECT number, id FROM documents")}
-            known = {one for (one,) in file.execute("SELECT id FROM nodes")}
+            known = {node for (node,) in file.execute("SELECT id FROM nodes")}
             first = about["rows"]
             after = first + len(parents)
             ids: list[int] = []
@@ -195,7 +196,7 @@ class Engine:
                 children = [child if child >= 0 else ids[-1 - child] for child in parent.children]
                 if not children or not known.issuperset(children):
                     raise BadInput(
-                        "the index has changed while its tree was built; build it again", subject=str(self.folder)
+                        "the index changed while its tree was built; build it again", subject=str(self.folder)
                     )
                 known.add(ids[-1])
                 file.executemany("INSERT INTO edges VALUES (?, ?)", [(ids[-1], child) for child in children])
@@ -205,7 +206,7 @@ class Engine:
         return ids
 
     def grow(self, growth: Growth) -> bool:
-        """Change a part of the tree; False, and nothing is changed, where the index is no longer as it was."""
+        """Change a part of the tree; return False and change nothing where the index is not at ``growth.version``."""
         self._check_vectors("growth", len(growth.parents) + len(growth.dirty), growth.routing)
         with self._changing() as (file, about):
             current = bool(about["version"] == growth.version)
@@ -214,11 +215,11 @@ class Engine:
                 self._append(file, about, growth.routing)
         return current
 
-    def put_summaries(self, said: Sequence[tuple[int, str, int]], vectors: Vectors) -> None:
-        """Write summaries: (node, text, tokens) and their embeddings; nodes that are gone are passed over."""
-        self._check_vectors("summaries", len(said), vectors)
+    def put_summaries(self, summaries: Sequence[tuple[int, str, int]], vectors: Vectors) -> None:
+        """Write summaries (node, text, tokens) and their embeddings; deleted nodes are skipped."""
+        self._check_vectors("summaries", len(summaries), vectors)
         with self._changing() as (file, about):
-            for place, (node, text, tokens) in enumerate(said):
+            for place, (node, text, tokens) in enumerate(summaries):
                 row = about["rows"] + place
                 changed = file.execute(
                     "UPDATE nodes SET text = ?, tokens = ?, own = ? WHERE id = ? AND layer > 0",
@@ -230,7 +231,7 @@ class Engine:
             self._append(file, about, vectors)
 
     def unsummarised(self) -> list[tuple[int, int]]:
-        """Return (layer, node) of every node that has no summary, lowest layers first."""
+        """Return (layer, node) of every parent without a summary, lowest layers first."""
         with self._database.opened() as file:
             return list(file.execute("SELECT layer, id FROM nodes WHERE layer > 0 AND text = '' ORDER BY layer, id"))
 
@@ -242,47 +243,32 @@ class Engine:
                 found.setdefault(parent, []).append(child)
         return found
 
-    # --- asking ------------------------------------------------------------------------------
+    # --- retrieval ---------------------------------------------------------------------------
 
     def get(self, ids: Sequence[int]) -> list[Node]:
-        """Return nodes by number, in the order of the numbers; those that are not there are left out."""
+        """Return the nodes of these numbers, in their order; missing numbers are left out."""
         with self._database.opened() as file, reading(file):
-            return _rows.nodes(file, [int(one) for one in ids])
+            return _rows.nodes(file, [int(id) for id in ids])
 
     def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
-        """Return BM25 of every node that holds a term of the query; higher is better.
+        """Return the BM25 score of every node with a term of the query; higher is better.
 
-        :param layer: ``leaves`` or ``summaries``; each has statistics of its own.
+        :param layer: ``leaves`` or ``summaries``; term statistics are counted for each separately.
         """
         table = "leaf_terms" if layer == "leaves" else "summary_terms"
         languages = [*self.view().languages] if layer == "leaves" else [""]
         with self._database.opened() as file:
             return dict(_rows.matched(file, table, query, languages))
 
-    def search(self, vector: Vectors | None, terms: str, count: int) -> list[tuple[int, float]]:
-        """Return the best nodes by cosine plus BM25 divided by the best BM25; either may be missing."""
-        view = self.view()
-        scores: dict[int, float] = {}
-        if vector is not None:
-            for id, score in zip(view.ids.tolist(), view.similarities(vector).tolist(), strict=True):
-                if score > -2.0:
-                    scores[id] = score
-        if terms:
-            found = {**self.lexical(terms), **self.lexical(terms, "summaries")}
-            best = max(found.values(), default=0.0) or 1.0
-            for id, score in found.items():
-                scores[id] = scores.get(id, 0.0) + score / best
-        return sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:count]
-
     def view(self) -> View:
-        """Return all nodes as arrays, read once for each state of the index."""
+        """Return all nodes as arrays; cached for each state of the index."""
         with self._lock, self._database.opened() as file:
             while self._view is None or self._view.version != _rows.meta(file)["version"]:
                 about = _rows.meta(file)
                 try:
                     with reading(file):
                         self._view = self._read_view(file)
-                except BadInput:  # somebody may have compacted the matrix between the two reads
+                except BadInput:  # another process may have compacted the matrix between the two reads
                     if _rows.meta(file)["generation"] == about["generation"]:
                         raise
             return self._view
@@ -303,7 +289,7 @@ class Engine:
         }
 
     def compact(self) -> None:
-        """Write the matrix anew without the rows of nodes that are gone."""
+        """Write a new matrix without dead rows."""
         with self._database.opened() as file, writing(file):
             self._compact(file, _rows.meta(file))
         self._clear()
@@ -328,7 +314,7 @@ class Engine:
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[sqlite3.Connection, dict[str, Any]]]:
-        """Hold the right to write; what the body does is one change, or none."""
+        """Hold the write transaction; the body's writes become one change, or none where it raises."""
         with self._database.opened() as file, writing(file):
             about = _rows.meta(file)
             yield file, about
@@ -338,7 +324,10 @@ class Engine:
             self._clear()
 
     def _compact_if_due(self, file: sqlite3.Connection) -> bool:
-        """Compact the matrix when most of it is dead; looked at again only after it has grown as much."""
+        """Compact the matrix where most rows are dead; return whether it was compacted.
+
+        The live rows are counted only after the matrix has grown by as much again, because counting reads all nodes.
+        """
         about = _rows.meta(file)
         if about["rows"] <= about["look_again"]:
             return False
@@ -351,7 +340,7 @@ class Engine:
         return due
 
     def _clear(self) -> None:
-        """Delete matrices that no longer count, while nobody else writes a new one."""
+        """Delete the matrices of older generations; the transaction keeps others from writing a new one."""
         with self._database.opened() as file, writing(file):
             self._vectors.clear(_rows.meta(file)["generation"])
 
@@ -361,12 +350,12 @@ class Engine:
             _rows.put_meta(file, rows=about["rows"] + len(vectors))
 
     def _compact(self, file: sqlite3.Connection, about: dict[str, Any]) -> None:
-        used = {one for pair in file.execute("SELECT own, routing FROM nodes") for one in pair if one >= 0}
+        used = {row for pair in file.execute("SELECT own, routing FROM nodes") for row in pair if row >= 0}
         rows = np.asarray(sorted(used), np.int64)
         old = self._vectors.mapped(about["generation"], about["rows"])
         parts = (np.asarray(old[rows[start : start + _COPIED]]) for start in range(0, len(rows), _COPIED))
         generation = about["generation"] + 1
-        self._vectors.path(generation).unlink(missing_ok=True)  # of one who was killed
+        self._vectors.path(generation).unlink(missing_ok=True)  # left by a killed writer
         self._vectors.write(generation, 0, parts)
         place = {int(row): new for new, row in enumerate(rows)}
         moved = [
@@ -380,7 +369,7 @@ class Engine:
         row = file.execute("SELECT number FROM documents WHERE id = ?", (_rows.clean(id),)).fetchone()
         if row is None:
             return False
-        leaves = [one for (one,) in file.execute("SELECT id FROM nodes WHERE document = ? AND layer = 0", row)]
+        leaves = [leaf for (leaf,) in file.execute("SELECT id FROM nodes WHERE document = ? AND layer = 0", row)]
         _rows.drop(file, leaves)
         file.execute("DELETE FROM documents WHERE number = ?", row)
         return True
@@ -389,15 +378,15 @@ class Engine:
         about = _rows.meta(file)
         names = file.execute("SELECT number, id, language FROM documents ORDER BY number").fetchall()
         place = {number: index for index, (number, _, _) in enumerate(names)}
-        asked = (
+        query = (
             "SELECT id, layer, document, place, tokens, own, routing FROM nodes "
             "ORDER BY layer > 0, CASE layer WHEN 0 THEN document END, CASE layer WHEN 0 THEN place ELSE id END"
         )
-        rows = [(i, layer, place.get(d, -1), *rest) for i, layer, d, *rest in file.execute(asked)]
+        rows = [(i, layer, place.get(d, -1), *rest) for i, layer, d, *rest in file.execute(query)]
         columns: Any = np.asarray(rows, np.int64).reshape(len(rows), 7).T
         matrix = self._vectors.mapped(about["generation"], about["rows"])
         languages = sorted({language for _, _, language in names})
-        make: Any = View  # the columns stand in the order of its fields
+        make: Any = View  # the columns are in the order of its fields
         return cast(View, make(*columns, matrix, [id for _, id, _ in names], languages, about["version"]))
 
     def _check_vectors(self, subject: str, count: int, vectors: Vectors) -> None:
@@ -409,6 +398,6 @@ class Engine:
 
 
 def _live(file: sqlite3.Connection) -> int:
-    """Return how many rows of the matrix some node still uses."""
-    asked = "SELECT total(own >= 0) + total(routing >= 0 AND routing <> own) FROM nodes"
-    return int(file.execute(asked).fetchone()[0])
+    """Return the number of matrix rows that a node uses."""
+    query = "SELECT total(own >= 0) + total(routing >= 0 AND routing <> own) FROM nodes"
+    return int(file.execute(query).fetchone()[0])

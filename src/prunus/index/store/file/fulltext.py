@@ -1,4 +1,4 @@
-"""Full text in PostgreSQL: a node's words as a tsvector, and BM25 of those that hold a term of a question."""
+"""Full-text search in PostgreSQL: a node's words as a tsvector, and BM25 scores as SQLite computes them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from collections.abc import Iterable, Sequence
 from ....core.text.bm25 import QUERY_NOISE, stem, tokens
 
 _LONGEST = 400
-"""Letters of a word; PostgreSQL refuses words over two kilobytes."""
+"""Most letters of a word; PostgreSQL refuses words over two kilobytes."""
 
 _LAST = 16_383
-"""The last position that a tsvector knows."""
+"""The last position of a word that a tsvector can hold."""
 
 _TERMS = 64
-"""Terms of a question that are looked for; the first ones of a longer one."""
+"""Most words of a question that are searched, the first ones."""
 
 K1, B = 1.2, 0.75
+"""BM25's parameters, as SQLite's full text has them."""
 
 
 def clean(text: str) -> str:
-    """Return text that PostgreSQL takes: a lone surrogate and a NUL become one other code point each."""
+    """Return text that PostgreSQL accepts: a lone surrogate and a NUL are replaced by one code point each."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
 
 
 def vector_of(text: str, above: str, language: str) -> tuple[str, int]:
-    """Return stemmed words as a tsvector, and how many there are; what stands above has the weight D."""
+    """Return (stemmed words as a tsvector, number of words); words of the headings ``above`` have the weight D."""
     places: dict[str, list[str]] = {}
     position = 0
     for part, weight in ((text, "A"), (above, "D")):
@@ -36,16 +37,16 @@ def vector_of(text: str, above: str, language: str) -> tuple[str, int]:
 
 
 def terms_of(query: str, languages: Sequence[str]) -> list[str]:
-    """Return the terms of a question, in any language of the index."""
+    """Return the terms of a question, stemmed in every language of the index."""
     words = tokens(clean(query))
     words = [word for word in words if word not in QUERY_NOISE] or words
     words = list(dict.fromkeys(words))[:_TERMS]
-    found = sorted({one[:_LONGEST] for language in languages or [""] for one in stem(words, language)})
+    found = sorted({stemmed[:_LONGEST] for language in languages or [""] for stemmed in stem(words, language)})
     return found[: 2 * _TERMS]
 
 
 def any_of(terms: Sequence[str]) -> str:
-    """Return a tsquery for nodes that hold one of some terms."""
+    """Return a tsquery for nodes that hold at least one of the terms."""
     return " | ".join(_quoted(term) for term in terms)
 
 
@@ -54,11 +55,11 @@ def _quoted(word: str) -> str:
 
 
 def bm25(rows: Iterable[tuple[int, int, str, float]], count: int, average: float) -> dict[int, float]:
-    """Return BM25 by node, with the formula of SQLite's full text, so that both stores say the same.
+    """Return the BM25 score of each node, by the formula of SQLite's full text, so that both stores rank alike.
 
-    :param rows: (node, its words, term, weighted frequency) of every term found.
-    :param count: nodes in all.
-    :param average: words of a node.
+    :param rows: (node, number of its words, term, weighted frequency) of every match.
+    :param count: number of all nodes.
+    :param average: mean number of words of a node.
     """
     found = list(rows)
     holding: dict[str, int] = {}

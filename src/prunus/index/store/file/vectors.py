@@ -1,8 +1,8 @@
-"""The matrix of an index: float32 rows in one file, appended to, mapped into memory.
+"""The matrix of an index: float32 rows in one append-only file, mapped into memory.
 
-Rows are written and synced before the transaction that counts them. What a killed process left behind
-lies past the counted rows, and the next writer writes over it. Counted rows never change: a matrix
-without dead rows is a new file, and those who read the old one still can.
+Rows are written and synced before the transaction that counts them. Rows of a killed writer lie after the counted rows,
+and the next writer overwrites them. Counted rows never change: compaction writes a new file, so that readers of the old
+file are not disturbed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ....core.ports import Vectors
 class VectorFiles:
     """The files ``vectors.<generation>.f32`` of one folder.
 
-    :param dimension: of a row.
+    :param dimension: numbers of a row.
     """
 
     def __init__(self, folder: Path, dimension: int) -> None:
@@ -38,7 +38,10 @@ class VectorFiles:
         self.write(generation, rows, [vectors])
 
     def write(self, generation: int, rows: int, parts: Sequence[Vectors] | Iterator[Vectors]) -> int:
-        """Write parts after the counted rows; return how many rows there are then."""
+        """Write parts after the counted rows; return the number of rows with them.
+
+        :raises OutsideFailed: the disk is full, or the file cannot be written.
+        """
         path = self.path(generation)
         new = not path.exists()
         try:
@@ -57,7 +60,7 @@ class VectorFiles:
         return rows
 
     def mapped(self, generation: int, rows: int) -> Vectors:
-        """Return the counted rows, float32 [rows, dimension], read from the disk when they are used.
+        """Return the counted rows, float32 [rows, dimension], mapped into memory.
 
         :raises BadInput: the file is missing or too short.
         """
@@ -67,20 +70,20 @@ class VectorFiles:
         try:
             return np.memmap(path, "<f4", "r", shape=(rows, self.dimension))
         except (OSError, ValueError) as error:
-            raise BadInput(f"{path}: the matrix of the index is damaged; build it anew", subject=str(path)) from error
+            raise BadInput(f"{path}: the matrix of the index is damaged; build it again", subject=str(path)) from error
 
     def clear(self, generation: int) -> None:
-        """Delete the files of other generations; only one who may write does so."""
+        """Delete the files of other generations; the caller must hold the write transaction."""
         for path in self.folder.glob("vectors.*.f32"):
             if path != self.path(generation):
                 path.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
+    """Wait until the file names of a folder are on the disk."""
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # a system that opens no folders keeps their names by itself
+    except OSError:  # Windows cannot open folders, and needs no sync of them
         return
     try:
         os.fsync(handle)

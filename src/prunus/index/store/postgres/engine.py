@@ -1,8 +1,8 @@
-"""``postgres``: PostgreSQL with pgvector and its full-text search, for many writers and more than one machine.
+"""``postgres``: an index in PostgreSQL with pgvector and full-text search, for many writers and several machines.
 
-One schema of the database holds one index. Whoever writes takes a lock for one short transaction, so
-that writers wait for each other and never clash; readers see one state and wait for nobody. The
-address (DSN) may hold a password: no message shows any of it.
+One schema of the database holds one index. A writer locks the index for one short transaction, so writers wait for each
+other and never conflict; readers see one state and never wait. The address (DSN) may hold a password, so no message
+shows any part of it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from . import rows as _rows
 
 _SCHEMA_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 _KEPT: Final = 4
-"""Connections that stay open between calls."""
+"""Most connections that stay open between calls."""
 
 _PATIENCE: Final = 10
-"""Times ``wait`` that one statement may take."""
+"""Time limit of one statement, as a multiple of ``wait``."""
 
-_SAID: Final = {
+_REASONS: Final = {
     "28P01": "the password is refused",
     "28000": "this user is refused",
     "3D000": "there is no such database",
@@ -43,7 +43,7 @@ _SAID: Final = {
     "55P03": "another process has been writing for too long",
     "57014": "it took too long",
 }
-"""What went wrong by SQLSTATE; the server's own words may hold parts of the address."""
+"""Messages by SQLSTATE; the server's messages are not shown, because they may hold parts of the address."""
 
 
 def _close_all(connections: list[Any]) -> None:
@@ -54,14 +54,14 @@ def _close_all(connections: list[Any]) -> None:
 class Engine:
     """An index in a PostgreSQL database.
 
-    :param dsn: address as libpq reads it (``postgresql://user:password@host/database``); never shown.
-    :param embedder: identity of the embedder whose vectors are kept; '' takes an index of any.
-    :param dimension: of its vectors; 0 takes any.
-    :param create: make an index where there is none; needs embedder and dimension.
-    :param wait: seconds to wait for a connection and for another writer; one statement may take ten times that.
-    :param schema: of the database that holds the index.
+    :param dsn: the address in libpq's form (``postgresql://user:password@host/database``); never shown.
+    :param embedder: identity of the embedder of the vectors; '' opens an index of any embedder.
+    :param dimension: dimension of the vectors; 0 opens an index of any dimension.
+    :param create: create an index where there is none; needs ``embedder`` and ``dimension``.
+    :param wait: seconds to wait for a connection and for another writer; one statement may take ten times as long.
+    :param schema: the schema that holds the index.
     :raises MissingExtra: psycopg is not installed.
-    :raises BadInput: no index there, or one of another layout, embedder or dimension.
+    :raises BadInput: there is no index, or it has another layout, embedder or dimension.
     :raises OutsideFailed: the server cannot be reached, or has no pgvector.
     """
 
@@ -84,7 +84,9 @@ class Engine:
                 f"the store postgres needs psycopg ({error}); run: pip install 'prunus[postgres]'", subject="postgres"
             ) from error
         if not _SCHEMA_NAME.fullmatch(schema):
-            raise BadInput("a schema is named by up to 40 of the signs a-z, 0-9 and _", subject="schema")
+            raise BadInput(
+                "the name of a schema is up to 40 of a-z, 0-9 and _, not beginning with 0-9", subject="schema"
+            )
         self.place = f"postgres:{schema}"
         self._psycopg: Any = psycopg
         self._dsn, self._wait, self._schema = dsn, wait, schema
@@ -94,35 +96,35 @@ class Engine:
         self._view: View | None = None
         self._sizes: dict[tuple[int, bool], tuple[int, float]] = {}
         try:
-            self.embedder, self.dimension = self._opened(embedder, dimension, create)
+            self.embedder, self.dimension = self._open(embedder, dimension, create)
         except BaseException:
             self.close()
             raise
 
-    def _opened(self, embedder: str, dimension: int, create: bool) -> tuple[str, int]:
-        """Return embedder and dimension of the index, made where it may be."""
-        said = self._about()
-        if create and not said:
+    def _open(self, embedder: str, dimension: int, create: bool) -> tuple[str, int]:
+        """Return embedder and dimension of the index, which is created where it is missing and ``create`` is given."""
+        about = self._about()
+        if create and not about:
             self._create(embedder, dimension)
-            said = self._about()
-        if not said:
+            about = self._about()
+        if not about:
             raise NoIndex(f"{self.place}: there is no index; make one with prunus index add", subject=self.place)
-        layout, known, size = said
+        layout, known, size = about
         if layout != _rows.LAYOUT:
             raise BadInput(
-                f"{self.place}: an index of layout {layout}, and this version reads {_rows.LAYOUT}; build it anew",
+                f"{self.place}: an index of layout {layout}, and this version reads {_rows.LAYOUT}; build it again",
                 subject=self.place,
             )
         if (embedder and embedder != known) or (dimension and dimension != size):
             raise BadInput(
                 f"{self.place}: its vectors are of {known} ({size} dimensions), not of {embedder or known} "
-                f"({dimension or size}); name that embedder, or build it anew",
+                f"({dimension or size}); use that embedder, or build it again",
                 subject=self.place,
             )
         return known, size
 
     def close(self) -> None:
-        """Close the connections that are kept open; the next call opens another."""
+        """Close the open connections; the next call opens a new one."""
         with self._lock:
             idle, self._idle[:] = self._idle[:], []
         _close_all(idle)
@@ -130,30 +132,30 @@ class Engine:
     # --- documents ---------------------------------------------------------------------------
 
     def add(self, document: IndexedDocument, leaves: Sequence[Leaf], vectors: Vectors) -> None:
-        """Add a document, or replace the one of that id; on return it is durable."""
+        """Add or replace a document; on return it is durable."""
         self.add_many([(document, leaves, vectors)])
 
-    def add_many(self, given: Sequence[tuple[IndexedDocument, Sequence[Leaf], Vectors]]) -> None:
-        """Add or replace documents, all of them or none."""
-        for document, leaves, vectors in given:
+    def add_many(self, documents: Sequence[tuple[IndexedDocument, Sequence[Leaf], Vectors]]) -> None:
+        """Add or replace documents, all of them or none; on return they are durable."""
+        for document, leaves, vectors in documents:
             self._check_vectors(document.id, len(leaves), vectors)
         with self._changing() as (cursor, _):
-            for document, leaves, vectors in given:
+            for document, leaves, vectors in documents:
                 _rows.drop_document(cursor, document.id)
                 number = _rows.put_document(cursor, document)
                 _rows.put_leaves(cursor, number, leaves, vectors, document.language)
 
     def delete(self, document: str) -> bool:
-        """Remove a document, its leaves, and every summary that was made of them; False where it is not there."""
+        """Remove a document with its leaves and the summaries above; return False where the index lacks it."""
         return self.delete_many([document]) == 1
 
     def delete_many(self, documents: Sequence[str]) -> int:
-        """Remove documents, all of them at once; return how many were there."""
+        """Remove documents in one transaction; return how many the index had."""
         with self._changing() as (cursor, _):
             return sum(_rows.drop_document(cursor, document) for document in documents)
 
     def documents(self) -> list[IndexedDocument]:
-        """Return the records of all documents in the order in which they came, without their texts."""
+        """Return the records of all documents without their texts, in the order in which they were added."""
         with self._reading() as cursor:
             cursor.execute("SELECT id, title, url, digest, language, metadata FROM documents ORDER BY number")
             return [
@@ -162,13 +164,13 @@ class Engine:
             ]
 
     def document(self, id: str) -> IndexedDocument:
-        """Return a document whole.
+        """Return a document with its text and page.
 
-        :raises BadInput: it is not in the index.
+        :raises BadInput: the document is not in the index.
         """
         with self._reading() as cursor:
-            asked = "SELECT text, title, url, digest, language, metadata, source FROM documents WHERE id = %s"
-            row = cursor.execute(asked, (_fulltext.clean(id),)).fetchone()
+            query = "SELECT text, title, url, digest, language, metadata, source FROM documents WHERE id = %s"
+            row = cursor.execute(query, (_fulltext.clean(id),)).fetchone()
         if row is None:
             raise BadInput(f"{self.place}: there is no document {id!r}", subject=id)
         text, title, url, digest, language, metadata, source = row
@@ -177,42 +179,46 @@ class Engine:
     # --- the tree ----------------------------------------------------------------------------
 
     def replace_tree(self, parents: Sequence[Parent], routing: Vectors, own: Vectors | None = None) -> list[int]:
-        """Put a new tree above the leaves in place of the one that is there; return the parents' numbers."""
+        """Replace the tree above the leaves; return the numbers of the parents. See the store ``file``."""
         self._check_vectors("tree", len(parents), routing)
-        said = iter(np.zeros((0, self.dimension), np.float32) if own is None else own)
-        self._check_vectors("tree", sum(bool(one.text) for one in parents), own if own is not None else routing[:0])
+        summary_vectors = iter(np.zeros((0, self.dimension), np.float32) if own is None else own)
+        self._check_vectors(
+            "tree", sum(bool(parent.text) for parent in parents), own if own is not None else routing[:0]
+        )
         with self._changing() as (cursor, _):
             cursor.execute("DELETE FROM nodes WHERE layer > 0")
             cursor.execute("SELECT id FROM nodes")
-            known = {one for (one,) in cursor.fetchall()}
+            known = {parent for (parent,) in cursor.fetchall()}
             documents = _rows.documents_by_id(cursor)
             ids = _rows.numbers(cursor, len(parents))
             rows, pairs = [], []
-            for id, one, mean in zip(ids, parents, routing, strict=True):
-                children = [child if child >= 0 else ids[-1 - child] for child in one.children]
+            for id, parent, mean in zip(ids, parents, routing, strict=True):
+                children = [child if child >= 0 else ids[-1 - child] for child in parent.children]
                 if not children or not known.issuperset(children):
-                    raise BadInput("the index has changed while its tree was built; build it again", subject=self.place)
+                    raise BadInput("the index changed while its tree was built; build it again", subject=self.place)
                 known.add(id)
-                vector = next(said) if one.text else None
-                rows.append((id, one.layer, documents.get(one.document), one.text, one.tokens, vector, mean))
+                vector = next(summary_vectors) if parent.text else None
+                rows.append(
+                    (id, parent.layer, documents.get(parent.document), parent.text, parent.tokens, vector, mean)
+                )
                 pairs += [(id, child) for child in children]
             _rows.put_parents(cursor, rows)
             _rows.put_edges(cursor, pairs)
         return ids
 
     def grow(self, growth: Growth) -> bool:
-        """Change a part of the tree; False, and nothing is changed, where the index is no longer as it was."""
+        """Change a part of the tree; return False and change nothing where the index is not at ``growth.version``."""
         self._check_vectors("growth", len(growth.parents) + len(growth.dirty), growth.routing)
         with self._changing() as (cursor, version):
             if version == growth.version:
                 _rows.put_growth(cursor, growth)
             return version == growth.version
 
-    def put_summaries(self, said: Sequence[tuple[int, str, int]], vectors: Vectors) -> None:
-        """Write summaries: (node, text, tokens) and their embeddings; nodes that are gone are passed over."""
-        self._check_vectors("summaries", len(said), vectors)
+    def put_summaries(self, summaries: Sequence[tuple[int, str, int]], vectors: Vectors) -> None:
+        """Write summaries (node, text, tokens) and their embeddings; deleted nodes are skipped."""
+        self._check_vectors("summaries", len(summaries), vectors)
         rows = []
-        for (node, text, tokens), vector in zip(said, vectors, strict=True):
+        for (node, text, tokens), vector in zip(summaries, vectors, strict=True):
             terms, words = _fulltext.vector_of(text, "", "")
             rows.append((_fulltext.clean(text), tokens, _rows.vector_text(vector), terms, words, node))
         with self._changing() as (cursor, _):
@@ -223,10 +229,10 @@ class Engine:
             )
 
     def unsummarised(self) -> list[tuple[int, int]]:
-        """Return (layer, node) of every node that has no summary, lowest layers first."""
+        """Return (layer, node) of every parent without a summary, lowest layers first."""
         with self._reading() as cursor:
-            asked = "SELECT layer, id FROM nodes WHERE layer > 0 AND text = '' ORDER BY layer, id"
-            return list(cursor.execute(asked).fetchall())
+            query = "SELECT layer, id FROM nodes WHERE layer > 0 AND text = '' ORDER BY layer, id"
+            return list(cursor.execute(query).fetchall())
 
     def edges(self) -> dict[int, list[int]]:
         """Return the children of every parent."""
@@ -236,17 +242,17 @@ class Engine:
                 found.setdefault(parent, []).append(child)
         return found
 
-    # --- asking ------------------------------------------------------------------------------
+    # --- retrieval ---------------------------------------------------------------------------
 
     def get(self, ids: Sequence[int]) -> list[Node]:
-        """Return nodes by number, in the order of the numbers; those that are not there are left out."""
+        """Return the nodes of these numbers, in their order; missing numbers are left out."""
         with self._reading() as cursor:
             return _rows.nodes(cursor, ids)
 
     def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
-        """Return BM25 of every node that holds a term of the query; higher is better.
+        """Return the BM25 score of every node with a term of the query; higher is better.
 
-        :param layer: ``leaves`` or ``summaries``; each has statistics of its own.
+        :param layer: ``leaves`` or ``summaries``; term statistics are counted for each separately.
         """
         leaves = layer == "leaves"
         kind = "layer = 0" if leaves else "layer > 0 AND text <> ''"
@@ -254,14 +260,14 @@ class Engine:
             languages = [""]
             if leaves:
                 found = cursor.execute("SELECT DISTINCT language FROM documents ORDER BY language").fetchall()
-                languages = [one for (one,) in found]
+                languages = [language for (language,) in found]
             terms = _fulltext.terms_of(query, languages)
             if not terms:
                 return {}
             (version,) = cursor.execute("SELECT version FROM about").fetchone()
             if (version, leaves) not in self._sizes:
-                asked = f"SELECT count(*), coalesce(avg(words), 0)::float8 FROM nodes WHERE {kind}"  # noqa: S608 - ours
-                size = cursor.execute(asked).fetchone()
+                size_query = f"SELECT count(*), coalesce(avg(words), 0)::float8 FROM nodes WHERE {kind}"  # noqa: S608 - ours
+                size = cursor.execute(size_query).fetchone()
                 self._sizes = {**dict(list(self._sizes.items())[-3:]), (version, leaves): size}
             count, average = self._sizes[version, leaves]
             cursor.execute(
@@ -272,27 +278,11 @@ class Engine:
             )
             return _fulltext.bm25(cursor.fetchall(), count, average)
 
-    def search(self, vector: Vectors | None, terms: str, count: int) -> list[tuple[int, float]]:
-        """Return the best nodes by cosine plus BM25 divided by the best BM25; either may be missing."""
-        words = {**self.lexical(terms), **self.lexical(terms, "summaries")} if terms else {}
-        best = max(words.values(), default=0.0) or 1.0
-        scores = {id: score / best for id, score in words.items()}
-        if vector is not None:
-            asked = _rows.vector_text(vector)
-            with self._reading() as cursor:  # the best are among the nearest and those that hold a term
-                near = "SELECT id, -(own <#> %s::vector) FROM nodes WHERE own IS NOT NULL "
-                cursor.execute(f"{near} ORDER BY own <#> %s::vector, id LIMIT %s", (asked, asked, count))
-                found = dict(cursor.fetchall())
-                cursor.execute(f"{near} AND id = ANY(%s)", (asked, list(words)))
-                found |= dict(cursor.fetchall())
-            scores = {id: score + scores.get(id, 0.0) for id, score in found.items()}
-        return sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:count]
-
     def view(self) -> View:
-        """Return all nodes as arrays, read once for each state of the index."""
+        """Return all nodes as arrays; cached for each state of the index."""
         with self._reading(binary=True) as cursor:
             (version,) = cursor.execute("SELECT version FROM about").fetchone()
-            known = self._view  # another thread may put a newer one in its place
+            known = self._view  # read once: another thread may replace it by a newer one
             if known is None or known.version != version:
                 known = self._view = _rows.view(cursor, version, self.dimension)
             return known
@@ -300,8 +290,8 @@ class Engine:
     def info(self) -> dict[str, Any]:
         """Return what the index holds: documents, nodes by layer, tokens by layer, embedder, bytes."""
         with self._reading() as cursor:
-            asked = "SELECT layer, count(*), sum(tokens)::bigint FROM nodes GROUP BY layer ORDER BY layer"
-            layers = cursor.execute(asked).fetchall()
+            query = "SELECT layer, count(*), sum(tokens)::bigint FROM nodes GROUP BY layer ORDER BY layer"
+            layers = cursor.execute(query).fetchall()
             (documents,) = cursor.execute("SELECT count(*) FROM documents").fetchone()
             (size,) = cursor.execute(
                 "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace s "
@@ -320,7 +310,7 @@ class Engine:
         }
 
     def compact(self) -> None:
-        """Do nothing: the server's own vacuum takes away what is dead."""
+        """Do nothing: PostgreSQL's vacuum frees the space of deleted rows."""
 
     # --- notes -------------------------------------------------------------------------------
 
@@ -352,7 +342,7 @@ class Engine:
             return (int(found[0]), str(found[1]), int(found[2])) if found else None
 
     def _create(self, embedder: str, dimension: int) -> None:
-        """Make the tables; two processes that try at once make them once."""
+        """Create the tables; of two processes that try at once, the second finds them made."""
         if not embedder or dimension < 1:
             raise BadInput(f"{self.place}: a new index needs an embedder and its dimension", subject=self.place)
         with self._connected() as connection, connection.transaction(), connection.cursor() as cursor:
@@ -367,7 +357,7 @@ class Engine:
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
-        """Lend a connection; one that failed is not used again, and no message shows the address."""
+        """Lend a connection; a connection that failed is closed, and no message shows the address."""
         connection = None
         try:
             with self._lock:
@@ -387,22 +377,22 @@ class Engine:
             connection = None if keep else connection
         except self._psycopg.Error as error:
             state = str(getattr(error, "sqlstate", None) or "")
-            said = _SAID.get(state, f"SQLSTATE {state}" if state else "no connection; is the address right?")
-            raise OutsideFailed(f"{self.place}: the database failed ({said})", subject=self.place) from None
+            reason = _REASONS.get(state, f"SQLSTATE {state}" if state else "no connection; is the address right?")
+            raise OutsideFailed(f"{self.place}: the database failed ({reason})", subject=self.place) from None
         finally:
             if connection is not None:
                 connection.close()
 
     @contextmanager
     def _reading(self, binary: bool = False) -> Iterator[Any]:
-        """See one state of the index, whatever others write meanwhile."""
+        """Hold a read transaction: all reads see one state of the index, whatever others write."""
         with self._connected() as connection, connection.transaction(), connection.cursor(binary=binary) as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield cursor
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[Any, int]]:
-        """Hold the right to write; what the body does is one change, or none."""
+        """Hold the write lock; the body's writes become one change, or none where it raises."""
         with self._connected() as connection, connection.transaction(), connection.cursor() as cursor:
             (version,) = cursor.execute("SELECT version FROM about FOR UPDATE").fetchone()
             yield cursor, version

@@ -1,4 +1,4 @@
-"""Tables of an index in PostgreSQL, and their rows; the caller brings the connection and the transaction."""
+"""The tables of an index in PostgreSQL; the caller brings the connection and the transaction."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ _NODE: Final = (
 
 
 def vector_text(vector: Vectors) -> str:
-    """Return a vector as pgvector reads it; each number comes back as the same float32."""
+    """Return a vector as text for pgvector; each number keeps its float32 value."""
     return "[" + ",".join(map(repr, np.asarray(vector, np.float32).tolist())) + "]"
 
 
 def numbers(cursor: Any, count: int) -> list[int]:
-    """Take numbers for new nodes, never used before or again."""
+    """Draw numbers for new nodes; a number is never used twice."""
     cursor.execute("SELECT nextval('node_numbers') FROM generate_series(1, %s)", (count,))
-    return sorted(one for (one,) in cursor.fetchall())
+    return sorted(number for (number,) in cursor.fetchall())
 
 
 def put_document(cursor: Any, document: IndexedDocument) -> int:
     """Write a document's record; return its number."""
     metadata = json.dumps({**document.metadata}, ensure_ascii=False)
-    said = (document.id, document.title, document.url, document.digest, document.language, metadata, document.text)
+    fields = (document.id, document.title, document.url, document.digest, document.language, metadata, document.text)
     cursor.execute(
         "INSERT INTO documents (id, title, url, digest, language, metadata, text, source) "
         "VALUES (%s,%s,%s,%s,%s,%s,%s,%s) RETURNING number",
-        (*(clean(one) for one in said), document.source),
+        (*(clean(field) for field in fields), document.source),
     )
     return int(cursor.fetchone()[0])
 
@@ -77,7 +77,7 @@ def put_leaves(cursor: Any, number: int, leaves: Sequence[Leaf], vectors: Vector
 
 
 def put_parents(cursor: Any, parents: Sequence[tuple[Any, ...]]) -> None:
-    """Write parents: (number, layer, document's number, text, tokens, own, routing)."""
+    """Write parents: (number, layer, number of the document, text, tokens, embedding, mean of the leaves)."""
     rows = []
     for id, layer, document, text, tokens, own, routing in parents:
         terms, words = _fulltext.vector_of(text, "", "")
@@ -87,18 +87,18 @@ def put_parents(cursor: Any, parents: Sequence[tuple[Any, ...]]) -> None:
 
 
 def put_edges(cursor: Any, pairs: Sequence[tuple[int, int]]) -> None:
-    """Write who stands below whom."""
+    """Write edges: (parent, child)."""
     cursor.executemany("INSERT INTO edges VALUES (%s, %s) ON CONFLICT DO NOTHING", list(pairs))
 
 
 def documents_by_id(cursor: Any) -> dict[str, int]:
-    """Return the number of every document."""
+    """Return the number of every document, by id."""
     cursor.execute("SELECT id, number FROM documents")
     return dict(cursor.fetchall())
 
 
-def unsay(cursor: Any, ids: Sequence[int]) -> None:
-    """Take away summaries that are no longer true: their text, words and vector."""
+def drop_summaries(cursor: Any, ids: Sequence[int]) -> None:
+    """Delete the summaries of nodes whose leaves have changed: their text, words and vector."""
     cursor.execute(
         "UPDATE nodes SET text = '', tokens = 0, own = NULL, terms = '', words = 0 WHERE id = ANY(%s) AND layer > 0",
         (list(ids),),
@@ -106,7 +106,10 @@ def unsay(cursor: Any, ids: Sequence[int]) -> None:
 
 
 def drop_document(cursor: Any, id: str) -> bool:
-    """Delete a document, its leaves, parents that have no child left; others above them lose their summary."""
+    """Delete a document, its leaves, and ancestors without children; the other ancestors lose their summaries.
+
+    :returns: False where the index lacks the document.
+    """
     cursor.execute("SELECT number FROM documents WHERE id = %s", (clean(id),))
     row = cursor.fetchone()
     if row is None:
@@ -117,7 +120,7 @@ def drop_document(cursor: Any, id: str) -> bool:
         "SELECT id FROM up",
         row,
     )
-    above = [one for (one,) in cursor.fetchall()]
+    above = [parent for (parent,) in cursor.fetchall()]
     cursor.execute("DELETE FROM nodes WHERE document = %s AND layer = 0", row)
     while above:
         cursor.execute(
@@ -125,26 +128,26 @@ def drop_document(cursor: Any, id: str) -> bool:
             "RETURNING n.id",
             (above,),
         )
-        gone = {one for (one,) in cursor.fetchall()}
-        above = [one for one in above if one not in gone]
+        gone = {parent for (parent,) in cursor.fetchall()}
+        above = [parent for parent in above if parent not in gone]
         if not gone:
             break
-    unsay(cursor, above)
+    drop_summaries(cursor, above)
     cursor.execute("UPDATE nodes SET document = NULL WHERE document = %s", row)
     cursor.execute("DELETE FROM documents WHERE number = %s", row)
     return True
 
 
 def put_growth(cursor: Any, growth: Growth) -> None:
-    """Change a part of the tree."""
+    """Apply a growth."""
     known = documents_by_id(cursor)
     real = {-1 - place: id for place, id in enumerate(numbers(cursor, len(growth.parents)))}
     count = len(growth.parents)
     put_parents(
         cursor,
         [
-            (real[-1 - place], one.layer, known.get(one.document), "", 0, None, growth.routing[place])
-            for place, one in enumerate(growth.parents)
+            (real[-1 - place], parent.layer, known.get(parent.document), "", 0, None, growth.routing[place])
+            for place, parent in enumerate(growth.parents)
         ],
     )
     cursor.execute("DELETE FROM nodes WHERE id = ANY(%s) AND layer > 0", (list(growth.gone),))
@@ -153,7 +156,7 @@ def put_growth(cursor: Any, growth: Growth) -> None:
         (real.get(node, node), real.get(child, child)) for node, below in growth.children.items() for child in below
     ]
     put_edges(cursor, pairs)
-    unsay(cursor, growth.dirty)
+    drop_summaries(cursor, growth.dirty)
     cursor.executemany(
         "UPDATE nodes SET routing = %s::vector, document = %s WHERE id = %s",
         [
@@ -164,8 +167,8 @@ def put_growth(cursor: Any, growth: Growth) -> None:
 
 
 def nodes(cursor: Any, ids: Sequence[int]) -> list[Node]:
-    """Return nodes in the order in which they were asked for; those that are not there are left out."""
-    wanted = [int(one) for one in ids]
+    """Return the nodes of these numbers, in their order; missing numbers are left out."""
+    wanted = [int(id) for id in ids]
     children: dict[int, list[int]] = {}
     cursor.execute("SELECT parent, child FROM edges WHERE parent = ANY(%s) ORDER BY parent, child", (wanted,))
     for parent, child in cursor.fetchall():
@@ -175,15 +178,15 @@ def nodes(cursor: Any, ids: Sequence[int]) -> list[Node]:
         "FROM nodes n LEFT JOIN documents d ON d.number = n.document WHERE n.id = ANY(%s)",
         (wanted,),
     )
-    make: Any = Node  # the columns stand in the order of its fields
+    make: Any = Node  # the columns are in the order of its fields
     found = {
         row[0]: make(*row[:8], tuple(json.loads(row[8])), tuple(children.get(row[0], ()))) for row in cursor.fetchall()
     }
-    return [found[one] for one in wanted if one in found]
+    return [found[id] for id in wanted if id in found]
 
 
 def view(cursor: Any, version: int, dimension: int) -> View:
-    """Read all nodes as arrays; the cursor must return binary data."""
+    """Return all nodes as arrays; the cursor must return binary data."""
     cursor.execute("SELECT number, id, language FROM documents ORDER BY number")
     names = cursor.fetchall()
     place = {number: index for index, (number, _, _) in enumerate(names)}
@@ -193,22 +196,24 @@ def view(cursor: Any, version: int, dimension: int) -> View:
     )
     columns: list[tuple[int, ...]] = []
     parts: list[Vectors] = []
-    while some := cursor.fetchmany(2000):
-        for id, layer, document, at, tokens, own, routing in some:
+    while batch := cursor.fetchmany(2000):
+        for id, layer, document, position, tokens, own, routing in batch:
             row = len(parts) if own is not None else -1
             if own is not None:
                 parts.append(_read(own))
             if routing is not None:
                 parts.append(_read(routing))
             mean = len(parts) - 1 if routing is not None else row
-            columns.append((id, layer, place.get(document, -1), at, tokens, row, mean))
+            columns.append((id, layer, place.get(document, -1), position, tokens, row, mean))
     matrix = np.stack(parts) if parts else np.zeros((0, dimension), np.float32)
     table: Any = np.asarray(columns, np.int64).reshape(len(columns), 7).T
-    make: Any = View  # the columns stand in the order of its fields
-    made: View = make(*table, matrix, [id for _, id, _ in names], sorted({one for *_, one in names}), version)
-    return made
+    make: Any = View  # the columns are in the order of its fields
+    result: View = make(
+        *table, matrix, [id for _, id, _ in names], sorted({language for *_, language in names}), version
+    )
+    return result
 
 
 def _read(data: bytes) -> Vectors:
-    """Read what pgvector sends: two small numbers, then float32, the highest byte first."""
+    """Return a vector from pgvector's binary format: two int16, then big-endian float32."""
     return np.frombuffer(data, ">f4", offset=4).astype(np.float32)
