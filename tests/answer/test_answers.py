@@ -125,7 +125,7 @@ def test_tokens_of_the_whole_answer_are_never_exceeded(web: World, tokens: int) 
     used = answer.usage.prompt_tokens + answer.usage.completion_tokens
     assert used <= tokens
     assert "1932" in answer.text
-    assert sum(one.prompt_tokens + one.completion_tokens for one in answer.spent.values()) == used
+    assert sum(usage.prompt_tokens + usage.completion_tokens for usage in answer.spent.values()) == used
     if tokens == 100:
         assert model.calls == [] and answer.engines["generator"] == "quotes"
     if tokens == 20_000:
@@ -247,7 +247,7 @@ def test_what_needs_no_search_without_a_model_is_an_honest_no(web: World) -> Non
 def test_a_trace_of_every_stage(web: World) -> None:
     seen: list[Trace] = []
     ask(QUESTION, Model(good), Options(trace=seen.append))
-    assert [one.stage for one in seen] == ["plan", "search", "read", "rank", "prune", "extract", "answer", "cite"]
+    assert [trace.stage for trace in seen] == ["plan", "search", "read", "rank", "prune", "extract", "answer", "cite"]
     assert seen[0].detail["plan"].queries[0].text == "Orrel bridge opened"
     assert seen[6].detail["prompt_tokens"] > 0
     assert json.dumps(as_record(seen[3], 0.0))

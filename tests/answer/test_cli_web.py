@@ -113,8 +113,17 @@ def test_a_limit_of_money_without_a_price_is_refused(cli: Cli, web: World) -> No
 def test_a_trace_is_written_line_by_line(cli: Cli, web: World, folder: Path) -> None:  # noqa: F811
     assert cli("ask", QUESTION, "--trace", "trace.jsonl", "--max-seconds", "30").exit_code == 0
     stages = [json.loads(line) for line in (folder / "trace.jsonl").read_text("utf-8").splitlines()]
-    assert [one["stage"] for one in stages] == ["plan", "search", "read", "rank", "prune", "extract", "answer", "cite"]
-    assert all(one["seconds"] >= 0 and one["ended"] > 0 for one in stages)
+    assert [stage["stage"] for stage in stages] == [
+        "plan",
+        "search",
+        "read",
+        "rank",
+        "prune",
+        "extract",
+        "answer",
+        "cite",
+    ]
+    assert all(stage["seconds"] >= 0 and stage["ended"] > 0 for stage in stages)
     assert "cannot be written" in only_line(cli("ask", QUESTION, "--trace", "no/such/folder.jsonl"))
 
 
@@ -134,10 +143,10 @@ def test_nothing_to_search_with_and_no_page(cli: Cli) -> None:  # noqa: F811
 
 def test_the_doctor_makes_searches_and_calls_them_only_when_asked(cli: Cli, web: World) -> None:  # noqa: F811
     [found] = lines_of(cli("doctor", "--json"))
-    states = {one["name"]: one for one in found["engines"] if one["kind"] == "search"}
+    states = {engine["name"]: engine for engine in found["engines"] if engine["kind"] == "search"}
     assert states["searxng"]["state"] == "made" and states["searxng"]["in_force"]
     assert (states["brave"]["state"], "needs a key" in states["brave"]["reason"]) == ("needs", True)
-    planners = {one["name"]: one["state"] for one in found["engines"] if one["kind"] == "planner"}
+    planners = {engine["name"]: engine["state"] for engine in found["engines"] if engine["kind"] == "planner"}
     assert planners == {"rules": "made", "llm": "needs"}
     assert web.asked == []
     result = cli("doctor", "--ping")
@@ -148,6 +157,6 @@ def test_the_doctor_calls_no_model_unasked(cli: Cli, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PRUNUS_LLM", "scripted:None")
     [found] = lines_of(cli("doctor", "--json"))
     assert found["works"]
-    engines = {(one["kind"], one["name"]): one for one in found["engines"]}
+    engines = {(engine["kind"], engine["name"]): engine for engine in found["engines"]}
     for kind, name in (("planner", "llm"), ("extractor", "tags"), ("generator", "llm")):
         assert engines[kind, name]["in_force"], (kind, name)

@@ -61,7 +61,7 @@ def given(kinds: Sequence[str], index: Index, web: World) -> dict[str, Any]:
 
 def events_of(question: str, **choices: Any) -> Outcome:
     async def all_of() -> list[Any]:
-        return [one async for one in prunus.astream(question, **choices)]
+        return [event async for event in prunus.astream(question, **choices)]
 
     found = asyncio.run(all_of())
     return Outcome(found, found[-1].answer, 0.0)
@@ -92,9 +92,9 @@ def test_without_a_model_every_source_that_was_named_is_quoted(
     kinds: tuple[str, ...], index: Index, web: World
 ) -> None:
     found = events_of(QUESTION, **given(kinds, index, web), budget=400)
-    quotes = {one.quote for one in found.answer.citations}
+    quotes = {citation.quote for citation in found.answer.citations}
     assert {kind for kind, said in SAID.items() if said in quotes} == set(kinds)
-    assert all(one.found and one.support == 1.0 for one in found.answer.citations)
+    assert all(citation.found and citation.support == 1.0 for citation in found.answer.citations)
     assert not found.answer.failures and found.of("kept")[0].tokens <= 400
 
 
@@ -113,8 +113,8 @@ def test_with_a_model_every_source_is_numbered_and_checked(kinds: tuple[str, ...
         web="web" in kinds,
     )
     assert found.answer.engines["generator"] == "llm"
-    assert {one.quote for one in found.answer.citations} == {SAID[kind] for kind in kinds}
-    assert sorted({one.number for one in found.answer.citations}) == [*range(1, len(kinds) + 1)]
+    assert {citation.quote for citation in found.answer.citations} == {SAID[kind] for kind in kinds}
+    assert sorted({citation.number for citation in found.answer.citations}) == [*range(1, len(kinds) + 1)]
     assert found.answer.unsupported == [] and not found.answer.failures
     assert ("plan" in model.tasks) == ("web" in kinds) and model.tasks.count("answer") == 1
 
@@ -127,14 +127,14 @@ def test_one_budget_holds_over_all_sources(index: Index, web: World) -> None:
 
 def test_pages_of_an_index_are_told_as_pages_that_were_read(index: Index, web: World) -> None:
     found = events_of(QUESTION, **given([*SAID], index, web))
-    assert "quay" in {one.url for one in found.of("page")}
+    assert "quay" in {event.url for event in found.of("page")}
     assert "retrieve" in found.answer.spent
 
 
 def test_the_same_page_from_the_web_and_from_an_index_is_told_once(index: Index, web: World) -> None:
     index.add({"copy": web.pages["/lamps"]})
     found = events_of(QUESTION, **given(["index", "web"], index, web))
-    assert [one.quote for one in found.answer.citations].count(SAID["web"]) == 1
+    assert [citation.quote for citation in found.answer.citations].count(SAID["web"]) == 1
 
 
 # --- what fails ----------------------------------------------------------------------------------
@@ -217,8 +217,8 @@ def test_what_a_model_takes_from_a_summary_is_cited_to_leaves(tale: Index) -> No
 def test_words_that_only_a_summary_says_are_no_quotation_of_a_page(tale: Index) -> None:
     model = says('It says "Travellers on the night train rest" [1]. And "behind the engine." [1]')
     found = ask_model("Where do travellers rest?", model, indexes=of_summaries(tale))
-    missing = [one for one in found.answer.citations if not one.found]
-    assert [one.quote for one in missing] == ["Travellers on the night train rest"]
+    missing = [citation for citation in found.answer.citations if not citation.found]
+    assert [citation.quote for citation in missing] == ["Travellers on the night train rest"]
     assert found.answer.unsupported
 
 
@@ -228,7 +228,7 @@ def test_where_the_model_fails_a_summary_is_still_never_quoted(tale: Index) -> N
 
     found = ask_model("Where do travellers rest?", Model(fails), indexes=of_summaries(tale))
     assert found.answer.engines["generator"] == "quotes" and "Travellers" not in found.answer.text
-    assert all(one.found and one.document == "trains" for one in found.answer.citations)
+    assert all(citation.found and citation.document == "trains" for citation in found.answer.citations)
 
 
 @pytest.mark.parametrize("mode", ["naive", "clean", "vector"])
@@ -242,7 +242,7 @@ def test_other_modes_read_pages_of_the_index_and_no_summary(mode: Any, tale: Ind
     found = ask_model(
         "Where do travellers sleep?", Model(script), Options(mode=mode), indexes=Indexes([tale], Retrieval("flat"))
     )
-    assert [one.document for one in found.answer.citations] == ["trains"]
+    assert [citation.document for citation in found.answer.citations] == ["trains"]
     assert "second carriage" in seen[-1] and "Travellers" not in seen[-1]
 
 
@@ -254,14 +254,14 @@ def test_a_conversation_keeps_numbers_over_indexes_pages_and_the_web(tale: Index
     chat = Conversation()
     first = ask_model("Where do travellers rest?", says("They rest behind the engine of the night train [1]."),
                       indexes=of_summaries(tale), chat=chat)  # fmt: skip
-    assert [one.number for one in chat.references] == [1] and chat.references[0].origin is not None
+    assert [reference.number for reference in chat.references] == [1] and chat.references[0].origin is not None
     second = ask_model(QUESTION, Model(writes), Options(search=f"searxng:{web.url}"),
                        indexes=Indexes([index]), chat=chat, web=True)  # fmt: skip
-    assert {one.number for one in second.answer.citations} == {2, 3}
+    assert {citation.number for citation in second.answer.citations} == {2, 3}
     again = ask_model("And the train?", says("They rest behind the engine of the night train [1]."),
                       indexes=of_summaries(tale), chat=chat)  # fmt: skip
     assert {one.quote for one in again.answer.citations} == {one.quote for one in first.answer.citations}
-    assert [one.number for one in chat.references] == [1, 2, 3]
+    assert [reference.number for reference in chat.references] == [1, 2, 3]
 
 
 def test_a_page_that_changed_between_turns_is_another_source(index: Index) -> None:
@@ -270,7 +270,7 @@ def test_a_page_that_changed_between_turns_is_another_source(index: Index) -> No
     new = f"<p>It was painted in spring, all of it, by hand.</p><p>{SAID['index']}</p>"
     index.add({"quay": new})
     found = ask_model(QUESTION, says(f"{SAID['index']} [1][2]", "lamps"), indexes=Indexes([index]), chat=chat)
-    assert {(one.number, one.found, one.quote) for one in found.answer.citations} == {
+    assert {(citation.number, citation.found, citation.quote) for citation in found.answer.citations} == {
         (1, True, SAID["index"]),
         (2, True, SAID["index"]),
     }
@@ -282,7 +282,7 @@ def test_the_public_chat_takes_an_index(index: Index, web: World) -> None:
     chat = prunus.Chat()
     first = chat.ask(QUESTION, index=index)
     second = chat.ask(QUESTION, **given([*SAID], index, web))
-    assert SAID["index"] in first.text and {*SAID.values()} <= {one.quote for one in second.citations}
+    assert SAID["index"] in first.text and {*SAID.values()} <= {citation.quote for citation in second.citations}
     assert len(chat.turns) == 4
 
 

@@ -124,7 +124,7 @@ def test_the_questions_of_the_example_site(questions: list[dict[str, Any]]) -> N
             wrong += 1
             continue
         assert all(citation.found for citation in answer.citations)
-        held = any(normalise(str(one)).lower() in normalise(answer.text).lower() for one in row["answers"])
+        held = any(normalise(str(expected)).lower() in normalise(answer.text).lower() for expected in row["answers"])
         right, wrong = right + held, wrong + (not held)
     print(f"example site by local search: {right} of {right + wrong}")
     assert right >= 0.6 * (right + wrong)

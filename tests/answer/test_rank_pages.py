@@ -30,7 +30,7 @@ def counted(query: str, texts: Sequence[str]) -> Any:
 
 
 def names(found: Any) -> list[str]:
-    return [one.hit.title for one in found]
+    return [ranked.hit.title for ranked in found]
 
 
 def test_a_page_counts_as_the_better_of_its_snippet_and_its_content() -> None:
@@ -39,10 +39,10 @@ def test_a_page_counts_as_the_better_of_its_snippet_and_its_content() -> None:
         [page("a", "tide x", "x x x x"), page("b", "x x", "tide tide tide x"), page("c", "x", "x tide x x")],
         counted,
     )
-    assert [(one.hit.title, one.by, one.score) for one in found] == [
+    assert [(ranked.hit.title, ranked.by, ranked.score) for ranked in found] == [
         ("b", "content", 0.75), ("a", "snippet", 0.5), ("c", "content", 0.25),
     ]  # fmt: skip
-    assert [one.place for one in found] == [1, 2, 3]
+    assert [ranked.place for ranked in found] == [1, 2, 3]
 
 
 def test_each_snippet_and_each_content_is_an_item_of_its_own() -> None:
@@ -85,8 +85,11 @@ def test_the_order_of_the_providers_never_enters(given_: list[tuple[str, str]], 
     shuffled = [*pages]
     chance.shuffle(shuffled)
     for beyond in (Beyond(), Beyond(passages=True, diversity=0.3, freshness=0.2)):
-        one, other = rank(["tide"], pages, counted, 5, beyond, NOW), rank(["tide"], shuffled, counted, 5, beyond, NOW)
-        assert one == other
+        ranked, other = (
+            rank(["tide"], pages, counted, 5, beyond, NOW),
+            rank(["tide"], shuffled, counted, 5, beyond, NOW),
+        )
+        assert ranked == other
 
 
 # --- beyond the paper ----------------------------------------------------------------------------
@@ -159,7 +162,7 @@ def test_each_way_finds_the_page(way: str) -> None:
     }[way]()
     found = rank(["ferry leaves noon"], PAGES, scores)
     assert names(found)[0] == "ferry"
-    assert all(np.isfinite(one.score) for one in found)
+    assert all(np.isfinite(ranked.score) for ranked in found)
 
 
 def test_what_cannot_be_ranked_is_bad_input() -> None:

@@ -60,7 +60,7 @@ class World:
     def searches(self) -> list[dict[str, str]]:
         """The requests that the search was asked."""
         found = [urlsplit(path) for path in self.asked if path.startswith("/search?")]
-        return [{name: values[0] for name, values in parse_qs(one.query).items()} for one in found]
+        return [{name: values[0] for name, values in parse_qs(url.query).items()} for url in found]
 
 
 @contextmanager
@@ -113,7 +113,7 @@ def world() -> Iterator[World]:
 
 def let_in(monkeypatch: pytest.MonkeyPatch, *worlds: World, search: World | None = None) -> None:
     """Let pages come from these worlds; the operator's search is the first, or the one that is named."""
-    ports = ",".join(str(urlsplit(one.url).port) for one in worlds)
+    ports = ",".join(str(urlsplit(world.url).port) for world in worlds)
     for name, value in {
         "ALLOW_HOSTS": "127.0.0.1",
         "PORTS": ports,

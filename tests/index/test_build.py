@@ -76,7 +76,7 @@ def test_nothing_and_one_leaf_need_no_tree(tmp_path: Path) -> None:
     built_one.add([DocumentSource("empty"), DocumentSource("short", text="One sentence.")])
     asyncio.run(built_one.build())
     assert built_one.store.info()["nodes"] == {0: 1}
-    assert [one.id for one in built_one.store.documents()] == ["empty", "short"]
+    assert [document.id for document in built_one.store.documents()] == ["empty", "short"]
 
 
 def test_summaries_can_come_later_and_their_bill_is_known_before(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_numbers_and_addresses_are_not_cut() -> None:
     text = "It costs $3.14 today. See https://example.com/a.b for more! Was it v1.2?"
     assert "".join(chunk.text for chunk in chunk_text(text, COUNTERS["approx"], 8, 40)).count("$3.14") == 1
     joined = [chunk.text for chunk in chunk_text(text, COUNTERS["approx"], 8, 40)]
-    assert any("https://example.com/a.b" in one for one in joined)
+    assert any("https://example.com/a.b" in sentence for sentence in joined)
 
 
 def test_nothing_gives_no_chunk() -> None:

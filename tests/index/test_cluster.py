@@ -33,7 +33,7 @@ def items_of(vectors: np.ndarray, tokens: int = 100, documents: int = 1) -> Clus
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
     document = np.sort(np.arange(count) % max(1, documents))
     order = np.arange(count) - np.searchsorted(document, document)
-    return ClusterItems(unit.astype(np.float32), np.full(count, tokens), [f"d{one}" for one in document], order)
+    return ClusterItems(unit.astype(np.float32), np.full(count, tokens), [f"d{number}" for number in document], order)
 
 
 def random_items(count: int, seed: int = 0, **others: Any) -> ClusterItems:
@@ -48,14 +48,14 @@ def topics(count: int, topics: int, noise: float = 0.05) -> tuple[ClusterItems, 
 
 
 def covered(groups: Sequence[np.ndarray]) -> list[int]:
-    return sorted(int(one) for group in groups for one in group)
+    return sorted(int(item) for group in groups for item in group)
 
 
 def above(items: ClusterItems, groups: Sequence[np.ndarray]) -> ClusterItems:
     means = np.stack([items.vectors[group].mean(axis=0) for group in groups])
     means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
-    owners = [{items.documents[one] for one in group} for group in groups]
-    documents = [one.pop() if len(one) == 1 else "" for one in owners]
+    owners = [{items.documents[item] for item in group} for group in groups]
+    documents = [owner.pop() if len(owner) == 1 else "" for owner in owners]
     return ClusterItems(means.astype(np.float32), np.full(len(groups), 100), documents, np.arange(len(groups)))
 
 

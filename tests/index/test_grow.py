@@ -36,9 +36,9 @@ def check(store: Store, limits: ClusterLimits, planned: int) -> None:
     assert store.unsummarised() == []
 
 
-def update(of: Builder) -> None:
-    asyncio.run(of.update())
-    check(of.store, of.settings.limits, of.settings.summary_tokens)
+def update(index: Builder) -> None:
+    asyncio.run(index.update())
+    check(index.store, index.settings.limits, index.settings.summary_tokens)
 
 
 def test_a_new_document_goes_to_its_kin_and_other_summaries_stay(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_any_order_of_changes_leaves_a_tree_that_keeps_every_promise(tmp_path: P
                 found.add([DocumentSource(id, tree=source(name, draw.randint(1, 5)).tree)])
                 known.add(id)
         asyncio.run(found.update())
-        assert {one.id for one in found.store.documents()} == known
+        assert {document.id for document in found.store.documents()} == known
         if found.store.view().leaves > 1:
             check(found.store, limits, 40)
     for name in sorted(known):
@@ -108,10 +108,10 @@ def test_a_tree_that_grew_routes_as_well_as_one_built_at_once(tmp_path: Path) ->
         grown.add([source(name)])
         update(grown)
 
-    def hits(of: Builder) -> int:
-        asking = Retriever(of.store, EMBEDDER, COUNTER)
-        view = of.store.view()
-        leaves = of.store.get(view.ids[: view.leaves].tolist())
+    def hits(index: Builder) -> int:
+        asking = Retriever(index.store, EMBEDDER, COUNTER)
+        view = index.store.view()
+        leaves = index.store.get(view.ids[: view.leaves].tolist())
         return sum(asking.traversal(leaf.text, 1, routing=True).nodes[-1].document == leaf.document for leaf in leaves)
 
     assert hits(grown) >= hits(fresh) - 1

@@ -46,7 +46,7 @@ def test_an_index_named_by_an_address_is_built_grown_and_asked(address: str, nam
     beside.add({each: page(each) for each in SUBJECTS})
     for way in ("hybrid", "collapsed", "traversal", "flat"):
         how = Retrieval(way)
-        found = [[(one.document, one.text) for one in each.retrieved(QUESTION, 300, how).nodes]
+        found = [[(node.document, node.text) for node in each.retrieved(QUESTION, 300, how).nodes]
                  for each in (again, beside)]  # fmt: skip
         assert found[0] == found[1] and found[0], way
     answer = prunus.ask(QUESTION, page("glass"), index=place)
@@ -82,7 +82,7 @@ def test_commands_keep_indexes_in_the_database_of_the_settings(
     assert "have cost" in said[-1].stdout
     said.append(cli("doctor", "--json"))
     findings = json.loads(said[-1].stdout)["engines"]
-    assert [one["state"] for one in findings if one["kind"] == "store" and one["in_force"]] == ["made"]
+    assert [engine["state"] for engine in findings if engine["kind"] == "store" and engine["in_force"]] == ["made"]
     assert all(one.exit_code == 0 for one in said), [one.stderr for one in said if one.exit_code]
     for one in (cli("index", "add", name, "docs", "--chunk-tokens", "50"), cli("index", "info", "no_such"),
                 cli("index", "info", "No/Schema"), cli("index", "add", name, "docs", "--preset", "raptor")):  # fmt: skip

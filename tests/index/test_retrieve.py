@@ -102,7 +102,7 @@ def test_summaries_come_for_broad_questions_within_their_share_and_never_above_e
     assert sum(node.tokens for node in said) <= 150
     assert [node.layer == 0 for node in broad.nodes] == sorted(node.layer == 0 for node in broad.nodes)
     below = [set(retriever.leaves_of(node.id)) for node in said]
-    assert not any(one <= other for one in below for other in below if one is not other)
+    assert not any(leaves <= other for leaves in below for other in below if leaves is not other)
 
 
 def test_a_summary_whose_leaves_are_all_there_is_dropped(retriever: Retriever) -> None:

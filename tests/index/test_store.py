@@ -117,9 +117,9 @@ def test_a_full_disk_leaves_the_index_as_it_was(tmp_path: Path, monkeypatch: pyt
         patch.setattr(os, "fsync", full)
         with pytest.raises(OutsideFailed, match="No space left"):
             store.add(*given_document("b"))
-    assert [one.id for one in store.documents()] == ["a"]
+    assert [document.id for document in store.documents()] == ["a"]
     store.add(*given_document("c"))
-    assert [one.id for one in Engine(store.folder).documents()] == ["a", "c"]
+    assert [document.id for document in Engine(store.folder).documents()] == ["a", "c"]
 
 
 def test_a_damaged_matrix_is_named(tmp_path: Path) -> None:
@@ -147,8 +147,8 @@ def test_an_index_on_a_disk_that_can_only_be_read_is_read_and_nothing_is_written
     with monkeypatch.context() as patch:
         patch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
         reading = Engine(store.folder)
-        assert [one.id for one in reading.documents()] == ["a"]
-        with pytest.raises(OutsideFailed, match="may only be read"):
+        assert [document.id for document in reading.documents()] == ["a"]
+        with pytest.raises(OutsideFailed, match="read-only"):
             reading.add(*given_document("b"))
         patch.setattr(sqlite3, "connect", without_writing)
         assert Engine(store.folder).document("a").text
@@ -211,7 +211,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from tests.index.test_store import given_document
-from prunus.index.store import file
+from prunus.index.store.file import engine as file
 file._DEAD_ROWS = 8
 store = file.Engine(sys.argv[1])
 print("ready", flush=True)
@@ -280,7 +280,7 @@ class Model(RuleBasedStateMachine):
         half = len(leaf) // 2
         groups = [part for part in (leaf[:half], leaf[half:]) if part]
         parents = [Parent(tuple(group), 1, text="a summary", tokens=2) for group in groups]
-        vectors = np.stack([vector(one) for one in range(len(groups))])
+        vectors = np.stack([vector(seed) for seed in range(len(groups))])
         self.store.replace_tree(parents, vectors, vectors)
 
     @invariant()

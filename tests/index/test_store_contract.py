@@ -35,7 +35,7 @@ class StoreContract:
         store = opened()
         assert (store.embedder, store.dimension) == ("tiny", DIMENSION)
         assert store.document("a") == document
-        assert [one.id for one in store.documents()] == ["a"]
+        assert [document.id for document in store.documents()] == ["a"]
         view = store.view()
         nodes = store.get(view.ids.tolist())
         assert [(node.start, node.end, node.text, node.above, node.place) for node in nodes] == [
@@ -85,7 +85,7 @@ class StoreContract:
         assert store.info()["nodes"] == {0: 3}
         assert len(store.lexical("says")) == 3
         store.add(*given_document("empty", 0))
-        assert [one.id for one in store.documents()] == ["b", "a", "empty"]
+        assert [document.id for document in store.documents()] == ["b", "a", "empty"]
 
     def test_removing_a_document_takes_every_summary_that_was_made_of_it(self, opened: Opened) -> None:
         store = opened("tiny", DIMENSION, create=True)
@@ -97,7 +97,7 @@ class StoreContract:
             Parent((leaf[5],), 1, "secret", text="the secret alone", tokens=3),
             Parent((-1, -2, -3), 2, text="all and the secret", tokens=4),
         ]
-        own = np.stack([vector(one) for one in range(4)])
+        own = np.stack([vector(seed) for seed in range(4)])
         ids = store.replace_tree(parents, own, own)
         assert store.lexical("secret", "summaries")
         assert store.delete("secret")
@@ -118,7 +118,7 @@ class StoreContract:
         leaf = store.view().ids.tolist()
         store.replace_tree([Parent(tuple(leaf), 1)], vector(0)[None])
         store.add(*given_document("b", 2))
-        with pytest.raises(BadInput, match="has changed"):
+        with pytest.raises(BadInput, match="build it again"):
             store.replace_tree([Parent((*leaf, 999), 1)], vector(0)[None])
         assert list(store.edges().values()) == [leaf]
 
@@ -162,7 +162,7 @@ class StoreContract:
         for thread in threads:
             thread.join()
         store = opened()
-        assert {one.id for one in store.documents()} == {f"{n}-{turn}" for n in range(3) for turn in range(6)}
+        assert {document.id for document in store.documents()} == {f"{n}-{turn}" for n in range(3) for turn in range(6)}
         view = store.view()
         for node, row in zip(store.get(view.ids.tolist()), view.row, strict=True):
             number, turn = node.document.split("-")
@@ -190,10 +190,10 @@ def library(opened: Opened) -> Builder:
     return Builder(store, EMBEDDER, COUNTER, ward.Engine(), extractive.Engine(EMBEDDER, COUNTER), settings)
 
 
-def grown(of: Builder) -> Any:
+def grown(builder: Builder) -> Any:
     from prunus.index.grow import Growing
 
-    return Growing(of.store.view(), of.store.edges(), of.settings.limits, 60).grow()
+    return Growing(builder.store.view(), builder.store.edges(), builder.settings.limits, 60).grow()
 
 
 class TestFile(StoreContract):

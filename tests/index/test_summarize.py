@@ -31,7 +31,7 @@ def short() -> extractive.Engine:
 
 
 def summaries_of(engine: object, batch: Sequence[Sequence[str]], max_tokens: int = 40) -> list[str]:
-    return [one.text for one in asyncio.run(engine.summarize(batch, max_tokens))]  # type: ignore[attr-defined]
+    return [summary.text for summary in asyncio.run(engine.summarize(batch, max_tokens))]  # type: ignore[attr-defined]
 
 
 def test_an_extractive_summary_is_sentences_of_the_group_in_order_each_once() -> None:

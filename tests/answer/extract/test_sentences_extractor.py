@@ -62,7 +62,7 @@ def test_a_list_is_not_quoted_beside_its_items() -> None:
 
 def test_a_quoted_row_is_cited_as_a_row_and_shown_under_its_columns() -> None:
     answer = prunus.ask("What was the level at South Quay in November?", TABLE)
-    [citation] = [one for one in answer.citations if one.quote.startswith("November")]
+    [citation] = [cited for cited in answer.citations if cited.quote.startswith("November")]
     assert citation.found
     assert citation.quote == "November\t0.52\t1.31"
     assert citation.xpath == "/html/body/table/tbody/tr[3]"

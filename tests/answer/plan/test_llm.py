@@ -37,7 +37,7 @@ def test_one_inference_decides_and_writes_the_queries() -> None:
         "Sure:\n```json\n" + reply(query('"Xylo Verdant Systems" founder'), query("Xylo", "de", "year"))
     )
     assert found.needs_search
-    assert [(one.text, one.language, one.time_range) for one in found.queries] == [
+    assert [(query.text, query.language, query.time_range) for query in found.queries] == [
         ('"Xylo Verdant Systems" founder', "en", ""),
         ("Xylo", "de", "year"),
     ]
@@ -57,7 +57,7 @@ def _is_strict(schema: Any) -> bool:
         schema["additionalProperties"] is False and set(schema["required"]) == set(schema["properties"])
     )
     inner = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
-    return "type" in schema and closed and all(_is_strict(one) for one in inner)
+    return "type" in schema and closed and all(_is_strict(part) for part in inner)
 
 
 def test_no_search_is_a_plan_without_queries() -> None:
@@ -88,14 +88,14 @@ def test_the_model_sees_the_date_and_the_conversation_fenced() -> None:
 )  # fmt: skip
 def test_a_malformed_reply_is_repaired_once(bad: str) -> None:
     found, model = plan(bad, reply(query("Xylo")))
-    assert [one.text for one in found.queries] == ["Xylo"]
+    assert [query.text for query in found.queries] == ["Xylo"]
     assert len(model.calls) == 2
     assert "cannot be used" in model.calls[1].messages[-1].content
 
 
 def test_after_a_second_malformed_reply_the_rules_plan_and_say_so() -> None:
     found, model = plan("no", "no\nagain")
-    assert [one.text for one in found.queries] == ['founded "Xylo Verdant Systems"']
+    assert [query.text for query in found.queries] == ['founded "Xylo Verdant Systems"']
     assert found.reason.startswith("planned by rules, because the model gave no plan (")
     assert "\n" not in found.reason
     assert len(model.calls) == 2
@@ -118,7 +118,7 @@ def test_where_the_model_fails_or_is_slow_the_rules_plan(reply_: ScriptedReply) 
 def test_queries_are_bounded_and_doubles_are_one() -> None:
     many = [query("one"), query("One"), *[query(f"q{number}") for number in range(9)]]
     found, _ = plan(reply(*many), limit=3)
-    assert [one.text for one in found.queries] == ["one", "q0", "q1"]
+    assert [query.text for query in found.queries] == ["one", "q0", "q1"]
 
 
 def test_an_unknown_language_is_left_out_and_hidden_letters_go() -> None:
