@@ -131,9 +131,9 @@ def _vector(
 ) -> list[Material]:
     """Return the chunks of all pages that are most similar to the question (exact search), with their neighbours."""
     places = [
-        (page, at, slice_)
+        (page, chunk, slice_)
         for page, tree in enumerate(trees)
-        for at, slice_ in enumerate(chunks_of(tree.canonical, counter))
+        for chunk, slice_ in enumerate(chunks_of(tree.canonical, counter))
     ]
     if not places:
         return []
@@ -142,20 +142,22 @@ def _vector(
     best = np.argsort(-likeness, kind="stable")[:TOP].tolist()
     spans: dict[int, dict[int, tuple[int, int]]] = {}
     left = budget
-    by_place = {(page, at): slice_ for page, at, slice_ in places}
+    by_place = {(page, chunk): slice_ for page, chunk, slice_ in places}
     for number in best:
-        page, at, _ = places[number]
-        for beside in (at, *(at + step * side for step in range(1, NEIGHBOURS + 1) for side in (-1, 1))):
+        page, chunk, _ = places[number]
+        for neighbour in (chunk, *(chunk + step * side for step in range(1, NEIGHBOURS + 1) for side in (-1, 1))):
             taken = spans.setdefault(page, {})
-            if beside in taken or (page, beside) not in by_place:
+            if neighbour in taken or (page, neighbour) not in by_place:
                 continue
-            start, end = by_place[page, beside]
+            start, end = by_place[page, neighbour]
             size = int(counter.count([trees[page].canonical[start:end]])[0])
             if size <= left:
-                taken[beside] = (start, end)
+                taken[neighbour] = (start, end)
                 left -= size
     return [
-        _material(trees[page], [spans[page][at] for at in sorted(spans[page])]) for page in sorted(spans) if spans[page]
+        _material(trees[page], [spans[page][chunk] for chunk in sorted(spans[page])])
+        for page in sorted(spans)
+        if spans[page]
     ]
 
 

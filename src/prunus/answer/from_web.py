@@ -18,11 +18,11 @@ from .write import answer_again, answer_in_groups, answer_unread
 
 
 async def answer_from_web(
-    asked: Asked, engines: Engines, web: WebEngines, given: Documents | None = None
+    asked: Asked, engines: Engines, web: WebEngines, documents: Documents | None = None
 ) -> AsyncIterator[Event]:
     """Answer a question from the web, as a stream of events that ends in ``done``.
 
-    :param given: the caller's documents; used in every case, and placed before the pages that are found.
+    :param documents: the caller's documents; used in every case, and placed before the pages that are found.
     :raises NothingFound: no page bears on the question; or it needs no search, and there is no model to answer it.
     :raises OutsideFailed: no provider answered, or no page could be read.
     """
@@ -38,13 +38,13 @@ async def answer_from_web(
         found.failures["planner"] = failed
         run.names["planner"] = "rules"
     yield PlanEvent(found.plan)
-    if given is not None:
-        for tree in given.trees:
+    if documents is not None:
+        for tree in documents.trees:
             yield PageEvent(tree.url, tree.title)
-        for name, reason in given.failures.items():
+        for name, reason in documents.failures.items():
             found.failures[name] = reason
             yield PageEvent(name, failure=reason)
-    kept = list(given.trees) if given is not None else []
+    kept = list(documents.trees) if documents is not None else []
     if not found.plan.needs_search and not kept and asked.indexes is None:
         async for event in _without_search(run, found):
             yield event

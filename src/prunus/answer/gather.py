@@ -52,9 +52,9 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
     asked, engines = run.asked, run.engines
     budget = await _budget(run)
     if indexes is not None:
-        given = len(documents)
+        before = len(documents)
         documents = await _with_indexes(run, documents, indexes, budget)
-        for tree in documents.trees[given:]:
+        for tree in documents.trees[before:]:
             if documents.origin(tree.document) is None:
                 yield PageEvent(tree.url, tree.title)
     if not documents.trees:

@@ -165,7 +165,7 @@ class Builder:
         """Embed leaves with the headings and leads above them; equal headings are embedded once."""
         if not leaves:
             return np.zeros((0, self.store.dimension), np.float32)
-        own: Any = self.embedder.embed([leaf.text for leaf in leaves], "document")
+        vectors: Any = self.embedder.embed([leaf.text for leaf in leaves], "document")
         above = [" ".join(leaf.above) for leaf in leaves]
         share = self.settings.above_share
         if share and any(above):
@@ -175,8 +175,8 @@ class Builder:
                     places.setdefault(line, len(places))
             lead = self.embedder.embed(list(places), "document")
             rows = np.asarray([places.get(line, -1) for line in above])
-            own = np.where((rows >= 0)[:, None], (1 - share) * own + share * lead[np.maximum(rows, 0)], own)
-        return _unit(own)
+            vectors = np.where((rows >= 0)[:, None], (1 - share) * vectors + share * lead[np.maximum(rows, 0)], vectors)
+        return _unit(vectors)
 
     # --- the tree ----------------------------------------------------------------------------
 
@@ -191,9 +191,11 @@ class Builder:
         grown = _Grown(self.store.dimension)
         for part in self._parts(view):
             await self._add_layers(_Layer.of_leaves(view, part), grown)
-        summary_vectors = [vector for vector in grown.own if vector is not None]
-        own = np.stack(summary_vectors) if summary_vectors else np.zeros((0, self.store.dimension), np.float32)
-        self.store.replace_tree(grown.parents, _unit(np.asarray(grown.sums, np.float32).reshape(-1, own.shape[1])), own)
+        summary_vectors = [vector for vector in grown.embeddings if vector is not None]
+        embeddings = np.stack(summary_vectors) if summary_vectors else np.zeros((0, self.store.dimension), np.float32)
+        self.store.replace_tree(
+            grown.parents, _unit(np.asarray(grown.sums, np.float32).reshape(-1, embeddings.shape[1])), embeddings
+        )
         if summaries and not self.clusterer.needs_summaries:
             await self.summarize()
 
@@ -216,11 +218,13 @@ class Builder:
                 return
             height += 1
             texts: list[str] = []
-            own: list[Any] = []
+            embeddings: list[Any] = []
             if self.clusterer.needs_summaries:
                 below = layer.texts or self._leaf_texts(layer)
-                texts, own = await self._summaries([[below[place] for place in group.tolist()] for group in groups])
-            layer = layer.above(groups, height, grown, texts, own, self._sizes(texts))
+                texts, embeddings = await self._summaries(
+                    [[below[place] for place in group.tolist()] for group in groups]
+                )
+            layer = layer.above(groups, height, grown, texts, embeddings, self._sizes(texts))
 
     def _sizes(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of each summary; without summaries, the planned size alone."""
@@ -278,10 +282,10 @@ class Builder:
     async def _summarize_nodes(self, ids: list[int]) -> int:
         nodes = self.store.get(ids)
         groups = [[child.text for child in self.store.get(node.children)] for node in nodes]
-        texts, own = await self._summaries(groups)
+        texts, embeddings = await self._summaries(groups)
         tokens = self.tokenizer.count(texts)
         rows = [(node.id, text, int(size)) for node, text, size in zip(nodes, texts, tokens, strict=True)]
-        self.store.put_summaries(rows, np.asarray(own, np.float32).reshape(-1, self.store.dimension))
+        self.store.put_summaries(rows, np.asarray(embeddings, np.float32).reshape(-1, self.store.dimension))
         return sum(bool(text) for text in texts)
 
 
@@ -292,7 +296,7 @@ class _Grown:
         self.dimension = dimension
         self.parents: list[Parent] = []
         self.sums: list[NDArray[np.float32]] = []
-        self.own: list[Any] = []
+        self.embeddings: list[Any] = []
 
 
 @dataclass(slots=True)
@@ -301,7 +305,7 @@ class _Layer:
 
     :param refs: numbers of the nodes, as in ``Parent.children``.
     :param sums: the sum of the vectors of each node's leaves, float32 [nodes, dimension].
-    :param own: embeddings of the summaries; empty where the clusterer groups nodes by the means of their leaves.
+    :param embeddings: of the summaries; empty where the clusterer groups nodes by the means of their leaves.
     """
 
     refs: list[int]
@@ -309,7 +313,7 @@ class _Layer:
     tokens: Ints
     documents: list[str]
     texts: list[str]
-    own: list[Any]
+    embeddings: list[Any]
 
     @classmethod
     def of_leaves(cls, view: View, part: Ints) -> _Layer:
@@ -321,11 +325,17 @@ class _Layer:
         return len(self.refs)
 
     def items(self) -> ClusterItems:
-        vectors = np.asarray(self.own, np.float32) if self.own else _unit(self.sums)
+        vectors = np.asarray(self.embeddings, np.float32) if self.embeddings else _unit(self.sums)
         return ClusterItems(vectors, self.tokens, self.documents, np.arange(len(self)))
 
     def above(
-        self, groups: Sequence[Ints], height: int, grown: _Grown, texts: list[str], own: list[Any], tokens: list[int]
+        self,
+        groups: Sequence[Ints],
+        height: int,
+        grown: _Grown,
+        texts: list[str],
+        embeddings: list[Any],
+        tokens: list[int],
     ) -> _Layer:
         """Return the layer of the groups' parents; without summaries, the node of a lone group moves up unchanged."""
         refs, sums, sizes, documents = [], [], [], []
@@ -344,12 +354,12 @@ class _Layer:
             text = texts[place] if texts else ""
             grown.parents.append(Parent(children, height, document, text, size if text else 0))
             grown.sums.append(self.sums[group].sum(axis=0))
-            grown.own.append(own[place] if text else None)
+            grown.embeddings.append(embeddings[place] if text else None)
             refs.append(-len(grown.parents))
             sums.append(grown.sums[-1])
             sizes.append(size)
             documents.append(document)
-        return _Layer(refs, np.stack(sums), np.asarray(sizes), documents, texts, own)
+        return _Layer(refs, np.stack(sums), np.asarray(sizes), documents, texts, embeddings)
 
 
 def _unit(vectors: Any) -> Vectors:

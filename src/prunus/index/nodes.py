@@ -187,7 +187,7 @@ class NodeStore(Protocol):
         """Return a document with its text and page; raises BadInput where the index lacks it."""
         ...
 
-    def replace_tree(self, parents: Sequence[Parent], routing: Vectors, own: Vectors | None = None) -> list[int]:
+    def replace_tree(self, parents: Sequence[Parent], routing: Vectors, embeddings: Vectors | None = None) -> list[int]:
         """Replace the tree above the leaves; return the numbers of the parents."""
         ...
 

@@ -186,8 +186,8 @@ def _no_search(question: str) -> str:
         return "it is small talk"
     if _is_sum(rest):
         return "it is arithmetic"
-    given = _GIVEN.match(rest)
-    if given and _GIVEN_TEXT.search(rest[given.end() :]) and ("\n" in rest or len(rest.split()) > 4 or "```" in rest):
+    task = _GIVEN.match(rest)
+    if task and _GIVEN_TEXT.search(rest[task.end() :]) and ("\n" in rest or len(rest.split()) > 4 or "```" in rest):
         return "it works on a text that is given"
     return "it asks for something to be made up" if _INVENTED.match(rest) else ""
 

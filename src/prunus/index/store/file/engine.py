@@ -156,17 +156,17 @@ class Engine:
 
     # --- the tree ----------------------------------------------------------------------------
 
-    def replace_tree(self, parents: Sequence[Parent], routing: Vectors, own: Vectors | None = None) -> list[int]:
+    def replace_tree(self, parents: Sequence[Parent], routing: Vectors, embeddings: Vectors | None = None) -> list[int]:
         """Replace the tree above the leaves; return the numbers of the parents.
 
         :param routing: the means of the leaves of the parents, float32 [parents, dimension].
-        :param own: embeddings of the summaries, one for each parent with a text, float32 [texts, dimension].
+        :param embeddings: of the summaries, one for each parent with a text, float32 [texts, dimension].
         :raises BadInput: the index has changed since the tree was built, or vectors have another shape.
         """
         self._check_vectors("tree", len(parents), routing)
         with_text = [parent for parent in parents if parent.text]
-        own = np.zeros((0, self.dimension), np.float32) if own is None else own
-        self._check_vectors("tree", len(with_text), own)
+        embeddings = np.zeros((0, self.dimension), np.float32) if embeddings is None else embeddings
+        self._check_vectors("tree", len(with_text), embeddings)
         with self._changing() as (file, about):
             for table in ("edges", "summary_terms"):
                 file.execute(f"DELETE FROM {table}")  # noqa: S608 - a name of ours
@@ -202,7 +202,7 @@ class Engine:
                 file.executemany("INSERT INTO edges VALUES (?, ?)", [(ids[-1], child) for child in children])
                 if parent.text:
                     _rows.put_terms(file, "summary_terms", ids[-1], parent.text, "", "")
-            self._append(file, about, np.concatenate([routing, own]))
+            self._append(file, about, np.concatenate([routing, embeddings]))
         return ids
 
     def grow(self, growth: Growth) -> bool:

@@ -178,12 +178,12 @@ class Engine:
 
     # --- the tree ----------------------------------------------------------------------------
 
-    def replace_tree(self, parents: Sequence[Parent], routing: Vectors, own: Vectors | None = None) -> list[int]:
+    def replace_tree(self, parents: Sequence[Parent], routing: Vectors, embeddings: Vectors | None = None) -> list[int]:
         """Replace the tree above the leaves; return the numbers of the parents. See the store ``file``."""
         self._check_vectors("tree", len(parents), routing)
-        summary_vectors = iter(np.zeros((0, self.dimension), np.float32) if own is None else own)
+        summary_vectors = iter(np.zeros((0, self.dimension), np.float32) if embeddings is None else embeddings)
         self._check_vectors(
-            "tree", sum(bool(parent.text) for parent in parents), own if own is not None else routing[:0]
+            "tree", sum(bool(parent.text) for parent in parents), embeddings if embeddings is not None else routing[:0]
         )
         with self._changing() as (cursor, _):
             cursor.execute("DELETE FROM nodes WHERE layer > 0")
