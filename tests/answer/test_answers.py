@@ -230,7 +230,7 @@ def test_what_needs_no_search_is_answered_by_the_model(web: World) -> None:
     model = Model(lambda task, prompt, messages: plan(needs=False) if task == "plan" else "It is 4 [1].")
     answer = ask("What is 2 + 2?", model).answer
     assert (answer.text, list(answer.citations)) == ("It is 4.", [])
-    assert web.asked == [] and model.tasks == ["plan", "direct"]
+    assert web.requests == [] and model.tasks == ["plan", "direct"]
 
 
 def test_what_needs_no_search_without_a_model_is_an_honest_no(web: World) -> None:
@@ -318,7 +318,7 @@ def test_pictures_are_sent_only_when_asked_for(pictured: World) -> None:
     model = Model(good)
     ask(QUESTION, model)
     assert not any(message.pictures for call in model.calls for message in call.messages)
-    assert "/good.png" not in pictured.asked
+    assert "/good.png" not in pictured.requests
 
 
 def test_pictures_of_the_evidence_go_through_the_door(pictured: World) -> None:

@@ -148,7 +148,7 @@ def test_the_doctor_makes_searches_and_calls_them_only_when_asked(cli: Cli, web:
     assert (states["brave"]["state"], "needs a key" in states["brave"]["reason"]) == ("needs", True)
     planners = {engine["name"]: engine["state"] for engine in found["engines"] if engine["kind"] == "planner"}
     assert planners == {"rules": "made", "llm": "needs"}
-    assert web.asked == []
+    assert web.requests == []
     result = cli("doctor", "--ping")
     assert result.exit_code == 0 and "1 hits" in result.stdout and len(web.searches) == 1
 

@@ -44,7 +44,7 @@ def crag(rows: Callable[..., list[dict[str, Any]]]) -> Iterator[tuple[World, lis
         yield state, questions
 
 
-def check(outcome: Any, asked: World) -> None:
+def check(outcome: Any, web: World) -> None:
     """Check of any answer that its stages are in order, and that every citation is a slice of a page that was read."""
     names = list(dict.fromkeys(event.event for event in outcome.events))
     assert names == [
@@ -53,13 +53,13 @@ def check(outcome: Any, asked: World) -> None:
         if name in names
     ]
     assert outcome.answer.citations
-    requested = {f"{asked.url}{path}" for path in asked.asked}
+    requested = {f"{web.url}{path}" for path in web.requests}
     read = {event.url for event in outcome.of("page") if not event.failure}
     trees: dict[str, str] = {}
     for citation in outcome.answer.citations:
         assert citation.url in read & requested
         if citation.url not in trees:
-            content = asked.pages[citation.url.removeprefix(asked.url)]
+            content = web.pages[citation.url.removeprefix(web.url)]
             trees[citation.url] = prunus.read(content).trees[0].canonical
         if citation.found:
             assert citation.quote == trees[citation.url][citation.span.start : citation.span.end]

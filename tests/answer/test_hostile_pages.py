@@ -115,7 +115,7 @@ def to_internal(web: World, internal: World) -> None:
 def test_an_internal_address_among_the_hits_is_not_read(web: World, internal: World) -> None:
     to_internal(web, internal)
     outcome = ask(QUESTION, Model(obedient))
-    assert internal.asked == []
+    assert internal.requests == []
     assert f"{internal.url}/secret" in outcome.answer.failures
     assert "swordfish" not in json.dumps([str(event) for event in outcome.events])
 
@@ -124,7 +124,7 @@ def test_where_the_operator_lets_it_in_it_is_read(web: World, internal: World, m
     to_internal(web, internal)
     let_in(monkeypatch, web, internal)
     outcome = ask(QUESTION, Model(obedient))
-    assert "/secret" in internal.asked
+    assert "/secret" in internal.requests
     assert "swordfish" in json.dumps([str(event) for event in outcome.events])
 
 
@@ -186,7 +186,7 @@ def test_an_altered_plan_stays_inside_its_limits(web: World) -> None:
     """What a page made the model say comes back as a turn; the plan that follows it is still a plan of four queries."""
     chat = Conversation()
     ask(QUESTION, Model(altering), chat=chat)
-    del web.asked[:]
+    del web.requests[:]
     outcome = ask("And how long did it take?", Model(altering), chat=chat)
     assert [event.plan.queries[0].text for event in outcome.of("plan")] == ["buy evil pills 0"]
     assert len(web.searches) == 4
@@ -204,7 +204,7 @@ def test_without_the_check_of_plans_it_would_flood_the_search(web: World, monkey
     monkeypatch.setattr(planning.Engine, "_plan", unchecked)
     chat = Conversation()
     ask(QUESTION, Model(altering), chat=chat)
-    del web.asked[:]
+    del web.requests[:]
     ask("And how long did it take?", Model(altering), chat=chat)
     assert len(web.searches) == 15
     assert {search["language"] for search in web.searches} == {"en&safesearch=0"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import prunus
-from prunus.answer.check import LEAST, Claim, Reference, check_support, split_claims
+from prunus.answer.check import LEAST_SUPPORT, Claim, Reference, check_support, split_claims
 from prunus.core.types import Passage, Span
 from prunus.models.embed.static import Engine as Static
 
@@ -60,7 +60,7 @@ def test_what_is_borne_out(sentence: str, borne_out: bool, embedder: Static | No
     assert {citation.number for citation in found.citations} <= {1}
     for citation in found.citations:
         assert citation.found or citation.support == 0
-        assert not borne_out or citation.support >= LEAST
+        assert not borne_out or citation.support >= LEAST_SUPPORT
 
 
 def test_every_citation_is_a_slice_of_its_page() -> None:

@@ -31,18 +31,18 @@ from prunus.models.llm.scripted import ScriptedReply
 
 @dataclass
 class World:
-    """Pages by path, and what the search answers.
+    """Pages by path, and the results of the search.
 
-    :param pages: path to HTML, or to (status, HTML), or to seconds that it takes before anything comes.
-    :param hits: results by word of the query; '' is for any query.
-    :param asked: what was requested, as paths with their queries.
+    :param pages: by path: HTML, or (status, HTML), or the seconds of delay before a reply.
+    :param hits: results by a word of the query; '' is for any query.
+    :param requests: paths, with their queries, that were requested.
     """
 
     url: str = ""
     pages: dict[str, Any] = field(default_factory=dict)
     hits: dict[str, list[dict[str, str]]] = field(default_factory=dict)
     answer: Callable[[dict[str, str]], tuple[int, bytes]] | None = None
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
 
     def hit(self, path: str, title: str = "", snippet: str = "") -> dict[str, str]:
@@ -58,8 +58,8 @@ class World:
 
     @property
     def searches(self) -> list[dict[str, str]]:
-        """The requests that the search was asked."""
-        found = [urlsplit(path) for path in self.asked if path.startswith("/search?")]
+        """The parameters of each search request."""
+        found = [urlsplit(path) for path in self.requests if path.startswith("/search?")]
         return [{name: values[0] for name, values in parse_qs(url.query).items()} for url in found]
 
 
@@ -70,7 +70,7 @@ def world() -> Iterator[World]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            state.asked.append(self.path)
+            state.requests.append(self.path)
             parts = urlsplit(self.path)
             if parts.path == "/search":
                 params = {name: values[0] for name, values in parse_qs(parts.query).items()}

@@ -25,18 +25,20 @@ from ..evidence.segments import Segment, segments_of
 from ..pages.tree import Tree
 from .cite import cite, locate
 
-LEAST: Final = 0.5
+LEAST_SUPPORT: Final = 0.5
 """The least support of a supported sentence. Chosen by hand: the segment holds half of the content words."""
 
 _MARK: Final = re.compile(r"\[(\d{1,4})\]")
-_LEADING: Final = re.compile(r"\s*(?:\[\d{1,4}\][\s.,;]*)+")
+"""The mark of a citation, as in "[2]"."""
+
+_LEADING_MARKS: Final = re.compile(r"\s*(?:\[\d{1,4}\][\s.,;]*)+")
 _QUOTED: Final = re.compile(
     r"[\"\u201c\u201e\u00ab\u300c]([^\"\u201c\u201d\u201e\u00ab\u00bb\u300d]{8,800})[\"\u201d\u201c\u00bb\u300d]"
 )
-_DRESS: Final = re.compile(r"^[\s>*+#-]+|^\s*\d{1,3}[.)]\s+|[*_`|]+")
+_MARKUP: Final = re.compile(r"^[\s>*+#-]+|^\s*\d{1,3}[.)]\s+|[*_`|]+")
 _FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
 _RULE: Final = re.compile(r"[\s|:=-]*")
-_GAP: Final = re.compile(r"\s+(?=[.,;:!?])")
+_SPACE_BEFORE_SIGN: Final = re.compile(r"\s+(?=[.,;:!?])")
 _MOST_EMBEDDED: Final = 24
 """Segments of a page that are embedded for one sentence: those that share the most words with it."""
 
@@ -111,12 +113,12 @@ def split_claims(text: str) -> list[Claim]:
             continue
         before = len(found)
         for sentence in sentences(line):
-            leading = _LEADING.match(sentence)
+            leading = _LEADING_MARKS.match(sentence)
             if leading and len(found) > before:  # "... in 1932. [1] Trams ...": the mark belongs to the sentence before
                 numbers = tuple(dict.fromkeys([*found[-1].numbers, *_numbers(leading[0])]))
                 found[-1] = Claim(found[-1].text, numbers)
                 sentence = sentence[leading.end() :]
-            bare = _GAP.sub("", " ".join(_DRESS.sub(" ", _MARK.sub("", sentence)).split()))
+            bare = _SPACE_BEFORE_SIGN.sub("", " ".join(_MARKUP.sub(" ", _MARK.sub("", sentence)).split()))
             if any(letter.isalnum() for letter in bare):
                 found.append(Claim(bare, tuple(dict.fromkeys(_numbers(sentence)))))
     return found
@@ -178,7 +180,7 @@ def _support_of(claim: Claim, cited: Sequence[_Page]) -> tuple[list[Citation], b
     for page in cited:
         found, support = page.cite_best(claim.text)
         citations += found
-        supported = supported or support >= LEAST
+        supported = supported or support >= LEAST_SUPPORT
     return citations, supported and not missing
 
 
@@ -194,7 +196,7 @@ def _with_support(citation: Citation, support: float) -> Citation:
 
 def _supported_anywhere(claim: Claim, pages: Sequence[_Page]) -> bool:
     """Tell whether any page supports a sentence."""
-    return any(best is not None and best[1] >= LEAST for best in (page.best(claim.text) for page in pages))
+    return any(best is not None and best[1] >= LEAST_SUPPORT for best in (page.best(claim.text) for page in pages))
 
 
 def _terms(text: str) -> set[str]:
