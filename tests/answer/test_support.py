@@ -38,7 +38,7 @@ def test_an_answer_is_cut_into_claims(text: str, found: list[Claim]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sentence", "borne_out"),
+    ("sentence", "supported"),
     [
         ("The Orrel bridge opened in 1932 [1].", True),
         ("In 1932 the bridge was opened [1].", True),
@@ -54,24 +54,26 @@ def test_an_answer_is_cut_into_claims(text: str, found: list[Claim]) -> None:
     ],
 )
 @pytest.mark.parametrize("embedder", [None, Static()], ids=["words", "meaning"])
-def test_what_is_borne_out(sentence: str, borne_out: bool, embedder: Static | None) -> None:
+def test_sentences_that_the_page_supports(sentence: str, supported: bool, embedder: Static | None) -> None:
     found = check_support(sentence, [reference()], embedder)
-    assert (found.unsupported == []) is borne_out
+    assert (found.unsupported == []) is supported
     assert {citation.number for citation in found.citations} <= {1}
     for citation in found.citations:
         assert citation.found or citation.support == 0
-        assert not borne_out or citation.support >= LEAST_SUPPORT
+        assert not supported or citation.support >= LEAST_SUPPORT
 
 
 def test_every_citation_is_a_slice_of_its_page() -> None:
-    one, two = (
+    first, second = (
         reference(1),
         reference(2, "<title>Ferry</title><p>A ferry crossed until 1932, when the bridge opened.</p>"),
     )
-    found = check_support("The bridge opened in 1932 [1][2]. The ferry crossed until then [2].", [one, two], Static())
+    found = check_support(
+        "The bridge opened in 1932 [1][2]. The ferry crossed until then [2].", [first, second], Static()
+    )
     assert [citation.number for citation in found.citations] == [1, 2]  # the same words are cited once
     for citation in found.citations:
-        tree = {1: one.tree, 2: two.tree}[citation.number]
+        tree = {1: first.tree, 2: second.tree}[citation.number]
         assert citation.quote == tree.canonical[citation.span.start : citation.span.end]
         assert citation.xpath.startswith("/html/body")
 

@@ -138,8 +138,8 @@ def _vector(
     if not places:
         return []
     texts = [trees[page].canonical[start:end] for page, _, (start, end) in places]
-    likeness = embedder.embed(texts, "document") @ embedder.embed([question], "query")[0]
-    best = np.argsort(-likeness, kind="stable")[:TOP].tolist()
+    cosines = embedder.embed(texts, "document") @ embedder.embed([question], "query")[0]
+    best = np.argsort(-cosines, kind="stable")[:TOP].tolist()
     spans: dict[int, dict[int, tuple[int, int]]] = {}
     left = budget
     by_place = {(page, chunk): slice_ for page, chunk, slice_ in places}

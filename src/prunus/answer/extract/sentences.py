@@ -78,23 +78,23 @@ class Engine:
         above = [segment.above for segment in tagged]
         language = guess_language(" ".join(texts[:50]))
         index = BM25(texts, above, language=language, b=0.4)
-        dense = self._likeness(query, [f"{a} {t}" for a, t in zip(above, texts, strict=True)])
+        cosines = self._cosines(query, [f"{a} {t}" for a, t in zip(above, texts, strict=True)])
         content = content_words(query)
         terms = list(dict.fromkeys(query_terms(content, language)))
         weights = self.weights
-        score = _scaled(index.scores(content)) + weights.dense * _scaled(np.clip(dense, 0, None))
+        score = _scaled(index.scores(content)) + weights.dense * _scaled(np.clip(cosines, 0, None))
         score += weights.block * _scaled(np.asarray([segment.score for segment in tagged], np.float64))
         score += weights.covered * _covered(terms, index, [_words(text, language) for text in texts])
         score += weights.beside * _beside(score, tagged)
         kind = answer_kind(query)
         score *= np.asarray([_weight(segment) * self._fit(kind, segment, query) for segment in tagged])
-        if not self._bears(terms, index, score, dense):
+        if not self._bears(terms, index, score, cosines):
             return None
         pages = _Pages(tagged, terms, index)
         words = [_words(text, language) for text in texts]
         return [tagged[place].tag for place in self._choose(score, tagged, words, pages)]
 
-    def _likeness(self, query: str, texts: list[str]) -> NDArray[np.float64]:
+    def _cosines(self, query: str, texts: list[str]) -> NDArray[np.float64]:
         """Return the cosine of the question and each text, float64 [texts]."""
         question = self.embedder.embed([query], "query")[0]
         return np.asarray(self.embedder.embed(texts) @ question, np.float64)
