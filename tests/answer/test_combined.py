@@ -208,9 +208,9 @@ def test_what_a_model_takes_from_a_summary_is_cited_to_leaves(tale: Index) -> No
     model = says("People rest behind the engine of the night train [1]. They pay with golden coins [1].")
     found = ask_model("Where do travellers rest?", model, indexes=of_summaries(tale))
     assert found.answer.citations
-    for one in found.answer.citations:
-        assert (one.document, one.found) == ("trains", True) and one.quote in page("trains", 12)
-        assert 0 < one.support < 1
+    for citation in found.answer.citations:
+        assert (citation.document, citation.found) == ("trains", True) and citation.quote in page("trains", 12)
+        assert 0 < citation.support < 1
     assert found.answer.unsupported == ["They pay with golden coins."]
 
 
@@ -260,7 +260,9 @@ def test_a_conversation_keeps_numbers_over_indexes_pages_and_the_web(tale: Index
     assert {citation.number for citation in second.answer.citations} == {2, 3}
     again = ask_model("And the train?", says("They rest behind the engine of the night train [1]."),
                       indexes=of_summaries(tale), chat=chat)  # fmt: skip
-    assert {one.quote for one in again.answer.citations} == {one.quote for one in first.answer.citations}
+    assert {citation.quote for citation in again.answer.citations} == {
+        citation.quote for citation in first.answer.citations
+    }
     assert [reference.number for reference in chat.references] == [1, 2, 3]
 
 
@@ -274,7 +276,9 @@ def test_a_page_that_changed_between_turns_is_another_source(index: Index) -> No
         (1, True, SAID["index"]),
         (2, True, SAID["index"]),
     }
-    assert len({one.snapshot for one in found.answer.citations}) == len({one.span for one in found.answer.citations})
+    assert len({citation.snapshot for citation in found.answer.citations}) == len(
+        {citation.span for citation in found.answer.citations}
+    )
     assert len(chat.references) == 2
 
 

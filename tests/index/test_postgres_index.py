@@ -38,16 +38,16 @@ def test_an_index_named_by_an_address_is_built_grown_and_asked(address: str, nam
     with pytest.raises(BadInput, match="there is no index"):
         Index.open(place, create=False)
     index = Index.open(place)
-    index.add({each: page(each) for each in SUBJECTS})
+    index.add({subject: page(subject) for subject in SUBJECTS})
     assert index.place == f"postgres:{name}" and index.add({"bees": page("bees")}).unchanged == ["bees"]
     again = Index.open(place, create=False, settings=load_settings({"chunk_tokens": 40}))
     assert again.built.chunk_tokens == index.built.chunk_tokens, "what it was built with holds for good"
     beside = Index.open(tmp_path / "file")
-    beside.add({each: page(each) for each in SUBJECTS})
+    beside.add({subject: page(subject) for subject in SUBJECTS})
     for way in ("hybrid", "collapsed", "traversal", "flat"):
         how = Retrieval(way)
-        found = [[(node.document, node.text) for node in each.retrieved(QUESTION, 300, how).nodes]
-                 for each in (again, beside)]  # fmt: skip
+        found = [[(node.document, node.text) for node in opened_index.retrieved(QUESTION, 300, how).nodes]
+                 for opened_index in (again, beside)]  # fmt: skip
         assert found[0] == found[1] and found[0], way
     answer = prunus.ask(QUESTION, page("glass"), index=place)
     assert answer.citations[0].document == "trains" and answer.citations[0].found
@@ -60,35 +60,35 @@ def test_commands_keep_indexes_in_the_database_of_the_settings(
 ) -> None:  # fmt: skip
     (folder / "prunus.toml").write_text(f'store = "postgres:{address}"\n', "utf-8")
     (folder / "docs").mkdir()
-    for each in SUBJECTS:
-        (folder / "docs" / f"{each}.html").write_text(page(each), "utf-8")
-    said = [cli("index", "add", name, "docs")]
-    assert said[0].exit_code == 0 and "5 added" in said[0].stderr, said[0].stderr
+    for subject in SUBJECTS:
+        (folder / "docs" / f"{subject}.html").write_text(page(subject), "utf-8")
+    results = [cli("index", "add", name, "docs")]
+    assert results[0].exit_code == 0 and "5 added" in results[0].stderr, results[0].stderr
     (folder / "docs" / "bees.html").unlink()
-    said.append(cli("index", "sync", name, "docs", "--json"))
-    assert len(json.loads(said[-1].stdout)["removed"]) == 1
-    said.append(cli("index", "info", f"postgres:{name}", "--json", "--documents"))
-    assert json.loads(said[-1].stdout)["documents"] == 4 and not (folder / name).exists()
-    said.append(cli("ask", QUESTION, "--index", name, "--json"))
-    assert json.loads(said[-1].stdout)["citations"][0]["found"]
-    said.append(cli("index", "retrieve", name, "-Q", QUESTION))
-    said.append(cli("index", "tree", name, "-Q", QUESTION, "--html", "tree.html"))
+    results.append(cli("index", "sync", name, "docs", "--json"))
+    assert len(json.loads(results[-1].stdout)["removed"]) == 1
+    results.append(cli("index", "info", f"postgres:{name}", "--json", "--documents"))
+    assert json.loads(results[-1].stdout)["documents"] == 4 and not (folder / name).exists()
+    results.append(cli("ask", QUESTION, "--index", name, "--json"))
+    assert json.loads(results[-1].stdout)["citations"][0]["found"]
+    results.append(cli("index", "retrieve", name, "-Q", QUESTION))
+    results.append(cli("index", "tree", name, "-Q", QUESTION, "--html", "tree.html"))
     assert "carriage" in (folder / "tree.html").read_text("utf-8")
-    said.append(cli("index", "verify", name, "--json"))
+    results.append(cli("index", "verify", name, "--json"))
     claim = "Travellers rest behind the engine."
-    said.append(cli("index", "summarize", name, "--anew", "--yes", "--llm", f"scripted:{claim}", "--json"))
-    assert json.loads(said[-1].stdout)["left"] == 0
-    said.append(cli("index", "info", name))
-    assert "have cost" in said[-1].stdout
-    said.append(cli("doctor", "--json"))
-    findings = json.loads(said[-1].stdout)["engines"]
+    results.append(cli("index", "summarize", name, "--anew", "--yes", "--llm", f"scripted:{claim}", "--json"))
+    assert json.loads(results[-1].stdout)["left"] == 0
+    results.append(cli("index", "info", name))
+    assert "have cost" in results[-1].stdout
+    results.append(cli("doctor", "--json"))
+    findings = json.loads(results[-1].stdout)["engines"]
     assert [engine["state"] for engine in findings if engine["kind"] == "store" and engine["in_force"]] == ["made"]
-    assert all(one.exit_code == 0 for one in said), [one.stderr for one in said if one.exit_code]
-    for one in (cli("index", "add", name, "docs", "--chunk-tokens", "50"), cli("index", "info", "no_such"),
+    assert all(result.exit_code == 0 for result in results), [result.stderr for result in results if result.exit_code]
+    for result in (cli("index", "add", name, "docs", "--chunk-tokens", "50"), cli("index", "info", "no_such"),
                 cli("index", "info", "No/Schema"), cli("index", "add", name, "docs", "--preset", "raptor")):  # fmt: skip
-        said.append(one)
-        assert one.exit_code == 2 and only_line(one)
-    shown = "".join(one.stdout + one.stderr for one in said) + (folder / "tree.html").read_text("utf-8")
+        results.append(result)
+        assert result.exit_code == 2 and only_line(result)
+    shown = "".join(result.stdout + result.stderr for result in results) + (folder / "tree.html").read_text("utf-8")
     assert SECRET not in shown and "password" not in shown
 
 
@@ -97,6 +97,6 @@ def test_a_server_that_is_not_there_is_one_line_without_the_address(cli: Cli, fo
     with pytest.raises(OutsideFailed) as caught:
         Index.open(place)
     assert SECRET not in str(caught.value) + caught.value.subject
-    for one in (cli("index", "info", place), cli("ask", QUESTION, "--index", place, "--events")):
-        assert one.exit_code == 3 and "no connection" in one.stderr
-        assert SECRET not in one.stdout + one.stderr
+    for result in (cli("index", "info", place), cli("ask", QUESTION, "--index", place, "--events")):
+        assert result.exit_code == 3 and "no connection" in result.stderr
+        assert SECRET not in result.stdout + result.stderr

@@ -34,17 +34,17 @@ def store_in(folder: Path, **others: object) -> Engine:
 
 
 def vector(seed: int) -> np.ndarray:
-    one = np.random.default_rng(seed).normal(size=DIMENSION).astype(np.float32)
-    return one / np.linalg.norm(one)
+    values = np.random.default_rng(seed).normal(size=DIMENSION).astype(np.float32)
+    return values / np.linalg.norm(values)
 
 
 def given_document(id: str, leaves: int = 2, seed: int = 0) -> tuple[IndexedDocument, list[Leaf], np.ndarray]:
     texts = [f"{id} says sentence number {place}." for place in range(leaves)]
     text = " ".join(texts)
     found, start = [], 0
-    for one in texts:
-        found.append(Leaf(start, start + len(one), one, 6, ("Heading",)))
-        start += len(one) + 1
+    for sentence in texts:
+        found.append(Leaf(start, start + len(sentence), sentence, 6, ("Heading",)))
+        start += len(sentence) + 1
     vectors = np.stack([vector(seed * 1000 + place) for place in range(leaves)]) if leaves else np.zeros((0, DIMENSION))
     return IndexedDocument(id, text, title=f"Title of {id}", language="en"), found, vectors.astype(np.float32)
 

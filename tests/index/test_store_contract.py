@@ -106,7 +106,7 @@ class StoreContract:
         assert [nodes[ids[0]].text, nodes[ids[1]].text, nodes[ids[3]].text] == ["about a", "", ""]
         assert ids[2] not in nodes
         assert nodes[ids[3]].children == (ids[0], ids[1])
-        assert [one for _, one in store.unsummarised()] == [ids[1], ids[3]]
+        assert [node for _, node in store.unsummarised()] == [ids[1], ids[3]]
         assert not store.lexical("secret", "summaries")
         store.put_summaries([(ids[1], "only b", 2), (ids[2], "gone", 1)], own[:2])
         assert store.get([ids[1], ids[2]])[0].text == "only b"
@@ -234,8 +234,8 @@ class TestPostgres(StoreContract):
             return made[-1]
 
         yield open_it
-        for one in made:
-            one.close()
+        for store in made:
+            store.close()
 
     def test_it_says_what_the_file_store_says(self, opened: Opened, tmp_path: Path) -> None:
         """The same changes in any order leave the same documents, vectors, trees and scores."""

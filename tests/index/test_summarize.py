@@ -49,7 +49,7 @@ def test_an_extractive_summary_keeps_its_budget_and_is_empty_only_for_no_words(
 ) -> None:
     for texts, text in zip(batch, summaries_of(short(), batch, most), strict=True):
         assert int(approx.Engine().count([text])[0]) <= most
-        assert bool(text) == any(one.strip() for one in texts)
+        assert bool(text) == any(line.strip() for line in texts)
 
 
 def test_a_single_endless_sentence_is_cut_to_the_budget() -> None:
