@@ -123,12 +123,3 @@ def start(asked: Asked, engines: Engines, failures: Failures | None = None, stag
 def tokens_for_evidence(afford: float) -> int:
     """Return how many of the affordable tokens may be evidence; the rest is for the answer."""
     return 10**9 if afford == math.inf else max(1, int(afford * 0.7) - OVERHEAD)
-
-
-async def answer_of(events: AsyncIterator[Event]) -> Answer:
-    """Return the answer at the end of a stream of events."""
-    async with aclosing(cast(Any, events)):
-        async for event in events:
-            if isinstance(event, DoneEvent):
-                return event.answer
-    raise RuntimeError("the events ended without an answer")
