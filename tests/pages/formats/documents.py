@@ -1,4 +1,4 @@
-"""How tests look at what a format gives: through the cleaner, as everything after it does; and how they break files."""
+"""Helpers for tests of document formats: inspect the cleaned tree of a document, and damage documents."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ def read(engine: Any, content: bytes, url: str = "file") -> Tree:
 
 
 def text(tree: Tree, node: int) -> str:
-    """Return the words below a node."""
+    """Return the text below a node on one line."""
     inner = "".join(tree.text[at] for at in range(node, tree.end[node]))
     return " ".join(inner.split())
 
 
 def every(tree: Tree, *tags: str) -> list[int]:
-    """Return the nodes of some names, in order."""
+    """Return the nodes with any of the tags, in order."""
     return [at for at, tag in enumerate(tree.tag) if tag in tags]
 
 
 def texts(tree: Tree, *tags: str) -> list[str]:
-    """Return what the nodes of some names say."""
+    """Return the texts of the nodes with any of the tags, in order."""
     return [text(tree, node) for node in every(tree, *tags)]
 
 
 def headings(tree: Tree) -> list[tuple[str, str]]:
-    """Return the headings with their levels."""
+    """Return the headings as (tag, text)."""
     return [(tree.tag[node], text(tree, node)) for node in every(tree, *HEADINGS)]
 
 
 def table(tree: Tree, number: int = 0) -> list[list[str]]:
-    """Return a table cell by cell: the words, ``#`` before those of a header, ``WxH`` after a cell that spans."""
+    """Return a table as rows of cell texts. ``#`` marks a header cell, `` WxH`` a cell with colspan and rowspan."""
     node = every(tree, "table")[number]
     rows = []
     for row in (at for at in range(node, tree.end[node]) if tree.tag[at] == "tr"):
@@ -61,29 +61,29 @@ def table(tree: Tree, number: int = 0) -> list[list[str]]:
 
 
 def outline(tree: Tree, node: int) -> list[Any]:
-    """Return a list as nested Python lists: an item's own words, then the lists in it."""
+    """Return a list as nested Python lists: the text of each item, then its inner lists."""
     found: list[Any] = []
     for item in tree.children(node):
-        own, inner = [], []
+        text_parts, inner = [], []
         for child in tree.children(item):
             if tree.tag[child] in ("ul", "ol"):
                 inner.append(outline(tree, child))
             else:
-                own.append(text(tree, child))
-        found += [" ".join(word for word in own if word), *inner]
+                text_parts.append(text(tree, child))
+        found += [" ".join(word for word in text_parts if word), *inner]
     return found
 
 
 def words(tree: Tree) -> list[str]:
-    """Return every word of the document, in order, the title apart."""
+    """Return every word of the document in order, without the title element."""
     title = every(tree, "title")
     skipped = {at for node in title for at in range(node, tree.end[node])}
-    said = "\n".join(line for at, line in enumerate(tree.text) if at not in skipped and line)
-    return re.findall(r"\w+", said)
+    shown = "\n".join(line for at, line in enumerate(tree.text) if at not in skipped and line)
+    return re.findall(r"\w+", shown)
 
 
 def mutated(content: bytes, count: int, seed: int = 7) -> Iterator[bytes]:
-    """Yield damaged copies of a document: cut off, bytes changed, a stretch gone or doubled."""
+    """Yield damaged copies of a document: cut off, with changed bytes, with a part missing or repeated."""
     rng = random.Random(seed)
     for number in range(count):
         kind = number % 4
@@ -102,7 +102,7 @@ def mutated(content: bytes, count: int, seed: int = 7) -> Iterator[bytes]:
 
 
 def mutated_parts(content: bytes, count: int, seed: int = 7) -> Iterator[bytes]:
-    """Yield copies of a zipped document whose parts are damaged and packed again, so that the damage is read."""
+    """Yield copies of a zipped document with damaged parts, packed again so that the zip itself is valid."""
     rng = random.Random(seed)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -114,14 +114,14 @@ def mutated_parts(content: bytes, count: int, seed: int = 7) -> Iterator[bytes]:
         if choice < 0.5:  # attributes, names and numbers change, and the XML stays well-formed
             values = list(re.finditer(rb'"([^"<>&]*)"', part))
             if values:
-                one = rng.choice(values)
+                match = rng.choice(values)
                 new = rng.choice((b"", b"-1", b"99999999999", b"x", b"0", b"../../x", b"\xc3\xa9", b"1e9"))
-                part = part[: one.start(1)] + new + part[one.end(1) :]
-        elif choice < 0.8:  # an element goes with what it holds
+                part = part[: match.start(1)] + new + part[match.end(1) :]
+        elif choice < 0.8:  # an empty element is removed
             tags = list(re.finditer(rb"<([\w:]+)[^>]*/>", part))
             if tags:
-                one = rng.choice(tags)
-                part = part[: one.start()] + part[one.end() :]
+                match = rng.choice(tags)
+                part = part[: match.start()] + part[match.end() :]
         else:
             at = rng.randrange(len(part) + 1)
             part = part[:at] + bytes([rng.randrange(256)]) + part[at + 1 :]
@@ -144,7 +144,7 @@ def unpacked(content: bytes) -> dict[str, bytes]:
 
 
 def refused(engine: Any, content: bytes | str, url: str = "file.x") -> str:
-    """Return the one line with which a document is refused."""
+    """Return the message of the :class:`BadPage` that refuses a document; it must be a single line."""
     with pytest.raises(BadPage) as caught:
         engine.to_html(Page(content, url=url))
     message = str(caught.value)
@@ -155,7 +155,7 @@ def refused(engine: Any, content: bytes | str, url: str = "file.x") -> str:
 
 
 def answers_or_refuses(engine: Any, content: bytes) -> None:
-    """Read a damaged document: HTML comes out, or one line."""
+    """Read a damaged document: the result is HTML or an error of one line."""
     refusal = ""
     try:
         clean_tree(engine.to_html(Page(content, url="file.x")) or "-")

@@ -1,4 +1,4 @@
-"""A small writer of PDF files, so that tests say exactly what stands where."""
+"""A small writer of PDF files with exact positions, for tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ WIDTH, HEIGHT = 600, 800
 
 
 class Sheet:
-    """One page; places are points from the top left corner."""
+    """One page. Positions are points from the top left corner."""
 
     def __init__(self, rotate: int = 0) -> None:
         self.content: list[str] = []
@@ -17,7 +17,7 @@ class Sheet:
         self.rotate = rotate
 
     def text(self, x: float, y: float, words: str, size: float = 10, font: str = "F1", extra: str = "") -> Sheet:
-        """Write words on one line; ``extra`` are operators before them."""
+        """Write words on one line. ``extra`` holds PDF operators before the text."""
         escaped = words.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
         self.content.append(f"q BT {extra} /{font} {size} Tf {x} {HEIGHT - y} Td ({escaped}) Tj ET Q")
         return self
@@ -25,7 +25,7 @@ class Sheet:
     def lines(
         self, x: float, y: float, lines: list[str], size: float = 10, leading: float = 12, font: str = "F1"
     ) -> float:
-        """Write lines below each other; return where the next would stand."""
+        """Write lines below each other; return y of the next line."""
         for line in lines:
             self.text(x, y, line, size, font)
             y += leading
@@ -80,7 +80,7 @@ def pdf(*sheets: Sheet, info: str = "", catalog: str = "", trailer: str = "", ob
 
 
 def assembled(bodies: list[str], streams: dict[int, bytes], trailer: str = "") -> bytes:
-    """Return the file of numbered objects, with its table of places."""
+    """Return a PDF file of numbered objects, with its cross-reference table."""
     out = bytearray(b"%PDF-1.7\n")
     places = []
     for number, body in enumerate(bodies, 1):

@@ -1,4 +1,4 @@
-"""What the tests of formats of data share: a document read as the pipeline reads it, and documents that were damaged."""
+"""Helpers for tests of data formats: read a document through the cleaner, and read damaged documents."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from prunus.pages.tree import Tree
 
 
 def tree_of(engine: Any, content: bytes | str, url: str = "x", **page: Any) -> Tree:
-    """Read a document to its cleaned tree."""
+    """Return the cleaned tree of a document."""
     return clean_tree(engine.to_html(Page(content, url=url, **page)))
 
 
 def cleaned(engine: Any, content: bytes | str, url: str = "x", **page: Any) -> str:
-    """Read a document to its cleaned HTML."""
+    """Return the cleaned HTML of a document."""
     return prunus.clean(engine.to_html(Page(content, url=url, **page)))
 
 
 def survives_damage(engine: Any, content: bytes, rounds: int = 120, seconds: float = 5.0) -> int:
-    """Flip, cut out, double and cut off bytes; each time HTML or one clear line comes out, soon.
+    """Read damaged copies of a document: each gives HTML or an error of one line, within ``seconds``.
 
-    :returns: how often it was HTML.
+    :returns: number of copies that gave HTML.
     """
     chance = random.Random(7)
     read = 0
@@ -45,12 +45,12 @@ def survives_damage(engine: Any, content: bytes, rounds: int = 120, seconds: flo
                 broken[chance.randrange(len(broken))] = chance.randrange(256)
         started = time.perf_counter()
         try:
-            found = engine.to_html(Page(bytes(broken), url="broken"))
-            assert isinstance(found, str | bytes)
-            if found:
-                clean_tree(found)
+            html = engine.to_html(Page(bytes(broken), url="broken"))
+            assert isinstance(html, str | bytes)
+            if html:
+                clean_tree(html)
             read += 1
         except BadPage as error:
-            assert "\n" not in str(error), error  # noqa: PT017 - most damage ends here, and may
+            assert "\n" not in str(error), error  # noqa: PT017 - an error is a valid result of damage
         assert time.perf_counter() - started < seconds
     return read

@@ -1,4 +1,4 @@
-"""CSV and TSV: no cell is lost, and a header is one only where something speaks for it."""
+"""CSV and TSV: no cell is lost, and a header row needs evidence."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_delimiter_is_found(delimiter: str) -> None:
         ("", ","),
     ],
 )
-def test_what_splits_most_rows_alike_is_the_delimiter(text: str, expected: str) -> None:
+def test_the_delimiter_splits_most_rows_alike(text: str, expected: str) -> None:
     assert delimiter_of(text) == expected
 
 
@@ -83,7 +83,7 @@ HEADERS = {
 
 
 @pytest.mark.parametrize(("rows", "expected"), HEADERS.values(), ids=HEADERS)
-def test_a_header_needs_a_sign(rows: list[list[str]], expected: bool) -> None:
+def test_a_header_needs_evidence(rows: list[list[str]], expected: bool) -> None:
     assert has_header(rows) == expected
 
 
@@ -93,7 +93,7 @@ def test_the_encoding_is_found(encoding: str) -> None:
     assert tree_of(Engine(), text.encode(encoding)).canonical == text.replace(";", "\t").strip()
 
 
-def test_what_is_left_out_is_said() -> None:
+def test_a_note_says_what_is_left_out() -> None:
     assert cleaned(Engine(max_rows=2), "a,b\nc,d\ne,f\n").startswith("<p><em>Rows 1 to 2 of 3 are shown.</em>")
     assert cleaned(Engine(max_cells=5), "a,b\nc,d\ne,f\n").startswith("<p><em>Rows 1 to 2 of 3 are shown.</em>")
     assert cleaned(Engine(max_columns=1), "a,b\nc,d\n").startswith("<p><em>Columns 1 to 1 of 2 are shown.</em>")

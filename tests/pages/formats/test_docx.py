@@ -227,7 +227,7 @@ def test_numbered_headings_keep_the_numbers_that_word_prints() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "reason"),
     [
         (b"", "no Word document"),
         (b"not a zip at all", "no Word document"),
@@ -239,8 +239,8 @@ def test_numbered_headings_keep_the_numbers_that_word_prints() -> None:
         (packed({"word/document.xml": "<w:document"}), "no valid XML"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_line(content: bytes | str, said: str) -> None:
-    assert said in refused(Engine(), content, "notes.docx")
+def test_bad_input_is_one_line(content: bytes | str, reason: str) -> None:
+    assert reason in refused(Engine(), content, "notes.docx")
 
 
 def test_a_document_that_is_cut_off_is_refused() -> None:

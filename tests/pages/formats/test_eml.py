@@ -1,4 +1,4 @@
-"""E-mail: header, text and the names of what is attached; broken charsets are mended."""
+"""E-mail: header fields, text and names of attachments; wrong charsets are corrected."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def message(subject: str = "Tides & ports") -> EmailMessage:
     return made
 
 
-TOLD = "<dl><dt>From<dd>Ann Müller &lt;ann@example.org><dt>To<dd>ben@example.org<dt>Date<dd>Wed, 01 May 2024 10:00:00 +0000</dl>"
-HEAD = f"<title>Tides & ports</title><h1>Tides & ports</h1>{TOLD}"
+FIELDS = "<dl><dt>From<dd>Ann Müller &lt;ann@example.org><dt>To<dd>ben@example.org<dt>Date<dd>Wed, 01 May 2024 10:00:00 +0000</dl>"
+HEAD = f"<title>Tides & ports</title><h1>Tides & ports</h1>{FIELDS}"
 TEXT = "<p>Hello Ben,<p>the ferry leaves at noon."
 
 
@@ -34,7 +34,7 @@ def test_a_plain_message() -> None:
     assert cleaned(Engine(), message().as_bytes()) == HEAD + TEXT
 
 
-def test_the_version_with_markup_is_shown_and_what_is_attached_is_named() -> None:
+def test_the_html_version_is_shown_and_attachments_are_named() -> None:
     made = message()
     made.add_alternative(
         "<html><head><title>x</title></head><body><p>Hello <b>Ben</b> <img src='cid:map' alt='A map'>"
@@ -49,7 +49,7 @@ def test_the_version_with_markup_is_shown_and_what_is_attached_is_named() -> Non
     )
 
 
-def test_a_version_with_markup_that_shows_nothing_gives_way_to_the_plain_one() -> None:
+def test_an_html_version_that_shows_nothing_gives_way_to_plain_text() -> None:
     made = message()
     made.add_alternative("<p hidden>nothing</p>", subtype="html")
     assert cleaned(Engine(), made.as_bytes()) == HEAD + TEXT
@@ -77,7 +77,7 @@ def test_messages_inside_messages_to_a_depth() -> None:
         (b"Content-Type: text/html; charset=utf-8\nContent-Transfer-Encoding: base64", b"R2zDvGNrc2J1cmcgYW4gZGVyIEbDtnJkZQ=="),
     ],
 )  # fmt: skip
-def test_the_charset_is_mended(header: bytes, body: bytes) -> None:
+def test_a_wrong_charset_is_corrected(header: bytes, body: bytes) -> None:
     assert "Glücksburg an der Förde" in cleaned(Engine(), b"From: a\n" + header + b"\n\n" + body)
 
 

@@ -1,4 +1,4 @@
-"""Electronic books, packed by hand as readers expect them."""
+"""Electronic books, packed by hand."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_every_word_of_a_book_comes_once_and_in_order() -> None:
     assert words(read(Engine(), book())) == expected.split()
 
 
-def test_links_inside_the_book_lead_nowhere_and_those_to_the_web_stay() -> None:
+def test_links_inside_the_book_are_removed_and_web_links_stay() -> None:
     tree = read(Engine(), book())
     found = [(text(tree, node), (tree.attrs[node] or {})["href"]) for node in every(tree, "a")]
     assert found == [("the web", "https://example.org/")]
@@ -93,7 +93,7 @@ def encryption(target: str, method: str) -> str:
     )
 
 
-def test_a_protected_book_is_refused_and_obscured_fonts_are_none_of_our_business() -> None:
+def test_a_protected_book_is_refused_and_obscured_fonts_are_no_obstacle() -> None:
     locked = encryption("OEBPS/text/chapter1.xhtml", "http://www.w3.org/2001/04/xmlenc#aes256-cbc")
     assert "copy-protected" in refused(Engine(), book(**{"META-INF/encryption.xml": locked}))
     font = encryption("OEBPS/font.otf", "http://www.idpf.org/2008/embedding")
@@ -101,7 +101,7 @@ def test_a_protected_book_is_refused_and_obscured_fonts_are_none_of_our_business
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "reason"),
     [
         (b"", "no EPUB"),
         (b"<html></html>", "no EPUB"),
@@ -112,8 +112,8 @@ def test_a_protected_book_is_refused_and_obscured_fonts_are_none_of_our_business
         (book(**{"OEBPS/book.opf": "<package"}), "no valid XML"),
     ],
 )
-def test_bad_input_is_one_line(content: bytes, said: str) -> None:
-    assert said in refused(Engine(), content, "book.epub")
+def test_bad_input_is_one_line(content: bytes, reason: str) -> None:
+    assert reason in refused(Engine(), content, "book.epub")
 
 
 def test_an_entity_of_a_chapter_is_never_fetched() -> None:

@@ -1,4 +1,4 @@
-"""JSON and JSON Lines: tables where they are tables, lists where they are lists, no value lost."""
+"""JSON and JSON Lines: lists of flat objects become tables, other values lists; no value is lost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SHAPES: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), SHAPES.values(), ids=SHAPES)
-def test_what_becomes_of_each_shape(text: str, expected: str) -> None:
+def test_each_shape_of_json_has_its_html(text: str, expected: str) -> None:
     assert cleaned(Engine(), text.encode()).replace('"https://a.org/b?c"', "https://a.org/b?c") == expected.replace(
         '"https://a.org/b?c"', "https://a.org/b?c"
     )
@@ -52,19 +52,19 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-def leaves(found: Any) -> list[str]:
-    if isinstance(found, dict):
-        return [word for key, inner in found.items() for word in [key, *leaves(inner)]]
-    if isinstance(found, list):
-        return [word for inner in found for word in leaves(inner)]
-    return (str(found).lower() if isinstance(found, bool) else str(found)).split()
+def leaves(node: Any) -> list[str]:
+    if isinstance(node, dict):
+        return [word for key, child in node.items() for word in [key, *leaves(child)]]
+    if isinstance(node, list):
+        return [word for child in node for word in leaves(child)]
+    return (str(node).lower() if isinstance(node, bool) else str(node)).split()
 
 
 @given(VALUES)
-def test_no_value_is_lost(found: Any) -> None:
-    expected = leaves(found)
+def test_no_value_is_lost(node: Any) -> None:
+    expected = leaves(node)
     if [word for word in expected if word.strip()]:
-        shown = tree_of(Engine(), json.dumps(found)).canonical.replace(",", " ").split()
+        shown = tree_of(Engine(), json.dumps(node)).canonical.replace(",", " ").split()
         assert set(shown) == set(expected)
         assert len(shown) >= len(set(expected))
 
@@ -74,7 +74,7 @@ def test_the_encoding_is_found(encoding: str) -> None:
     assert tree_of(Engine(), '{"Ort": "Mürwik"}'.encode(encoding)).canonical == "Ort\nMürwik"
 
 
-def test_a_line_that_is_no_json_stands_as_written() -> None:
+def test_a_line_that_is_no_json_is_shown_as_written() -> None:
     text = "".join(f'{{"a": {n}, "b": 1}}\n' for n in range(10)) + "{broken\n"
     found = cleaned(Engine(), text)
     assert "<em>Line 11 is no JSON and stands as written: {broken</em>" in found and found.count("<tr>") == 11
@@ -94,7 +94,7 @@ def test_what_is_no_json_is_one_line_that_says_where(content: bytes, reason: str
         Engine().to_html(Page(content, url="x.json"))
 
 
-def test_limits_are_said() -> None:
+def test_a_note_tells_of_each_limit() -> None:
     assert "2 more are not shown: the limit of values is reached." in cleaned(Engine(max_values=2), '["x", "y", "z"]')
     assert "1 more are not shown" in cleaned(Engine(max_values=2), '[{"a": 1}, {"a": 2}]')
     assert "1 more are not shown" in cleaned(Engine(max_values=2), '{"a": 1, "b": 2}')

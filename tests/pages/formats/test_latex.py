@@ -1,4 +1,4 @@
-"""LaTeX: what would be typeset, as HTML; files only from beside the document; macros only so far."""
+"""LaTeX: the typeset text as HTML; included files only from the document's folder; limits on macros."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_math_is_marked_as_math_and_kept_as_tex() -> None:
     html = Engine().to_html(Page(r"$a<b$ \(c\) \[d\] $$e$$ \begin{align*}f&g\\h\end{align*}"))
     for tex in ("a&lt;b", "c", "d", "e", r"\begin{align*}f&amp;g\\h\end{align*}"):
         assert f'<code class="math">{tex}</code>' in html
-    assert html.count("<p><code") == 4  # the two in a line begin one
+    assert html.count("<p><code") == 4  # the two inline formulas share one paragraph
 
 
 TABLES = {
@@ -110,7 +110,7 @@ TABLES = {
         r"\hline Port & Depth \\ \hline a & b \\ c & d \\ \hline",
         "<table><thead><tr><th>Port<th>Depth<tbody><tr><td>a<td>b<tr><td>c<td>d</table>",
     ),
-    "lines everywhere say nothing": (r"\hline a & b \\ \hline c & d \\ \hline e & f \\ \hline", "<table><tr><td>a<td>b<tr><td>c<td>d<tr><td>e<td>f</table>"),
+    "lines everywhere mark no header": (r"\hline a & b \\ \hline c & d \\ \hline e & f \\ \hline", "<table><tr><td>a<td>b<tr><td>c<td>d<tr><td>e<td>f</table>"),
     "an escaped sign": (r"a \& b & c \\ d & e", "<table><tr><td>a & b<td>c<tr><td>d<td>e</table>"),
     "a sign in braces": (r"{a & b} & c", "<table><tr><td>a b<td>c</table>"),
     "an inner table": (r"a & \begin{tabular}{l}x\\y\end{tabular} \\ c & d", "<table><tr><td>a<td><table><tr><td>x<tr><td>y</table><tr><td>c<td>d</table>"),
@@ -137,7 +137,7 @@ MACROS = {
 
 
 @pytest.mark.parametrize(("latex", "expected"), MACROS.values(), ids=MACROS)
-def test_what_the_document_defines(latex: str, expected: str) -> None:
+def test_macros_that_the_document_defines(latex: str, expected: str) -> None:
     assert cleaned(Engine(), latex) == expected
 
 
@@ -172,9 +172,9 @@ def test_files_beside_the_document_are_read(paper: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["../secret", "/etc/passwd", "link", "parts/../../secret", "notes.txt", "..\\secret", "none", "main\0x"]
 )
-def test_files_elsewhere_are_not_read_and_it_is_said(paper: Path, name: str) -> None:
-    given = name if not name.startswith("/") else str(paper.parent / "secret")
-    found = read(paper, rf"before \input{{{given}}} after")
+def test_files_elsewhere_are_not_read_and_a_note_says_so(paper: Path, name: str) -> None:
+    target = name if not name.startswith("/") else str(paper.parent / "secret")
+    found = read(paper, rf"before \input{{{target}}} after")
     assert "SECRET" not in found and "<p>before after" in found and "is left out: it is not beside" in found
 
 
@@ -189,7 +189,7 @@ def test_files_that_name_each_other_end(paper: Path) -> None:
     assert "is left out" in read(paper, r"\input{parts/loop}")
 
 
-def test_a_reader_of_the_callers_own() -> None:
+def test_the_caller_may_give_a_file_reader() -> None:
     engine = Engine(read=lambda page, name: {"a.tex": "words"}.get(name))
     assert cleaned(engine, r"\input{a}") == "<p>words"
 
@@ -221,7 +221,7 @@ def test_what_is_no_text_is_refused(content: bytes) -> None:
         Engine().to_html(Page(content, url="x.tex"))
 
 
-def test_limits_are_said() -> None:
+def test_a_note_tells_of_each_limit() -> None:
     assert "Macros of this document grow without end" in cleaned(Engine(), r"\newcommand\x{a\x\x}\x")
     assert "cells of this table are not shown" in cleaned(
         Engine(max_cells=2), r"\begin{tabular}{l}a&b&c\\d&e&f\end{tabular}"

@@ -1,4 +1,4 @@
-"""Markdown: what web pages make of it."""
+"""Markdown is converted to the HTML that web pages show for it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_front_matter_is_fields_between_rules(text: str, fields: dict[str, str
     assert front_matter(text) == (fields, text if rest is None else rest)
 
 
-def test_a_title_stands_above_a_text_without_one_only() -> None:
+def test_the_front_matters_title_is_shown_where_the_text_has_no_title() -> None:
     assert cleaned(Engine(), "---\ntitle: A\n---\n# B\n\nx") == "<title>A</title><h1>B</h1><p>x"
     assert cleaned(Engine(), "---\ntitle: A\n---\nx") == "<title>A</title><h1>A</h1><p>x"
 
@@ -117,7 +117,7 @@ def test_when_the_time_is_up_no_word_is_lost_and_the_page_says_so() -> None:
     assert found.startswith("<h1>A *b*</h1><p>c `d`<ul><li>e</ul><p><em>3 paragraphs were too long")
 
 
-def test_depth_over_the_limit_is_said() -> None:
+def test_a_note_tells_of_nesting_over_the_limit() -> None:
     assert f"more than {MAX_NESTING} deep" in cleaned(Engine(), "x\n\n" + ">" * 400 + " deep")
 
 

@@ -1,4 +1,4 @@
-"""Jupyter notebooks: words, code, and what the code showed."""
+"""Jupyter notebooks: text, code and outputs."""
 
 from __future__ import annotations
 

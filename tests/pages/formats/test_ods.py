@@ -1,4 +1,4 @@
-"""OpenDocument spreadsheets: the words that their cells show, as sections and tables."""
+"""OpenDocument spreadsheets: their visible sheets become sections and tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from prunus.pages.formats.ods import Engine
 
 def spreadsheet(body: str, styles: str = "") -> bytes:
     buffer = io.BytesIO()
-    names = " ".join(f'xmlns:{one}="urn:{one}"' for one in ("office", "table", "text", "style", "xlink"))
+    names = " ".join(f'xmlns:{prefix}="urn:{prefix}"' for prefix in ("office", "table", "text", "style", "xlink"))
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as package:
         package.writestr(zipfile.ZipInfo("mimetype"), "application/vnd.oasis.opendocument.spreadsheet")
         package.writestr(
@@ -33,7 +33,7 @@ def cell(text: str, **attrs: str) -> str:
 
 def row(*cells: str, **attrs: str) -> str:
     written = "".join(f' table:{key.replace("_", "-")}="{value}"' for key, value in attrs.items())
-    return f"<table:table-row{written}>{''.join(one if one.startswith('<') else cell(one) for one in cells)}</table:table-row>"
+    return f"<table:table-row{written}>{''.join(entry if entry.startswith('<') else cell(entry) for entry in cells)}</table:table-row>"
 
 
 def sheet(name: str, *rows: str, style: str = "", columns: str = "") -> str:
@@ -58,7 +58,7 @@ BODY = sheet(
 STYLES = '<style:style style:name="off"><style:table-properties table:display="false"/></style:style>'
 
 
-def test_what_a_reader_sees() -> None:
+def test_only_visible_sheets_rows_and_columns_are_shown() -> None:
     assert cleaned(Engine(), spreadsheet(BODY + sheet("Gone", row("x"), style="off"), STYLES)) == (
         "<section><h2>Tides</h2><table><caption>Heights & depths</caption><thead><tr><th>Port<th>Depth"
         "<tbody><tr><td>Inner<td>2.5 m<tr><td>Outer far<td>31</table><p><a href=https://a.org/>See this<br>two</a></section>"
@@ -91,7 +91,7 @@ def test_what_is_no_spreadsheet_is_one_clear_line(content: bytes | str, reason: 
         Engine().to_html(Page(content, url="x.ods"))
 
 
-def test_cells_over_the_limit_are_left_out_and_it_is_said() -> None:
+def test_cells_over_the_limit_are_left_out_with_a_note() -> None:
     found = cleaned(Engine(max_cells=2), spreadsheet(sheet("S", row("a", "b"), row("c", "d")) + sheet("T", row("e"))))
     assert (
         found

@@ -103,11 +103,11 @@ def report() -> bytes:
     )
     for number, (parent, cells) in enumerate(layout):
         row = table.TableRow()
-        for one in cells:
-            if one is None:
+        for entry in cells:
+            if entry is None:
                 row.addElement(table.CoveredTableCell())
                 continue
-            words, wide, high = one
+            words, wide, high = entry
             cell = table.TableCell(numbercolumnsspanned=wide, numberrowsspanned=high)
             cell.addElement(text.P(text=words))
             row.addElement(cell)
@@ -192,7 +192,7 @@ ENCRYPTED = (
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("content", "reason"),
     [
         (b"", "no OpenDocument text"),
         (b"words", "no OpenDocument text"),
@@ -203,8 +203,8 @@ ENCRYPTED = (
         (document("<text:section>" * 200 + "</text:section>" * 200), "nested too deep"),
     ],
 )
-def test_bad_input_is_one_line(given: bytes, said: str) -> None:
-    assert said in refused(Engine(), given, "notes.odt")
+def test_bad_input_is_one_line(content: bytes, reason: str) -> None:
+    assert reason in refused(Engine(), content, "notes.odt")
 
 
 def test_a_row_that_repeats_to_the_edge_of_a_sheet_stays_small() -> None:

@@ -1,4 +1,4 @@
-"""PDF files, drawn place by place, and a paper that reportlab sets."""
+"""PDF files: pages with exact positions, and a paper that reportlab typesets."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LEFT, RIGHT = 50, 310  # where two columns begin
 
 
 def prose(name: str, count: int) -> list[str]:
-    """Lines of running text of nearly the same length, each of which can be told apart."""
+    """Return distinguishable lines of running text of nearly the same length."""
     return [f"{name}{number:02d} currents of the strait were measured twice" for number in range(count)]
 
 
@@ -105,8 +105,8 @@ def test_code_keeps_its_lines_and_their_indentation() -> None:
         y += 12
     tree = read(Engine(), pdf(sheet))
     pre = every(tree, "pre")[0]
-    said = "".join(tree.text[pre : tree.end[pre]])
-    assert said == "def read(gauge):\n    if late:\n        warn()\n    return level"
+    shown = "".join(tree.text[pre : tree.end[pre]])
+    assert shown == "def read(gauge):\n    if late:\n        warn()\n    return level"
 
 
 def test_a_page_that_lies_on_its_side_is_read_as_its_reader_turns_it() -> None:
@@ -174,10 +174,10 @@ def test_running_headers_footers_and_page_numbers_go_and_the_words_of_the_page_s
         sheet.lines(50, 100, prose("abcd"[number], 10))
         sheet.text(50, 760, f"Only here: note {'wxyz'[number]}", 8)
         pages.append(sheet)
-    said = " ".join(words(read(Engine(), pdf(*pages))))
-    assert "annual" not in said
-    assert " 7 " not in said
-    assert all(f"note {name}" in said for name in "wxyz")
+    shown = " ".join(words(read(Engine(), pdf(*pages))))
+    assert "annual" not in shown
+    assert " 7 " not in shown
+    assert all(f"note {name}" in shown for name in "wxyz")
     assert "annual" in words(read(Engine(), pdf(pages[0]))), "a single page repeats nothing"
 
 
@@ -240,8 +240,8 @@ def test_a_table_with_rulings_keeps_its_spans_and_its_place() -> None:
         ["Vor", "dry 2x1"],
     ]
     assert texts(tree, "caption") == ["Table 1. Depths of the stations"]
-    said = words(tree)
-    assert said.index("a02") < said.index("Station") < said.index("b00")
+    shown = words(tree)
+    assert shown.index("a02") < shown.index("Station") < shown.index("b00")
 
 
 def test_a_table_without_rulings_is_found_by_its_columns() -> None:
@@ -300,8 +300,8 @@ def test_what_a_reader_of_the_page_cannot_see_stays_out() -> None:
         50, 240, "invisible", extra="3 Tr"
     )
     sheet.text(900, 100, "off the page").box(40, 290, 300, 310).text(50, 304, "white on dark", extra="1 g")
-    said = words(read(Engine(), pdf(sheet)))
-    assert said == [*" ".join(prose("a", 3)).split(), "white", "on", "dark"]
+    shown = words(read(Engine(), pdf(sheet)))
+    assert shown == [*" ".join(prose("a", 3)).split(), "white", "on", "dark"]
 
 
 def test_text_recognised_in_a_scanned_page_is_read_though_it_is_invisible() -> None:
@@ -320,7 +320,7 @@ def test_a_scanned_file_is_told_from_an_empty_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "reason"),
     [
         (b"", "no PDF"),
         (b"<html><p>not a PDF", "no PDF"),
@@ -330,8 +330,8 @@ def test_a_scanned_file_is_told_from_an_empty_one() -> None:
         (pdf(Sheet().text(50, 50, "words"))[:-40], "cut off"),
     ],
 )
-def test_bad_input_is_one_line(content: bytes | str, said: str) -> None:
-    assert said in refused(Engine(), content, "report.pdf")
+def test_bad_input_is_one_line(content: bytes | str, reason: str) -> None:
+    assert reason in refused(Engine(), content, "report.pdf")
 
 
 def test_an_encrypted_file_says_so() -> None:
@@ -399,7 +399,9 @@ def test_wherever_words_and_rulings_stand_every_word_comes_out_once(places: list
         [x, y, size, flags, space, f"{before}w{number}{'.' if before == '.' else ''}"]
         for number, (x, y, size, flags, space, before) in enumerate(places)
     ]
-    raw = [[x, x + 0.5 * size * len(said), y, size, flags, space, said] for x, y, size, flags, space, said in drawn]
+    raw = [
+        [x, x + 0.5 * size * len(string), y, size, flags, space, string] for x, y, size, flags, space, string in drawn
+    ]
     lines = [[x, y, x + length, y] if level else [x, y, x, y + length] for x, y, length, level in rules]
     page = {"page": 0, "box": [-5000, -5000, 5000, 5000], "words": raw, "rules": lines, "images": [[0, 0, 9, 9, "alt"]]}
     found = [word for word in words(laid_out([page])) if word != "alt"]
@@ -437,10 +439,10 @@ def paper() -> tuple[bytes, list[str]]:
     styles = getSampleStyleSheet()
     body = styles["BodyText"]
     body.alignment, body.fontSize, body.leading = 4, 9, 11
-    said: list[str] = []
+    expected: list[str] = []
 
     def written(markup: str, style: Any = body, plain: str = "") -> Paragraph:
-        said.extend((plain or markup).split())
+        expected.extend((plain or markup).split())
         return Paragraph(markup, style)
 
     story: list[Any] = [written("Tides of the north", styles["Title"])]
@@ -454,7 +456,7 @@ def paper() -> tuple[bytes, list[str]]:
             )
         if number == 4:
             rows = [["Station", "Depth", ""], ["", "low", "high"], ["Pell", "2.1", "7.9"], ["Vor", "dry", ""]]
-            said.extend("Station Depth low high Pell 2.1 7.9 Vor dry".split())
+            expected.extend("Station Depth low high Pell 2.1 7.9 Vor dry".split())
             spans = [("SPAN", (1, 0), (2, 0)), ("SPAN", (0, 0), (0, 1)), ("SPAN", (1, 3), (2, 3))]
             story.append(Table(rows, style=TableStyle([("GRID", (0, 0), (-1, -1), 0.5, colors.black), *spans])))
 
@@ -468,15 +470,15 @@ def paper() -> tuple[bytes, list[str]]:
     frames = [Frame(40, 40, 245, 760), Frame(310, 40, 245, 760)]
     made.addPageTemplates([PageTemplate(frames=frames, onPage=furniture)])
     made.build(story)
-    return buffer.getvalue(), said
+    return buffer.getvalue(), expected
 
 
 @pytest.mark.full
 def test_a_paper_keeps_every_word_in_order(paper: tuple[bytes, list[str]]) -> None:
-    content, said = paper
+    content, expected = paper
     tree = read(Engine(), content)
     canonical = [word for line in tree.canonical.splitlines()[1:] for word in line.split()]
-    assert canonical == said
+    assert canonical == expected
 
 
 @pytest.mark.full

@@ -157,7 +157,7 @@ def test_shapes_of_a_group_are_read_and_pictures_say_their_alt_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "reason"),
     [
         (b"", "no PowerPoint"),
         (b"{}", "no PowerPoint"),
@@ -166,8 +166,8 @@ def test_shapes_of_a_group_are_read_and_pictures_say_their_alt_text() -> None:
         (presentation("|" + "<p:grpSp>" * 200 + "</p:grpSp>" * 200), "nested too deep"),
     ],
 )
-def test_bad_input_is_one_line(content: bytes, said: str) -> None:
-    assert said in refused(Engine(), content, "talk.pptx")
+def test_bad_input_is_one_line(content: bytes, reason: str) -> None:
+    assert reason in refused(Engine(), content, "talk.pptx")
 
 
 def test_a_presentation_that_is_damaged_is_read_or_refused() -> None:

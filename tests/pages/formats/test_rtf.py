@@ -106,7 +106,7 @@ def test_links_notes_boxes_and_pictures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "reason"),
     [
         (b"", "no RTF"),
         (b"plain words", "no RTF"),
@@ -115,8 +115,8 @@ def test_links_notes_boxes_and_pictures() -> None:
         (rtf("{" * 2000 + "x" + "}" * 2000), "nested more than"),
     ],
 )
-def test_bad_input_is_one_line(content: bytes, said: str) -> None:
-    assert said in refused(Engine(), content, "notes.rtf")
+def test_bad_input_is_one_line(content: bytes, reason: str) -> None:
+    assert reason in refused(Engine(), content, "notes.rtf")
 
 
 def test_what_is_cut_off_is_read_as_far_as_it_goes() -> None:

@@ -1,4 +1,4 @@
-"""The format of a page: what it holds decides first, then its name, then what the transport said."""
+"""The format of a page: its content decides first, then its name, then its media type."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", ["a", "a.html", "a.txt", "a.docx"])
 @pytest.mark.parametrize(("content", "reason"), REFUSED.values(), ids=REFUSED)
-def test_what_is_never_read_is_named_with_the_way_out(content: bytes, reason: str, name: str) -> None:
+def test_a_refused_kind_of_file_is_named_with_the_way_out(content: bytes, reason: str, name: str) -> None:
     with pytest.raises(BadPage, match=reason) as caught:
         sniff(content, name, "text/html", KNOWN)
     assert str(caught.value).startswith(f"{name}: this is binary data, ")
@@ -147,7 +147,7 @@ BY_NAME = {
 
 @pytest.mark.parametrize(("name", "expected"), BY_NAME.items())
 @pytest.mark.parametrize("kind", ["", "application/octet-stream", "text/plain; charset=utf-8"])
-def test_words_are_what_their_name_says(name: str, expected: str, kind: str) -> None:
+def test_the_name_decides_the_format_of_plain_words(name: str, expected: str, kind: str) -> None:
     if (name, kind[:10]) == ("a.html", "text/plain"):
         expected = "html"
     assert sniff(b"Tides,\nand what they do.", name, kind, KNOWN) == expected
@@ -190,7 +190,7 @@ def test_a_string_without_a_name_is_html_or_plain_text(text: str) -> None:
     assert sniff(f"<p>{text}", "", "", KNOWN) == "html"
 
 
-def test_a_string_with_a_media_type_is_what_it_says() -> None:
+def test_the_media_type_decides_the_format_of_a_string() -> None:
     assert sniff("a,b", "", "text/csv", KNOWN) == "csv"
     assert sniff("<p>x", "", "text/plain", KNOWN) == "text"
 
@@ -227,7 +227,7 @@ def test_any_bytes_are_named_or_refused_at_once(tail: bytes, head: bytes, cut: i
         try:
             assert sniff(content, name, kind, KNOWN) in KNOWN.values()
         except BadPage as error:
-            assert "\n" not in str(error), error  # noqa: PT017 - most of these bytes are refused, and may be
+            assert "\n" not in str(error), error  # noqa: PT017 - a refusal is a valid result
 
     assert within(0.5, use)
 

@@ -1,4 +1,4 @@
-"""SQLite files: tables as tables, and nothing of the file is run."""
+"""SQLite files: their tables are shown, and no view, trigger or function of the file is run."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def test_a_database_that_was_kept_with_a_journal_beside_it_is_read(tmp_path: Pat
     connection.close()
     assert path.read_bytes()[18:20] == b"\2\2"
     assert "Mürwik" in cleaned(Engine(), path.read_bytes())
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.db"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.db"]
 
 
-def test_rows_and_letters_over_the_limit_are_left_out_and_it_is_said() -> None:
+def test_rows_and_letters_over_the_limit_are_left_out_with_a_note() -> None:
     content = database(
         "create table t (a); with recursive n(x) as (select 1 union all select x+1 from n where x<50) insert into t select x from n; create table u (b); insert into u values ('"
         + "y" * 30

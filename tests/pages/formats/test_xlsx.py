@@ -1,4 +1,4 @@
-"""Excel workbooks: what a reader sees of their sheets, as sections and tables."""
+"""Excel workbooks: their visible sheets become sections and tables."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ def test_a_workbook_that_a_program_wrote() -> None:
     sheet["A9"] = "A note below\nin two lines"
     sheet["F2"], sheet["G2"], sheet["F3"], sheet["G3"] = "id", "ok", 7, True
     sheet["A3"].hyperlink = "https://example.org/inner"
-    other: Any = book.create_sheet("Groups")
+    groups: Any = book.create_sheet("Groups")
     for row in (["Region", "Height", None], [None, "min", "max"], ["North", 1, 2], [None, 3, 4]):
-        other.append(row)
+        groups.append(row)
     for span in ("A1:A2", "B1:C1", "A3:A4"):
-        other.merge_cells(span)
+        groups.merge_cells(span)
     book.create_sheet("Nothing").sheet_state = "hidden"
     buffer = io.BytesIO()
     book.save(buffer)
@@ -111,7 +111,7 @@ def test_a_workbook_that_a_program_wrote() -> None:
 
 
 @pytest.mark.full
-def test_a_declared_table_has_a_header_though_nothing_else_says_so() -> None:
+def test_a_declared_table_has_a_header_without_further_evidence() -> None:
     openpyxl = need("openpyxl")
     from openpyxl.worksheet.table import Table
 
@@ -154,7 +154,7 @@ AREAS = {
 
 
 @pytest.mark.parametrize(("cells", "expected"), AREAS.values(), ids=AREAS)
-def test_what_empty_rows_and_columns_part(cells: dict[tuple[int, int], str], expected: str) -> None:
+def test_empty_rows_and_columns_separate_tables(cells: dict[tuple[int, int], str], expected: str) -> None:
     import prunus
 
     assert prunus.clean(to_markup(Sheet("S", cells))) == expected
@@ -189,13 +189,13 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("number", "code", "expected"), NUMBERS)
-def test_numbers_are_shown_as_their_code_says(number: float, code: str, expected: str) -> None:
-    assert (Code(code).shown(number) if code else plain(number)) == expected
+def test_numbers_are_shown_in_their_format(number: float, code: str, expected: str) -> None:
+    assert (Code(code).format_number(number) if code else plain(number)) == expected
 
 
 @given(st.floats(), st.text(alphabet='0#?.,%E+-/;"[]\\_*ymdhsAPG$@ general', max_size=14))
-def test_any_code_shows_any_number(number: float, code: str) -> None:
-    assert isinstance(Code(code).shown(number), str)
+def test_any_format_code_accepts_any_number(number: float, code: str) -> None:
+    assert isinstance(Code(code).format_number(number), str)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_bomb_ends_at_the_limit() -> None:
         Engine(max_mb=2).to_html(Page(content))
 
 
-def test_cells_over_the_limit_are_left_out_and_it_is_said() -> None:
+def test_cells_over_the_limit_are_left_out_with_a_note() -> None:
     found = cleaned(Engine(max_cells=3), workbook({"S": PORTS}))
     assert "<em>The sheet is cut at row 2: the limit of cells is reached.</em>" in found and "31" not in found
     with pytest.raises(BadPage, match="more than 5 letters"):

@@ -1,4 +1,4 @@
-"""XML: feeds as articles, anything else by how its elements repeat; nothing in it is followed."""
+"""XML: feeds become articles, other XML tables and lists; entities and addresses are never followed."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ SHAPES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), SHAPES.values(), ids=SHAPES)
-def test_what_becomes_of_each_shape(text: str, expected: str) -> None:
+def test_each_shape_of_xml_has_its_html(text: str, expected: str) -> None:
     assert cleaned(Engine(), text.encode()) == expected
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1", "windows-1252"])
-def test_the_encoding_that_the_document_names_is_heeded(encoding: str) -> None:
+def test_the_declared_encoding_is_used(encoding: str) -> None:
     text = f"<?xml version='1.0' encoding='{encoding}'?><a>Mürwik</a>"
     assert tree_of(Engine(), text.encode(encoding)).canonical == "Mürwik"
 
@@ -126,7 +126,7 @@ def test_no_word_is_lost_or_moved(inside: str) -> None:
     expected = re.sub(r"<[^>]*>", " ", inside).split()
     found = tree_of(Engine(), f"<root>{inside}</root>").canonical.split()
     kept = iter(found)
-    assert all(any(word == other for other in kept) for word in expected)
+    assert all(any(word == candidate for candidate in kept) for word in expected)
 
 
 def test_damage_gives_html_or_one_clear_line() -> None:

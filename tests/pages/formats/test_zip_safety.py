@@ -1,4 +1,4 @@
-"""Documents that are zip files, built to do harm: every one is refused in one line, at once and in little memory."""
+"""Hostile zip documents: each is refused with one line, quickly and with little memory."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_part_that_unpacks_to_a_thousand_times_its_size_is_refused(engine: Any
     assert peak < 5_000_000
 
 
-def test_parts_that_are_too_much_together_are_refused(engine: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_that_are_too_large_together_are_refused(engine: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_zip, "MAX_TOTAL", 1_000_000)
     several = packed({f"part{number}": b"x" * 300_000 for number in range(4)})
     assert "unpacks to more than" in refused(engine, several)
@@ -92,7 +92,7 @@ def test_too_many_parts_are_refused(engine: Any, monkeypatch: pytest.MonkeyPatch
     assert "60 parts" in refused(engine, packed({f"p{number}": b"" for number in range(60)}))
 
 
-def test_a_size_that_the_directory_hides_is_found_while_reading(engine: Any, name: str) -> None:
+def test_a_size_that_the_directory_understates_is_found_while_reading(engine: Any, name: str) -> None:
     whole = bytearray(packed({FIRST[name]: b"<x>" + b"word " * 200_000 + b"</x>"}))
     at = whole.rfind(b"PK\x01\x02")
     struct.pack_into("<L", whole, at + 24, 10)  # the unpacked size that the directory declares

@@ -1,4 +1,4 @@
-"""What files begin with, as data: the kinds that a format reads, and those that nothing here reads."""
+"""Recognise files by their first bytes: documents in a zip, and files that no format reads."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ MAGIC: Final[tuple[tuple[bytes, str, str], ...]] = (
     (b"wOFF", _PROGRAM, "a font"),
     (b"wOF2", _PROGRAM, "a font"),
 )
-"""First bytes, why such a file is refused, and what it is. What needs a second look is in ``refusal``."""
+"""First bytes, template of the refusal, and name of the kind of file. :func:`refusal` checks further kinds."""
 
 OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _STREAMS: Final[tuple[tuple[str, str], ...]] = (
@@ -82,24 +82,25 @@ _PARTS: Final[tuple[tuple[bytes, str], ...]] = (
     (b"xl/workbook.xml", "xlsx"),
     (b"META-INF/container.xml", "epub"),
 )
-_MAX_PARTS: Final = 4000  # entries of a zip that are looked at
-_MAX_DIRECTORY: Final = 1 << 20  # bytes of its directory
+_MAX_PARTS: Final = 4000  # entries of a zip that are read
+_MAX_DIRECTORY: Final = 1 << 20  # bytes of the zip's directory
 
 
 def refusal(head: bytes, content: bytes) -> str:
-    """Return why a file of a known kind is not read, '' where it may be.
+    """Return the reason why no format reads a file, or '' where its first bytes give none.
 
     :param head: the first 1,024 bytes or more.
+    :param content: the whole file.
     """
-    for magic, why, what in MAGIC:
+    for magic, template, kind in MAGIC:
         if head.startswith(magic):
-            return why.format(what)
-    second = head[8:12]
-    if head.startswith(b"RIFF") and second in (b"WEBP", b"WAVE", b"AVI "):
-        return (_PICTURE if second == b"WEBP" else _MEDIA).format(f"a {second.decode().strip()} file")
+            return template.format(kind)
+    riff_type = head[8:12]
+    if head.startswith(b"RIFF") and riff_type in (b"WEBP", b"WAVE", b"AVI "):
+        return (_PICTURE if riff_type == b"WEBP" else _MEDIA).format(f"a {riff_type.decode().strip()} file")
     if head[4:8] == b"ftyp":
-        still = head[8:12] in (b"heic", b"heix", b"mif1", b"avif", b"avis")
-        return _PICTURE.format("an HEIC or AVIF picture") if still else _MEDIA.format("an MP4 film or recording")
+        is_picture = head[8:12] in (b"heic", b"heix", b"mif1", b"avif", b"avis")
+        return _PICTURE.format("an HEIC or AVIF picture") if is_picture else _MEDIA.format("an MP4 film or recording")
     if head.startswith(b"BM") and head[6:10] == b"\0\0\0\0" and len(head) > 26:
         return _PICTURE.format("a BMP picture")
     if head.startswith(b"MZ") and b"\0" in head[:64]:
@@ -112,19 +113,19 @@ def refusal(head: bytes, content: bytes) -> str:
 
 
 def _compound(content: bytes) -> str:
-    """Say what an OLE compound file holds, by the names in its directory."""
+    """Name the document in an OLE compound file, by the stream names in its directory."""
     if len(content) >= 512:
         shift, first = struct.unpack_from("<H", content, 30)[0], struct.unpack_from("<I", content, 48)[0]
         start = (first + 1) << min(shift, 16)
         directory = content[start : start + 65536]
-        for name, what in _STREAMS:
+        for name, kind in _STREAMS:
             if name.encode("utf-16-le") + b"\0\0" in directory:
-                return what
+                return kind
     return "an old Office document; save it as .docx, .xlsx, .pptx or .pdf"
 
 
 def kind_of_zip(content: bytes) -> tuple[str, str]:
-    """Return (name, '') of the document format that a zip holds, or ('', why it is refused)."""
+    """Return (format name, '') for a document in a zip, or ('', reason of the refusal)."""
     if content[30:38] == b"mimetype" and len(content) > 38:
         size, extra = struct.unpack_from("<I", content, 18)[0], struct.unpack_from("<H", content, 28)[0]
         start = 38 + extra
@@ -145,24 +146,24 @@ def kind_of_zip(content: bytes) -> tuple[str, str]:
     if b"AndroidManifest.xml" in names or b"META-INF/MANIFEST.MF" in names:
         return "", _PROGRAM.format("a Java or Android package")
     for folder, name in ((b"word/", "docx"), (b"ppt/", "pptx"), (b"xl/", "xlsx")):
-        if any(one.startswith(folder) for one in names):
+        if any(part.startswith(folder) for part in names):
             return name, ""
     return "", _ARCHIVE.format("a zip archive")
 
 
 def _names(content: bytes) -> Iterator[bytes]:
-    """Yield the names in a zip's directory; of a zip that is cut off, those in its first parts."""
+    """Yield the names in a zip's directory, or the names before each part where the directory is cut off."""
     end = content.rfind(b"PK\x05\x06", max(0, len(content) - 65557))
-    where, mark, at = 0, b"PK\x03\x04", (26, 30)
+    start, mark, offsets = 0, b"PK\x03\x04", (26, 30)
     if end >= 0 and len(content) >= end + 20:
-        size, where = struct.unpack_from("<II", content, end + 12)
-        where = where if content[where : where + 4] == b"PK\x01\x02" else max(0, end - size)
-        mark, at = b"PK\x01\x02", (28, 46)
-    directory = content[where : where + _MAX_DIRECTORY]
+        size, start = struct.unpack_from("<II", content, end + 12)
+        start = start if content[start : start + 4] == b"PK\x01\x02" else max(0, end - size)
+        mark, offsets = b"PK\x01\x02", (28, 46)
+    directory = content[start : start + _MAX_DIRECTORY]
     place = directory.find(mark)
     for _ in range(_MAX_PARTS):
-        if place < 0 or place + at[1] > len(directory):
+        if place < 0 or place + offsets[1] > len(directory):
             return
-        length = struct.unpack_from("<H", directory, place + at[0])[0]
-        yield directory[place + at[1] : place + at[1] + length]
-        place = directory.find(mark, place + at[1] + length)
+        length = struct.unpack_from("<H", directory, place + offsets[0])[0]
+        yield directory[place + offsets[1] : place + offsets[1] + length]
+        place = directory.find(mark, place + offsets[1] + length)

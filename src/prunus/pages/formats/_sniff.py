@@ -1,7 +1,7 @@
-"""Which format a page is of: by what it holds first, then by its name, then by what the transport said.
+"""Find the format of a page: from its content first, then from its name, then from its media type.
 
-Markup and text keep the order that browsers keep: what was sent as ``text/html`` is HTML unless its first
-bytes are those of something else, and what was sent as ``text/plain`` is not searched for tags.
+For markup and text the order is that of browsers: a page sent as ``text/html`` is HTML unless its first bytes show
+another format, and a page sent as ``text/plain`` is not searched for tags.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ._kinds import kind_of_zip, refusal
 
 _HEAD: Final = 1024
 _LONG_HEAD: Final = 16_384
-_PARSED: Final = 65_536  # a JSON text up to this size is parsed to be sure, a longer one is judged by its ends
+_PARSED: Final = 65_536  # characters; a shorter JSON text is parsed to be sure, a longer text is judged by its ends
 
 _REFERENCE: Final = re.compile(r"&#?\w+;")
 _REFERENCE_BYTES: Final = re.compile(rb"&#?\w+;")
@@ -38,19 +38,19 @@ _DOCUMENTS: Final = frozenset({"pdf", "docx", "pptx", "xlsx", "odt", "ods", "epu
 def sniff(content: bytes | str, name: str, media_type: str, known: Mapping[str, str] | None = None) -> str:
     """Return the name of the format engine that reads a page.
 
-    :param content: the page; what it holds decides first.
-    :param name: its path or address, '' when it has none; its suffix decides second.
-    :param media_type: what the transport said, '' when it said nothing.
-    :param known: engine by suffix (``.csv``) and by media type (``text/csv``), as the engines claim them;
-        without it, names and media types decide nothing.
-    :raises BadPage: a kind of file that no format reads; the message names it and the way out.
+    :param content: the page's content; it decides first.
+    :param name: path or address of the page, or ''; its suffix decides second.
+    :param media_type: media type from the response, or ''.
+    :param known: engine name by suffix (``.csv``) and by media type (``text/csv``);
+        without it, names and media types are ignored.
+    :raises BadPage: no format reads this kind of file; the message names the kind and the way out.
     """
     kind = media_type.split(";", 1)[0].strip().lower() if media_type else ""
     claims: Mapping[str, str] = known or {}
     if isinstance(content, bytes):
         found = _by_bytes(content, name)
     elif kind in claims:
-        return claims[kind]  # decoded by somebody who knows what it is
+        return claims[kind]  # the caller decoded the text and knows its media type
     else:
         found = ""
     if not found:
@@ -69,14 +69,14 @@ def suffix_of(name: str) -> str:
     return last[place:].lower() if place >= 0 else ""
 
 
-def _refused(name: str, why: str) -> BadPage:
-    return BadPage(f"{name or 'page'}: {why}", subject=name)
+def _refused(name: str, reason: str) -> BadPage:
+    return BadPage(f"{name or 'page'}: {reason}", subject=name)
 
 
 def _by_bytes(content: bytes, name: str) -> str:
-    """Return the format that the first bytes name, '' where they may be text.
+    """Return the format that the first bytes identify, or '' where the content may be text.
 
-    :raises BadPage: a kind that is not read.
+    :raises BadPage: no format reads this kind of file.
     """
     first = content[:1]
     if first == b"<":
@@ -84,28 +84,28 @@ def _by_bytes(content: bytes, name: str) -> str:
     if first == b"%" and content.startswith(b"%PDF-"):
         return "pdf"
     if content.startswith(b"PK\x03\x04"):
-        found, why = kind_of_zip(content)
-        if why:
-            raise _refused(name, f"this is {why}")
+        found, reason = kind_of_zip(content)
+        if reason:
+            raise _refused(name, f"this is {reason}")
         return found
     if content.startswith(b"SQLite format 3\0"):
         return "sqlite"
     if content.startswith(b"{\\rtf"):
         return "rtf"
     head = content[:_HEAD]
-    why = refusal(head, content)
-    if why:
-        raise _refused(name, f"this is {why}")
+    reason = refusal(head, content)
+    if reason:
+        raise _refused(name, f"this is {reason}")
     return "pdf" if b"%PDF-" in head and (b"\0" in head or is_binary(content)) else ""
 
 
 def _by_text(content: bytes | str, suffix: str, kind: str, claims: Mapping[str, str]) -> str:
-    """Return the format of what may be text: by its beginning, its name, its media type, its tags."""
+    """Return the format of a page that may be text: from its beginning, its name, its media type, its tags."""
     head = _head_of(content, _HEAD)
     start = head.lstrip("\ufeff \t\r\n")
     named, header = claims.get(suffix, ""), claims.get(kind, "")
     if named in _DOCUMENTS and not _binary(content):
-        named = ""  # its first bytes would have said so: a page about a missing file, most of the time
+        named = ""  # the first bytes show no such document: mostly an error page about a missing file
     if start.startswith("<"):
         found = _by_tag(start, content, named, header)
         if found:
@@ -122,7 +122,7 @@ def _by_text(content: bytes | str, suffix: str, kind: str, claims: Mapping[str, 
     if chosen and chosen != "html":
         return chosen
     if _binary(content):
-        return "html" if chosen else "text"  # whose engine says what is wrong with it
+        return "html" if chosen else "text"  # the engine then raises an error that names the fault
     return "text" if not chosen and _has_no_markup(content) else "html"
 
 
@@ -131,7 +131,7 @@ def _binary(content: bytes | str) -> bool:
 
 
 def _head_of(content: bytes | str, size: int) -> str:
-    """Return the beginning as text, whatever its encoding; enough to see tags and keywords."""
+    """Return the beginning as text, good enough in any encoding to find tags and keywords."""
     if isinstance(content, str):
         return content[:size]
     head = content[:size]
@@ -141,7 +141,7 @@ def _head_of(content: bytes | str, size: int) -> str:
 
 
 def _by_tag(start: str, content: bytes | str, named: str, header: str) -> str:
-    """Return the format of what begins with a tag, '' where its name must decide."""
+    """Return the format of a page that begins with a tag, or '' where its name must decide."""
     low = start[:16].lower()
     if header == "text" and not low.startswith("<?xml"):
         return ""
@@ -171,7 +171,7 @@ def _by_root(start: str, named: str) -> str:
 
 
 def _by_syntax(start: str, content: bytes | str, named: str, header: str) -> str:
-    """Return the format of what holds no tag at its beginning: JSON, LaTeX, a message; '' for plain text."""
+    """Return the format of a page without a tag at its beginning: JSON, LaTeX or a message; '' for plain text."""
     first = start[:1]
     if first in "{[" and first and header != "html" and named not in ("markdown", "latex", "csv", "notebook"):
         found = _json_kind(start, content, sure=named == "json" or header == "json")
@@ -187,7 +187,7 @@ def _by_syntax(start: str, content: bytes | str, named: str, header: str) -> str
 
 
 def _json_kind(start: str, content: bytes | str, sure: bool) -> str:
-    """Tell JSON from text that begins with a bracket, and a notebook from other JSON."""
+    """Return ``notebook``, ``json``, or '' for text that only begins with a bracket."""
     if not _JSON_START.match(start):
         return ""
     tail = content[-4096:]
@@ -207,7 +207,7 @@ def _json_kind(start: str, content: bytes | str, sure: bool) -> str:
 
 
 def _parses(content: bytes | str) -> bool:
-    """Tell whether a short text is JSON, or one JSON object a line."""
+    """Tell whether a short text is JSON, or JSON Lines."""
     try:
         text = content if isinstance(content, str) else decode(content)
         if text.lstrip().startswith("{") and "\n" in text.strip():
@@ -222,7 +222,7 @@ def _parses(content: bytes | str) -> bool:
 
 
 def _is_message(start: str, named: str) -> bool:
-    """Tell whether a text begins with the header of a message."""
+    """Tell whether a text begins with the header of an e-mail message."""
     seen: set[str] = set()
     for number, line in enumerate(start.splitlines()):
         if not line.strip() or number > 60:
@@ -241,9 +241,9 @@ def _is_message(start: str, named: str) -> bool:
 
 
 def _has_no_markup(content: str | bytes) -> bool:
-    """Tell whether content is lines with neither a tag nor a character reference: plain text without a name.
+    """Tell whether content is several lines with neither a tag nor a character reference.
 
-    One line may as well be HTML, as cleaning writes it.
+    A single line does not count: it may be HTML without tags.
     """
     if isinstance(content, str):
         return "<" not in content and "\n" in content.strip() and not _REFERENCE.search(content)

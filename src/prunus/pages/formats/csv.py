@@ -1,4 +1,4 @@
-"""``csv``: tables of text (comma, semicolon, tab or bar), with careful guesses that never lose a cell."""
+"""``csv``: text tables with comma, semicolon, tab or bar. The delimiter is guessed; no guess loses a cell."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from itertools import islice
 from typing import Final
 
 from ...core.types import Page
-from ._common.write import bad, document, lines, note, table, text_of
+from ._common.write import document, escape_lines, note, page_error, table, text_of
 from ._sheets.grid import has_header
 
 _DELIMITERS: Final = "\t;|,"
-"""In this order where two do equally well: the comma also stands in numbers and sentences."""
+"""Candidates; the earlier wins a tie. The comma is last because numbers and sentences contain it too."""
 
 _SAMPLE: Final = 1 << 16
 _SAMPLE_ROWS: Final = 100
@@ -21,11 +21,11 @@ _CELL_LINES: Final = 500
 
 
 class Engine:
-    """CSV and TSV as a table; a header row is marked only where something speaks for it.
+    """CSV and TSV as a table. The first row is a header only where :func:`has_header` finds evidence.
 
-    Rows of different lengths stay as they are; quotes that are never closed are taken as letters.
+    Rows of different lengths stay as they are. Unclosed quotes count as plain characters.
 
-    :param max_rows: rows that are shown; default 100,000. The page says how many there are.
+    :param max_rows: rows that are shown; default 100,000. A note gives the total.
     :param max_cells: cells that are shown; default 300,000.
     :param max_columns: columns that are shown; default 2,000.
     """
@@ -38,7 +38,7 @@ class Engine:
         self._max_rows, self._max_cells, self._max_columns = max_rows, max_cells, max_columns
 
     def to_html(self, page: Page) -> str:
-        """Return the rows as a table, with a note where something was left out.
+        """Return the rows as a table, with a note where rows or columns were left out.
 
         :raises BadPage: the content is empty or binary.
         """
@@ -59,9 +59,9 @@ class Engine:
                 if cells <= self._max_cells:
                     rows.append(row)
         if not total:
-            raise bad(page, "this table holds no cell but empty ones")
+            raise page_error(page, "this table holds no cell but empty ones")
         if not rows:
-            raise bad(page, f"the first row has {widest:,} cells, over the limit of {self._max_cells:,}")
+            raise page_error(page, f"the first row has {widest:,} cells, over the limit of {self._max_cells:,}")
         width = max(map(len, rows))
         notes = []
         if len(rows) < total:
@@ -69,11 +69,11 @@ class Engine:
         if width < widest:
             notes.append(note(f"Columns 1 to {width:,} of {widest:,} are shown."))
         header = int(has_header(rows))
-        return document([*notes, table(([lines(cell) for cell in row] for row in rows), header)])
+        return document([*notes, table(([escape_lines(cell) for cell in row] for row in rows), header)])
 
 
 def delimiter_of(text: str) -> str:
-    """Return what separates the cells: what splits most rows into the same number, more than one."""
+    """Return the delimiter: the character that splits most rows into the same number of cells, at least two."""
     sample = text[:_SAMPLE]
     if len(text) > _SAMPLE:
         sample = sample[: sample.rfind("\n") + 1] or sample
@@ -90,7 +90,7 @@ def delimiter_of(text: str) -> str:
 
 
 def _declared(text: str) -> tuple[str, str]:
-    """Take off the line ``sep=;`` that spreadsheets write; return the rest and what it names."""
+    """Remove the line ``sep=;`` that spreadsheets write; return the rest and the delimiter, or '' without that line."""
     first, _, rest = text.partition("\n")
     if first[:4].lower() == "sep=" and first[4:] in {"\t", ";", "|", ",", ":"}:
         return rest, first[4]
@@ -98,7 +98,10 @@ def _declared(text: str) -> tuple[str, str]:
 
 
 def _is_quoted(text: str, delimiter: str) -> bool:
-    """Tell whether double quotes hold cells together: not where one is never closed, or a cell would be endless."""
+    """Tell whether double quotes enclose cells.
+
+    They do not where a quote is never closed, or where a cell would span more than ``_CELL_LINES`` lines.
+    """
     if '"' not in text:
         return False
     for strict in (True, False):
@@ -107,7 +110,7 @@ def _is_quoted(text: str, delimiter: str) -> bool:
         try:
             for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=strict):
                 if any(cell.count("\n") > _CELL_LINES for cell in row):
-                    return False  # a quote that was left open swallows all that follows
+                    return False  # an unclosed quote would swallow the rest of the file
         except csv.Error:
             continue
         return True
@@ -115,15 +118,15 @@ def _is_quoted(text: str, delimiter: str) -> bool:
 
 
 def _mostly_closed(text: str) -> bool:
-    """Tell whether nearly all lines hold whole pairs of quotes, as sloppy writers of cells leave them."""
-    found = [line.count('"') for line in islice(io.StringIO(text), 20_000) if '"' in line]
-    return text.count('"') % 2 == 0 and sum(count % 2 == 0 for count in found) * 20 >= 19 * len(found)
+    """Tell whether nearly all lines have paired quotes, as in files with sloppy quoting."""
+    counts = [line.count('"') for line in islice(io.StringIO(text), 20_000) if '"' in line]
+    return text.count('"') % 2 == 0 and sum(count % 2 == 0 for count in counts) * 20 >= 19 * len(counts)
 
 
 def _rows(text: str, delimiter: str, quoted: bool) -> Iterator[list[str]]:
-    """Yield the rows that hold something."""
+    """Yield the rows that have a non-empty cell."""
     if quoted:
-        given: Iterator[list[str]] = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        rows: Iterator[list[str]] = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     else:
-        given = (line.rstrip("\n").split(delimiter) for line in io.StringIO(text))
-    return (row for row in given if any(cell and not cell.isspace() for cell in row))
+        rows = (line.rstrip("\n").split(delimiter) for line in io.StringIO(text))
+    return (row for row in rows if any(cell and not cell.isspace() for cell in row))

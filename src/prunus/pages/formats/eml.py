@@ -1,4 +1,4 @@
-"""``eml``: e-mail: who wrote what to whom, the text, and the names of what is attached."""
+"""``eml``: e-mail messages and mailboxes: header fields, text, and names of attachments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Final
 from ...core.errors import BadPage
 from ...core.types import Page
 from ..clean.parse import decode, is_binary
-from ._common.write import bad, document, fragment, note, words
+from ._common.write import document, escape_text, fragment, note, page_error
 from .text import Engine as PlainText
 
 _FIELDS: Final = ("From", "To", "Cc", "Date", "Reply-To")
@@ -24,11 +24,11 @@ _HEADER: Final = re.compile(rb"\s*(?:From [^\n]*\n|[A-Za-z][A-Za-z0-9-]*[ \t]*:)
 
 
 class Engine:
-    """Messages and mailboxes. Of several versions of a text the HTML one is shown; attachments are only named.
+    """Messages and mailboxes. Where a text has several versions, the HTML version is shown. Attachments are only named.
 
-    :param max_depth: messages inside messages that are shown; default 5.
-    :param max_parts: parts of a message that are looked at; default 1,000.
-    :param max_messages: messages of a mailbox that are shown; default 500. The page says so.
+    :param max_depth: nesting depth of messages inside messages; default 5.
+    :param max_parts: parts of a message that are read; default 1,000.
+    :param max_messages: messages of a mailbox that are shown; default 500. A note gives the total.
     """
 
     name = "eml"
@@ -41,38 +41,46 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the message, or the messages of a mailbox, as HTML.
 
-        :raises BadPage: the content is empty, binary, or no message.
+        :raises BadPage: the content is empty or binary, or is no message.
         """
         content = page.content
         if isinstance(content, str):
             content = content.encode("utf-8", "surrogatepass")
         if not content.strip():
-            raise bad(page, "the page is empty")
+            raise page_error(page, "the page is empty")
         if is_binary(content):
-            raise bad(page, "this is binary data, not a message")
+            raise page_error(page, "this is binary data, not a message")
         if not _HEADER.match(content):
-            raise bad(page, "this is no message: it does not begin with a header")
-        pieces = [one for one in _ENVELOPE.split(content) if one.strip()] if content.startswith(b"From ") else [content]
+            raise page_error(page, "this is no message: it does not begin with a header")
+        is_mailbox = content.startswith(b"From ")
+        pieces = [piece for piece in _ENVELOPE.split(content) if piece.strip()] if is_mailbox else [content]
         try:
             return self._document(pieces, page)
         except RecursionError as error:
-            raise bad(page, "the parts of this message are nested too deep to be read") from error
+            raise page_error(page, "the parts of this message are nested too deep to be read") from error
 
     def _document(self, pieces: list[bytes], page: Page) -> str:
-        messages = [email.message_from_bytes(one, policy=email.policy.compat32) for one in pieces[: self._max_messages]]
-        shown = [_Message(one, self._max_depth, self._max_parts) for one in messages]
-        body = [one.markup() for one in shown]
-        if not any(one.subject or one.has_body for one in shown):
-            raise bad(page, "this message holds no text")
+        parsed = [
+            email.message_from_bytes(piece, policy=email.policy.compat32) for piece in pieces[: self._max_messages]
+        ]
+        messages = [_Message(message, self._max_depth, self._max_parts) for message in parsed]
+        body = [message.markup() for message in messages]
+        if not any(message.subject or message.has_body for message in messages):
+            raise page_error(page, "this message holds no text")
         if len(body) > 1:
-            body = [f"<article>{one}</article>" for one in body]
+            body = [f"<article>{message}</article>" for message in body]
         if len(pieces) > self._max_messages:
             body.append(note(f"Messages 1 to {self._max_messages:,} of {len(pieces):,} are shown."))
-        return document(body, shown[0].subject, published=_field(messages[0], "Date"))
+        return document(body, messages[0].subject, published=_field(parsed[0], "Date"))
 
 
 class _Message:
-    """One message, and what was found in it."""
+    """One message while it is written.
+
+    :param depth: levels of messages inside this message that may still be shown.
+    :param parts: parts that may still be read.
+    :param level: heading level of the subject.
+    """
 
     def __init__(self, message: email.message.Message, depth: int, parts: int, level: int = 1) -> None:
         self._message, self._depth, self._left, self._level = message, depth, parts, level
@@ -84,16 +92,16 @@ class _Message:
         """Return the message as HTML."""
         level = min(self._level, 6)
         pairs = [(name, _field(self._message, name)) for name in _FIELDS]
-        told = "".join(f"<dt>{name}</dt><dd>{words(text)}</dd>" for name, text in pairs if text)
+        fields = "".join(f"<dt>{name}</dt><dd>{escape_text(text)}</dd>" for name, text in pairs if text)
         body = "".join(self._part(self._message))
         self.has_body = bool(body)
         parts = [
-            f"<h{level}>{words(self.subject)}</h{level}>" if self.subject else "",
-            f"<dl>{told}</dl>" if told else "",
+            f"<h{level}>{escape_text(self.subject)}</h{level}>" if self.subject else "",
+            f"<dl>{fields}</dl>" if fields else "",
         ]
         parts.append(body)
         if self._attached:
-            names = "".join(f"<li>{words(one)}</li>" for one in self._attached)
+            names = "".join(f"<li>{escape_text(name)}</li>" for name in self._attached)
             deeper = min(level + 1, 6)
             parts.append(f"<section><h{deeper}>Attachments</h{deeper}><ul>{names}</ul></section>")
         if self._left <= 0:
@@ -101,13 +109,14 @@ class _Message:
         return "".join(parts)
 
     def _part(self, part: email.message.Message) -> Iterator[str]:
-        """Yield what a part shows."""
+        """Yield the HTML of a part."""
         self._left -= 1
         if self._left <= 0:
             return
         kind = part.get_content_type()
-        below = part.get_payload()
-        inner = [one for one in below if isinstance(one, email.message.Message)] if isinstance(below, list) else []
+        payload = part.get_payload()
+        listed = payload if isinstance(payload, list) else []
+        inner = [child for child in listed if isinstance(child, email.message.Message)]
         if kind == "message/rfc822" and inner:
             if self._depth <= 0:
                 self._attached.append(_field(inner[0], "Subject") or "a message")
@@ -117,8 +126,8 @@ class _Message:
         elif kind == "multipart/alternative" and inner:
             yield from self._best(inner)
         elif inner:
-            for one in inner:
-                yield from self._part(one)
+            for child in inner:
+                yield from self._part(child)
         elif part.get_content_disposition() == "attachment" or not kind.startswith("text/") or _file_name(part):
             name = _file_name(part)
             if name or part.get_content_disposition() == "attachment":
@@ -127,28 +136,29 @@ class _Message:
             yield _text(part, kind)
 
     def _best(self, versions: list[email.message.Message]) -> Iterator[str]:
-        """Yield the best version of a text: the last with markup, else the last that shows anything."""
+        """Yield the best version of a text: the last version with markup, or else the last that shows anything."""
         order = {"text/plain": 1, "text/html": 3, "multipart/related": 3, "multipart/mixed": 2}
         ranked = list(reversed(versions))
-        ranked.sort(key=lambda one: -order.get(one.get_content_type(), 0))
-        for one in ranked:
-            shown = "".join(self._part(one))
+        ranked.sort(key=lambda version: -order.get(version.get_content_type(), 0))
+        for version in ranked:
+            shown = "".join(self._part(version))
             if shown:
                 yield shown
                 return
 
 
 def _text(part: email.message.Message, kind: str) -> str:
-    """Return a text part as HTML; a wrong charset is mended as that of any page."""
+    """Return a text part as HTML. A wrong charset is corrected as for any page."""
     payload = part.get_payload(decode=True)
     content = payload if isinstance(payload, bytes) else b""
     if not content.strip() or is_binary(content):
         return ""
     charset = part.get_content_charset("") or ""
-    text = decode(content, "" if charset in ("us-ascii", "ascii") else charset)  # what many say by default
+    # many programs declare ASCII by default and send another charset, so ASCII counts as undeclared
+    text = decode(content, "" if charset in ("us-ascii", "ascii") else charset)
     try:
         return fragment(text) if kind in ("text/html", "application/xhtml+xml") else PlainText().to_html(Page(text))
-    except BadPage:  # it shows nothing
+    except BadPage:  # the part shows nothing
         return ""
 
 
@@ -156,19 +166,19 @@ def _file_name(part: email.message.Message) -> str:
     """Return the name of an attached file."""
     try:
         name = part.get_filename("") or ""
-    except (LookupError, ValueError, TypeError):  # its encoding is none
+    except (LookupError, ValueError, TypeError):  # unknown encoding of the name
         return "a file"
     return _decoded(name)[:300]
 
 
 def _field(message: email.message.Message, name: str) -> str:
-    """Return a field of the header in plain words, on one line."""
+    """Return a header field as decoded text on one line; '' where it is missing."""
     found = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
     return _decoded(str(found))
 
 
 def _decoded(text: str) -> str:
-    """Decode the encoded words of a header (RFC 2047); what cannot be decoded stays as it is."""
+    """Decode the encoded words of a header field (RFC 2047). Text that cannot be decoded stays unchanged."""
     text = text[:_MAX_FIELD]
     try:
         pieces = email.header.decode_header(text)

@@ -1,4 +1,4 @@
-"""``html``: HTML and XHTML pass through; the parser decides the encoding."""
+"""``html``: HTML and XHTML, passed on unchanged. The parser decides the encoding."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ...core.types import Page
 
 
 class Engine:
-    """Web pages as they are."""
+    """Web pages, unchanged."""
 
     name = "html"
     media_types = ("text/html", "application/xhtml+xml")

@@ -1,4 +1,4 @@
-"""``json``: JSON and JSON Lines: lists of flat objects as tables, other objects and lists as nested lists."""
+"""``json``: JSON and JSON Lines. Lists of flat objects become tables, other objects and lists nested lists."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, Final
 
 from ...core.errors import BadPage
 from ...core.types import Page
-from ._common.write import bad, document, lines, note, table, text_of, value, words
+from ._common.write import document, escape_attribute, escape_lines, escape_text, note, page_error, table, text_of
 
-_SHORT_LIST: Final = 12  # plain values that one cell shows with commas between them
-_FULL: Final = 0.5  # a table is filled at least to this share; its objects tell of the same things
+_SHORT_LIST: Final = 12  # plain values; a longer list does not fit a table cell
+_FULL: Final = 0.5  # share of non-empty cells from which objects with different keys form one table
 
 
 class Engine:
-    """JSON as a reader would lay it out; numbers stay as they are written.
+    """JSON as tables and lists. Numbers stay as written.
 
-    :param max_chars: letters of a file; default 32 Mi.
-    :param max_values: values that are shown; default 300,000. The page says where it was cut.
-    :param max_depth: lists and objects inside each other that are laid out; default 40. Deeper ones stay JSON.
+    :param max_chars: characters of a file; default 32 Mi.
+    :param max_values: values that are shown; default 300,000. A note marks the cut.
+    :param max_depth: nesting depth of lists and objects; default 40. Deeper values stay JSON.
     """
 
     name = "json"
@@ -35,42 +35,48 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the values as HTML.
 
-        :raises BadPage: the content is empty, binary, no JSON, or over ``max_chars``; the message says where.
+        :raises BadPage: the content is empty, binary, longer than ``max_chars``, or not JSON; the message says where.
         """
         text = text_of(page, "JSON")
         if len(text) > self._max_chars:
-            raise bad(page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; split the file")
-        found, odd = _parsed(text, page)
+            raise page_error(
+                page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; split the file"
+            )
+        content, bad_lines = _parsed(text, page)
         writer = _Writer(self._max_values, self._max_depth)
-        body = writer.block(found, 0)
-        notes = [note(f"Line {number:,} is no JSON and stands as written: {line}") for number, line in odd]
+        body = writer.block(content, 0)
+        notes = [note(f"Line {number:,} is no JSON and stands as written: {line}") for number, line in bad_lines]
         return document([*notes, body])
 
 
 def _parsed(text: str, page: Page) -> tuple[Any, list[tuple[int, str]]]:
-    """Return the value, or the list of the values of all lines; and the lines that are none.
+    """Return the value, or for JSON Lines the list of values; and the (number, text) of lines that are not JSON.
 
-    :raises BadPage: it is no JSON.
+    :raises BadPage: the text is neither JSON nor JSON Lines.
     """
     try:
         return _loads(text), []
     except RecursionError as error:
-        raise bad(page, "lists and objects are nested too deep to be read") from error
+        raise page_error(page, "lists and objects are nested too deep to be read") from error
     except ValueError as error:
-        failure = _failure(page, error)
-    values, odd = [], []
+        failure = _json_error(page, error)
+    values, bad_lines = [], []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
             values.append(_loads(line))
         except (ValueError, RecursionError):
-            odd.append((number, line[:200]))
-            if len(odd) > 3 and len(odd) > len(values):
+            bad_lines.append((number, line[:200]))
+            if len(bad_lines) > 3 and len(bad_lines) > len(values):
                 raise failure from None
-    if not values or len(odd) * 5 > len(values) or not all(isinstance(one, dict | list) for one in values):
+    if (
+        not values
+        or len(bad_lines) * 5 > len(values)
+        or not all(isinstance(line_value, dict | list) for line_value in values)
+    ):
         raise failure
-    return values, odd
+    return values, bad_lines
 
 
 def _loads(text: str) -> Any:
@@ -78,140 +84,142 @@ def _loads(text: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object; what stands twice under one key stays, as a list."""
+    """Make an object. Values under a repeated key become a list, so that none is lost."""
     made = dict(pairs)
     if len(made) < len(pairs):
         several: dict[str, list[Any]] = {}
-        for key, inner in pairs:
-            several.setdefault(key, []).append(inner)
-        made = {key: found if len(found) > 1 else found[0] for key, found in several.items()}
+        for key, member in pairs:
+            several.setdefault(key, []).append(member)
+        made = {key: members if len(members) > 1 else members[0] for key, members in several.items()}
     return made
 
 
-def _failure(page: Page, error: ValueError) -> BadPage:
+def _json_error(page: Page, error: ValueError) -> BadPage:
     if isinstance(error, json.JSONDecodeError):
-        return bad(page, f"this is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg})")
-    return bad(page, f"this is not valid JSON ({error})")
+        return page_error(page, f"this is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg})")
+    return page_error(page, f"this is not valid JSON ({error})")
 
 
 class _Writer:
-    """Lays values out, until as many are shown as may be."""
+    """Writes values as HTML, within a limit on their number."""
 
     def __init__(self, max_values: int, max_depth: int) -> None:
         self._left, self._max_depth = max_values, max_depth
 
-    def block(self, found: Any, depth: int) -> str:
-        """Return a value as a block; an empty list costs as much as a plain value."""
+    def block(self, node: Any, depth: int) -> str:
+        """Return a value as a block. A list or object counts as one value too, so that empty ones are not free."""
         self._left -= 1
-        if isinstance(found, Mapping):
-            return self._raw(found) if depth >= self._max_depth and found else self._map(found, depth)
-        if isinstance(found, list):
-            return self._raw(found) if depth >= self._max_depth and found else self._list(found, depth)
-        return f"<p>{self._plain(found)}</p>"
+        if isinstance(node, Mapping):
+            return self._json_text(node) if depth >= self._max_depth and node else self._object_html(node, depth)
+        if isinstance(node, list):
+            return self._json_text(node) if depth >= self._max_depth and node else self._list_html(node, depth)
+        return f"<p>{self._plain_html(node)}</p>"
 
-    def _inner(self, found: Any, depth: int) -> str:
-        """Return a value as what an entry holds."""
-        if isinstance(found, Mapping | list):
-            return self.block(found, depth)
-        return self._plain(found)
+    def _entry(self, node: Any, depth: int) -> str:
+        """Return a value as the content of a list entry."""
+        if isinstance(node, Mapping | list):
+            return self.block(node, depth)
+        return self._plain_html(node)
 
-    def _map(self, found: Mapping[str, Any], depth: int) -> str:
+    def _object_html(self, node: Mapping[str, Any], depth: int) -> str:
         parts = ["<dl>"]
-        for number, (key, inner) in enumerate(found.items()):
+        for number, (key, member) in enumerate(node.items()):
             if self._left <= 0:
-                parts.append(f"<dt>…</dt><dd>{note(_more(len(found) - number))}</dd>")
+                parts.append(f"<dt>…</dt><dd>{note(_left_out_text(len(node) - number))}</dd>")
                 break
-            parts.append(f"<dt>{lines(key)}</dt><dd>{self._inner(inner, depth + 1)}</dd>")
+            parts.append(f"<dt>{escape_lines(key)}</dt><dd>{self._entry(member, depth + 1)}</dd>")
         parts.append("</dl>")
-        return "".join(parts) if found else ""
+        return "".join(parts) if node else ""
 
-    def _list(self, found: list[Any], depth: int) -> str:
-        columns = _columns(found)
+    def _list_html(self, nodes: list[Any], depth: int) -> str:
+        columns = _columns(nodes)
         if columns:
-            return self._table(found, columns)
-        if _is_matrix(found):
-            shown = [[self._cell(cell) for cell in row] for row in found if self._left > 0]
-            return self._short(len(found) - len(shown)) + table(shown)
+            return self._table(nodes, columns)
+        if _is_matrix(nodes):
+            shown = [[self._cell(cell) for cell in row] for row in nodes if self._left > 0]
+            return self._left_out_note(len(nodes) - len(shown)) + table(shown)
         parts = ["<ul>"]
-        for number, inner in enumerate(found):
+        for number, item in enumerate(nodes):
             if self._left <= 0:
-                parts.append(f"<li>{note(_more(len(found) - number))}</li>")
+                parts.append(f"<li>{note(_left_out_text(len(nodes) - number))}</li>")
                 break
-            parts.append(f"<li>{self._inner(inner, depth + 1)}</li>")
+            parts.append(f"<li>{self._entry(item, depth + 1)}</li>")
         parts.append("</ul>")
-        return "".join(parts) if found else ""
+        return "".join(parts) if nodes else ""
 
-    def _table(self, found: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-        shown = []
-        for row in found:
+    def _table(self, objects: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+        rows = []
+        for row in objects:
             if self._left <= 0:
                 break
-            shown.append([self._cell(row[column]) if column in row else "" for column in columns])
-        return self._short(len(found) - len(shown)) + table([[lines(one) for one in columns], *shown], 1)
+            rows.append([self._cell(row[column]) if column in row else "" for column in columns])
+        return self._left_out_note(len(objects) - len(rows)) + table(
+            [[escape_lines(column) for column in columns], *rows], 1
+        )
 
-    def _short(self, left: int) -> str:
-        return note(_more(left)) if left else ""
+    def _left_out_note(self, left: int) -> str:
+        return note(_left_out_text(left)) if left else ""
 
-    def _cell(self, found: Any) -> str:
-        if isinstance(found, list):
-            return ", ".join(self._plain(one) for one in found)
-        return self._plain(found)
+    def _cell(self, node: Any) -> str:
+        if isinstance(node, list):
+            return ", ".join(map(self._plain_html, node))
+        return self._plain_html(node)
 
-    def _plain(self, found: Any) -> str:
-        """Return a plain value: null shows nothing."""
+    def _plain_html(self, node: Any) -> str:
+        """Return a plain value as HTML; '' for null."""
         self._left -= 1
-        if found is None:
+        if node is None:
             return ""
-        if isinstance(found, bool):
-            return "true" if found else "false"
-        text = str(found)
+        if isinstance(node, bool):
+            return "true" if node else "false"
+        text = str(node)
         if text.startswith(("http://", "https://")) and len(text) < 2000 and not any(map(str.isspace, text)):
-            return f'<a href="{value(text)}">{words(text)}</a>'
-        return lines(text)
+            return f'<a href="{escape_attribute(text)}">{escape_text(text)}</a>'
+        return escape_lines(text)
 
-    def _raw(self, found: Any) -> str:
-        """Return what is nested too deep as JSON."""
+    def _json_text(self, node: Any) -> str:
+        """Return a value that is nested too deep as JSON text."""
         try:
-            text = json.dumps(found, ensure_ascii=False)
+            text = json.dumps(node, ensure_ascii=False)
         except RecursionError:
             return note("What is nested deeper is not shown.")
         self._left -= 1 + len(text) // 20
-        return f"<pre><code>{words(text)}</code></pre>"
+        return f"<pre><code>{escape_text(text)}</code></pre>"
 
 
-def _more(number: int) -> str:
+def _left_out_text(number: int) -> str:
     return f"{number:,} more are not shown: the limit of values is reached."
 
 
-def _is_plain(found: Any) -> bool:
-    """Tell whether a value fits a cell."""
-    if isinstance(found, list):
-        return len(found) <= _SHORT_LIST and not any(isinstance(one, list | Mapping) for one in found)
-    return not isinstance(found, Mapping)
+def _is_plain(node: Any) -> bool:
+    """Tell whether a value fits a table cell: it is plain, or a short list of plain values."""
+    if isinstance(node, list):
+        return len(node) <= _SHORT_LIST and not any(isinstance(item, list | Mapping) for item in node)
+    return not isinstance(node, Mapping)
 
 
-def _columns(found: list[Any]) -> list[str]:
-    """Return the keys of a list of flat objects in their order, none where it is no table."""
-    if len(found) < 2:
+def _columns(nodes: list[Any]) -> list[str]:
+    """Return the keys of a list of flat objects in their order; an empty list where the objects form no table."""
+    if len(nodes) < 2:
         return []
     columns: dict[str, None] = {}
     filled = 0
-    for row in found:
+    for row in nodes:
         if not isinstance(row, Mapping) or not all(map(_is_plain, row.values())):
             return []
         columns.update(dict.fromkeys(row))
         filled += len(row)
         if len(columns) > 1000:
             return []
-    return list(columns) if filled >= _FULL * len(columns) * len(found) else []
+    return list(columns) if filled >= _FULL * len(columns) * len(nodes) else []
 
 
-def _is_matrix(found: list[Any]) -> bool:
-    """Tell whether a list holds rows of the same length, two or more."""
-    if len(found) < 2 or not isinstance(found[0], list) or not 2 <= len(found[0]) <= 1000:
+def _is_matrix(nodes: list[Any]) -> bool:
+    """Tell whether a list holds two or more rows of the same length, with plain cells."""
+    if len(nodes) < 2 or not isinstance(nodes[0], list) or not 2 <= len(nodes[0]) <= 1000:
         return False
-    width = len(found[0])
+    width = len(nodes[0])
     return all(
-        isinstance(row, list) and len(row) == width and not any(isinstance(one, list | Mapping) for one in row)
-        for row in found
+        isinstance(row, list) and len(row) == width and not any(isinstance(cell, list | Mapping) for cell in row)
+        for row in nodes
     )

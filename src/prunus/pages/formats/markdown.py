@@ -1,4 +1,4 @@
-"""``markdown``: CommonMark with tables, task lists, footnotes, definitions, math, and a front matter."""
+"""``markdown``: CommonMark with tables, task lists, footnotes, definition lists, math and front matter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ...core.types import Page
-from ._common.write import bad, document, note, text_of, words
+from ._common.write import document, escape_text, note, page_error, text_of
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MAX_NESTING: Final = 100
-"""Quotes and lists inside each other."""
+"""Nesting depth of quotes and lists; deeper content is left out with a note."""
 
 _MAX_PIECE: Final = 200_000
-"""Code points of one paragraph that is searched for emphasis and links."""
+"""Code points; a longer paragraph is not searched for emphasis and links."""
 
 _FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.{0,65536}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
 _FIELD: Final = re.compile(r"([A-Za-z_][\w -]{0,60}?)[ \t]*[:=][ \t]*(.*)")
@@ -27,11 +27,10 @@ _FIRST_HEADING: Final = re.compile(r"<h1[\s>]")
 
 
 class Engine:
-    """Markdown as web pages show it; raw HTML in it passes to the cleaner like any page's.
+    """Markdown as web pages show it. Raw HTML in it is passed on and cleaned like any page.
 
     :param max_chars: code points of a file; default 8 Mi.
-    :param seconds: time for emphasis, links and code spans; what is left then is kept as plain words, and
-        the page says so; default 30.
+    :param seconds: time limit for emphasis, links and code spans; default 30. The rest stays plain text, with a note.
     """
 
     name = "markdown"
@@ -44,25 +43,27 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the text as HTML.
 
-        :raises BadPage: the content is empty, binary, or over ``max_chars``.
+        :raises BadPage: the content is empty or binary, or is longer than ``max_chars``.
         """
         text = text_of(page, "Markdown").replace("\r\n", "\n").replace("\r", "\n")
         if len(text) > self._max_chars:
-            raise bad(page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; split the file")
+            raise page_error(
+                page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; split the file"
+            )
         fields, body = front_matter(text)
         markup = Converter(self._seconds).to_markup(body)
         title = fields.get("title", "")
         if title and not _FIRST_HEADING.search(markup):
-            markup = f"<h1>{words(title)}</h1>{markup}"
+            markup = f"<h1>{escape_text(title)}</h1>{markup}"
         return document(
             [markup], title, fields.get("lang", fields.get("language", "")), published=fields.get("date", "")
         )
 
 
 def front_matter(text: str) -> tuple[Mapping[str, str], str]:
-    """Split off the fields that stand before a text between ``---`` or ``+++``; without any, all is text.
+    """Split a text into its front matter, between ``---`` or ``+++``, and the rest.
 
-    Only fields of one line are read; keys are in lower case.
+    Only fields of one line are read. Keys are in lower case. Without front matter the fields are empty.
     """
     found = _FRONT.match(text)
     if not found:
@@ -78,9 +79,9 @@ def front_matter(text: str) -> tuple[Mapping[str, str], str]:
 
 
 class Converter:
-    """Turns several texts into the HTML of their blocks, in a common time.
+    """Converts several Markdown texts to HTML within one time limit.
 
-    :param seconds: after which what is left is kept as plain words, with a note.
+    :param seconds: time limit; after it, paragraphs stay plain text, with a note.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -94,13 +95,13 @@ class Converter:
         reader.use(deflist_plugin).use(footnote_plugin).use(tasklists_plugin)
         reader.use(dollarmath_plugin, allow_space=False, allow_digits=False, allow_labels=False)
         reader.core.ruler.at("inline", self._inline)
-        _write_as_we_do(reader)
+        _set_render_rules(reader)
         self._reader = reader
         self._deadline = time.monotonic() + seconds
         self._plain = 0
 
     def to_markup(self, text: str) -> str:
-        """Return a text as the HTML of its blocks."""
+        """Return a text as HTML blocks."""
         environment: dict[str, Any] = {}
         self._plain = 0
         tokens = self._reader.parse(text, environment)
@@ -112,10 +113,10 @@ class Converter:
         if any(token.level >= MAX_NESTING - 1 for token in tokens):
             notes.append(f"Quotes and lists that are nested more than {MAX_NESTING} deep are left out.")
         markup = self._reader.renderer.render(tokens, self._reader.options, environment)
-        return str(markup) + "".join(note(one) for one in notes)
+        return str(markup) + "".join(map(note, notes))
 
     def _inline(self, state: StateCore) -> None:
-        """Read emphasis and links, piece by piece, until the time is up."""
+        """Parse emphasis and links paragraph by paragraph, until the time is up."""
         from markdown_it.token import Token
 
         for token in state.tokens:
@@ -129,14 +130,14 @@ class Converter:
                 state.md.inline.parse(token.content, state.md, state.env, token.children)
 
 
-def _write_as_we_do(reader: MarkdownIt) -> None:
-    """Write math as TeX in code, footnotes without arrows, tasks as plain boxes."""
+def _set_render_rules(reader: MarkdownIt) -> None:
+    """Render math as TeX in ``<code>``, and footnotes without back links."""
     renderer: Any = reader.renderer
     rules = renderer.rules
     fence = rules["fence"]
 
     def inline_math(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-        return f'<code class="math">{words(tokens[index].content.strip())}</code>'
+        return f'<code class="math">{escape_text(tokens[index].content.strip())}</code>'
 
     def display_math(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
         return f"<p>{inline_math(tokens, index, options, env)}</p>\n"

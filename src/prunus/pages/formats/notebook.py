@@ -1,4 +1,4 @@
-"""``notebook``: Jupyter notebooks: the words, the code, and what the code showed."""
+"""``notebook``: Jupyter notebooks: text, code, and outputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ...core.types import Page
-from ._common.write import bad, document, fragment, note, preformatted, text_of, words
+from ._common.write import document, escape_text, fragment, note, page_error, preformatted, text_of
 from .markdown import Converter
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
@@ -17,11 +17,11 @@ _TITLE: Final = re.compile(r"^#\s+(.+?)\s*#*$", re.M)
 
 
 class Engine:
-    """Notebooks of version 3 and 4. Scripts, widgets and pictures in outputs are left out, but for words about them.
+    """Notebooks of version 3 and 4. Of scripts, widgets and pictures in outputs only the text alternative is kept.
 
-    :param max_output: letters of one output that are shown; default 20,000. What is cut says so.
-    :param max_chars: letters of a notebook; default 64 Mi, pictures in it included.
-    :param seconds: time for the Markdown in it, all together; default 30.
+    :param max_output: characters of one output that are shown; default 20,000. A note marks a cut.
+    :param max_chars: characters of a notebook, embedded pictures included; default 64 Mi.
+    :param seconds: time limit for all Markdown of the notebook; default 30.
     """
 
     name = "notebook"
@@ -34,20 +34,22 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the cells in order.
 
-        :raises BadPage: the content is empty, binary, or no notebook.
+        :raises BadPage: the content is empty or binary, is no notebook, or is longer than ``max_chars``.
         """
         text = text_of(page, "a notebook")
         if len(text) > self._max_chars:
-            raise bad(page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; clear its outputs")
+            raise page_error(
+                page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; clear its outputs"
+            )
         try:
             book = json.loads(text)
         except RecursionError as error:
-            raise bad(page, "this is no notebook: it is nested too deep") from error
+            raise page_error(page, "this is no notebook: it is nested too deep") from error
         except ValueError as error:
-            raise bad(page, f"this is no notebook: not valid JSON ({error})") from error
+            raise page_error(page, f"this is no notebook: not valid JSON ({error})") from error
         cells = _cells(book)
         if cells is None:
-            raise bad(page, "this is no notebook: it has no cells")
+            raise page_error(page, "this is no notebook: it has no cells")
         metadata = _mapping(book.get("metadata"))
         language = _text(_mapping(metadata.get("language_info")).get("name")) or "python"
         reader = Converter(self._seconds)
@@ -62,19 +64,19 @@ class Engine:
         if kind == "heading":
             level = cell.get("level")
             name = f"h{level if isinstance(level, int) and 1 <= level <= 6 else 1}"
-            return [f"<{name}>{words(source)}</{name}>"]
+            return [f"<{name}>{escape_text(source)}</{name}>"]
         if kind == "raw":
             return [preformatted(source)]
         outputs = cell.get("outputs")
-        shown = [self._output(_mapping(one), reader) for one in outputs] if isinstance(outputs, list) else []
+        shown = [self._output(_mapping(output), reader) for output in outputs] if isinstance(outputs, list) else []
         return [preformatted(source, language), *shown]
 
     def _output(self, output: Mapping[str, Any], reader: Converter) -> str:
-        """Return what an output shows: a table before text, an error in one line."""
+        """Return an output as HTML: HTML before formulas, Markdown and text; an error as one line."""
         kind = output.get("output_type")
         if kind in ("error", "pyerr"):
-            said = f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
-            return preformatted(_ANSI.sub("", said)[:500].strip(": "))
+            message = f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
+            return preformatted(_ANSI.sub("", message)[:500].strip(": "))
         if kind == "stream":
             return self._text_output(_text(output.get("text")))
         data = _mapping(output.get("data")) or output  # version 3 has no "data"
@@ -85,17 +87,17 @@ class Engine:
             return note("An output was too large to be shown.")
         formula = _text(data.get("text/latex", data.get("latex"))).strip().strip("$").strip()
         if formula:
-            return f'<p><code class="math">{words(formula[: self._max_output])}</code></p>'
+            return f'<p><code class="math">{escape_text(formula[: self._max_output])}</code></p>'
         if data.get("text/markdown"):
             return reader.to_markup(_text(data["text/markdown"])[: self._max_output])
         plain = _text(data.get("text/plain", data.get("text")))
         if any(key.startswith("image/") or key in ("png", "jpeg", "svg") for key in data):
             alt = plain.strip() if plain and not plain.startswith("<") else ""
-            return f"<figure><figcaption>{words(alt)}</figcaption></figure>" if alt else ""
+            return f"<figure><figcaption>{escape_text(alt)}</figcaption></figure>" if alt else ""
         return self._text_output(plain)
 
     def _text_output(self, text: str) -> str:
-        """Return a text as a terminal would show it at its end."""
+        """Return a text as a terminal shows it in the end: without escape codes and overwritten lines."""
         text = _RETURN.sub("", _ANSI.sub("", text))
         cut = len(text) - self._max_output
         if cut <= 0:
@@ -104,19 +106,19 @@ class Engine:
 
 
 def _cells(book: Any) -> list[Any] | None:
-    """Return the cells of a notebook, of all worksheets in version 3."""
-    found = _mapping(book)
-    if isinstance(found.get("cells"), list):
-        return list(found["cells"])
-    sheets = found.get("worksheets")
+    """Return the cells of a notebook (in version 3 of all worksheets), or None where it has none."""
+    notebook = _mapping(book)
+    if isinstance(notebook.get("cells"), list):
+        return list(notebook["cells"])
+    sheets = notebook.get("worksheets")
     if not isinstance(sheets, list):
         return None
-    inside = [_mapping(sheet).get("cells") for sheet in sheets]
-    return [cell for cells in inside if isinstance(cells, list) for cell in cells]
+    cell_lists = [_mapping(sheet).get("cells") for sheet in sheets]
+    return [cell for cells in cell_lists if isinstance(cells, list) for cell in cells]
 
 
 def _title(cells: list[Any]) -> str:
-    """Return the first heading."""
+    """Return the first level-1 heading of the first 20 cells, or ''."""
     for cell in cells[:20]:
         if _mapping(cell).get("cell_type") == "markdown":
             found = _TITLE.search(_text(_mapping(cell).get("source")))
@@ -125,23 +127,23 @@ def _title(cells: list[Any]) -> str:
     return ""
 
 
-def _mapping(found: Any) -> Mapping[str, Any]:
-    return found if isinstance(found, dict) else {}
+def _mapping(node: Any) -> Mapping[str, Any]:
+    return node if isinstance(node, dict) else {}
 
 
-def _text(found: Any) -> str:
-    """Return a text, which notebooks write as one string or as a list of lines."""
-    if isinstance(found, list):
-        return "".join(one for one in found if isinstance(one, str))
-    return found if isinstance(found, str) else ""
+def _text(node: Any) -> str:
+    """Return a text, which notebooks store as a string or as a list of lines; '' for any other value."""
+    if isinstance(node, list):
+        return "".join(line for line in node if isinstance(line, str))
+    return node if isinstance(node, str) else ""
 
 
 def _with_attachments(source: str) -> str:
-    """Pictures inside the notebook have no address; their alt text stays."""
+    """Turn links to attached pictures into fragments: they have no address, but their alt text stays."""
     return source.replace("](attachment:", "](#attachment-")
 
 
 def _is_program(markup: str) -> bool:
-    """Tell whether an output only draws by script: its text twin says more."""
+    """Tell whether an HTML output only draws with a script. Its plain-text version then says more."""
     head = markup[:20_000].lower()
     return "<script" in head and "<table" not in head and "<p" not in head

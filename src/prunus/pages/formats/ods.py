@@ -1,4 +1,4 @@
-"""``ods``: OpenDocument spreadsheets as a reader sees them: a section a sheet, cells in the words that are shown."""
+"""``ods``: OpenDocument spreadsheets: one section per sheet, cells with the text that the document shows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from ...core.types import Page
-from ._common.write import document, note, words
-from ._common.xml import Enough, whole
+from ._common.write import document, escape_text, note
+from ._common.xml import Enough, whole_number
 from ._common.zip import Archive
 from ._sheets.regions import Sheet, to_markup
 from ._sheets.workbook import Budget
@@ -20,12 +20,12 @@ _HIDDEN: Final = ("collapse", "filter")
 
 
 class Engine:
-    """OpenDocument spreadsheets; hidden sheets, rows and columns, comments and formulas are left out.
+    """OpenDocument spreadsheets. Hidden sheets, rows and columns, comments and formulas are left out.
 
-    :param max_cells: cells of the document that are shown; default 300,000. A sheet that is cut says so.
-    :param max_mb: size of the content, unpacked, in MiB; default 256.
-    :param max_chars: letters of the document that are shown; default 16 Mi.
-    :param seconds: time to read it; default 60.
+    :param max_cells: cells of the document that are shown; default 300,000. A note marks a sheet that is cut.
+    :param max_mb: unpacked size of the content, in MiB; default 256.
+    :param max_chars: characters of the document that are shown; default 16 Mi.
+    :param seconds: time limit for reading; default 60.
     """
 
     name = "ods"
@@ -40,7 +40,7 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the visible sheets as sections.
 
-        :raises BadPage: it is no spreadsheet, damaged, under a password, or over a limit.
+        :raises BadPage: the page is no spreadsheet, is damaged or password-protected, or exceeds a limit.
         """
         archive = Archive(page.content, page.url, "OpenDocument spreadsheet", self._max_mb << 20, self._seconds)
         reader = _Content(Budget(self._max_cells, self._max_chars))
@@ -48,13 +48,13 @@ class Engine:
         if not reader.sheets:
             raise archive.fault("this spreadsheet shows no sheet of cells, or is under a password")
         return document(
-            f"<section><h2>{words(sheet.name)}</h2>{''.join(map(note, sheet.notes))}{to_markup(sheet)}</section>"
+            f"<section><h2>{escape_text(sheet.name)}</h2>{''.join(map(note, sheet.notes))}{to_markup(sheet)}</section>"
             for sheet in reader.sheets
         )
 
 
 class _Content:
-    """Hears ``content.xml``: rows are numbered as they show, so that hidden ones leave no gap."""
+    """Listener for ``content.xml``. Only visible rows are numbered, so hidden rows leave no gap."""
 
     def __init__(self, budget: Budget) -> None:
         self.sheets: list[Sheet] = []
@@ -62,7 +62,7 @@ class _Content:
         self._hidden_styles: set[str] = set()
         self._style = ""
         self._sheet: Sheet | None = None
-        self._tables = 0  # inside each other
+        self._tables = 0  # nesting depth of tables
         self._unseen = 0
         self._full = False
 
@@ -80,7 +80,7 @@ class _Content:
         self._spans = (1, 1)
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
-        """Enter an element."""
+        """Enter an element: a style, a sheet, a column, a row, a cell or a part of a cell."""
         if self._unseen or name in _UNSEEN:
             self._unseen += 1
         elif name == "style":
@@ -121,7 +121,7 @@ class _Content:
                 self._link = self._link or attrs.get("href", "")
 
     def end(self, name: str) -> None:
-        """Leave an element."""
+        """Leave an element; record a finished paragraph, cell, row or sheet."""
         if self._unseen:
             self._unseen -= 1
         elif name == "table":
@@ -146,12 +146,12 @@ class _Content:
             self._end_row(self._sheet)
 
     def data(self, text: str) -> None:
-        """Read words."""
+        """Collect the text of a paragraph."""
         if self._tables == 1 and self._sheet is not None and self._text is not None and not self._unseen:
             self._text.append(text)
 
     def _end_row(self, sheet: Sheet) -> None:
-        """Put the cells of a row into the sheet, as often as the row is repeated."""
+        """Put the cells of a row into the sheet, once for each repetition of the row."""
         if self._row_hidden:
             return
         hidden = sorted(self._hidden_columns) if self._row_cells else []
@@ -178,5 +178,5 @@ class _Content:
 
 
 def _count(attrs: Mapping[str, str], name: str) -> int:
-    """Return a count of at least one; nobody has more than a million rows."""
-    return max(1, whole(attrs.get(name), 1, most=1_048_576))
+    """Return a count of at least 1, and at most the 1,048,576 rows of a sheet."""
+    return max(1, whole_number(attrs.get(name), 1, most=1_048_576))

@@ -1,4 +1,4 @@
-"""``sqlite``: a database file as tables, read-only: no view, trigger, function or extension of it is run."""
+"""``sqlite``: a database file as tables, read-only. Its views, triggers, functions and extensions are never run."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from contextlib import closing
 from typing import Any, Final
 
 from ...core.types import Page
-from ._common.write import bad, document, lines, note, table, words
+from ._common.write import document, escape_lines, escape_text, note, page_error, table
 
 _MAGIC: Final = b"SQLite format 3\0"
 _ALLOWED: Final = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION})
-_STEPS: Final = 1000  # of the virtual machine, between two looks at the clock
+_STEPS: Final = 1000  # virtual machine instructions between two checks of the time
 _MAX_TABLES: Final = 500
 _MAX_COLUMNS: Final = 500
 _OVERFLOW: Final = 1 << 20  # bytes of one value
 
 
 class Engine:
-    """Tables with their columns and types; views are not shown, for they may compute anything.
+    """Tables with their columns and types. Views are not shown, because they may compute anything.
 
-    :param max_rows: rows of a table that are shown; default 1,000. The page says how many there are.
+    :param max_rows: rows of a table that are shown; default 1,000. A note gives the total.
     :param max_cells: cells of the database that are shown; default 200,000.
-    :param max_text: letters of one cell that are shown; default 2,000.
-    :param seconds: time to read it; what is left then is left out, and the page says so. Default 10.
+    :param max_text: characters of one cell that are shown; default 2,000.
+    :param seconds: time limit for reading; default 10. The rest is left out, with a note.
     """
 
     name = "sqlite"
@@ -40,16 +40,16 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the tables as sections.
 
-        :raises BadPage: it is no database, damaged, under a password, or holds no table.
+        :raises BadPage: the page is no database, is damaged or password-protected, or holds no table.
         """
         content = page.content
         if not content:
-            raise bad(page, "the page is empty")
+            raise page_error(page, "the page is empty")
         if not isinstance(content, bytes) or not content.startswith(_MAGIC):
-            raise bad(page, "this is no SQLite database, or it is under a password")
+            raise page_error(page, "this is no SQLite database, or it is under a password")
         if len(content) < 100:
-            raise bad(page, "this database is damaged: its header is cut off")
-        # a journal beside the file is not part of the page: read the file as one that has none
+            raise page_error(page, "this database is damaged: its header is cut off")
+        # bytes 18-19 ask for a write-ahead log, which is not part of the page; 1 means that there is none
         plain = content[:18] + b"\1\1" + content[20:]
         deadline = time.monotonic() + self._seconds
         try:
@@ -58,13 +58,13 @@ class Engine:
                 _guard(connection, deadline)
                 return self._document(connection, page, deadline)
         except (sqlite3.Error, UnicodeError, OverflowError) as error:
-            raise bad(page, f"this database is damaged, or cannot be read ({error})") from error
+            raise page_error(page, f"this database is damaged, or cannot be read ({error})") from error
 
     def _document(self, connection: sqlite3.Connection, page: Page, deadline: float) -> str:
         sections: list[str] = []
         cells = self._max_cells
-        found = list(_tables(connection))
-        for name, is_virtual in found:
+        tables = list(_tables(connection))
+        for name, is_virtual in tables:
             body = ""
             if is_virtual:
                 body = note("This table is virtual: it may compute anything, and is not read.")
@@ -73,55 +73,55 @@ class Engine:
             else:
                 body, used = self._table(connection, name, cells)
                 cells -= used
-            sections.append(f"<section><h2>{words(name)}</h2>{body}</section>")
+            sections.append(f"<section><h2>{escape_text(name)}</h2>{body}</section>")
         if not sections:
-            raise bad(page, "this database holds no table")
-        if len(found) >= _MAX_TABLES:
+            raise page_error(page, "this database holds no table")
+        if len(tables) >= _MAX_TABLES:
             sections.append(note(f"Only the first {_MAX_TABLES} tables are shown."))
         return document(sections)
 
     def _table(self, connection: sqlite3.Connection, name: str, cells: int) -> tuple[str, int]:
-        """Return a table, and how many cells it shows. What cannot be read of it is said in its place."""
+        """Return a table as HTML, and the number of its cells. A note replaces rows that cannot be read."""
         quoted = '"' + name.replace('"', '""') + '"'
         rows: list[list[str]] = []
         notes: list[str] = []
         try:
             cursor = connection.execute(f"SELECT * FROM {quoted} LIMIT ?", (self._max_rows + 1,))  # noqa: S608 - quoted
-            columns = [str(one[0]) for one in cursor.description or ()][:_MAX_COLUMNS]
+            columns = [str(column[0]) for column in cursor.description or ()][:_MAX_COLUMNS]
             if len(cursor.description or ()) > _MAX_COLUMNS:
                 notes.append(note(f"Only the first {_MAX_COLUMNS} columns are shown."))
             for row in cursor:
                 if len(rows) == self._max_rows or (len(rows) + 1) * len(columns) > cells:
                     notes.append(note(self._left_out(connection, quoted, len(rows))))
                     break
-                rows.append([self._cell(one) for one in row[:_MAX_COLUMNS]])
+                rows.append([self._cell(cell) for cell in row[:_MAX_COLUMNS]])
         except sqlite3.Error as error:
             notes.append(note(f"Not all of this table could be read ({error})."))
             if not rows:
                 return notes[-1], 0
-        caption = words(_schema(connection, quoted) or name)
-        shown = table([[words(one) for one in columns], *rows], 1, caption)
+        caption = escape_text(_schema(connection, quoted) or name)
+        shown = table([[escape_text(column) for column in columns], *rows], 1, caption)
         return "".join(notes) + shown, (len(rows) + 1) * len(columns)
 
     def _left_out(self, connection: sqlite3.Connection, quoted: str, shown: int) -> str:
         try:
             total = connection.execute(f"SELECT count(*) FROM {quoted}").fetchone()[0]  # noqa: S608 - quoted
-        except sqlite3.Error:  # too many to count in time
+        except sqlite3.Error:  # counting took too long
             return f"Only rows 1 to {shown:,} are shown."
         return f"Rows 1 to {shown:,} of {total:,} are shown."
 
-    def _cell(self, found: Any) -> str:
-        if found is None:
+    def _cell(self, stored: Any) -> str:
+        if stored is None:
             return ""
-        if isinstance(found, bytes):
-            return f"({len(found):,} bytes)"
-        text = str(found)
+        if isinstance(stored, bytes):
+            return f"({len(stored):,} bytes)"
+        text = str(stored)
         cut = len(text) - self._max_text
-        return lines(text) if cut <= 0 else f"{lines(text[: self._max_text])} … ({cut:,} more characters)"
+        return escape_lines(text) if cut <= 0 else f"{escape_lines(text[: self._max_text])} … ({cut:,} more characters)"
 
 
 def _guard(connection: sqlite3.Connection, deadline: float) -> None:
-    """Let a database do nothing but be read, and not for long."""
+    """Allow a database only to be read, and only until the deadline."""
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
@@ -139,7 +139,7 @@ def _guard(connection: sqlite3.Connection, deadline: float) -> None:
 
 
 def _tables(connection: sqlite3.Connection) -> Iterator[tuple[str, bool]]:
-    """Yield the tables in the order in which they were made, and whether each is virtual."""
+    """Yield the tables in the order of their creation, and whether each is virtual."""
     found = connection.execute(
         "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' LIMIT ?",
         (_MAX_TABLES,),
@@ -150,9 +150,9 @@ def _tables(connection: sqlite3.Connection) -> Iterator[tuple[str, bool]]:
 
 
 def _schema(connection: sqlite3.Connection, quoted: str) -> str:
-    """Return the columns of a table with their types."""
+    """Return the columns of a table with their types, as one line; '' where they cannot be read."""
     try:
-        found = connection.execute(f"PRAGMA table_xinfo({quoted})").fetchmany(_MAX_COLUMNS)
-    except sqlite3.Error:  # the table itself was read: it stands without its types
+        columns = connection.execute(f"PRAGMA table_xinfo({quoted})").fetchmany(_MAX_COLUMNS)
+    except sqlite3.Error:  # the rows were read, so the table is shown without types
         return ""
-    return ", ".join(f"{row[1]} {row[2]}".strip() + (" (key)" if row[5] else "") for row in found)
+    return ", ".join(f"{row[1]} {row[2]}".strip() + (" (key)" if row[5] else "") for row in columns)

@@ -1,4 +1,4 @@
-"""``text``: plain text, a paragraph for every run of lines between blank lines."""
+"""``text``: plain text. Blank lines separate paragraphs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..clean.parse import check_size, decode, is_binary
 
 
 class Engine:
-    """Plain text as HTML paragraphs; text that is laid out with spaces stays as it is laid out."""
+    """Plain text as HTML paragraphs. Text that is aligned with spaces becomes ``<pre>``."""
 
     name = "text"
     media_types = ("text/plain",)
@@ -20,7 +20,7 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the text as HTML.
 
-        :raises BadPage: the content is binary, or too large.
+        :raises BadPage: the content is binary or too large.
         """
         content = page.content
         check_size(content, page.url or "page")

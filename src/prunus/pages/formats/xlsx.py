@@ -1,26 +1,26 @@
-"""``xlsx``: workbooks as a reader sees them: a section a sheet, tables with their merged cells, numbers as shown.
+"""``xlsx``: Excel workbooks: one section per sheet, tables with merged cells, numbers as Excel shows them.
 
-Reads the package itself (ECMA-376, part 1, chapter 18), in one pass and under limits; macros, formulas, hidden
-sheets, rows and columns are left out. A formula shows the value that was saved with it.
+The package (ECMA-376, part 1, chapter 18) is read in one pass and within limits. Macros, formulas, and hidden sheets,
+rows and columns are left out. A formula shows the value that was saved with it.
 """
 
 from __future__ import annotations
 
 from ...core.types import Page
 from ._common.ooxml import main_part, relations
-from ._common.write import document, note, words
+from ._common.write import document, escape_text, note
 from ._common.zip import Archive
 from ._sheets.regions import Sheet, to_markup
 from ._sheets.workbook import Book, Budget, Cells, CellStyles, DeclaredTable, SharedTexts
 
 
 class Engine:
-    """Excel workbooks, with or without macros; those are never run, nor are links followed.
+    """Excel workbooks. Macros are never run, and links are never followed.
 
-    :param max_cells: cells of the workbook that are shown; default 300,000. A sheet that is cut says so.
-    :param max_mb: size of the parts that are read, unpacked, in MiB; default 256.
-    :param max_chars: letters of the workbook that are shown; default 16 Mi.
-    :param seconds: time to read it; default 60.
+    :param max_cells: cells of the workbook that are shown; default 300,000. A note marks a sheet that is cut.
+    :param max_mb: unpacked size of the parts that are read, in MiB; default 256.
+    :param max_chars: characters of the workbook that are shown; default 16 Mi.
+    :param seconds: time limit for reading; default 60.
     """
 
     name = "xlsx"
@@ -39,7 +39,7 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the visible sheets as sections.
 
-        :raises BadPage: it is no workbook, damaged, under a password, or over a limit.
+        :raises BadPage: the page is no workbook, is damaged or password-protected, or exceeds a limit.
         """
         archive = Archive(page.content, page.url, "Excel workbook", self._max_mb << 20, self._seconds)
         book = Book()
@@ -59,16 +59,18 @@ class Engine:
         for title, id in book.sheets:
             link = links.get(id)
             if link is not None and link.kind == "worksheet" and link.target in archive:
-                sheet = _sheet(archive, link.target, title, texts.found, styles, budget)
+                sheet = _read_sheet(archive, link.target, title, texts.found, styles, budget)
                 body = to_markup(sheet)
-                sections.append(f"<section><h2>{words(title)}</h2>{''.join(map(note, sheet.notes))}{body}</section>")
+                sections.append(
+                    f"<section><h2>{escape_text(title)}</h2>{''.join(map(note, sheet.notes))}{body}</section>"
+                )
         if not sections:
             raise archive.fault("this workbook shows no sheet of cells")
         return document(sections)
 
 
-def _sheet(archive: Archive, part: str, title: str, texts: list[str], styles: CellStyles, budget: Budget) -> Sheet:
-    """Read one sheet, then lay its cells out without what is hidden."""
+def _read_sheet(archive: Archive, part: str, title: str, texts: list[str], styles: CellStyles, budget: Budget) -> Sheet:
+    """Read one sheet with its declared tables and links."""
     reader = Cells(texts, styles, budget)
     archive.walk(part, reader)
     links = relations(archive, part)
@@ -81,4 +83,4 @@ def _sheet(archive: Archive, part: str, title: str, texts: list[str], styles: Ce
     for place, id in reader.link_ids.items():
         if id in links and "://" in links[id].target:
             reader.targets[place] = links[id].target
-    return reader.laid_out(title, headers)
+    return reader.to_sheet(title, headers)

@@ -1,4 +1,4 @@
-"""``xml``: feeds as articles; any other XML as headings, paragraphs, tables and lists, by how its elements repeat."""
+"""``xml``: feeds become articles. Other XML becomes headings, paragraphs, tables and lists, by its repetitions."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from xml.etree.ElementTree import Element, TreeBuilder
 
 from ...core.errors import BadPage
 from ...core.types import Page
-from ._common.write import bad, document, fragment, lines, table, text_of, value, words
-from ._common.xml import pieces, walk_xml
+from ._common.write import document, escape_attribute, escape_lines, escape_text, fragment, page_error, table, text_of
+from ._common.xml import cut_bytes, walk_xml
 
 _DECLARED: Final = re.compile(rb"<\?xml[^>]{0,200}encoding\s*=\s*[\"']([A-Za-z0-9._:-]{1,40})[\"']")
 _TITLES: Final = frozenset({"title", "head", "heading", "bridgehead"})
 _PARAGRAPHS: Final = frozenset({"p", "para", "paragraph", "simpara"})
 _BLOCKS: Final = frozenset({"item", "row", "listitem", "list", "table", "br", "lb", "entry", "cell"})
 _FEEDS: Final = frozenset({"rss", "feed", "rdf"})
-_FULL: Final = 0.5
+_FULL: Final = 0.5  # share of non-empty cells from which repeated elements form a table
 _ADDRESS: Final = re.compile(r"https?://[^\s\"<>]+", re.I)
 
 
 class Engine:
-    """XML without its looks. Entities, document types and addresses in it are never followed.
+    """XML documents and feeds. Entities, document types and addresses are never followed.
 
-    :param max_chars: letters of a file; default 32 Mi.
-    :param max_nodes: elements and attributes; default 250,000.
+    :param max_chars: limit on the characters of a file; default 32 Mi.
+    :param max_nodes: limit on elements and attributes together; default 250,000.
     """
 
     name = "xml"
@@ -39,7 +39,7 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the document as HTML.
 
-        :raises BadPage: the content is empty, binary, not well-formed, a drawing, or over a limit.
+        :raises BadPage: the content is empty, binary, not well-formed, an SVG picture, or exceeds a limit.
         """
         if isinstance(page.content, bytes) and not page.charset:
             declared = _DECLARED.match(page.content.lstrip()[:300])
@@ -47,17 +47,19 @@ class Engine:
                 page = Page(page.content, page.url, charset=declared[1].decode())
         text = text_of(page, "XML").lstrip()
         if len(text) > self._max_chars:
-            raise bad(page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; split the file")
+            raise page_error(
+                page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; split the file"
+            )
         root = _parsed(page, text, self._max_nodes)
         if root.tag == "svg":
-            raise bad(page, "this is an SVG picture, which holds no text to read; give the page that shows it")
+            raise page_error(page, "this is an SVG picture, which holds no text to read; give the page that shows it")
         if root.tag.lower() in _FEEDS:
             return _feed(root)
         return document([_block(root, 1)], _text(_first(root, "title")), root.get("lang", ""))
 
 
 class _Builder:
-    """Makes the tree, whose names have no prefix, and counts what it holds."""
+    """Listener that builds a tree of names without prefix, and counts elements and attributes."""
 
     def __init__(self, page: Page, max_nodes: int) -> None:
         self._page, self._left, self._max = page, max_nodes, max_nodes
@@ -67,40 +69,40 @@ class _Builder:
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         self._left -= 1 + len(attrs)
         if self._left < 0:
-            raise bad(self._page, f"XML of more than {self._max:,} elements is not read; split the file")
+            raise page_error(self._page, f"XML of more than {self._max:,} elements is not read; split the file")
         self._tree.start(name, dict(attrs))
 
 
 def _parsed(page: Page, text: str, max_nodes: int) -> Element:
     """Return the root element of a whole document.
 
-    :raises BadPage: it is no XML, over a limit, or declares entities.
+    :raises BadPage: the text is not XML, exceeds a limit, or declares entities.
     """
     builder = _Builder(page, max_nodes)
-    data = pieces(text.encode("utf-8", "replace"), 1 << 16)
+    data = cut_bytes(text.encode("utf-8", "replace"), 1 << 16)
 
     def fault(reason: str) -> BadPage:
-        return bad(page, f"this document {reason}")
+        return page_error(page, f"this document {reason}")
 
-    walk_xml(data, builder, fault, "utf-8", doctype=True)  # what it declares was heeded when it was decoded
+    walk_xml(data, builder, fault, "utf-8", doctype=True)  # to_html has applied the declared encoding
     return builder.close()
 
 
-# --- what an element holds ---------------------------------------------------------------------------
+# --- content of an element ---------------------------------------------------------------------------
 
 
 def _first(element: Element, *names: str) -> Element | None:
-    """Return the first element right below that has one of the names, tried in their order."""
+    """Return the first child with one of the names; the order of the names decides."""
     return next((child for name in names for child in element if child.tag == name), None)
 
 
 def _text(element: Element | None) -> str:
-    """Return all words below, in one line."""
+    """Return all text in an element on one line; '' for None."""
     return " ".join("".join(element.itertext()).split()) if element is not None else ""
 
 
 def _mixed(element: Element) -> Iterator[Element | str]:
-    """Yield the elements and texts right below, in order."""
+    """Yield the child elements and texts of an element in order."""
     if element.text:
         yield element.text
     for child in element:
@@ -110,7 +112,7 @@ def _mixed(element: Element) -> Iterator[Element | str]:
 
 
 def _has_words(element: Element) -> bool:
-    """Tell whether words stand right below."""
+    """Tell whether an element directly contains text."""
     return any(isinstance(child, str) and not child.isspace() for child in _mixed(element))
 
 
@@ -122,56 +124,56 @@ def _feed(root: Element) -> str:
     channel = _first(root, "channel")
     channel = root if channel is None else channel
     places = [channel] if channel is root else [channel, root]  # RDF puts its items beside the channel
-    items = [one for place in places for one in place if one.tag in ("item", "entry")]
+    items = [child for place in places for child in place if child.tag in ("item", "entry")]
     title, about = _text(_first(channel, "title")), _text(_first(channel, "description", "subtitle"))
-    parts = [f"<h1>{words(title)}</h1>" if title else "", f"<p>{words(about)}</p>" if about else ""]
-    parts.extend(_article(one) for one in items)
+    parts = [f"<h1>{escape_text(title)}</h1>" if title else "", f"<p>{escape_text(about)}</p>" if about else ""]
+    parts.extend(map(_article, items))
     return document(parts, title, root.get("lang", ""))
 
 
 def _article(item: Element) -> str:
     title, date = _first(item, "title"), _text(_first(item, "pubDate", "published", "updated", "date"))
-    head = words(_plain(title)) if title is not None else ""
+    head = escape_text(_title_text(title)) if title is not None else ""
     address = _address(item)
     if address:
-        head = f'<a href="{value(address)}">{head or words(address)}</a>'
+        head = f'<a href="{escape_attribute(address)}">{head or escape_text(address)}</a>'
     author = _first(item, "creator", "author")
     name = _first(author, "name") if author is not None else None
     body = _first(item, "encoded", "content", "description", "summary")
     inside = ""
     if body is not None:
-        inside = fragment(_written(body) if len(body) else "".join(body.itertext()))
-    said = " · ".join(words(one) for one in (date, _text(author if name is None else name)) if one)
-    return f"<article><h2>{head}</h2>{f'<p>{said}</p>' if said else ''}{inside}</article>"
+        inside = fragment(_xhtml(body) if len(body) else "".join(body.itertext()))
+    byline = " · ".join(escape_text(text) for text in (date, _text(author if name is None else name)) if text)
+    return f"<article><h2>{head}</h2>{f'<p>{byline}</p>' if byline else ''}{inside}</article>"
 
 
-def _plain(title: Element) -> str:
-    """Return a title without the markup that some feeds put into it."""
+def _title_text(title: Element) -> str:
+    """Return the text of a title without the HTML tags that some feeds put into it."""
     text = _text(title)
     return re.sub(r"<[^>]{0,200}>", "", text) if title.get("type") == "html" else text
 
 
 def _address(item: Element) -> str:
-    """Return where an article stands."""
-    links = [one for one in item if one.tag == "link"]
-    links.sort(key=lambda one: one.get("rel", "alternate") != "alternate")
-    for one in [*links, *[one for one in item if one.tag in ("guid", "id")]]:
-        found = _ADDRESS.fullmatch((one.get("href") or _text(one)).strip())
-        if found and one.get("isPermaLink") != "false":
+    """Return the URL of an article, or ''."""
+    links = [child for child in item if child.tag == "link"]
+    links.sort(key=lambda link: link.get("rel", "alternate") != "alternate")
+    for child in [*links, *[child for child in item if child.tag in ("guid", "id")]]:
+        found = _ADDRESS.fullmatch((child.get("href") or _text(child)).strip())
+        if found and child.get("isPermaLink") != "false":
             return found[0]
     return ""
 
 
-def _written(element: Element) -> str:
-    """Return XHTML below an element as HTML."""
+def _xhtml(element: Element) -> str:
+    """Return the XHTML content of an element as HTML."""
     parts = []
     for child in _mixed(element):
         if isinstance(child, str):
-            parts.append(words(child))
+            parts.append(escape_text(child))
             continue
         name = child.tag if child.tag.isalnum() else "span"
-        attrs = "".join(f' {key}="{value(text)}"' for key, text in child.attrib.items() if key.isalpha())
-        inside = _written(child)
+        attrs = "".join(f' {key}="{escape_attribute(text)}"' for key, text in child.attrib.items() if key.isalpha())
+        inside = _xhtml(child)
         parts.append(f"<{name}{attrs}>" if name in ("br", "hr", "img") else f"<{name}{attrs}>{inside}</{name}>")
     return "".join(parts)
 
@@ -180,10 +182,13 @@ def _written(element: Element) -> str:
 
 
 def _block(element: Element, level: int) -> str:
-    """Return what an element holds, as blocks in their order."""
+    """Return the content of an element as blocks in document order.
+
+    :param level: heading level for titles.
+    """
     if _has_words(element):
-        return f"<p>{_inline(element)}</p>{_told(element)}"
-    parts = [_told(element)]
+        return f"<p>{_inline(element)}</p>{_attributes_html(element)}"
+    parts = [_attributes_html(element)]
     pairs: list[str] = []
 
     def close() -> None:
@@ -191,7 +196,7 @@ def _block(element: Element, level: int) -> str:
             parts.append(f"<dl>{''.join(pairs)}</dl>")
             pairs.clear()
 
-    for name, group in groupby(element, key=lambda one: one.tag):
+    for name, group in groupby(element, key=lambda child: child.tag):
         run = list(group)
         if name in _TITLES and len(run) == 1 and not run[0].attrib:
             close()
@@ -199,63 +204,72 @@ def _block(element: Element, level: int) -> str:
             continue
         if name in _PARAGRAPHS:
             close()
-            parts.extend(f"<p>{_inline(one)}</p>" for one in run)
+            parts.extend(f"<p>{_inline(child)}</p>" for child in run)
             continue
         columns = _columns(run)
         if columns:
             close()
-            rows = [[lines(_field(one, column)) for column in columns] for one in run]
-            parts.append(table([[words(column) for column in columns], *rows], 1, words(name)))
-        elif len(run) > 1 and all(not len(one) and not one.attrib for one in run):
-            entries = "".join(f"<li>{words(_text(one))}</li>" for one in run)
-            pairs.append(f"<dt>{words(name)}</dt><dd><ul>{entries}</ul></dd>")
-        elif any(_first(one, *_TITLES) is not None for one in run):
+            rows = [[escape_lines(_field(child, column)) for column in columns] for child in run]
+            parts.append(table([[escape_text(column) for column in columns], *rows], 1, escape_text(name)))
+        elif len(run) > 1 and all(not len(child) and not child.attrib for child in run):
+            entries = "".join(f"<li>{escape_text(_text(child))}</li>" for child in run)
+            pairs.append(f"<dt>{escape_text(name)}</dt><dd><ul>{entries}</ul></dd>")
+        elif any(_first(child, *_TITLES) is not None for child in run):
             close()
-            parts.extend(f"<section>{_block(one, level + 1)}</section>" for one in run)
+            parts.extend(f"<section>{_block(child, level + 1)}</section>" for child in run)
         else:
-            for one in run:
-                inside = words(_text(one)) if not len(one) and not one.attrib else _block(one, level + 1)
-                pairs.append(f"<dt>{words(name)}</dt><dd>{inside}</dd>")
+            for child in run:
+                is_plain = not len(child) and not child.attrib
+                inside = escape_text(_text(child)) if is_plain else _block(child, level + 1)
+                pairs.append(f"<dt>{escape_text(name)}</dt><dd>{inside}</dd>")
     close()
     return "".join(parts)
 
 
-def _told(element: Element) -> str:
-    """Return the attributes of an element that tell something."""
-    told = [(key, text) for key, text in element.attrib.items() if text.strip() and key != "lang"]
-    pairs = "".join(f"<dt>{words(key)}</dt><dd>{_linked(text)}</dd>" for key, text in told)
+def _attributes_html(element: Element) -> str:
+    """Return the non-empty attributes of an element as a definition list, without its language."""
+    attributes = [(key, text) for key, text in element.attrib.items() if text.strip() and key != "lang"]
+    pairs = "".join(f"<dt>{escape_text(key)}</dt><dd>{_linked(text)}</dd>" for key, text in attributes)
     return f"<dl>{pairs}</dl>" if pairs else ""
 
 
 def _linked(text: str) -> str:
-    return f'<a href="{value(text)}">{words(text)}</a>' if _ADDRESS.fullmatch(text) else lines(text)
+    return (
+        f'<a href="{escape_attribute(text)}">{escape_text(text)}</a>'
+        if _ADDRESS.fullmatch(text)
+        else escape_lines(text)
+    )
 
 
 def _inline(element: Element) -> str:
-    """Return words with what stands among them, in one line; links stay links."""
+    """Return the content of an element as inline HTML. Links stay links."""
     parts = []
-    apart = not _has_words(element)  # white space between elements alone means nothing, and none means nothing too
+    no_text = not _has_words(element)  # children without text between them are separate, with or without white space
     for child in _mixed(element):
         if isinstance(child, str):
-            parts.append(words(child))
+            parts.append(escape_text(child))
             continue
         target = child.get("href") or child.get("url") or ""
         inside = _inline(child)
-        block = apart or child.tag in _PARAGRAPHS or child.tag in _BLOCKS
-        linked = f'<a href="{value(target)}">{inside or words(target)}</a>' if _ADDRESS.fullmatch(target) else inside
+        block = no_text or child.tag in _PARAGRAPHS or child.tag in _BLOCKS
+        linked = (
+            f'<a href="{escape_attribute(target)}">{inside or escape_text(target)}</a>'
+            if _ADDRESS.fullmatch(target)
+            else inside
+        )
         parts.append(f" {linked} " if block else linked)
     return "".join(parts)
 
 
 def _columns(run: Sequence[Element]) -> list[str]:
-    """Return the names of the fields of elements that repeat, none where they are no table."""
+    """Return the field names of repeated elements; an empty list where the elements form no table."""
     if len(run) < 2:
         return []
     columns: dict[str, None] = {}
     filled = 0
-    for one in run:
-        names = [*one.attrib, *[child.tag for child in one]]
-        flat = not _has_words(one) and all(not len(child) and not child.attrib for child in one)
+    for element in run:
+        names = [*element.attrib, *[child.tag for child in element]]
+        flat = not _has_words(element) and all(not len(child) and not child.attrib for child in element)
         if not flat or not names or len(set(names)) < len(names):
             return []
         columns.update(dict.fromkeys(names))

@@ -1,1 +1,1 @@
-"""What readers of several formats share: archives, XML, formulas, HTML that is written."""
+"""Helpers that several formats share: reading archives, XML and formulas, and writing HTML."""

@@ -1,4 +1,4 @@
-"""The growing HTML of a document: blocks, list items by level, pictures and tables with their captions."""
+"""Collect the HTML of a document: blocks, list items by level, pictures and tables with their captions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TAGS: Final = re.compile(r"<[^>]*>")
 
 
 class Body:
-    """Blocks in their order; list items nest by the level that each names."""
+    """The blocks of a document in reading order. List items nest by their level."""
 
     def __init__(self) -> None:
         self.parts: list[tuple[str, str]] = []  # kind: block, list, table, image, caption, code
@@ -25,9 +25,9 @@ class Body:
     def item(self, html: str, level: int, tag: str = "ul", number: int = 0, kind: str = "") -> None:
         """Add a list item.
 
-        :param level: how deep it stands, from 0.
-        :param number: of an item of an ``ol``; 0 is one more than the last.
-        :param kind: ``a``, ``i`` and so on, for lists that are not numbered 1, 2, 3.
+        :param level: nesting depth of the item, from 0.
+        :param number: number of the item in an ``ol``; 0 means the previous number plus one.
+        :param kind: the ``type`` attribute of an ``ol`` that is not numbered 1, 2, 3: ``a``, ``i`` and so on.
         """
         while self._lists and self._lists[-1][0] > level:
             self._end()
@@ -49,10 +49,10 @@ class Body:
 
     def is_numbered(self, level: int) -> bool:
         """Tell whether a numbered list is open at a level."""
-        return any(at == level and tag == "ol" for at, tag, _ in self._lists)
+        return any(depth == level and tag == "ol" for depth, tag, _ in self._lists)
 
     def inside(self, html: str) -> None:
-        """Add a block inside the latest list item; without a list, as :meth:`add`."""
+        """Add a block inside the latest list item. Outside a list, do the same as :meth:`add`."""
         if self._lists and html:
             self.parts.append(("list", html))
         else:
@@ -67,30 +67,33 @@ class Body:
         self.parts.append(("list", f"</li></{self._lists.pop()[1]}>"))
 
     def html(self) -> str:
-        """Return the blocks, captions in what they belong to, lines of code together."""
+        """Return the blocks as HTML.
+
+        A caption moves into the picture or table beside it, and neighbouring lines of code become one ``<pre>``.
+        """
         self.close()
-        done: list[tuple[str, str]] = []
+        written: list[tuple[str, str]] = []
         parts = self.parts
         for at, (kind, html) in enumerate(parts):
-            before = done[-1] if done else ("", "")
+            before = written[-1] if written else ("", "")
             if kind == "caption":
                 after = parts[at + 1] if at + 1 < len(parts) else ("", "")
-                words_of_table = bool(_TABLE_WORD.match(_TAGS.sub("", html).strip()))
+                names_table = bool(_TABLE_WORD.match(_TAGS.sub("", html).strip()))
                 if before[0] == "image":
-                    done[-1] = ("figure", f"<figure>{before[1]}<figcaption>{html}</figcaption></figure>")
+                    written[-1] = ("figure", f"<figure>{before[1]}<figcaption>{html}</figcaption></figure>")
                 elif after[0] == "table":
                     parts[at + 1] = ("captioned", _captioned(after[1], html))
-                elif before[0] == "table" and words_of_table:
-                    done[-1] = ("captioned", _captioned(before[1], html))
+                elif before[0] == "table" and names_table:
+                    written[-1] = ("captioned", _captioned(before[1], html))
                 elif after[0] == "image":
                     parts[at + 1] = ("figure", f"<figure><figcaption>{html}</figcaption>{after[1]}</figure>")
                 else:
-                    done.append(("block", f"<p>{html}</p>"))
+                    written.append(("block", f"<p>{html}</p>"))
             elif kind == "code" and before[0] == "code":
-                done[-1] = ("code", f"{before[1]}\n{html}")
+                written[-1] = ("code", f"{before[1]}\n{html}")
             else:
-                done.append((kind, html))
-        return "\n".join(f"<pre>{html}</pre>" if kind == "code" else html for kind, html in done)
+                written.append((kind, html))
+        return "\n".join(f"<pre>{html}</pre>" if kind == "code" else html for kind, html in written)
 
 
 def _captioned(table: str, caption: str) -> str:

@@ -1,4 +1,4 @@
-"""What Word and PowerPoint documents share: relations between parts, properties, the data of charts."""
+"""Parts that Word, PowerPoint and Excel files share: relations, document properties, chart data."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
-from .write import Cell, table, words
-from .xml import below, each, value, whole
+from .write import Cell, escape_text, table
+from .xml import attribute, children, find_path, whole_number
 from .zip import Archive
 
-_MAX_POINTS: Final = 10_000  # of a chart
+_MAX_POINTS: Final = 10_000  # rows of the table that shows a chart
 
 
 class Relation(NamedTuple):
-    """Where a part leads: the last word of its kind, a part or an address, whether that is outside."""
+    """A link from one part of a package to another part, or to an outside address.
+
+    :param kind: last segment of the relation's type, for example ``styles``.
+    :param target: path of a part, or an address.
+    :param outside: whether ``target`` is an address outside the package.
+    """
 
     kind: str
     target: str
@@ -23,23 +28,23 @@ class Relation(NamedTuple):
 
 
 def relations(archive: Archive, part: str) -> dict[str, Relation]:
-    """Return the relations of a part by their id; nothing outside is ever followed."""
+    """Return the relations of a part by id. Outside targets are never fetched."""
     folder, name = posixpath.split(part)
     rels = posixpath.join(folder, "_rels", f"{name}.rels")
     if rels not in archive:
         return {}
     found = {}
-    for one in archive.xml(rels):
-        outside = one.get("TargetMode") == "External"
-        target = one.get("Target", "")
+    for element in archive.xml(rels):
+        outside = element.get("TargetMode") == "External"
+        target = element.get("Target", "")
         if not outside:
             target = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
-        found[one.get("Id", "")] = Relation(one.get("Type", "").rpartition("/")[2], target, outside)
+        found[element.get("Id", "")] = Relation(element.get("Type", "").rpartition("/")[2], target, outside)
     return found
 
 
 def main_part(archive: Archive, default: str) -> str:
-    """Return the part that the document begins with."""
+    """Return the path of the document's main part."""
     for relation in relations(archive, "").values():
         if relation.kind == "officeDocument" and relation.target in archive:
             return relation.target
@@ -47,47 +52,47 @@ def main_part(archive: Archive, default: str) -> str:
 
 
 def properties(archive: Archive) -> tuple[str, dict[str, str]]:
-    """Return the title and what else a document says of itself."""
+    """Return the title and the metadata (author, published, modified) of a document."""
     part = next((r.target for r in relations(archive, "").values() if r.kind == "core-properties"), "docProps/core.xml")
     if part not in archive:
         return "", {}
     root = archive.xml(part)
-    said = {child.tag: " ".join((child.text or "").split()) for child in root}
+    fields = {child.tag: " ".join((child.text or "").split()) for child in root}
     meta = {
-        "author": said.get("dc:creator", ""),
-        "published": said.get("dcterms:created", ""),
-        "modified": said.get("dcterms:modified", ""),
+        "author": fields.get("dc:creator", ""),
+        "published": fields.get("dcterms:created", ""),
+        "modified": fields.get("dcterms:modified", ""),
     }
-    return said.get("dc:title", ""), meta
+    return fields.get("dc:title", ""), meta
 
 
-def chosen(element: Element) -> Iterator[Element]:
-    """Yield the children of one branch of an ``mc:AlternateContent``: the first choice, else the fallback."""
-    branch = next(each(element, "mc:Choice"), None)
+def chosen_branch(element: Element) -> Iterator[Element]:
+    """Yield the children of one branch of an ``mc:AlternateContent``: the first choice, or else the fallback."""
+    branch = next(children(element, "mc:Choice"), None)
     if branch is None or not len(branch):
-        branch = next(each(element, "mc:Fallback"), None)
+        branch = next(children(element, "mc:Fallback"), None)
     return iter(branch if branch is not None else ())
 
 
 def chart_table(root: Element) -> str:
-    """Return the data of a chart as a table, a column for each series, with its title as the caption."""
+    """Return the data of a chart as a table with one column per series. The caption is the chart's title."""
     title = "".join(text.text or "" for text in _texts(next(root.iter("c:title"), None)))
     series = list(root.iter("c:ser"))
     columns: list[tuple[str, dict[int, str]]] = []
     names: dict[int, str] = {}
-    for one in series:
-        label = " ".join(_points(below(one, "c:tx")).values())
-        names = names or _points(below(one, "c:cat")) or _points(below(one, "c:xVal"))
-        found = below(one, "c:val")
-        columns.append((label, _points(found if found is not None else below(one, "c:yVal"))))
-    rows = sorted({*names, *(at for _, points in columns for at in points)})[:_MAX_POINTS]
+    for element in series:
+        label = " ".join(_points(find_path(element, "c:tx")).values())
+        names = names or _points(find_path(element, "c:cat")) or _points(find_path(element, "c:xVal"))
+        values = find_path(element, "c:val")
+        columns.append((label, _points(values if values is not None else find_path(element, "c:yVal"))))
+    rows = sorted({*names, *(index for _, points in columns for index in points)})[:_MAX_POINTS]
     if not columns or not rows:
-        return f"<p>{words(title)}</p>" if title else ""
-    written: list[list[str | Cell]] = [["", *(words(label) for label, _ in columns)]]
-    for at in rows:
-        named = Cell(words(names.get(at, str(at + 1))), header=True)
-        written.append([named, *(words(points.get(at, "")) for _, points in columns)])
-    return table(written, 1, words(title))
+        return f"<p>{escape_text(title)}</p>" if title else ""
+    table_rows: list[list[str | Cell]] = [["", *(escape_text(label) for label, _ in columns)]]
+    for index in rows:
+        name_cell = Cell(escape_text(names.get(index, str(index + 1))), header=True)
+        table_rows.append([name_cell, *(escape_text(points.get(index, "")) for _, points in columns)])
+    return table(table_rows, 1, escape_text(title))
 
 
 def _texts(element: Element | None) -> Iterator[Element]:
@@ -95,16 +100,16 @@ def _texts(element: Element | None) -> Iterator[Element]:
 
 
 def _points(element: Element | None) -> dict[int, str]:
-    """Return the cached points of a reference to a sheet, by their number."""
+    """Return the cached points of a sheet reference, by their index."""
     found: dict[int, str] = {}
     if element is None:
         return found
     for point in element.iter("c:pt"):
-        at, text = whole(value(point, "idx"), -1), below(point, "c:v")
-        if at >= 0 and text is not None:
-            found[at] = text.text or ""
+        index, text = whole_number(attribute(point, "idx"), -1), find_path(point, "c:v")
+        if index >= 0 and text is not None:
+            found[index] = text.text or ""
     if not found:
-        text = below(element, "c:v")
+        text = find_path(element, "c:v")
         if text is not None and text.text:
             found[0] = text.text
     return found

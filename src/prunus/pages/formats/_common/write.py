@@ -1,4 +1,4 @@
-"""How the formats of data read and write: their text decoded, their words escaped, their tables as HTML."""
+"""Decode the text of pages, escape text for HTML, and write tables and whole HTML documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell with its spans; ``markup`` is HTML, escaped already."""
+    """A table cell. ``markup`` is HTML: its text is already escaped."""
 
     markup: str
     colspan: int = 1
@@ -30,50 +30,53 @@ class Cell:
     header: bool = False
 
 
-def text_of(page: Page, what: str) -> str:
-    """Return a page's content as text.
+def text_of(page: Page, expected: str) -> str:
+    """Return a page's content as text, without a byte order mark.
 
-    :param what: how the error calls what was expected, as ``a CSV file``.
-    :raises BadPage: it is empty or binary.
+    :param expected: the expected kind of page, for the error: ``a CSV file``.
+    :raises BadPage: the content is empty or binary.
     """
     content = page.content
     if isinstance(content, bytes):
         if is_binary(content, page.charset):
-            raise bad(page, f"this is binary data, not {what}")
+            raise page_error(page, f"this is binary data, not {expected}")
         content = decode(content, page.charset)
     if not content or content.isspace():
-        raise bad(page, "the page is empty")
+        raise page_error(page, "the page is empty")
     return content.removeprefix("\ufeff")
 
 
-def bad(page: Page, why: str) -> BadPage:
-    """Make the error of a page that cannot be read."""
-    return BadPage(f"{page.url or 'page'}: {' '.join(why.split())}", subject=page.url)
+def page_error(page: Page, reason: str) -> BadPage:
+    """Return an error that names the page and says why it cannot be read."""
+    return BadPage(f"{page.url or 'page'}: {' '.join(reason.split())}", subject=page.url)
 
 
-def words(text: str) -> str:
-    """Escape text for the inside of an element."""
+def escape_text(text: str) -> str:
+    """Escape text for the inside of an element, and drop control characters."""
     return html.escape(_CONTROL.sub("", text), quote=False)
 
 
-def value(text: str) -> str:
-    """Escape text for an attribute in double quotes."""
+def escape_attribute(text: str) -> str:
+    """Escape text for an attribute in double quotes, and drop control characters."""
     return html.escape(_CONTROL.sub("", text))
 
 
-def lines(text: str) -> str:
-    """Escape text and keep its line ends."""
-    return words(text.strip("\n")).replace("\n", "<br>")
+def escape_lines(text: str) -> str:
+    """Escape text, and write its line ends as ``<br>``."""
+    return escape_text(text.strip("\n")).replace("\n", "<br>")
 
 
 def preformatted(text: str, language: str = "") -> str:
-    """Return code as it is laid out."""
-    named = f' class="language-{value(language)}"' if language else ""
-    return f"<pre><code{named}>{words(text)}</code></pre>" if text.strip() else ""
+    """Return code as ``<pre><code>``, with its white space; '' for blank text."""
+    css_class = f' class="language-{escape_attribute(language)}"' if language else ""
+    return f"<pre><code{css_class}>{escape_text(text)}</code></pre>" if text.strip() else ""
 
 
 def fragment(markup: str) -> str:
-    """Return the HTML of somebody else as a part of a page: cleaned alone, so that what it leaves open closes here."""
+    """Return embedded HTML as a ``<div>``; '' where it shows no words.
+
+    The HTML is cleaned separately, so that an element it leaves open cannot swallow the rest of the page.
+    """
     if not markup.strip():
         return ""
     tree = clean_tree(markup)
@@ -81,43 +84,46 @@ def fragment(markup: str) -> str:
 
 
 def note(text: str) -> str:
-    """Return a line of the reader's own, which says what was left out."""
-    return f"<p><em>{words(text)}</em></p>"
+    """Return a note that tells readers what was left out of the page."""
+    return f"<p><em>{escape_text(text)}</em></p>"
 
 
 def document(body: Iterable[str], title: str = "", lang: str = "", **meta: str) -> str:
-    """Return a whole page.
+    """Return a whole HTML page.
 
-    :param lang: as the document names its language; left out where it is no such name.
-    :param meta: ``author``, ``published`` and ``modified``, where the document names them.
+    :param lang: language code of the document; ignored where it is not a valid code.
+    :param meta: ``author``, ``published`` and ``modified`` of the document; empty values are left out.
     """
-    named = f' lang="{lang}"' if _LANGUAGE.fullmatch(lang) else ""
-    head = f"<title>{words(' '.join(title.split()))}</title>" if title else ""
-    for name, said in meta.items():
-        if said:
+    language = f' lang="{lang}"' if _LANGUAGE.fullmatch(lang) else ""
+    head = f"<title>{escape_text(' '.join(title.split()))}</title>" if title else ""
+    for name, content in meta.items():
+        if content:
             key = 'name="author"' if name == "author" else f'property="article:{name}_time"'
-            head += f'<meta {key} content="{value(said)}">'
-    return f"<!DOCTYPE html><html{named}><head>{head}</head><body>{''.join(body)}</body></html>"
+            head += f'<meta {key} content="{escape_attribute(content)}">'
+    return f"<!DOCTYPE html><html{language}><head>{head}</head><body>{''.join(body)}</body></html>"
 
 
-def alone(markup: str) -> str:
-    """Return markup without the element of its paragraph, where it is one paragraph and nothing else."""
-    one = markup.startswith("<p>") and markup.count("<p>") == 1 and markup.endswith("</p>")
-    return markup[3:-4] if one else markup
+def without_paragraph(markup: str) -> str:
+    """Return markup without its ``<p>`` element, where the markup is a single paragraph."""
+    is_single = markup.startswith("<p>") and markup.count("<p>") == 1 and markup.endswith("</p>")
+    return markup[3:-4] if is_single else markup
 
 
-def opened(markup: str) -> str:
-    """Return markup with the words of its first paragraph bare, where it has one alone: the first line of an item."""
-    one = markup.startswith("<p>") and markup.count("<p>") == 1
-    return markup[3:].replace("</p>", "", 1) if one else markup
+def without_first_paragraph(markup: str) -> str:
+    """Return markup without the ``<p>`` of its only paragraph, where the markup begins with that paragraph.
+
+    List items use this: their first line then stands directly in the ``<li>``.
+    """
+    is_single = markup.startswith("<p>") and markup.count("<p>") == 1
+    return markup[3:].replace("</p>", "", 1) if is_single else markup
 
 
 def table(rows: Iterable[Sequence[str | Cell]], headers: int = 0, caption: str = "") -> str:
     """Return a table.
 
-    :param rows: cells as HTML, escaped already; ragged rows stay ragged.
-    :param headers: how many of the first rows are header rows.
-    :param caption: HTML, escaped already.
+    :param rows: cells as escaped HTML; rows of different lengths stay as they are.
+    :param headers: number of header rows at the top.
+    :param caption: escaped HTML.
     """
     parts = ["<table>", f"<caption>{caption}</caption>" if caption else ""]
     if headers:

@@ -1,7 +1,7 @@
-"""XML of documents: no entities, nothing fetched, bounded in size, depth and number.
+"""Read the XML of documents safely: no entities, no fetching, limits on size, depth and number of tags.
 
-:func:`parse_xml` gives a tree; its names have short prefixes (``w:p``), whatever the document calls them, or none
-where the name space is not in the table. :func:`walk_xml` gives events with names that have no prefix.
+:func:`parse_xml` returns a tree. Its names carry the short prefixes of ``_SPACES`` (``w:p``), whichever prefixes the
+document uses; names of an unknown name space carry none. :func:`walk_xml` sends events; their names have no prefix.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ....core.errors import BadPage
 MAX_BYTES: Final = 64 * 1024 * 1024
 MAX_TAGS: Final = 4_000_000
 MAX_DEPTH: Final = 120
-"""Elements within each other; walks that recurse stay far from the limit of Python."""
+"""Nesting depth of elements. It keeps recursive walks far from Python's recursion limit."""
 
 _CHUNK: Final = 4096
 _NO_XML: Final = (ElementTree.ParseError, expat.ExpatError, ValueError, LookupError, OverflowError)
@@ -29,7 +29,7 @@ _OASIS: Final = "urn:oasis:names:tc:opendocument:xmlns:"
 _SPACES: Final = {
     **{
         root + path: prefix
-        for prefix, one, other in (
+        for prefix, transitional, strict in (
             ("w", "wordprocessingml/2006/main", "wordprocessingml/main"),
             ("r", "officeDocument/2006/relationships", "officeDocument/relationships"),
             ("a", "drawingml/2006/main", "drawingml/main"),
@@ -40,7 +40,7 @@ _SPACES: Final = {
             ("dgm", "drawingml/2006/diagram", "drawingml/diagram"),
             ("pic", "drawingml/2006/picture", "drawingml/picture"),
         )
-        for root, path in ((_OOXML, one), (_STRICT, other))
+        for root, path in ((_OOXML, transitional), (_STRICT, strict))
     },
     "http://schemas.microsoft.com/office/word/2010/wordprocessingShape": "wps",
     "http://schemas.openxmlformats.org/markup-compatibility/2006": "mc",
@@ -61,18 +61,18 @@ _SPACES: Final = {
 
 
 Fault = Callable[[str], BadPage]
-"""Makes the error of a document for what is wrong with its XML: ``is nested too deep``."""
+"""Makes the error for a fault in the XML, for example ``is nested too deep``. It adds the document's name."""
 
 
 class Enough(Exception):
-    """A reader raises it to end the reading of a part before its end."""
+    """A listener raises this to stop reading before the end of the XML."""
 
 
 class XmlListener(Protocol):
-    """Hears the elements of a part."""
+    """Receives the elements of an XML document as events."""
 
     def start(self, name: str, attrs: Mapping[str, str], /) -> object:
-        """Enter an element; its name and its attributes are without prefix."""
+        """Enter an element. Its name and its attributes' names carry no prefix."""
         ...
 
     def end(self, name: str, /) -> object:
@@ -84,8 +84,8 @@ class XmlListener(Protocol):
         ...
 
 
-class _Prolog:
-    """Has enough when the root element begins: what stands before it held nothing bad."""
+class _PrologCheck:
+    """Stops when the root element begins: the prolog before it holds no document type and no entities."""
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         raise Enough
@@ -96,7 +96,7 @@ class _Prolog:
 
 
 class _Names(dict[str, str]):
-    """Names as they are written → without prefix; those that only say something of XML itself are ''."""
+    """Cache of names without their prefix, by the name as written. Names that only serve XML itself map to ''."""
 
     def __missing__(self, name: str) -> str:
         self[name] = "" if name.startswith(("xmlns", "xsi:")) else sys.intern(name.rpartition(":")[2])
@@ -104,13 +104,13 @@ class _Names(dict[str, str]):
 
 
 def walk_xml(
-    chunks: Iterable[bytes], reader: XmlListener, fault: Fault, encoding: str | None = None, *, doctype: bool = False
+    chunks: Iterable[bytes], listener: XmlListener, fault: Fault, encoding: str | None = None, *, doctype: bool = False
 ) -> None:
-    """Read XML to its end, or until the reader has enough.
+    """Send the elements of XML to a listener, until the end or until the listener raises :class:`Enough`.
 
-    :param encoding: of the bytes; default what the XML says of itself.
-    :param doctype: take a document type that declares no entities; what it may mean by one is what HTML means.
-    :raises BadPage: it is no XML, declares a document type or entities, or is nested too deep.
+    :param encoding: encoding of the bytes; by default the XML's own declaration decides.
+    :param doctype: accept a document type that declares no entities; named entities then mean the same as in HTML.
+    :raises BadPage: the bytes are not XML, declare a document type or entities, or are nested too deep.
     """
     parser = expat.ParserCreate(encoding)
     parser.buffer_text = True
@@ -125,22 +125,22 @@ def walk_xml(
         if attrs:
             attrs = {names[key]: text for key, text in attrs.items()}
             attrs.pop("", None)
-        reader.start(names[tag] or tag, attrs)
+        listener.start(names[tag] or tag, attrs)
 
     def end(tag: str) -> None:
         nonlocal depth
         depth -= 1
-        reader.end(names[tag] or tag)
+        listener.end(names[tag] or tag)
 
     def refuse(*_: object) -> None:
         raise fault("declares a document type or entities; refused")
 
     def skipped(name: str, is_parameter: bool) -> None:
         if not is_parameter:
-            reader.data(html.unescape(f"&{name};"))
+            listener.data(html.unescape(f"&{name};"))
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler, parser.EntityDeclHandler = reader.data, refuse
+    parser.CharacterDataHandler, parser.EntityDeclHandler = listener.data, refuse
     if doctype:
         parser.SkippedEntityHandler = skipped
     else:
@@ -155,19 +155,22 @@ def walk_xml(
         raise fault(f"is no valid XML ({error}); fetch or save it again") from error
 
 
-def pieces(data: bytes, size: int = _CHUNK) -> Iterator[bytes]:
-    """Cut bytes: after an error in a handler, expat reads on to the end of what it was given."""
+def cut_bytes(data: bytes, size: int = _CHUNK) -> Iterator[bytes]:
+    """Cut bytes into small pieces.
+
+    After an error in a handler, expat still reads to the end of the bytes it was passed, so each piece stays small.
+    """
     return (data[start : start + size] for start in range(0, len(data), size))
 
 
 def parse_xml(data: bytes, fault: Fault) -> Element:
     """Return XML as a tree.
 
-    :raises BadPage: it is no XML, declares a document type or entities, or is over a limit.
+    :raises BadPage: the bytes are not XML, declare a document type or entities, or exceed a limit.
     """
     if len(data) > MAX_BYTES or data.count(b"<") > MAX_TAGS:
         raise fault("is too large; split it")
-    walk_xml(pieces(data), _Prolog(), fault)
+    walk_xml(cut_bytes(data), _PrologCheck(), fault)
     try:
         root = ElementTree.fromstring(data)  # noqa: S314 - the prolog was checked
     except _NO_XML as error:
@@ -187,7 +190,7 @@ def _check_depth(root: Element, fault: Fault) -> None:
 
 
 def _shorten(root: Element) -> None:
-    """Write names with short prefixes."""
+    """Replace the name spaces of all names in a tree by short prefixes."""
     known: dict[str, str] = {}
 
     def short(name: str) -> str:
@@ -209,23 +212,26 @@ def _shorten(root: Element) -> None:
                     attributes[known[key]] = attributes.pop(key)
 
 
-def below(element: Element | None, *path: str) -> Element | None:
-    """Return the element that a path of names leads to, the first of each, or None."""
+def find_path(element: Element | None, *path: str) -> Element | None:
+    """Return the element at a path of child names, the first match at each step, or None."""
     for tag in path:
         element = next((child for child in element if child.tag == tag), None) if element is not None else None
     return element
 
 
-def value(element: Element | None, key: str, default: str = "") -> str:
-    """Return an attribute of an element that may be missing."""
+def attribute(element: Element | None, key: str, default: str = "") -> str:
+    """Return an attribute; ``default`` where the element is None or lacks the attribute."""
     return default if element is None else element.get(key, default)
 
 
-def whole(text: str | None, otherwise: int = 0, most: int = 99_999_999) -> int:
-    """Return the whole number in an attribute, ``most`` at the most; ``otherwise`` where it is none, or absurd."""
+def whole_number(text: str | None, otherwise: int = 0, most: int = 99_999_999) -> int:
+    """Return the whole number that a text holds, capped at ``most``.
+
+    Return ``otherwise`` where the text is no number, or has nine digits or more.
+    """
     return min(int(text), most) if text and text.isascii() and text.isdigit() and len(text) < 9 else otherwise
 
 
-def each(element: Element | None, tag: str) -> Iterator[Element]:
-    """Yield the children of a name."""
+def children(element: Element | None, tag: str) -> Iterator[Element]:
+    """Yield the children with a tag; none where the element is None."""
     return (child for child in element if child.tag == tag) if element is not None else iter(())

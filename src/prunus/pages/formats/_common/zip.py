@@ -1,4 +1,4 @@
-"""Documents that are zip files: every part is read inside limits, and nothing is ever unpacked to disk."""
+"""Read documents that are zip files. Every part is read within limits; nothing is unpacked to disk."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .xml import XmlListener, parse_xml, walk_xml
 
 MAX_ENTRIES: Final = 10_000
 MAX_TOTAL: Final = 512 * 1024 * 1024
-"""Bytes of all parts together, unpacked."""
+"""Unpacked bytes of all parts together, as the zip directory states them."""
 
 MAX_READ: Final = 128 * 1024 * 1024
-"""Bytes that are really unpacked of one document, unless its reader says otherwise."""
+"""Default limit on the bytes that are unpacked from one document."""
 
 MAX_RATIO: Final = 500
-"""Unpacked to packed, of a part over a MiB: a sheet of nothing but equal rows reaches 300, a bomb 1,000."""
+"""Limit on unpacked size / packed size of a part over 1 MiB. A sheet of equal rows reaches 300, a bomb 1,000."""
 
 _SMALL: Final = 1024 * 1024
 _CHUNK: Final = 1 << 16
@@ -43,20 +43,20 @@ _FAULTS: Final = (
     KeyError,
     IndexError,
 )
-"""What :mod:`zipfile` raises on files that are damaged."""
+"""Exceptions that :mod:`zipfile` raises on damaged files."""
 
 
 class Archive:
     """The parts of one document.
 
-    A part is found by its name; where none has it, by the same name in other letter case, or with ``\\`` for ``/``,
-    as some programs write it.
+    A part is found by its exact name, or else by the same name in another letter case or with ``\\`` for ``/``:
+    some programs write names that way.
 
-    :param name: how errors call the document.
-    :param kind: what it should be, for errors: ``Word document``.
-    :param max_bytes: unpacked bytes of all parts that are read, together.
-    :param seconds: time to read them.
-    :raises BadPage: it is no zip file, damaged, encrypted, or built to do harm.
+    :param name: name of the document in errors.
+    :param kind: the expected kind of document, for errors: ``Word document``.
+    :param max_bytes: limit on the unpacked bytes of all parts that are read.
+    :param seconds: time limit for reading all parts.
+    :raises BadPage: the content is no zip file, is damaged or encrypted, or exceeds a limit.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Archive:
             raise self.fault(f"this is no {kind}")
         if content.startswith(_OLE):
             raise self.fault(f"this {kind} is encrypted, or of an old binary kind; save it anew without a password")
-        self._check_number(content.count(_ENTRY))  # before a directory of millions is read
+        self._check_count(content.count(_ENTRY))  # before zipfile reads a directory of millions of entries
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(content))
             entries = self._zip.infolist()
@@ -80,42 +80,42 @@ class Archive:
             raise self.fault(f"the {kind} is damaged or cut off; fetch or copy it again") from error
         self._check(entries)
         self._parts = {entry.filename: entry for entry in entries if not entry.is_dir()}
-        self._folded = {_folded(name): entry for name, entry in self._parts.items()}
+        self._folded = {_folded_name(name): entry for name, entry in self._parts.items()}
 
     def fault(self, reason: str) -> BadPage:
-        """Return the error for a reason."""
+        """Return an error that names the document and the reason."""
         return BadPage(f"{self.name}: {reason}", subject=self.name)
 
     def __contains__(self, part: str) -> bool:
-        return part in self._parts or _folded(part) in self._folded
+        return part in self._parts or _folded_name(part) in self._folded
 
     def read(self, part: str) -> bytes:
-        """Return a part.
+        """Return the unpacked bytes of a part.
 
-        :raises BadPage: it is missing, damaged, or over a limit.
+        :raises BadPage: the part is missing or damaged, or exceeds a limit.
         """
         return b"".join(self._chunks(part))
 
     def xml(self, part: str) -> Element:
-        """Return a part as a tree of XML; names are written with the prefixes of :mod:`._xml`.
+        """Return a part as an XML tree. Names carry the prefixes of :func:`.xml.parse_xml`.
 
-        :raises BadPage: it is missing, no XML, or over a limit.
+        :raises BadPage: the part is missing, is not XML, or exceeds a limit.
         """
-        return parse_xml(self.read(part), lambda reason: self._fault_of(part, reason))
+        return parse_xml(self.read(part), lambda reason: self._part_fault(part, reason))
 
-    def walk(self, part: str, reader: XmlListener) -> None:
-        """Read a part as events of XML, which takes no memory for a tree: sheets may be huge.
+    def walk(self, part: str, listener: XmlListener) -> None:
+        """Send the XML of a part to a listener. This needs no memory for a tree, so it suits huge sheets.
 
-        :raises BadPage: it is missing, no XML, or over a limit.
+        :raises BadPage: the part is missing, is not XML, or exceeds a limit.
         """
-        walk_xml(self._chunks(part), reader, lambda reason: self._fault_of(part, reason))
+        walk_xml(self._chunks(part), listener, lambda reason: self._part_fault(part, reason))
 
-    def _fault_of(self, part: str, reason: str) -> BadPage:
+    def _part_fault(self, part: str, reason: str) -> BadPage:
         return self.fault(f"its part {part[:80]!r} {reason}")
 
     def _chunks(self, part: str) -> Iterator[bytes]:
-        """Yield a part piece by piece, inside the limits."""
-        entry = self._parts.get(part) or self._folded.get(_folded(part))
+        """Yield the unpacked bytes of a part piece by piece, within the limits."""
+        entry = self._parts.get(part) or self._folded.get(_folded_name(part))
         if entry is None:
             raise self.fault(f"the {self.kind} lacks its part {part[:80]!r}; save it anew")
         if entry.file_size > self._left:
@@ -135,13 +135,13 @@ class Archive:
     def _too_large(self) -> BadPage:
         return self.fault(f"the {self.kind} unpacks to more than {self._max >> 20} MiB; split it")
 
-    def _check_number(self, count: int) -> None:
+    def _check_count(self, count: int) -> None:
         if count > MAX_ENTRIES:
             raise self.fault(f"the {self.kind} has {count} parts, over the limit of {MAX_ENTRIES}")
 
     def _check(self, entries: list[zipfile.ZipInfo]) -> None:
-        """Refuse what no program writes: bombs, links, names that lead outside, doubles, overlaps."""
-        self._check_number(len(entries))
+        """Refuse entries that no honest program writes: bombs, links, names that lead outside, duplicates, overlaps."""
+        self._check_count(len(entries))
         if sum(entry.file_size for entry in entries) > MAX_TOTAL:
             raise self.fault(f"the {self.kind} unpacks to more than {MAX_TOTAL >> 20} MiB; split it")
         if len({entry.filename for entry in entries}) < len(entries):
@@ -164,5 +164,5 @@ class Archive:
                 )
 
 
-def _folded(name: str) -> str:
+def _folded_name(name: str) -> str:
     return name.replace("\\", "/").lower()

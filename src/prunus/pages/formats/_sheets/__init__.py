@@ -1,1 +1,1 @@
-"""What readers of workbooks share: cells, numbers, regions."""
+"""Helpers that spreadsheet formats share: cells, number formats, regions of a sheet."""

@@ -1,4 +1,4 @@
-"""Which rows at the top of a grid are its header: said only where something speaks for it."""
+"""Decide whether the first row of a grid is a header. Without evidence, it is not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DATE: Final = re.compile(
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ]\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?"
     r"|\d{4}-\d{2}(?:-\d{2})?(?:[T ].*)?"
 )
-_MEASURE: Final = re.compile(r"[-+]?\d[\d.,]*\s?[A-Za-zµ°Ω/]{1,6}[²³]?")  # as 2.5 km/h
+_MEASURE: Final = re.compile(r"[-+]?\d[\d.,]*\s?[A-Za-zµ°Ω/]{1,6}[²³]?")  # for example 2.5 km/h
 _NAME: Final = re.compile(r"[A-Za-z][a-z0-9]*(?:_[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+|[A-Z]{2,}[A-Z0-9_]*")
 _KNOWN: Final = frozenset(
     """id no nr name title date time year month day type kind status state city country address email phone url
@@ -21,33 +21,33 @@ _KNOWN: Final = frozenset(
     nombre fecha precio nom prix ville nome data prezzo
     名称 名前 日付 日期 价格 価格 数量 编号 番号""".split()
 )
-_SAMPLE: Final = 200
-_LONG: Final = 80  # a header is no sentence
+_SAMPLE: Final = 200  # rows below the first that are examined
+_LONG: Final = 80  # characters; a longer cell is a sentence and no header
 
 
 def has_header(rows: Sequence[Sequence[str]]) -> bool:
     """Tell whether the first row names the columns.
 
-    It must hold different, short texts, no number and no date. Then one sign is enough: a column of
-    numbers or dates below a word, a word that names columns everywhere, names as programs write them, or
-    a column whose values repeat below and are never the first.
+    The first row must hold short texts that all differ, no number and no date. Then one of these signs is enough:
+    a column of numbers or dates below a word, a common column name (``price``), an identifier (``user_id``), or
+    a column whose values repeat and never equal the first cell.
     """
     if len(rows) < 2:
         return False
     first = [cell.strip() for cell in rows[0]]
-    named = [cell for cell in first if cell]
+    names = [cell for cell in first if cell]
     below = [row for row in rows[1 : _SAMPLE + 1] if any(row)]
-    if not below or len(named) < 2 or len(named) < len(first) - 1 or len(set(named)) < len(named):
+    if not below or len(names) < 2 or len(names) < len(first) - 1 or len(set(names)) < len(names):
         return False
-    if any(len(cell) > _LONG or is_value(cell) for cell in named):
+    if any(len(cell) > _LONG or is_value(cell) for cell in names):
         return False
-    if any(cell.lower() in _KNOWN or _NAME.fullmatch(cell) for cell in named):
+    if any(cell.lower() in _KNOWN or _NAME.fullmatch(cell) for cell in names):
         return True
     for column, cell in enumerate(first):
         values = [row[column].strip() for row in below if column < len(row) and row[column].strip()]
         if not cell or not values:
             continue
-        if sum(is_value(one) or bool(_MEASURE.fullmatch(one[:40])) for one in values) * 10 >= 8 * len(values):
+        if sum(is_value(text) or bool(_MEASURE.fullmatch(text[:40])) for text in values) * 10 >= 8 * len(values):
             return True
         different = set(values)
         if len(values) >= 5 and len(different) * 2 <= len(values) and cell not in different:

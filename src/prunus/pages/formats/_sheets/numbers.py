@@ -1,4 +1,4 @@
-"""How a spreadsheet shows its numbers: the format codes of ECMA-376 (part 1, section 18.8.30)."""
+"""Show numbers as a spreadsheet does: the number format codes of ECMA-376 (part 1, section 18.8.30)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BUILT_IN: Final[dict[int, str]] = {
     22: "yyyy-mm-dd h:mm", 37: "#,##0", 38: "#,##0", 39: "#,##0.00", 40: "#,##0.00", 41: "#,##0", 42: "$#,##0",
     43: "#,##0.00", 44: "$#,##0.00", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0", 48: "0.0E+0", 49: "@",
 }  # fmt: skip
-"""What the numbers of formats mean. 14 and 22 follow the reader's country; here they are ISO dates."""
+"""Built-in format codes by format id. Ids 14 and 22 depend on the reader's country; here they are ISO dates."""
 
 _LITERAL: Final = re.compile(r'"([^"]*)"|\\(.)|_.|\*.|\[\$([^\]-]*)[^\]]*\]|\[(?!h+\]|m+\]|s+\])[^\]]*\]', re.I | re.S)
 _DATE: Final = re.compile(r"[ymdhs]", re.I)
@@ -23,13 +23,13 @@ _DIGITS: Final = re.compile(r"(?:[#0?][#0?,]*(?:\.[#0?]*)?|\.[0#?]+)(?:E[+-]0+)?
 _MONTHS: Final = "January February March April May June July August September October November December".split()
 _DAYS: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _MAX_CODE: Final = 300
-_LITERALS: Final = 0xE000  # letters for private use stand for the literal texts of a code
+_LITERALS: Final = 0xE000  # private-use characters stand for the literal texts of a code
 _PRIVATE: Final = re.compile("[\ue000-\uf8ff]")
 
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """One part of a code, its literal texts replaced by letters for private use."""
+    """One section of a code. Private-use characters replace its literal texts."""
 
     code: str
     texts: tuple[str, ...]
@@ -40,18 +40,18 @@ class _Section:
 
 
 class Code:
-    """A format code, read once for many numbers.
+    """A parsed format code. Parse it once and format many numbers.
 
-    :param epoch_1904: days are counted from 1904, as old programs did.
+    :param epoch_1904: count days from 1904, as old Excel versions for Mac did.
     """
 
     def __init__(self, code: str, epoch_1904: bool = False) -> None:
         self._sections = _sections_of(code)
         self._epoch_1904 = epoch_1904
 
-    def shown(self, number: float) -> str:
-        """Return a number as the code shows it; the plain number where the code has no form for it."""
-        if not abs(number) < 1e21:  # nor a number that is none
+    def format_number(self, number: float) -> str:
+        """Return a number as the code shows it, or the plain number where the code does not fit it."""
+        if not abs(number) < 1e21:  # also true of NaN
             return plain(number)
         parts = self._sections
         section = parts[0]
@@ -66,8 +66,8 @@ class Code:
 
 
 def _sections_of(code: str) -> list[_Section]:
-    """Return the parts of a code: for positive, negative and zero numbers, and for text."""
-    found: list[_Section] = []
+    """Return the sections of a code: for positive numbers, negative numbers, zero, and text."""
+    sections: list[_Section] = []
     texts: list[str] = []
 
     def keep(match: re.Match[str]) -> str:
@@ -78,12 +78,12 @@ def _sections_of(code: str) -> list[_Section]:
     for part in _LITERAL.sub(keep, _PRIVATE.sub("", code[:_MAX_CODE])).split(";")[:4]:
         low = part.lower()
         is_date = "general" not in low and bool(_DATE.search(low.replace("e+", "").replace("e-", "")))
-        found.append(_Section(part, tuple(texts), is_date))
-    return found
+        sections.append(_Section(part, tuple(texts), is_date))
+    return sections
 
 
 def plain(number: float) -> str:
-    """Return a number as the format General shows it, whole numbers in full."""
+    """Return a number as the format General shows it. Whole numbers below 1e15 are written in full."""
     if number != number or number in (float("inf"), float("-inf")):
         return str(number)
     if number == int(number) and abs(number) < 1e15:
@@ -122,7 +122,7 @@ def _without_zeros(text: str, optional: int) -> str:
 
 
 def _padded(text: str, mantissa: str) -> str:
-    """Fill with leading zeros, as 00123 for the code 00000."""
+    """Add leading zeros: 123 becomes 00123 with the code 00000."""
     wanted = mantissa.partition(".")[0].count("0")
     whole, point, rest = text.lstrip("-").partition(".")
     sign = "-" if text.startswith("-") else ""
@@ -132,30 +132,32 @@ def _padded(text: str, mantissa: str) -> str:
 
 
 def _date(number: float, code: str, epoch_1904: bool) -> str:
-    """Return a moment as its code writes it, '' where there is none."""
+    """Return a day number as a date in the form of its code, or '' where it is out of range."""
     if not 0 <= number < 2_958_466:
         return ""
     days = number + 1462 if epoch_1904 else number
     if days < 60:
-        days += 1  # the reference counts a 29 February 1900 that never was
+        days += 1  # the standard counts a 29 February 1900, which never existed
     seconds_code = code.lower()
     rounded = round(days * 86_400, 3) if ".0" in seconds_code else round(days * 86_400)
     moment = datetime(1899, 12, 30) + timedelta(seconds=rounded)
     tokens = _TOKEN.findall(code)
-    half = any(token.upper() in ("AM/PM", "A/P") for token in tokens)
+    twelve_hours = any(token.upper() in ("AM/PM", "A/P") for token in tokens)
     parts: list[str] = []
     before = ""
     for place, token in enumerate(tokens):
         low = token.lower()
         if low[0] == "m":
-            after = next((one.lower()[0] for one in tokens[place + 1 :] if one.lower()[0] in "ymdhs"), "")
+            after = next(
+                (follower.lower()[0] for follower in tokens[place + 1 :] if follower.lower()[0] in "ymdhs"), ""
+            )
             minutes = len(low) <= 2 and (before == "h" or after == "s")
             parts.append(f"{moment.minute:0{len(low)}}" if minutes else _month(moment, len(low)))
         elif low[0] == "[" and len(low) > 1:
             whole = int(round(number * 86_400) // {"h": 3600, "m": 60, "s": 1}[low[1]])
             parts.append(str(whole).zfill(len(low) - 2))
         else:
-            parts.append(_part(moment, low, token, half))
+            parts.append(_part(moment, low, token, twelve_hours))
         letter = low.lstrip("[")[:1]
         if letter and letter in "ymdhs":
             before = letter
@@ -169,14 +171,14 @@ def _month(moment: datetime, size: int) -> str:
     return f"{moment.month:0{size}}"
 
 
-def _part(moment: datetime, low: str, token: str, half: bool) -> str:
+def _part(moment: datetime, low: str, token: str, twelve_hours: bool) -> str:
     size = len(low)
     if low[0] == "y":
         return f"{moment.year:04}" if size > 2 else f"{moment.year % 100:02}"
     if low[0] == "d":
         return f"{moment.day:0{size}}" if size <= 2 else _DAYS[moment.weekday()][: 3 if size == 3 else None]
     if low[0] == "h":
-        return f"{(moment.hour % 12 or 12) if half else moment.hour:0{min(size, 2)}}"
+        return f"{(moment.hour % 12 or 12) if twelve_hours else moment.hour:0{min(size, 2)}}"
     if low[0] == "s":
         whole, point, rest = low.partition(".")
         fraction = f"{moment.microsecond:06}"[: len(rest)] if point else ""

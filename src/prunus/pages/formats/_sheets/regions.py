@@ -1,4 +1,4 @@
-"""The cells of a sheet as HTML: areas that empty rows or columns part are tables of their own."""
+"""Write the cells of a sheet as HTML. Empty rows and columns split the sheet into separate tables."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from .._common.write import Cell, lines, note, table, value
+from .._common.write import Cell, escape_attribute, escape_lines, note, table
 from .grid import has_header, is_value
 
 Place: TypeAlias = tuple[int, int]
 _LINKS: Final = ("http://", "https://", "mailto:")
-_MAX_PLACES: Final = 1_000_000  # of an area that is written with its empty cells
-_MAX_CUTS: Final = 40  # an area that is cut deeper stays as it is
+_MAX_PLACES: Final = 1_000_000  # places of an area; a larger area is written without its empty cells
+_MAX_CUTS: Final = 40  # depth of cuts; a bound for sheets that split again and again
 
 
 @dataclass(slots=True)
 class Sheet:
-    """What a reader sees of a sheet; rows and columns are numbered from 0, hidden ones are left out.
+    """The visible cells of a sheet. Rows and columns are numbered from 0; hidden rows and columns do not count.
 
-    :param cells: text by place; only cells that hold something.
+    :param cells: text of the non-empty cells, by place.
     :param spans: (rows, columns) of merged cells, by their first place.
-    :param links: targets by place.
-    :param headers: first row of a table that the sheet itself declares, by place.
-    :param notes: what was left out.
+    :param links: link targets by place.
+    :param headers: places of the header cells of tables that the sheet declares.
+    :param notes: sentences about content that was left out.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Sheet:
 
 @dataclass(slots=True)
 class _Area:
-    """A rectangle of places, its ends included."""
+    """A rectangle of places, bounds included, with its non-empty rows and columns."""
 
     top: int
     left: int
@@ -47,18 +47,18 @@ class _Area:
 
 
 def to_markup(sheet: Sheet) -> str:
-    """Return the areas of a sheet in reading order."""
+    """Return the areas of a sheet as HTML, in reading order."""
     _trim_spans(sheet)
     covered = {*sheet.cells}
     for (row, column), (down, across) in sheet.spans.items():
         covered.update((row, column + step) for step in range(across))
         covered.update((row + step, column) for step in range(down))
-    areas = _joined(_areas(sorted(covered)), sheet)
-    return "".join(_area(sheet, area) for area in areas)
+    areas = _join_areas(_split_areas(sorted(covered)), sheet)
+    return "".join(_area_html(sheet, area) for area in areas)
 
 
 def _trim_spans(sheet: Sheet) -> None:
-    """End merged cells where the sheet ends, and forget those that cover too much to be true."""
+    """Cut merged cells at the end of the sheet, and drop them once they cover more than ``_MAX_PLACES`` places."""
     bottom = max((row for row, _ in sheet.cells), default=0)
     right = max((column for _, column in sheet.cells), default=0)
     covered = 0
@@ -71,27 +71,27 @@ def _trim_spans(sheet: Sheet) -> None:
     sheet.spans = kept
 
 
-def _areas(places: Sequence[Place]) -> list[_Area]:
-    """Cut places at empty rows, then each part at empty columns, and again, until nothing is empty."""
-    found: list[_Area] = []
-    waiting = [(list(places), 0, 0)]  # places, cuts, how often in a row nothing was cut
-    while waiting:
-        some, cuts, idle = waiting.pop()
-        if not some:
+def _split_areas(places: Sequence[Place]) -> list[_Area]:
+    """Cut places at empty rows, then each part at empty columns, and repeat until no cut is left."""
+    areas: list[_Area] = []
+    pending = [(list(places), 0, 0)]  # places, number of cuts, cuts in a row that split nothing
+    while pending:
+        current, cuts, idle = pending.pop()
+        if not current:
             continue
         by_row = cuts % 2 == 0
-        parts = _cut(some, 0 if by_row else 1)
+        parts = _split_at_gaps(current, 0 if by_row else 1)
         idle = idle + 1 if len(parts) == 1 else 0
         if idle >= 2 or cuts >= _MAX_CUTS:
-            rows, columns = sorted({place[0] for place in some}), sorted({place[1] for place in some})
-            found.append(_Area(rows[0], columns[0], rows[-1], columns[-1], rows, columns))
+            rows, columns = sorted({place[0] for place in current}), sorted({place[1] for place in current})
+            areas.append(_Area(rows[0], columns[0], rows[-1], columns[-1], rows, columns))
             continue
-        waiting.extend((part, cuts + 1, idle) for part in reversed(parts))
-    return found
+        pending.extend((part, cuts + 1, idle) for part in reversed(parts))
+    return areas
 
 
-def _cut(places: Sequence[Place], axis: int) -> list[list[Place]]:
-    """Group places whose numbers on an axis follow each other."""
+def _split_at_gaps(places: Sequence[Place], axis: int) -> list[list[Place]]:
+    """Group places into runs of adjacent rows (axis 0) or columns (axis 1)."""
     by_number: dict[int, list[Place]] = {}
     for place in places:
         by_number.setdefault(place[axis], []).append(place)
@@ -105,32 +105,32 @@ def _cut(places: Sequence[Place], axis: int) -> list[list[Place]]:
     return parts
 
 
-def _joined(areas: Sequence[_Area], sheet: Sheet) -> list[_Area]:
-    """Join what one empty row parts, where both are as wide and only the first has a header."""
-    done: list[_Area] = []
+def _join_areas(areas: Sequence[_Area], sheet: Sheet) -> list[_Area]:
+    """Join two areas with one empty row between them, where they are equally wide and only the first has a header."""
+    joined: list[_Area] = []
     for area in areas:
-        above = done[-1] if done else None
+        above = joined[-1] if joined else None
         if (
             above is not None
             and area.top == above.bottom + 2
             and (area.left, area.right) == (above.left, above.right)
             and area.left < area.right
-            and _headers(sheet, above)
-            and not _headers(sheet, area)
+            and _count_headers(sheet, above)
+            and not _count_headers(sheet, area)
         ):
             above.bottom = area.bottom
             above.rows += area.rows
             continue
-        done.append(area)
-    return done
+        joined.append(area)
+    return joined
 
 
 def _texts(sheet: Sheet, area: _Area, rows: Iterable[int]) -> list[list[str]]:
     return [[sheet.cells.get((row, column), "") for column in area.columns] for row in rows]
 
 
-def _headers(sheet: Sheet, area: _Area) -> int:
-    """Return how many of an area's first rows are its header."""
+def _count_headers(sheet: Sheet, area: _Area) -> int:
+    """Return the number of header rows of an area."""
     if len(area.rows) < 2:
         return 0
     if any((area.top, column) in sheet.headers for column in area.columns):
@@ -145,28 +145,28 @@ def _headers(sheet: Sheet, area: _Area) -> int:
     return int(has_header(_texts(sheet, area, area.rows[:200])))
 
 
-def _area(sheet: Sheet, area: _Area) -> str:
-    """Return an area: a paragraph where it is one cell, a table otherwise."""
+def _area_html(sheet: Sheet, area: _Area) -> str:
+    """Return an area as HTML: a paragraph for a single cell, a table otherwise."""
     if len(area.rows) == len(area.columns) == 1:
-        return f"<p>{_markup(sheet, (area.top, area.left))}</p>"
+        return f"<p>{_cell_html(sheet, (area.top, area.left))}</p>"
     caption = ""
     first = [column for column in area.columns if (area.top, column) in sheet.cells]
-    alone = len(first) == 1 and first[0] == area.left and len(area.columns) > 1 and len(area.rows) > 2
-    wide = sheet.spans.get((area.top, area.left), (1, 1))
-    if alone and wide[0] == 1 and not is_value(sheet.cells[area.top, area.left]):
-        caption = _markup(sheet, (area.top, area.left))
+    is_caption = len(first) == 1 and first[0] == area.left and len(area.columns) > 1 and len(area.rows) > 2
+    first_span = sheet.spans.get((area.top, area.left), (1, 1))
+    if is_caption and first_span[0] == 1 and not is_value(sheet.cells[area.top, area.left]):
+        caption = _cell_html(sheet, (area.top, area.left))
         area = _Area(area.rows[1], area.left, area.bottom, area.right, area.rows[1:], area.columns)
-    headers = _headers(sheet, area)
+    headers = _count_headers(sheet, area)
     if len(area.rows) * len(area.columns) > _MAX_PLACES:
-        return note("Empty cells of the next table are left out.") + table(_filled(sheet, area), headers, caption)
-    hidden = _under(sheet.spans, area)
+        return note("Empty cells of the next table are left out.") + table(_filled_rows(sheet, area), headers, caption)
+    covered = _covered_places(sheet.spans, area)
     rows = (
-        [_cell(sheet, (row, column)) for column in area.columns if (row, column) not in hidden] for row in area.rows
+        [_cell(sheet, (row, column)) for column in area.columns if (row, column) not in covered] for row in area.rows
     )
     return table(rows, headers, caption)
 
 
-def _filled(sheet: Sheet, area: _Area) -> Iterator[list[str | Cell]]:
+def _filled_rows(sheet: Sheet, area: _Area) -> Iterator[list[str | Cell]]:
     """Yield the rows of an area without their empty cells."""
     inside = set(area.columns)
     by_row: dict[int, list[int]] = {row: [] for row in area.rows}
@@ -174,11 +174,11 @@ def _filled(sheet: Sheet, area: _Area) -> Iterator[list[str | Cell]]:
         if row in by_row and column in inside:
             by_row[row].append(column)
     for row, columns in by_row.items():
-        yield [_markup(sheet, (row, column)) for column in columns]
+        yield [_cell_html(sheet, (row, column)) for column in columns]
 
 
-def _under(spans: Mapping[Place, Place], area: _Area) -> set[Place]:
-    """Return the places that merged cells cover, but for the first of each."""
+def _covered_places(spans: Mapping[Place, Place], area: _Area) -> set[Place]:
+    """Return the places that merged cells cover, without the first place of each merge."""
     found: set[Place] = set()
     columns = set(area.columns)
     rows = set(area.rows)
@@ -191,12 +191,12 @@ def _under(spans: Mapping[Place, Place], area: _Area) -> set[Place]:
 
 
 def _cell(sheet: Sheet, place: Place) -> str | Cell:
-    markup = _markup(sheet, place)
+    markup = _cell_html(sheet, place)
     down, across = sheet.spans.get(place, (1, 1))
     return Cell(markup, across, down) if (down, across) != (1, 1) else markup
 
 
-def _markup(sheet: Sheet, place: Place) -> str:
-    text = lines(sheet.cells.get(place, ""))
+def _cell_html(sheet: Sheet, place: Place) -> str:
+    text = escape_lines(sheet.cells.get(place, ""))
     target = sheet.links.get(place, "")
-    return f'<a href="{value(target)}">{text}</a>' if text and target.lower().startswith(_LINKS) else text
+    return f'<a href="{escape_attribute(target)}">{text}</a>' if text and target.lower().startswith(_LINKS) else text

@@ -7,58 +7,58 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from .._common.xml import Enough, whole
+from .._common.xml import Enough, whole_number
 from .numbers import BUILT_IN, Code, plain
 from .regions import Place, Sheet
 
 _REFERENCE: Final = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
 _ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
-_MAX_COLUMNS: Final = 16_384
+_MAX_COLUMNS: Final = 16_384  # Excel's own limit
 _MAX_SPANS: Final = 50_000
 _MAX_COVERED: Final = 1_000_000  # places under the merged cells of a sheet
-_MAX_TABLES: Final = 500  # declared tables of a sheet that are looked at
+_MAX_TABLES: Final = 500  # declared tables of a sheet that are read
 _MAX_STYLES: Final = 70_000
-_LONG: Final = 32_768  # letters of a cell, the most that a spreadsheet takes
+_LONG: Final = 32_768  # characters; Excel's own limit of a cell
 
 
 class Budget:
-    """What of a workbook may still be shown."""
+    """The number of cells and characters of a workbook that may still be shown."""
 
     def __init__(self, cells: int, chars: int) -> None:
         self.cells, self.chars = cells, chars
 
     def take(self, text: str) -> bool:
-        """Tell whether one more cell may be shown."""
+        """Charge one cell, and tell whether it is still within the budget."""
         self.cells -= 1
         self.chars -= len(text)
         return self.cells >= 0 and self.chars >= 0
 
 
-class _Part:
-    """Hears elements and their words."""
+class _TextListener:
+    """Base of the listeners: collects the text between elements."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
-        """Enter an element."""
+        """Enter an element; by default do nothing."""
 
     def end(self, name: str) -> None:
-        """Leave an element."""
+        """Leave an element; by default do nothing."""
 
     def data(self, text: str) -> None:
-        """Read words."""
+        """Collect text."""
         self._pieces.append(text)
 
     def take(self) -> str:
-        """Return the words since the last time."""
+        """Return the text since the last call."""
         text = "".join(self._pieces)
         self._pieces.clear()
         return text
 
 
-class Book(_Part):
-    """The visible sheets in order, title and relationship; and from when days are counted."""
+class Book(_TextListener):
+    """The visible sheets in order, as (title, relation id), and the epoch of dates."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,15 +66,15 @@ class Book(_Part):
         self.epoch_1904 = False
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
-        """Note a sheet that shows."""
+        """Record the epoch, or a visible sheet."""
         if name == "workbookPr":
             self.epoch_1904 = attrs.get("date1904", "0") in ("1", "true")
         elif name == "sheet" and attrs.get("state", "visible") == "visible":
             self.sheets.append((attrs.get("name", ""), attrs.get("id", "")))
 
 
-class SharedTexts(_Part):
-    """The shared strings; phonetic readings are left out."""
+class SharedTexts(_TextListener):
+    """The shared strings, without phonetic readings."""
 
     def __init__(self, max_chars: int) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class SharedTexts(_Part):
         self._phonetic = False
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
-        """Forget what stood between the elements."""
+        """Begin a string, a phonetic reading or a run. Text between elements is dropped."""
         if name == "si":
             self._runs = []
         elif name == "rPh":
@@ -94,13 +94,13 @@ class SharedTexts(_Part):
             self.take()
 
     def end(self, name: str) -> None:
-        """Note a run, or a whole string."""
+        """Record a run, or a whole string."""
         if name == "t" and not self._phonetic:
             self._runs.append(self.take())
         elif name == "rPh":
             self._phonetic = False
         elif name == "si":
-            text = unescaped("".join(self._runs))[:_LONG]
+            text = decode_escapes("".join(self._runs))[:_LONG]
             self._left -= len(text) + 1
             if self._left < 0:
                 self.too_many = True
@@ -108,8 +108,8 @@ class SharedTexts(_Part):
             self.found.append(text)
 
 
-class CellStyles(_Part):
-    """The format code of each style of cell."""
+class CellStyles(_TextListener):
+    """The number format of each cell style."""
 
     def __init__(self, epoch_1904: bool) -> None:
         super().__init__()
@@ -120,45 +120,45 @@ class CellStyles(_Part):
         self._made: dict[int, Code | None] = {}
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
-        """Note a code, or the code of a style."""
+        """Record a format code, or the format id of a cell style."""
         if name == "numFmt" and len(self._codes) < _MAX_STYLES:
-            self._codes[whole(attrs.get("numFmtId"))] = attrs.get("formatCode", "")
+            self._codes[whole_number(attrs.get("numFmtId"))] = attrs.get("formatCode", "")
         elif name == "cellXfs":
             self._inside = True
         elif name == "xf" and self._inside and len(self._formats) < _MAX_STYLES:
-            self._formats.append(whole(attrs.get("numFmtId")))
+            self._formats.append(whole_number(attrs.get("numFmtId")))
 
     def end(self, name: str) -> None:
-        """Leave the styles of cells."""
+        """Leave the list of cell styles."""
         if name == "cellXfs":
             self._inside = False
 
-    def shown(self, number: float, style: int) -> str:
-        """Return a number as its style shows it."""
-        form = self._formats[style] if 0 <= style < len(self._formats) else 0
-        if form not in self._made:
-            code = self._codes.get(form, "")
-            self._made[form] = Code(code, self._epoch_1904) if code and code != "General" else None
-        made = self._made[form]
-        return made.shown(number) if made else plain(number)
+    def format_number(self, number: float, style: int) -> str:
+        """Return a number as a cell of this style shows it."""
+        format_id = self._formats[style] if 0 <= style < len(self._formats) else 0
+        if format_id not in self._made:
+            code = self._codes.get(format_id, "")
+            self._made[format_id] = Code(code, self._epoch_1904) if code and code != "General" else None
+        parsed = self._made[format_id]
+        return parsed.format_number(number) if parsed else plain(number)
 
 
-class DeclaredTable(_Part):
-    """The first row of a table that has a header, as places."""
+class DeclaredTable(_TextListener):
+    """The place ranges of declared tables that have a header row."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: list[tuple[Place, Place]] = []
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
-        """Note the place of the table."""
+        """Record the range of the table."""
         if name == "table" and attrs.get("headerRowCount", "1") != "0":
             span = range_of(attrs.get("ref", ""))
             self.found += [span] if span else []
 
 
-class Cells(_Part):
-    """The cells of a sheet, and which of its rows and columns are hidden."""
+class Cells(_TextListener):
+    """The cells of a sheet, and its hidden rows and columns."""
 
     def __init__(self, texts: Sequence[str], styles: CellStyles, budget: Budget) -> None:
         super().__init__()
@@ -177,22 +177,22 @@ class Cells(_Part):
         self._phonetic = False
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
-        """Enter a row or a cell, or note what is said of several."""
+        """Enter a row or a cell, or record a range: hidden columns, a merge, a filter, a link."""
         if name == "c":
             place = place_of(attrs.get("r", "")) or (self._row, self._column + 1)
             self._column = place[1]
-            self._kind, self._style, self._value = attrs.get("t", "n"), whole(attrs.get("s")), ""
+            self._kind, self._style, self._value = attrs.get("t", "n"), whole_number(attrs.get("s")), ""
         elif name in ("v", "t"):
             self.take()
         elif name == "rPh":
             self._phonetic = True
         elif name == "row":
-            self._row = (whole(attrs.get("r")) or self._row + 2) - 1  # rows count from 1
+            self._row = (whole_number(attrs.get("r")) or self._row + 2) - 1  # rows count from 1
             self._column = -1
             if attrs.get("hidden") in ("1", "true"):
                 self._hidden_rows.add(self._row)
         elif name == "col" and attrs.get("hidden") in ("1", "true"):
-            first, last = whole(attrs.get("min"), 1), whole(attrs.get("max"), 1)
+            first, last = whole_number(attrs.get("min"), 1), whole_number(attrs.get("max"), 1)
             self._hidden_columns.update(range(max(first, 1) - 1, min(last, _MAX_COLUMNS)))
         elif name in ("mergeCell", "autoFilter"):
             span = range_of(attrs.get("ref", ""))
@@ -205,13 +205,13 @@ class Cells(_Part):
                 self.link_ids[start] = attrs["id"]
 
     def end(self, name: str) -> None:
-        """Note what a cell shows."""
+        """Record the text of a cell."""
         if name == "v" or (name == "t" and not self._phonetic):
             self._value += self.take()
         elif name == "rPh":
             self._phonetic = False
         elif name == "c" and self._value:
-            text = self._shown(self._value)
+            text = self._cell_text(self._value)
             place = (self._row, self._column)
             visible = self._row not in self._hidden_rows and self._column not in self._hidden_columns
             if visible and text.strip() and self._cut_at < 0 and 0 <= self._column < _MAX_COLUMNS:
@@ -220,28 +220,31 @@ class Cells(_Part):
                 else:
                     self._cut_at = self._row
 
-    def _shown(self, text: str) -> str:
-        """Return the words of a cell, by its type."""
+    def _cell_text(self, text: str) -> str:
+        """Return the text of a cell from its raw value and its type."""
         kind = self._kind
         if kind == "s":
-            number = whole(text, -1)
+            number = whole_number(text, -1)
             return self._texts[number] if 0 <= number < len(self._texts) else ""
         if kind == "b":
             return "TRUE" if text.strip() in ("1", "true") else "FALSE"
         if kind in ("str", "inlineStr"):
-            return unescaped(text)[:_LONG]
+            return decode_escapes(text)[:_LONG]
         if kind == "n":
             try:
-                return self._styles.shown(float(text), self._style)
+                return self._styles.format_number(float(text), self._style)
             except ValueError:
                 return text[:_LONG]
         return text[:_LONG]  # an error, or a date as ISO 8601 writes it
 
-    def laid_out(self, name: str, headers: Iterable[tuple[Place, Place]]) -> Sheet:
-        """Return the sheet without what is hidden: its rows and columns numbered anew."""
+    def to_sheet(self, name: str, headers: Iterable[tuple[Place, Place]]) -> Sheet:
+        """Return the sheet with the visible rows and columns renumbered.
+
+        :param headers: ranges whose first row is a header.
+        """
         spans = self._visible_spans()
-        rows = _moved({row for row, _ in self._found}, sorted(self._hidden_rows))
-        columns = _moved({column for _, column in self._found}, sorted(self._hidden_columns))
+        rows = _renumbered({row for row, _ in self._found}, sorted(self._hidden_rows))
+        columns = _renumbered({column for _, column in self._found}, sorted(self._hidden_columns))
         sheet = Sheet(name)
         sheet.cells = {(rows[row], columns[column]): text for (row, column), text in self._found.items()}
         for (row, column), size in spans:
@@ -257,8 +260,8 @@ class Cells(_Part):
         return sheet
 
     def _visible_spans(self) -> list[tuple[Place, Place]]:
-        """Return the merged cells that hold something: first place, and the (rows, columns) that show."""
-        found: list[tuple[Place, Place]] = []
+        """Return the merged cells with text: their first place, and their visible (rows, columns)."""
+        visible: list[tuple[Place, Place]] = []
         covered = 0
         last_row = max((row for row, _ in self._found), default=-1)
         for (top, left), (bottom, right) in self._spans:
@@ -269,12 +272,15 @@ class Cells(_Part):
             down = sum(row not in self._hidden_rows for row in range(top, bottom + 1))
             across = sum(column not in self._hidden_columns for column in range(left, right + 1))
             if down * across > 1:
-                found.append(((top, left), (down, across)))
-        return found
+                visible.append(((top, left), (down, across)))
+        return visible
 
 
-def _moved(numbers: Iterable[int], hidden: Sequence[int]) -> dict[int, int]:
-    """Return numbers as they are counted without the hidden ones; both in any order."""
+def _renumbered(numbers: Iterable[int], hidden: Sequence[int]) -> dict[int, int]:
+    """Map row or column numbers to their numbers without the hidden rows or columns.
+
+    :param hidden: sorted numbers.
+    """
     moved: dict[int, int] = {}
     place = 0
     for number in sorted(numbers):
@@ -285,7 +291,7 @@ def _moved(numbers: Iterable[int], hidden: Sequence[int]) -> dict[int, int]:
 
 
 def place_of(reference: str) -> Place | None:
-    """Return (row, column) from 0 of a reference as B12, None where it is none."""
+    """Return (row, column) from 0 of a cell reference such as B12, or None where the text is no reference."""
     match = _REFERENCE.fullmatch(reference)
     if not match:
         return None
@@ -297,7 +303,7 @@ def place_of(reference: str) -> Place | None:
 
 
 def range_of(reference: str) -> tuple[Place, Place] | None:
-    """Return the first and last place of a reference as B2:D9."""
+    """Return the first and last place of a range such as B2:D9, or None where the text is no range."""
     first, _, last = reference.partition(":")
     top, bottom = place_of(first), place_of(last or first)
     if not top or not bottom or bottom[0] < top[0] or bottom[1] < top[1]:
@@ -305,8 +311,8 @@ def range_of(reference: str) -> tuple[Place, Place] | None:
     return top, bottom
 
 
-def unescaped(text: str) -> str:
-    """Return text with the letters that XML cannot hold put back, as _x000D_."""
+def decode_escapes(text: str) -> str:
+    """Decode the escapes of characters that XML cannot hold, such as ``_x000D_``."""
     if "_x" not in text:
         return text
     return _ESCAPE.sub(lambda code: chr(int(code[1], 16)) if not 0xD800 <= int(code[1], 16) < 0xE000 else "", text)

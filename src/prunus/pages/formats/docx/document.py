@@ -1,4 +1,4 @@
-"""A Word document as HTML: its blocks, by what their styles say that they are."""
+"""Convert a Word document to HTML. Styles decide which paragraph is a heading, a list item, code and so on."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from xml.etree.ElementTree import Element
 
 from ....core.types import Page
 from .._common.body import Body
-from .._common.ooxml import Relation, chosen, main_part, properties, relations
+from .._common.ooxml import Relation, chosen_branch, main_part, properties, relations
 from .._common.write import document
-from .._common.xml import below, each, value
+from .._common.xml import attribute, children, find_path
 from .._common.zip import Archive
 from .runs import Runs
 from .styles import Numbering, WordStyle, WordStyles, heading_level, number_of, optional
@@ -24,7 +24,7 @@ _NOTES: Final = ("footnote", "endnote")
 def document_html(page: Page) -> str:
     """Return the document as HTML.
 
-    :raises BadPage: see the engine.
+    :raises BadPage: as :meth:`.engine.Engine.to_html`.
     """
     archive = Archive(page.content, page.url, "Word document")
     part = main_part(archive, "word/document.xml")
@@ -32,7 +32,7 @@ def document_html(page: Page) -> str:
 
 
 class _Document:
-    """One document, and what was seen of it so far."""
+    """One document while it is converted."""
 
     def __init__(self, archive: Archive, part: str) -> None:
         self.archive = archive
@@ -46,29 +46,29 @@ class _Document:
         self.runs = Runs(self)
 
     def _related(self, kind: str) -> Element | None:
-        target = next((one.target for one in self.links.values() if one.kind == kind and not one.outside), "")
+        target = next((link.target for link in self.links.values() if link.kind == kind and not link.outside), "")
         return optional(self.archive, target)
 
     def _notes(self) -> Mapping[tuple[str, str], Element]:
         """Return the footnotes and endnotes by kind and id."""
         found = {}
         for kind in _NOTES:
-            for note in each(self._related(f"{kind}s"), f"w:{kind}"):
-                if value(note, "w:type") not in ("separator", "continuationSeparator", "continuationNotice"):
-                    found[kind, value(note, "w:id")] = note
+            for note in children(self._related(f"{kind}s"), f"w:{kind}"):
+                if attribute(note, "w:type") not in ("separator", "continuationSeparator", "continuationNotice"):
+                    found[kind, attribute(note, "w:id")] = note
         return found
 
     def html(self) -> str:
         """Return the whole document."""
         body = Body()
-        self.blocks(below(self.root, "w:body"), body)
+        self.blocks(find_path(self.root, "w:body"), body)
         self._add_notes(body)
         title, meta = properties(self.archive)
-        lang = next((value(one, "w:val") for one in self.root.iter("w:lang")), "")
+        lang = next((attribute(element, "w:val") for element in self.root.iter("w:lang")), "")
         return document([body.html()], title, lang, **meta)
 
     def _add_notes(self, body: Body) -> None:
-        """Add the notes that the text refers to; one may refer to others."""
+        """Add the notes that the text refers to. A note may refer to further notes, so the list grows meanwhile."""
         written = 0
         items: list[str] = []
         while written < len(self.runs.noted):
@@ -90,9 +90,9 @@ class _Document:
             elif tag == "w:tbl":
                 body.add(table_html(child, self), "table")
             elif tag == "w:sdt":
-                self.blocks(below(child, "w:sdtContent"), body)
+                self.blocks(find_path(child, "w:sdtContent"), body)
             elif tag == "mc:AlternateContent":
-                for inner in chosen(child):
+                for inner in chosen_branch(child):
                     self.blocks(inner, body)
             elif tag in ("m:oMathPara", "m:oMath"):
                 body.add(f"<p>{self.runs.inline([child])}</p>")
@@ -100,17 +100,17 @@ class _Document:
                 self.blocks(child, body)
 
     def paragraph(self, element: Element, body: Body) -> None:
-        """Add a paragraph as what its style says that it is."""
-        about = below(element, "w:pPr")
-        style = self.styles.get(value(below(about, "w:pStyle"), "w:val") or self.styles.default)
+        """Add a paragraph as the block that its style asks for: heading, list item, code, caption, quote or text."""
+        props = find_path(element, "w:pPr")
+        style = self.styles.get(attribute(find_path(props, "w:pStyle"), "w:val") or self.styles.default)
         runs = self.runs
-        inner = runs.inline(element, style)
+        html = runs.inline(element, style)
         floating, runs.floating = runs.floating, []
         pictures, runs.pictures = runs.pictures, []
-        text = inner.strip()
-        number = number_of(about) or style.number
+        text = html.strip()
+        number = number_of(props) or style.number
         label = self.numbering.count(*number) if number and (text or pictures) else None
-        level = self._heading(about, style)
+        level = self._heading(props, style)
         if text and (level or style.title):
             printed = f"{escape(label[2], quote=False)} " if label and not label[0].bullet and label[2] else ""
             body.add(f"<h{level or 1}>{printed}{runs.plain(text)}</h{level or 1}>")
@@ -129,9 +129,9 @@ class _Document:
         for box in floating:
             body.add(box, "table" if box.startswith("<table") else "block")
 
-    def _heading(self, about: Element | None, style: WordStyle) -> int:
-        """Return the level of a heading: what the paragraph says itself, else its style; 0 for none."""
-        return heading_level(value(below(about, "w:outlineLvl"), "w:val"), style.heading)
+    def _heading(self, props: Element | None, style: WordStyle) -> int:
+        """Return the heading level, from the paragraph itself or else from its style; 0 where it is no heading."""
+        return heading_level(attribute(find_path(props, "w:outlineLvl"), "w:val"), style.heading)
 
     def relation(self, key: str) -> Relation | None:
         """Return a relation of the document by its id."""

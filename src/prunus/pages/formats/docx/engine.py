@@ -1,4 +1,4 @@
-"""``docx``: Word documents: what a reader of the final text sees, notes and text boxes included."""
+"""``docx``: Word documents as a reader of the final text sees them, with notes and text boxes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from ....core.types import Page
 class Engine:
     """Word documents (.docx, .docm, .dotx). Macros, embedded files and templates are never opened.
 
-    Tracked deletions, comments and hidden text stay out, insertions stay in. Equations become TeX in
-    ``<code class="math">``; the data of charts becomes a table.
+    Tracked deletions, comments and hidden text are left out; tracked insertions are kept. Equations become TeX in
+    ``<code class="math">``. Chart data becomes a table.
     """
 
     name = "docx"
@@ -23,8 +23,8 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the document as HTML.
 
-        :raises BadPage: it is no Word document, damaged, encrypted, or over a limit.
+        :raises BadPage: the page is no Word document, is damaged or encrypted, or exceeds a limit.
         """
-        from .document import document_html  # here: others need not load it
+        from .document import document_html  # lazy: a program that reads no such file does not load it
 
         return document_html(page)

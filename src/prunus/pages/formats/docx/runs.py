@@ -1,4 +1,4 @@
-"""Runs of a Word document as inline HTML: emphasis, links, fields, notes, equations, pictures."""
+"""Write the runs of a Word document as inline HTML: emphasis, links, fields, notes, equations, pictures."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from xml.etree.ElementTree import Element
 
 from .._common.body import Body
 from .._common.omml import tex
-from .._common.ooxml import Relation, chart_table, chosen
-from .._common.xml import below, value
+from .._common.ooxml import Relation, chart_table, chosen_branch
+from .._common.xml import attribute, find_path
 from .._common.zip import Archive
 from .styles import WordStyle, WordStyles, is_on
 
-_GONE: Final = frozenset(
+_IGNORED: Final = frozenset(
     """w:del w:moveFrom w:pPr w:rPr w:commentRangeStart w:commentRangeEnd w:commentReference w:instrText
     w:delText w:delInstrText w:bookmarkStart w:bookmarkEnd w:proofErr w:lastRenderedPageBreak w:annotationRef
     w:footnoteRef w:endnoteRef w:separator w:continuationSeparator w:sdtPr w:sdtEndPr w:fldData w:object""".split()
@@ -24,11 +24,11 @@ _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
 _LINK: Final = re.compile(r'\s*HYPERLINK\s+(?:\\l\s+)?"?([^"\s]+)"?', re.IGNORECASE)
 _EMPHASIS: Final = re.compile(r"</?(?:b|i)>")
 _SYMBOLS: Final = {0xB7: "•", 0xA7: "▪", 0xD8: "➢", 0xFC: "✓", 0x6E: "■", 0x6C: "●", 0xE0: "→", 0xA8: "☐", 0xFE: "☑"}
-_NONE: Final = WordStyle()
+_NO_STYLE: Final = WordStyle()
 
 
 class WordContext(Protocol):
-    """What runs and tables need of the document that they stand in."""
+    """The parts of a document that runs and tables need."""
 
     archive: Archive
     styles: WordStyles
@@ -42,10 +42,10 @@ class WordContext(Protocol):
 
 
 class Runs:
-    """Writes the runs of one document, and collects what stands beside its text.
+    """Writes the runs of one document, and collects notes, pictures and floating boxes.
 
-    ``noted`` are the notes in the order of their references, ``pictures`` and ``floating`` what the
-    latest paragraph holds beside its words.
+    ``noted`` lists the notes in the order of their references. ``pictures`` and ``floating`` hold the pictures and
+    boxes of the latest paragraph.
     """
 
     def __init__(self, document: WordContext) -> None:
@@ -53,23 +53,23 @@ class Runs:
         self.noted: list[tuple[str, str]] = []
         self.pictures: list[str] = []
         self.floating: list[str] = []
-        self._fields: list[list[str]] = []  # of each open field: its instruction, and whether its result has begun
+        self._fields: list[list[str]] = []  # open fields: [instruction, state]; state is "" before the result
 
-    def inline(self, elements: Iterable[Element], style: WordStyle = _NONE) -> str:
-        """Return runs as HTML, neighbours of the same emphasis joined."""
+    def inline(self, elements: Iterable[Element], style: WordStyle = _NO_STYLE) -> str:
+        """Return runs as HTML. Adjacent runs with the same emphasis are joined."""
         self._fields = []
-        made = self._walk(elements, style)
-        made += self._close_fields()
+        html = self._walk(elements, style)
+        html += self._close_fields()
         for tag in ("b", "i", "code"):
-            made = made.replace(f"</{tag}><{tag}>", "")
-        return made
+            html = html.replace(f"</{tag}><{tag}>", "")
+        return html
 
     def plain(self, html: str) -> str:
-        """Return inline HTML without bold and italics, as headings are written."""
+        """Return inline HTML without bold and italics, for headings."""
         return _EMPHASIS.sub("", html)
 
     def raw(self, element: Element) -> str:
-        """Return the text of a line of code, its spaces kept."""
+        """Return the text of a line of code with its white space."""
         done = []
         for part in element.iter():
             if part.tag == "w:t":
@@ -100,42 +100,42 @@ class Runs:
             elif tag in ("m:oMath", "m:oMathPara"):
                 done.append(f'<code class="math">{escape(" ".join(tex(child).split()), quote=False)}</code>')
             elif tag == "mc:AlternateContent":
-                done.append(self._walk(chosen(child), style))
+                done.append(self._walk(chosen_branch(child), style))
             elif tag == "w:sdt":
-                content = below(child, "w:sdtContent")
+                content = find_path(child, "w:sdtContent")
                 done.append(self._walk(content if content is not None else (), style))
-            elif tag not in _GONE and tag not in ("w:p", "w:tbl"):
+            elif tag not in _IGNORED and tag not in ("w:p", "w:tbl"):
                 done.append(self._walk(child, style))
         return "".join(done)
 
     def _run(self, run: Element, style: WordStyle) -> str:
-        about = below(run, "w:rPr")
-        named = below(about, "w:rStyle")
-        own = self.document.styles.get(value(named, "w:val")) if named is not None else _NONE
-        hidden = below(about, "w:vanish")
-        if is_on(hidden) if hidden is not None else own.hidden or style.hidden:
-            return "".join(self._piece(part) for part in run if part.tag in ("w:fldChar", "w:instrText"))
-        made = "".join(self._piece(part) for part in run)
-        if not made.strip() or "<a " in made or "</a>" in made:
-            return made
-        core = made.strip()
-        before, after = made[: len(made) - len(made.lstrip())], made[len(made.rstrip()) :]
-        raised = {"superscript": "sup", "subscript": "sub"}.get(value(below(about, "w:vertAlign"), "w:val"), "")
-        fixed = own.code and not style.code
-        slanted, heavy, struck = (below(about, key) for key in ("w:i", "w:b", "w:strike"))
+        props = find_path(run, "w:rPr")
+        style_ref = find_path(props, "w:rStyle")
+        run_style = self.document.styles.get(attribute(style_ref, "w:val")) if style_ref is not None else _NO_STYLE
+        hidden = find_path(props, "w:vanish")
+        if is_on(hidden) if hidden is not None else run_style.hidden or style.hidden:
+            return "".join(self._part_html(part) for part in run if part.tag in ("w:fldChar", "w:instrText"))
+        html = "".join(self._part_html(part) for part in run)
+        if not html.strip() or "<a " in html or "</a>" in html:
+            return html
+        core = html.strip()
+        before, after = html[: len(html) - len(html.lstrip())], html[len(html.rstrip()) :]
+        script = {"superscript": "sup", "subscript": "sub"}.get(attribute(find_path(props, "w:vertAlign"), "w:val"), "")
+        is_code = run_style.code and not style.code
+        italic, bold, strike = (find_path(props, key) for key in ("w:i", "w:b", "w:strike"))
         for tag, wanted in (
-            (raised, bool(raised) and not core.startswith("<sup")),
-            ("code", fixed),
-            ("s", is_on(struck)),
-            ("i", is_on(slanted) if slanted is not None else own.italic),
-            ("b", is_on(heavy) if heavy is not None else own.bold),
+            (script, bool(script) and not core.startswith("<sup")),
+            ("code", is_code),
+            ("s", is_on(strike)),
+            ("i", is_on(italic) if italic is not None else run_style.italic),
+            ("b", is_on(bold) if bold is not None else run_style.bold),
         ):
             if wanted:
                 core = f"<{tag}>{core}</{tag}>"
         return before + core + after
 
-    def _piece(self, part: Element) -> str:
-        """Return a piece of a run."""
+    def _part_html(self, part: Element) -> str:
+        """Return one element of a run as HTML."""
         tag = part.tag
         if tag == "w:fldChar":
             return self._field(part)
@@ -144,7 +144,7 @@ class Runs:
                 self._fields[-1][0] += part.text or ""
             return ""
         if self._fields and not self._fields[-1][1]:
-            return ""  # between a field's instruction and its result nothing shows
+            return ""  # nothing shows between a field's instruction and its result
         if tag == "w:t":
             return escape(part.text or "", quote=False)
         if tag in ("w:tab", "w:ptab"):
@@ -156,22 +156,22 @@ class Runs:
         if tag == "w:sym":
             return _symbol(part)
         if tag in ("w:footnoteReference", "w:endnoteReference"):
-            return self._note(tag[2:-9], value(part, "w:id"))
+            return self._note(tag[2:-9], attribute(part, "w:id"))
         if tag in ("w:drawing", "w:pict"):
             self._drawing(part)
             return ""
         if tag == "mc:AlternateContent":
-            return "".join(self._piece(inner) for inner in chosen(part))
+            return "".join(self._part_html(inner) for inner in chosen_branch(part))
         if tag == "w:ruby":
-            base, above = below(part, "w:rubyBase"), below(part, "w:rt")
+            base, above = find_path(part, "w:rubyBase"), find_path(part, "w:rt")
             return f"<ruby>{self._ruby(base)}<rt>{self._ruby(above)}</rt></ruby>"
         return ""
 
     def _ruby(self, element: Element | None) -> str:
-        return self._walk(element, _NONE) if element is not None else ""
+        return self._walk(element, _NO_STYLE) if element is not None else ""
 
     def _field(self, part: Element) -> str:
-        """Follow a field from its instruction to its result; only a link's address is taken from it."""
+        """Track a field from its instruction to its result. Only the address of a link is used."""
         kind = part.get("w:fldCharType")
         if kind == "begin":
             self._fields.append(["", ""])
@@ -192,13 +192,13 @@ class Runs:
             self.noted.append((kind, key))
         return f"<sup>[{self.noted.index((kind, key)) + 1}]</sup>"
 
-    # --- what stands beside the text -------------------------------------------------------------
+    # --- pictures, boxes, charts, diagrams --------------------------------------------------------
 
     def _drawing(self, drawing: Element) -> None:
         """Collect the alt text of a picture, the data of a chart, the text of boxes and diagrams."""
         boxes = [*drawing.iter("w:txbxContent")]
-        for about in (*drawing.iter("wp:docPr"), *drawing.iter("v:shape"), *drawing.iter("v:rect")):
-            alt = about.get("descr") or about.get("alt") or about.get("title") or ""
+        for shape in (*drawing.iter("wp:docPr"), *drawing.iter("v:shape"), *drawing.iter("v:rect")):
+            alt = shape.get("descr") or shape.get("alt") or shape.get("title") or ""
             if alt.strip():
                 self.pictures.append(f'<img alt="{escape(" ".join(alt.split()))}">')
         for chart in drawing.iter("c:chart"):
@@ -206,7 +206,7 @@ class Runs:
         for diagram in drawing.iter("dgm:relIds"):
             self._add_part(diagram.get("r:dm", ""), chart=False)
         inside = {id(inner) for box in boxes for inner in box.iter("w:txbxContent") if inner is not box}
-        skipped = {id(inner) for fall in drawing.iter("mc:Fallback") for inner in fall.iter("w:txbxContent")}
+        skipped = {id(inner) for fallback in drawing.iter("mc:Fallback") for inner in fallback.iter("w:txbxContent")}
         for box in boxes:
             if id(box) in inside or id(box) in skipped:
                 continue
@@ -219,7 +219,7 @@ class Runs:
             self.floating = [*saved, body.html(), *self.floating]
 
     def _add_part(self, key: str, chart: bool) -> None:
-        """Add what a chart or a diagram says, from the part that holds it."""
+        """Add the data of a chart or the texts of a diagram, from the part that holds them."""
         relation = self.document.relation(key)
         archive = self.document.archive
         if relation is None or relation.outside or relation.target not in archive:
@@ -241,7 +241,7 @@ def _linked(inner: str, address: str) -> str:
 
 
 def _symbol(part: Element) -> str:
-    """Return the letter of a symbol font: by its place in the font where that is well known."""
+    """Return the character of a symbol; symbol fonts are mapped by code, with a bullet as the fallback."""
     try:
         code = int(part.get("w:char", ""), 16)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What styles and numbering of a Word document say of its paragraphs."""
+"""Read the styles and the numbering of a Word document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from .._common.xml import below, each, value, whole
+from .._common.xml import attribute, children, find_path, whole_number
 from .._common.zip import Archive
 
 _HEADING: Final = re.compile(r"(?:heading|überschrift|titre|titolo|título)\s*([1-9])", re.IGNORECASE)
@@ -22,13 +22,13 @@ _OFF: Final = frozenset({"0", "false", "off"})
 
 
 def is_on(element: Element | None) -> bool:
-    """Tell whether a switch such as ``w:b`` is on: there, and not said to be off."""
-    return element is not None and value(element, "w:val", "1") not in _OFF
+    """Tell whether a switch such as ``w:b`` is on: it is present, and its value is not off."""
+    return element is not None and attribute(element, "w:val", "1") not in _OFF
 
 
 @dataclass(slots=True)
 class WordStyle:
-    """What a paragraph or run style says, what it is based on included."""
+    """A paragraph or run style, with the styles it is based on applied."""
 
     heading: int = 0
     title: bool = False
@@ -52,28 +52,28 @@ class Level:
 
 
 class WordStyles:
-    """The styles of a document by id."""
+    """The styles of a document, by id."""
 
     def __init__(self, root: Element | None) -> None:
-        self._elements = {value(one, "w:styleId"): one for one in each(root, "w:style")}
+        self._elements = {attribute(style, "w:styleId"): style for style in children(root, "w:style")}
         self._made: dict[str, WordStyle] = {}
         self.default = next(
             (
                 key
-                for key, one in self._elements.items()
-                if value(one, "w:default") in ("1", "true") and value(one, "w:type") == "paragraph"
+                for key, style in self._elements.items()
+                if attribute(style, "w:default") in ("1", "true") and attribute(style, "w:type") == "paragraph"
             ),
             "",
         )
 
     def get(self, key: str) -> WordStyle:
-        """Return a style; one that is missing says nothing."""
+        """Return a style; a missing style is an empty style."""
         if key not in self._made:
             chain: list[Element] = []
             at = key
             while at in self._elements and len(chain) < 20:
                 chain.append(self._elements[at])
-                at = value(below(self._elements[at], "w:basedOn"), "w:val")
+                at = attribute(find_path(self._elements[at], "w:basedOn"), "w:val")
             style = WordStyle()
             for element in reversed(chain):
                 _apply(style, element)
@@ -82,59 +82,59 @@ class WordStyles:
 
 
 def heading_level(outline: str, otherwise: int) -> int:
-    """Return which heading an outline level is, 0 for the level of body text; ``otherwise`` where none is said."""
-    level = whole(outline, -1)
+    """Return the heading level of an outline level: 0 for body text, ``otherwise`` where ``outline`` is no number."""
+    level = whole_number(outline, -1)
     if level < 0:
         return otherwise
     return min(level + 1, 6) if level < 9 else 0
 
 
 def _apply(style: WordStyle, element: Element) -> None:
-    name = value(below(element, "w:name"), "w:val")
-    about, run = below(element, "w:pPr"), below(element, "w:rPr")
+    name = attribute(find_path(element, "w:name"), "w:val")
+    props, run_props = find_path(element, "w:pPr"), find_path(element, "w:rPr")
     found = _HEADING.match(name)
-    outline = value(below(about, "w:outlineLvl"), "w:val")
+    outline = attribute(find_path(props, "w:outlineLvl"), "w:val")
     style.heading = min(int(found[1]), 6) if found else heading_level(outline, style.heading)
     style.title = style.title or name.lower() in ("title", "titel", "titre")
     style.caption = style.caption or name.lower() in ("caption", "beschriftung", "légende")
     style.code = style.code or bool(_CODE.search(name))
     style.quote = style.quote or bool(_QUOTE.search(name))
-    number = number_of(about)
+    number = number_of(props)
     if number is not None:
         style.number = number
-    deep = _LIST.fullmatch(name)
-    if deep and style.number:  # each of these has a numbering of its own, and all stand on its first level
-        style.number = (style.number[0], max(style.number[1], int(deep[1]) - 1))
-    for key, attribute in (("w:vanish", "hidden"), ("w:b", "bold"), ("w:i", "italic")):
-        found_switch = below(run, key)
-        if found_switch is not None:
-            setattr(style, attribute, is_on(found_switch))
+    list_depth = _LIST.fullmatch(name)
+    if list_depth and style.number:  # Word gives each of these styles a separate numbering and uses its first level
+        style.number = (style.number[0], max(style.number[1], int(list_depth[1]) - 1))
+    for key, flag in (("w:vanish", "hidden"), ("w:b", "bold"), ("w:i", "italic")):
+        switch = find_path(run_props, key)
+        if switch is not None:
+            setattr(style, flag, is_on(switch))
 
 
-def number_of(about: Element | None) -> tuple[str, int] | None:
-    """Return the numbering that paragraph properties name: its id, and the level."""
-    numbering = below(about, "w:numPr")
+def number_of(props: Element | None) -> tuple[str, int] | None:
+    """Return the numbering that paragraph properties name, as (id, level), or None."""
+    numbering = find_path(props, "w:numPr")
     if numbering is None:
         return None
-    level = whole(value(below(numbering, "w:ilvl"), "w:val"), most=8)
-    return value(below(numbering, "w:numId"), "w:val"), level
+    level = whole_number(attribute(find_path(numbering, "w:ilvl"), "w:val"), most=8)
+    return attribute(find_path(numbering, "w:numId"), "w:val"), level
 
 
 class Numbering:
-    """The numberings of a document, and how far each has counted."""
+    """The numberings of a document and their counters."""
 
     def __init__(self, root: Element | None) -> None:
-        abstract = {value(one, "w:abstractNumId"): one for one in each(root, "w:abstractNum")}
+        abstract = {attribute(element, "w:abstractNumId"): element for element in children(root, "w:abstractNum")}
         self._levels: dict[str, dict[int, Level]] = {}
         self._shared: dict[str, str] = {}
-        for one in each(root, "w:num"):
-            key, target = value(one, "w:numId"), value(below(one, "w:abstractNumId"), "w:val")
+        for element in children(root, "w:num"):
+            key, target = attribute(element, "w:numId"), attribute(find_path(element, "w:abstractNumId"), "w:val")
             levels = _levels(abstract.get(target))
             self._shared[key] = target
-            for change in each(one, "w:lvlOverride"):
-                at = whole(value(change, "w:ilvl", "0"), -1)
+            for change in children(element, "w:lvlOverride"):
+                at = whole_number(attribute(change, "w:ilvl", "0"), -1)
                 levels.update(_levels(change))
-                start = whole(value(below(change, "w:startOverride"), "w:val"), -1)
+                start = whole_number(attribute(find_path(change, "w:startOverride"), "w:val"), -1)
                 if start >= 0 and at in levels:
                     levels[at].start = start
                     self._shared[key] = f"own {key}"
@@ -142,7 +142,10 @@ class Numbering:
         self._counts: dict[str, dict[int, int]] = defaultdict(dict)
 
     def count(self, key: str, level: int) -> tuple[Level, int, str] | None:
-        """Count one paragraph; return its level, its number, and the label that Word prints."""
+        """Count one paragraph; return its level, its number, and the label that Word prints.
+
+        Return None where the numbering does not exist or numbers nothing.
+        """
         levels = self._levels.get(key)
         if not levels or key == "0":
             return None
@@ -154,29 +157,29 @@ class Numbering:
 
         def shown(match: re.Match[str]) -> str:
             at = int(match[1]) - 1
-            one = levels.get(at) or Level()
-            return _written(counts.get(at, one.start), one.kind)
+            counted = levels.get(at) or Level()
+            return _number_text(counts.get(at, counted.start), counted.kind)
 
         return found, counts[level], re.sub(r"%([1-9])", shown, found.text)
 
 
 def _levels(element: Element | None) -> dict[int, Level]:
     done = {}
-    for one in each(element, "w:lvl"):
-        at = whole(value(one, "w:ilvl", "0"), -1)
-        form = value(below(one, "w:numFmt"), "w:val", "decimal")
+    for level in children(element, "w:lvl"):
+        at = whole_number(attribute(level, "w:ilvl", "0"), -1)
+        form = attribute(find_path(level, "w:numFmt"), "w:val", "decimal")
         if at >= 0:
             done[at] = Level(
                 _KINDS.get(form, "1"),
                 form in ("bullet", "none"),
-                whole(value(below(one, "w:start"), "w:val"), 1),
-                value(below(one, "w:lvlText"), "w:val"),
+                whole_number(attribute(find_path(level, "w:start"), "w:val"), 1),
+                attribute(find_path(level, "w:lvlText"), "w:val"),
             )
     return done
 
 
-def _written(number: int, kind: str) -> str:
-    """Return a number as its level writes it."""
+def _number_text(number: int, kind: str) -> str:
+    """Return a number in the form of its level: a letter, a Roman numeral or digits."""
     if kind in ("a", "A") and 0 < number <= 26:
         return chr(ord(kind) + number - 1)
     if kind in ("i", "I") and 0 < number < 400:
@@ -199,5 +202,5 @@ def _written(number: int, kind: str) -> str:
 
 
 def optional(archive: Archive, part: str) -> Element | None:
-    """Return a part as XML, or None where the document has none."""
+    """Return a part as XML, or None where the document lacks it."""
     return archive.xml(part) if part in archive else None

@@ -1,12 +1,12 @@
-"""Tables of a Word document, with their spans."""
+"""Write the tables of a Word document, with merged cells."""
 
 from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
 from .._common.body import Body
-from .._common.write import Cell, alone, table
-from .._common.xml import below, value, whole
+from .._common.write import Cell, table, without_paragraph
+from .._common.xml import attribute, find_path, whole_number
 from .runs import WordContext
 from .styles import is_on
 
@@ -14,87 +14,89 @@ _FIRST_ROW = 0x20  # the bit of w:tblLook that says that the first row is a head
 
 
 class _Cell:
-    """A cell while its table is read."""
+    """A cell while its table is read; ``width`` and ``height`` count columns and rows."""
 
     def __init__(self, element: Element | None, width: int) -> None:
         self.element = element
         self.width = width
         self.height = 1
-        self.covered = False  # a cell above reaches down over it
+        self.covered = False  # a cell above spans this place
 
 
 def table_html(element: Element, document: WordContext) -> str:
     """Return a table as HTML."""
-    rows, heads = _rows(element)
+    rows, header_rows = _rows(element)
     above: dict[int, _Cell] = {}
     for row in rows:
         column = 0
-        seen: dict[int, _Cell] = {}
-        for one in row:
-            merge = below(one.element, "w:tcPr", "w:vMerge")
-            if merge is not None and value(merge, "w:val", "continue") != "restart":
+        open_merges: dict[int, _Cell] = {}
+        for cell in row:
+            merge = find_path(cell.element, "w:tcPr", "w:vMerge")
+            if merge is not None and attribute(merge, "w:val", "continue") != "restart":
                 start = above.get(column)
-                if start is not None and start.width == one.width:
+                if start is not None and start.width == cell.width:
                     start.height += 1
-                    one.covered = True
-                    seen[column] = start
+                    cell.covered = True
+                    open_merges[column] = start
             elif merge is not None:
-                seen[column] = one
-            column += one.width
-        above = seen
-    written = [[Cell(_inner(one, document), one.width, one.height) for one in row if not one.covered] for row in rows]
-    return table(written, heads) if any(written) else ""
+                open_merges[column] = cell
+            column += cell.width
+        above = open_merges
+    written = [
+        [Cell(_cell_html(cell, document), cell.width, cell.height) for cell in row if not cell.covered] for row in rows
+    ]
+    return table(written, header_rows) if any(written) else ""
 
 
 def _rows(element: Element) -> tuple[list[list[_Cell]], int]:
-    """Return the rows of a table, and how many of them are its header."""
+    """Return the rows of a table and the number of header rows."""
     rows: list[list[_Cell]] = []
-    heads, counting = 0, True
-    for row in _inside(element, "w:tr"):
-        about = below(row, "w:trPr")
-        if below(about, "w:del") is not None:
+    header_rows, counting = 0, True
+    for row in _nested(element, "w:tr"):
+        props = find_path(row, "w:trPr")
+        if find_path(props, "w:del") is not None:
             continue
-        cells = [_Cell(None, width) for width in [_number(below(about, "w:gridBefore"))] if width]
-        for one in _inside(row, "w:tc"):
-            merge = below(one, "w:tcPr", "w:hMerge")
-            if merge is not None and value(merge, "w:val", "continue") != "restart" and cells:
+        cells = [_Cell(None, width) for width in [_number(find_path(props, "w:gridBefore"))] if width]
+        for element_cell in _nested(row, "w:tc"):
+            merge = find_path(element_cell, "w:tcPr", "w:hMerge")
+            if merge is not None and attribute(merge, "w:val", "continue") != "restart" and cells:
                 cells[-1].width += 1
                 continue
-            cells.append(_Cell(one, max(_number(below(one, "w:tcPr", "w:gridSpan")), 1)))
-        cells += [_Cell(None, width) for width in [_number(below(about, "w:gridAfter"))] if width]
-        counting = counting and is_on(below(about, "w:tblHeader"))
-        heads += counting
+            cells.append(_Cell(element_cell, max(_number(find_path(element_cell, "w:tcPr", "w:gridSpan")), 1)))
+        cells += [_Cell(None, width) for width in [_number(find_path(props, "w:gridAfter"))] if width]
+        counting = counting and is_on(find_path(props, "w:tblHeader"))
+        header_rows += counting
         rows.append(cells)
-    look = below(element, "w:tblPr", "w:tblLook")
-    bits = value(look, "w:val", "0")
-    flagged = value(look, "w:firstRow") == "1" or (_is_hex(bits) and int(bits, 16) & _FIRST_ROW)
-    if not heads and flagged and len(rows) > 1:
-        heads = 1
-    return rows, heads if heads < len(rows) else 0
+    look = find_path(element, "w:tblPr", "w:tblLook")
+    bits = attribute(look, "w:val", "0")
+    flagged = attribute(look, "w:firstRow") == "1" or (_is_hex(bits) and int(bits, 16) & _FIRST_ROW)
+    if not header_rows and flagged and len(rows) > 1:
+        header_rows = 1
+    return rows, header_rows if header_rows < len(rows) else 0
 
 
-def _inside(element: Element, tag: str) -> list[Element]:
-    """Return the rows of a table or the cells of a row, those inside controls too."""
+def _nested(element: Element, tag: str) -> list[Element]:
+    """Return the rows of a table or the cells of a row, also from inside content controls."""
     found = []
     for child in element:
         if child.tag == tag:
             found.append(child)
         elif child.tag in ("w:sdt", "w:sdtContent", "w:customXml", "w:ins"):
-            found += _inside(child, tag)
+            found += _nested(child, tag)
     return found
 
 
-def _inner(one: _Cell, document: WordContext) -> str:
-    """Return what a cell holds; a single paragraph stands in it without its element."""
-    if one.element is None:
+def _cell_html(cell: _Cell, document: WordContext) -> str:
+    """Return the content of a cell as HTML; a single paragraph loses its ``<p>``."""
+    if cell.element is None:
         return ""
     body = Body()
-    document.blocks(one.element, body)
-    return alone(body.html())
+    document.blocks(cell.element, body)
+    return without_paragraph(body.html())
 
 
 def _number(element: Element | None) -> int:
-    return whole(value(element, "w:val"), most=1000)
+    return whole_number(attribute(element, "w:val"), most=1000)
 
 
 def _is_hex(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""An EPUB book as HTML, chapter by chapter."""
+"""Convert an EPUB book to HTML, chapter by chapter."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .._common.zip import Archive
 _CONTAINER: Final = "META-INF/container.xml"
 _CHAPTERS: Final = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
 _FONTS: Final = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-"""Ways to obscure fonts: no words are behind them."""
+"""Methods that obscure fonts. They protect no text, so they are no reason to refuse a book."""
 
 _BODY: Final = re.compile(r"<body\b[^<>]*+>(.*?)(?:</body\s*+>|\Z)", re.DOTALL | re.IGNORECASE)
 _CLOSED: Final = re.compile(r"<([A-Za-z][\w:-]*+)([^<>]*)/>")
 _VOID: Final = frozenset("area base br col embed hr img input link meta source track wbr".split())
-_INSIDE: Final = re.compile(
+_INTERNAL_LINK: Final = re.compile(
     r"\s(?:href|src)\s*+=\s*+(?:\"(?!https?:|mailto:)[^\"]*+\"|'(?!https?:|mailto:)[^']*+')", re.IGNORECASE
 )
 _MAX_CHAPTERS: Final = 5_000
@@ -31,13 +31,13 @@ _MAX_CHAPTERS: Final = 5_000
 def book_html(page: Page) -> str:
     """Return the document as HTML.
 
-    :raises BadPage: see the engine.
+    :raises BadPage: as :meth:`.engine.Engine.to_html`.
     """
     archive = Archive(page.content, page.url, "EPUB book")
     if _CONTAINER not in archive:
         raise archive.fault("this is no EPUB book")
     roots = archive.xml(_CONTAINER).iter()
-    package = next((one.get("full-path", "") for one in roots if one.tag.endswith("rootfile")), "")
+    package = next((element.get("full-path", "") for element in roots if element.tag.endswith("rootfile")), "")
     root = archive.xml(package)
     folder = posixpath.dirname(package)
     chapters = _spine(root, folder)
@@ -54,38 +54,41 @@ def book_html(page: Page) -> str:
     body = [f"<section>{part}</section>" for part in parts if part.strip()]
     if not body:
         raise archive.fault("the EPUB book has no chapters that can be read")
-    said = _metadata(root)
-    about = {"author": said.get("creator", ""), "published": said.get("date", "")}
-    return document(body, said.get("title", ""), said.get("language", ""), **about)
+    metadata = _metadata(root)
+    about = {"author": metadata.get("creator", ""), "published": metadata.get("date", "")}
+    return document(body, metadata.get("title", ""), metadata.get("language", ""), **about)
 
 
 def _part(root: Element, name: str) -> Element:
-    """Return a part of the package, whatever name space an old book has it in; an empty one where it is missing."""
+    """Return a child of the package element; an empty element where it is missing.
+
+    The prefix is ignored, because old books use other name spaces.
+    """
     return next((child for child in root if child.tag.rpartition(":")[2] == name), Element(name))
 
 
 def _spine(root: Element, folder: str) -> list[str]:
-    """Return the parts that hold the chapters, in reading order, each once, the table of contents left out."""
+    """Return the parts that hold chapters, in reading order, each once, without the table of contents."""
     manifest: dict[str, str] = {}
     for item in _part(root, "manifest"):
         kind, navigates = item.get("media-type", ""), "nav" in item.get("properties", "").split()
         target = unquote(item.get("href", "").partition("#")[0])
         if kind in _CHAPTERS and not navigates and target and "://" not in target:
             manifest[item.get("id", "")] = posixpath.normpath(posixpath.join(folder, target))
-    named = (manifest.get(one.get("idref", ""), "") for one in _part(root, "spine"))
-    return list(dict.fromkeys(target for target in named if target))
+    targets = (manifest.get(item.get("idref", ""), "") for item in _part(root, "spine"))
+    return list(dict.fromkeys(target for target in targets if target))
 
 
 def _refuse_protected(archive: Archive, chapters: list[str]) -> None:
-    """Raise BadPage where chapters are encrypted: obscured fonts do not matter."""
+    """Raise :class:`BadPage` where chapters are encrypted. Obscured fonts do not matter."""
     if "META-INF/encryption.xml" not in archive:
         return
     known = set(chapters)
     for data in archive.xml("META-INF/encryption.xml").iter():
         if not data.tag.endswith("EncryptedData"):
             continue
-        method = next((one.get("Algorithm", "") for one in data.iter() if one.tag.endswith("EncryptionMethod")), "")
-        target = next((one.get("URI", "") for one in data.iter() if one.tag.endswith("CipherReference")), "")
+        method = next((part.get("Algorithm", "") for part in data.iter() if part.tag.endswith("EncryptionMethod")), "")
+        target = next((part.get("URI", "") for part in data.iter() if part.tag.endswith("CipherReference")), "")
         if method not in _FONTS and unquote(target) in known:
             raise archive.fault(
                 "the EPUB book is copy-protected (DRM) and cannot be read; use a copy without protection"
@@ -93,26 +96,26 @@ def _refuse_protected(archive: Archive, chapters: list[str]) -> None:
 
 
 def _chapter(content: bytes) -> str:
-    """Return what stands in the body of a chapter, as HTML that a browser's parser reads as XHTML was meant."""
-    first, *others = decode(content).split("<![CDATA[")
-    pieces = [other.partition("]]>") for other in others]
+    """Return the body of a chapter, rewritten so that an HTML parser reads it as XHTML means it."""
+    first, *sections = decode(content).split("<![CDATA[")
+    pieces = [section.partition("]]>") for section in sections]
     text = first + "".join(escape(data, quote=False) + rest for data, _, rest in pieces)
     found = _BODY.search(text)
     inner = found[1] if found else text
-    return _INSIDE.sub("", _CLOSED.sub(_opened, inner))
+    return _INTERNAL_LINK.sub("", _CLOSED.sub(_with_end_tag, inner))
 
 
-def _opened(match: re.Match[str]) -> str:
-    """Write an empty element of XHTML with an end tag: in HTML it would stay open."""
+def _with_end_tag(match: re.Match[str]) -> str:
+    """Write an empty XHTML element with an end tag: an HTML parser would leave it open."""
     name, attributes = match[1], match[2]
     return match[0] if name.lower() in _VOID else f"<{name}{attributes}></{name}>"
 
 
 def _metadata(root: Element) -> dict[str, str]:
-    """Return what the package says of the book: the first of each."""
-    said: dict[str, str] = {}
-    for one in _part(root, "metadata").iter():
-        name = one.tag.rpartition(":")[2]
-        if name in ("title", "creator", "language", "date") and one.text and name not in said:
-            said[name] = " ".join(one.text.split())
-    return said
+    """Return title, creator, language and date of the book: the first value of each."""
+    metadata: dict[str, str] = {}
+    for element in _part(root, "metadata").iter():
+        name = element.tag.rpartition(":")[2]
+        if name in ("title", "creator", "language", "date") and element.text and name not in metadata:
+            metadata[name] = " ".join(element.text.split())
+    return metadata

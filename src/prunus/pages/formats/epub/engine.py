@@ -1,4 +1,4 @@
-"""``epub``: electronic books: the chapters in the order of the spine, each with its own markup."""
+"""``epub``: electronic books: the chapters in spine order, with their markup."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ....core.types import Page
 
 
 class Engine:
-    """Electronic books (.epub) without copy protection; their table of contents, which doubles headings, stays out."""
+    """Electronic books (.epub) without copy protection. The table of contents is left out: it repeats the headings."""
 
     name = "epub"
     media_types = ("application/epub+zip",)
@@ -15,8 +15,8 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the book as HTML, a section for each chapter.
 
-        :raises BadPage: it is no EPUB, damaged, copy-protected, or over a limit.
+        :raises BadPage: the page is no EPUB, is damaged or copy-protected, or exceeds a limit.
         """
-        from .book import book_html  # here: others need not load it
+        from .book import book_html  # lazy: a program that reads no such file does not load it
 
         return book_html(page)

@@ -1,4 +1,4 @@
-"""Bibliographies: the entries of a ``.bib`` file, read by the grammar that BibTeX has."""
+"""Read the entries of a ``.bib`` file with the grammar of BibTeX."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WRITTEN: Final = (
 
 
 def entries(text: str) -> dict[str, Mapping[str, str]]:
-    """Return the entries by their key: fields in lower case, their values as LaTeX."""
+    """Return the entries of a ``.bib`` file by key. Field names are in lower case, values are LaTeX."""
     strings: dict[str, str] = {}
     for found in _STRING.finditer(text):
         value, _ = _value(text, found.end(), strings)
@@ -66,7 +66,7 @@ def as_latex(fields: Mapping[str, str]) -> str:
 
 
 def _value(text: str, place: int, strings: Mapping[str, str]) -> tuple[str, int]:
-    """Return a value, whose parts ``#`` joins, and where it ends."""
+    """Return a value and the index of its end. ``#`` joins the parts of a value."""
     parts: list[str] = []
     for _ in range(20):
         if text[place : place + 1] in ("{", '"'):
@@ -87,7 +87,7 @@ def _value(text: str, place: int, strings: Mapping[str, str]) -> tuple[str, int]
 
 
 def _end(text: str, place: int) -> int:
-    """Return where the brace or the quote at ``place`` ends; a little further on where it does not."""
+    """Return the index of the end of the brace or quote at ``place``, or ``place + 1`` where it is unclosed."""
     quoted = text[place] == '"'
     depth = 0
     for found in (_QUOTED if quoted else _BRACES).finditer(text, place + 1 if quoted else place, place + _MAX_VALUE):

@@ -1,4 +1,4 @@
-"""LaTeX commands that need more than a table entry."""
+"""Handlers of LaTeX commands that need code. Each handler reads its arguments from the source."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from .._common.write import value, words
+from .._common.write import escape_attribute, escape_text
 from . import words as known
 from .bib import entries
 from .environments import begin
@@ -29,19 +29,19 @@ def display_math(reader: TexReader, source: TexSource) -> None:
     reader.math(source.until("\\]"), display=True)
 
 
-def verb(reader: TexReader, source: TexSource) -> None:
-    reader.line.append(f"<code>{words(source.delimited())}</code>")
+def inline_verbatim(reader: TexReader, source: TexSource) -> None:
+    reader.line.append(f"<code>{escape_text(source.delimited())}</code>")
 
 
 def listing_inline(reader: TexReader, source: TexSource) -> None:
     source.option()
-    verb(reader, source)
+    inline_verbatim(reader, source)
 
 
-def mint(reader: TexReader, source: TexSource) -> None:
+def inline_minted(reader: TexReader, source: TexSource) -> None:
     source.option()
     source.argument()
-    reader.line.append(f"<code>{words(source.delimited())}</code>")
+    reader.line.append(f"<code>{escape_text(source.delimited())}</code>")
 
 
 def item(reader: TexReader, source: TexSource) -> None:
@@ -62,32 +62,34 @@ def footnote(reader: TexReader, source: TexSource) -> None:
     reader.line.append(f"<sup>[{place + 1}]</sup>")
 
 
-def label_here(reader: TexReader, source: TexSource) -> None:
+def set_label(reader: TexReader, source: TexSource) -> None:
     reader.state.labels[source.argument()] = reader.state.last
 
 
-def url(reader: TexReader, source: TexSource) -> None:
-    link(reader, source.argument().replace("\\", ""), "")
+def link_url(reader: TexReader, source: TexSource) -> None:
+    write_link(reader, source.argument().replace("\\", ""), "")
 
 
-def href(reader: TexReader, source: TexSource) -> None:
+def link_with_text(reader: TexReader, source: TexSource) -> None:
     source.option()
     target = source.argument().replace("\\", "")
-    link(reader, target, reader.inline(source.argument()))
+    write_link(reader, target, reader.inline(source.argument()))
 
 
-def link(reader: TexReader, target: str, shown: str) -> None:
+def write_link(reader: TexReader, target: str, shown: str) -> None:
     target = "".join(target.split())
-    text = shown or words(target)
+    text = shown or escape_text(target)
     is_address = target.lower().startswith(("http://", "https://", "mailto:"))
-    reader.line.append(f'<a href="{value(target)}">{text}</a>' if is_address else text)
+    reader.line.append(f'<a href="{escape_attribute(target)}">{text}</a>' if is_address else text)
 
 
-def picture(reader: TexReader, source: TexSource) -> None:
+def include_picture(reader: TexReader, source: TexSource) -> None:
     options = source.option() or ""
     name = source.argument().strip()
     alt = re.search(r"alt\s*=\s*\{?([^},]*)", options)
-    reader.line.append(f'<img src="{value(name)}" alt="{value(alt[1] if alt else "")}">' if name else "")
+    reader.line.append(
+        f'<img src="{escape_attribute(name)}" alt="{escape_attribute(alt[1] if alt else "")}">' if name else ""
+    )
 
 
 def caption(reader: TexReader, source: TexSource) -> None:
@@ -117,7 +119,7 @@ def make_title(reader: TexReader, source: TexSource) -> None:
             reader.block(f"<p>{text}</p>")
 
 
-def input(reader: TexReader, source: TexSource) -> None:
+def include_file(reader: TexReader, source: TexSource) -> None:
     name = source.argument().strip()
     full = name if name.lower().endswith((".tex", ".ltx", ".bbl")) else f"{name}.tex"
     text = reader.state.file(full)
@@ -143,7 +145,7 @@ def bibliography(reader: TexReader, source: TexSource) -> None:
         reader.state.remark("The bibliography is left out: its file is not beside the document.")
 
 
-def resource(reader: TexReader, source: TexSource) -> None:
+def bibliography_file(reader: TexReader, source: TexSource) -> None:
     source.option()
     name = source.argument().strip()
     text = reader.state.file(name)
@@ -156,14 +158,14 @@ def print_bibliography(reader: TexReader, source: TexSource) -> None:
     reader.block("\ue000B\ue001")
 
 
-def theorem(reader: TexReader, source: TexSource) -> None:
+def define_theorem(reader: TexReader, source: TexSource) -> None:
     name = source.argument().strip()
     source.option()
     reader.state.theorems[name] = reader.inline(source.argument())
     source.option()
 
 
-def false(reader: TexReader, source: TexSource) -> None:
+def skip_false_branch(reader: TexReader, source: TexSource) -> None:
     source.until("\\fi")
 
 
@@ -181,12 +183,12 @@ def frame_title(reader: TexReader, source: TexSource) -> None:
     reader.block(f"<h3>{text}</h3>" if text else "")
 
 
-def appendix(reader: TexReader, source: TexSource) -> None:
+def begin_appendix(reader: TexReader, source: TexSource) -> None:
     reader.state.appendix = True
     reader.state.counters[known.HEADINGS[1 if reader.state.chapters else 2]] = 0
 
 
-def second(reader: TexReader, source: TexSource) -> None:
+def skip_argument(reader: TexReader, source: TexSource) -> None:
     source.argument()
 
 
@@ -196,11 +198,11 @@ def listing_file(reader: TexReader, source: TexSource) -> None:
     reader.state.remark("A listing from another file is left out.")
 
 
-def char(reader: TexReader, source: TexSource) -> None:
+def skip_character(reader: TexReader, source: TexSource) -> None:
     source.argument()
 
 
-def paragraph(reader: TexReader, source: TexSource) -> None:
+def end_paragraph(reader: TexReader, source: TexSource) -> None:
     reader.flush()
 
 
@@ -209,7 +211,7 @@ def caption_of(reader: TexReader, source: TexSource) -> None:
     caption(reader, source)
 
 
-def third(reader: TexReader, source: TexSource) -> None:
+def skip_two_arguments(reader: TexReader, source: TexSource) -> None:
     source.argument()
     source.argument()
 
@@ -217,22 +219,22 @@ def third(reader: TexReader, source: TexSource) -> None:
 HANDLERS: Final[dict[str, Callable[[Any, TexSource], None]]] = {
     "begin": begin, "\\": line_break, "newline": line_break,
     "linebreak": line_break, "(": inline_math, "[": display_math,
-    "par": paragraph, "verb": verb, "lstinline": listing_inline,
-    "path": verb, "mintinline": mint, "item": item, "footnote": footnote,
-    "footnotetext": footnote, "thanks": footnote, "label": label_here, "url": url,
-    "nolinkurl": url, "href": href, "includegraphics": picture,
+    "par": end_paragraph, "verb": inline_verbatim, "lstinline": listing_inline,
+    "path": inline_verbatim, "mintinline": inline_minted, "item": item, "footnote": footnote,
+    "footnotetext": footnote, "thanks": footnote, "label": set_label, "url": link_url,
+    "nolinkurl": link_url, "href": link_with_text, "includegraphics": include_picture,
     "caption": caption, "captionof": caption_of,
     "subcaption": caption,
     "title": lambda reader, source: title_part(reader, "title", source),
     "author": lambda reader, source: title_part(reader, "author", source),
     "date": lambda reader, source: title_part(reader, "date", source), "maketitle": make_title,
-    "input": input, "include": input, "subfile": input,
-    "bibliography": bibliography, "addbibresource": resource,
-    "printbibliography": print_bibliography, "newtheorem": theorem,
-    "iffalse": false, "let": let, "frametitle": frame_title,
-    "appendix": appendix, "textcolor": second, "parbox": second,
-    "scalebox": second, "resizebox": third,
-    "foreignlanguage": second, "lstinputlisting": listing_file,
-    "verbatiminput": listing_file, "inputminted": listing_file, "symbol": char,
+    "input": include_file, "include": include_file, "subfile": include_file,
+    "bibliography": bibliography, "addbibresource": bibliography_file,
+    "printbibliography": print_bibliography, "newtheorem": define_theorem,
+    "iffalse": skip_false_branch, "let": let, "frametitle": frame_title,
+    "appendix": begin_appendix, "textcolor": skip_argument, "parbox": skip_argument,
+    "scalebox": skip_argument, "resizebox": skip_two_arguments,
+    "foreignlanguage": skip_argument, "lstinputlisting": listing_file,
+    "verbatiminput": listing_file, "inputminted": listing_file, "symbol": skip_character,
 }  # fmt: skip
-"""Commands that need more than a table entry."""
+"""Handlers by the name of their command."""

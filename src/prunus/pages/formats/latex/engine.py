@@ -1,4 +1,4 @@
-"""``latex``: the source of papers: sections, formulas as TeX, tables, figures, footnotes, citations."""
+"""``latex``: LaTeX sources: sections, formulas as TeX, tables, figures, footnotes, citations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Final
 
 from ....core.types import Page
-from .._common.write import bad, document, text_of
+from .._common.write import document, page_error, text_of
 from .bib import as_latex
 from .commands import HANDLERS
 from .files import ReadBeside, read_beside
@@ -28,15 +28,15 @@ _CODES: Final = {
 
 
 class Engine:
-    """LaTeX as it would be typeset, without its looks. No command is run; formulas stay as they are written.
+    """The text of a LaTeX document without its layout. No command is executed. Formulas stay TeX.
 
-    Files that the document names are read beside it and below, where the page is a local file.
+    Where the page is a local file, included files are read from its folder and below.
 
-    :param read: reads the files that a page names; by default :func:`read_beside`.
-    :param max_chars: letters of the document with its files; default 16 Mi.
-    :param max_growth: letters that the document's own macros may add; default 2 Mi.
+    :param read: reads included files; default :func:`read_beside`.
+    :param max_chars: limit on the characters of the document with its files; default 16 Mi.
+    :param max_growth: limit on the characters that the document's macros add; default 2 Mi.
     :param max_cells: cells of tables that are shown; default 200,000.
-    :param seconds: time to read it; what is left then is left out, and the page says so. Default 30.
+    :param seconds: time limit for reading; default 30. The rest is left out, with a note.
     """
 
     name = "latex"
@@ -57,11 +57,13 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the document as HTML.
 
-        :raises BadPage: the content is empty, binary, or over ``max_chars``.
+        :raises BadPage: the content is empty or binary, or is longer than ``max_chars``.
         """
         text = text_of(page, "LaTeX").replace("\r\n", "\n").replace("\r", "\n")
         if len(text) > self._max_chars:
-            raise bad(page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; split the document")
+            raise page_error(
+                page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; split the document"
+            )
         state = TexState(
             lambda name: self._read_clean(page, name),
             HANDLERS,

@@ -1,13 +1,13 @@
-"""LaTeX environments: lists, tables, floats, code, formulas, theorems, bibliographies."""
+"""Convert LaTeX environments: lists, tables, floats, code, formulas, theorems, bibliographies."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from .._common.write import words
+from .._common.write import escape_text
 from . import words as known
-from .source import END, TexSource, expanded
+from .source import END, TexSource, expand
 
 if TYPE_CHECKING:
     from .reader import TexReader
@@ -27,14 +27,14 @@ _ARGUMENTS: Final = {
 
 
 def begin(reader: TexReader, source: TexSource) -> None:
-    """Read an environment, from its name on."""
+    """Read an environment whose ``\\begin`` was read; its name comes next."""
     name = source.argument().strip()
     state, base = reader.state, name.rstrip("*")
     defined = state.macros.environments.get(name)
     if defined:
         body = TexSource(source.environment(name))
-        first = expanded(defined[0], body, state.macros)
-        reader.grow(None if first is None else f"{first}{body.until(END)}{defined[1]}", source)
+        first = expand(defined[0], body, state.macros)
+        reader.push_expansion(None if first is None else f"{first}{body.until(END)}{defined[1]}", source)
     elif name == "document":
         state.began = True
         reader.parts.clear()
@@ -145,32 +145,32 @@ def _float(reader: TexReader, base: str, source: TexSource, name: str) -> None:
     number = (
         reader.state.step(base.removeprefix("wrap").removeprefix("sideways")) if kind and "\\caption" in body else ""
     )
-    within = reader.float_inner(body)
-    found = within.markup()
+    inner_reader = reader.float_inner(body)
+    markup = inner_reader.markup()
     if number:
         for label in _LABEL.findall(body):
             reader.state.labels[label] = number
-    caption = within.caption
+    caption = inner_reader.caption
     if caption and number:
         caption = f"{kind} {number}: {caption}"
-    if found.startswith("<table>") and found.count("<table>") == 1 and found.endswith("</table>") and caption:
-        reader.block(found.replace("<table>", f"<table><caption>{caption}</caption>", 1))
-    elif found or caption:
-        reader.block(f"<figure>{found}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>")
+    if markup.startswith("<table>") and markup.count("<table>") == 1 and markup.endswith("</table>") and caption:
+        reader.block(markup.replace("<table>", f"<table><caption>{caption}</caption>", 1))
+    elif markup or caption:
+        reader.block(f"<figure>{markup}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>")
 
 
 def _theorem(reader: TexReader, base: str, name: str, source: TexSource) -> None:
     inside = TexSource(source.environment(name))
     option = inside.option()
     number = "" if base == "proof" or name != base else f" {reader.state.step(base)}"
-    about = f" ({reader.inline(option)})" if option else ""
+    remark = f" ({reader.inline(option)})" if option else ""
     found = reader.inner(inside.until(END)).markup()
-    lead = f"<strong>{reader.state.theorems[base]}{number}{about}.</strong> "
+    lead = f"<strong>{reader.state.theorems[base]}{number}{remark}.</strong> "
     reader.block(f"<p>{lead}{found[3:]}" if found.startswith("<p>") else f"<p>{lead}</p>{found}")
 
 
 def _bibliography(reader: TexReader, body: str) -> None:
-    """Read the entries of a ``thebibliography``."""
+    """Add the entries of a ``thebibliography``, and record their labels for citations."""
     pieces = _BIBITEM.split(body)[1:]
     items = []
     for piece in pieces[:20_000]:
@@ -180,7 +180,7 @@ def _bibliography(reader: TexReader, body: str) -> None:
         text = reader.inline(source.until(END))
         shown = reader.inline(label) if label else ""
         shown = "" if len(shown) > 60 else shown
-        reader.state.items[words(key)] = (shown, text)
+        reader.state.items[escape_text(key)] = (shown, text)
         items.append(f"<li>{f'[{shown}] ' if shown else ''}{text}</li>")
     if items:
         reader.block(f"<section><h2>References</h2><ol>{''.join(items)}</ol></section>")

@@ -1,4 +1,4 @@
-"""The files that a LaTeX document names: read beside it and below, nowhere else."""
+"""Read the files that a LaTeX document includes, only from its folder and below."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ....core.types import Page
 from ...clean.parse import decode, is_binary
 
 ReadBeside: TypeAlias = Callable[[Page, str], "str | None"]
-"""Returns the text of a file that a page names, None where it is not there or not to be read."""
+"""Returns the text of a file that a page names, or None where the file is missing or may not be read."""
 
 _SUFFIXES: Final = (".tex", ".ltx", ".bib", ".bbl")
 _MAX_BYTES: Final = 16 << 20
 
 
 def read_beside(page: Page, name: str) -> str | None:
-    """Read a file in the folder of a page that is itself a local file, or below it.
+    """Return the text of a file in the folder of a local page, or below that folder.
 
-    Absolute paths, paths that leave the folder, links out of it, other kinds of files, and pages that do not
-    come from a file are answered with None.
+    Return None for absolute paths, paths and links that leave the folder, other suffixes, files over 16 MiB, and
+    pages that are no local file.
 
-    :param name: the path as the document writes it, with its suffix.
+    :param name: the path as written in the document, with its suffix.
     """
     if "://" in page.url or not page.url or "\0" in name or "\\" in name:
         return None
@@ -31,7 +31,7 @@ def read_beside(page: Page, name: str) -> str | None:
         return None
     try:
         main = Path(page.url)
-        if not main.is_file() or not _is_its_content(main, page):
+        if not main.is_file() or not _is_same_content(main, page):
             return None
         folder = main.resolve().parent
         path = (folder / inside).resolve()
@@ -43,7 +43,10 @@ def read_beside(page: Page, name: str) -> str | None:
     return None if is_binary(content) else decode(content)
 
 
-def _is_its_content(path: Path, page: Page) -> bool:
-    """Tell whether a page is what the file holds: the address of a page from elsewhere opens no folder."""
+def _is_same_content(path: Path, page: Page) -> bool:
+    """Tell whether a page equals the file at its path.
+
+    Without this check, a page from elsewhere could open a local folder by its URL.
+    """
     content = page.content if isinstance(page.content, bytes) else page.content.encode("utf-8", "surrogatepass")
     return path.stat().st_size == len(content) and path.read_bytes() == content

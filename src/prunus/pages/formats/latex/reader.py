@@ -1,20 +1,20 @@
-"""LaTeX to HTML: one pass over the tokens; arguments and environments are read by readers of their own."""
+"""Convert LaTeX to HTML in one pass over the tokens. Arguments and environments get inner readers."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from .._common.write import opened, preformatted, words
+from .._common.write import escape_text, preformatted, without_first_paragraph
 from . import words as known
-from .source import TexSource, define, expanded
+from .source import TexSource, define, expand
 from .state import TexState
 from .table import to_markup as table_markup
 
 MAX_DEPTH: Final = 40
-"""Environments and arguments inside each other; what is deeper is kept as words."""
+"""Nesting depth of environments and arguments; deeper LaTeX is kept as plain text."""
 
-_CHECK: Final = 500  # tokens between two looks at the clock
+_CHECK: Final = 500  # tokens between two checks of the time
 _LIGATURES: Final = (("---", "—"), ("--", "–"), ("``", "“"), ("''", "”"), ("`", "‘"), ("'", "’"))
 _COMMAND: Final = re.compile(r"\\[a-zA-Z@]+\*?|[{}]")
 _LABEL: Final = re.compile(r"\\label\s*\{([^}]*)\}")
@@ -26,10 +26,10 @@ _DEFINING: Final = frozenset(
 
 
 class TexReader:
-    """Reads one text. What it has read stands in ``parts`` (blocks) and ``line`` (the open paragraph).
+    """Reads one text. The result is in ``parts`` (finished blocks) and ``line`` (the open paragraph).
 
-    :param flat: for words inside a line: no paragraphs are made.
-    :param literal: quotes and dashes stay as they are, as in code.
+    :param flat: write inline HTML only, without paragraphs.
+    :param literal: keep quotes and dashes as written, as in code.
     """
 
     def __init__(self, state: TexState, depth: int = 0, *, flat: bool = False, literal: bool = False) -> None:
@@ -37,12 +37,12 @@ class TexReader:
         self._flat, self._literal = flat, literal
         self.parts: list[str] = []
         self.line: list[str] = []
-        self.items: list[tuple[str, str]] | None = None  # of a list: label and what it holds
+        self.items: list[tuple[str, str]] | None = None  # items of a list: label and HTML
         self.caption = ""
         self.label = ""
         self.inside_float = False
 
-    # --- what was read ----------------------------------------------------------------------------
+    # --- output ----------------------------------------------------------------------------
 
     def flush(self) -> None:
         """End the paragraph."""
@@ -55,7 +55,7 @@ class TexReader:
             self.parts.append(f"<p>{text}</p>")
 
     def block(self, markup: str) -> None:
-        """Add a block after what stands in the paragraph."""
+        """End the paragraph, and add a block."""
         if self._flat:
             self.line.append(markup)
         else:
@@ -63,25 +63,25 @@ class TexReader:
             self.parts.append(markup)
 
     def markup(self) -> str:
-        """Return all that was read."""
+        """Return the HTML of everything that was read."""
         if self._flat:
             return _SPACE.sub(" ", "".join(self.line)).strip()
         self.flush()
         return "".join(self.parts)
 
     def inline(self, latex: str, *, literal: bool = False) -> str:
-        """Return LaTeX as words of a line."""
+        """Return LaTeX as inline HTML."""
         if self._depth >= MAX_DEPTH:
-            return words(_COMMAND.sub(" ", latex))
+            return escape_text(_COMMAND.sub(" ", latex))
         inner = TexReader(self.state, self._depth + 1, flat=True, literal=literal or self._literal)
         inner.run(TexSource(latex))
         return inner.markup()
 
     def inner(self, latex: str) -> TexReader:
-        """Return a reader that has read the inside of an environment."""
+        """Return a reader that has read the body of an environment."""
         reader = TexReader(self.state, self._depth + 1)
         if self._depth >= MAX_DEPTH:
-            reader.line.append(words(_COMMAND.sub(" ", latex)))
+            reader.line.append(escape_text(_COMMAND.sub(" ", latex)))
         else:
             reader.run(TexSource(latex))
         return reader
@@ -117,21 +117,21 @@ class TexReader:
         if not self._literal:
             for written, shown in _LIGATURES:
                 text = text.replace(written, shown)
-        self.line.append(words(text))
+        self.line.append(escape_text(text))
 
     def math(self, tex: str, *, display: bool = False, number: str = "") -> None:
-        """Write a formula."""
+        """Add a formula, inline or as a paragraph (``display``)."""
         tex = " ".join(_LABEL.sub("", tex).split())
         if not tex:
             return
-        code = f'<code class="math">{words(tex)}</code>' + (f" ({number})" if number else "")
+        code = f'<code class="math">{escape_text(tex)}</code>' + (f" ({number})" if number else "")
         if display:
             self.block(f"<p>{code}</p>")
         else:
             self.line.append(code)
 
     def _ends(self, source: TexSource) -> bool:
-        """Take the name after ``\\end``; True at the end of the document."""
+        """Read the name after ``\\end``; return True at the end of the document."""
         return source.argument().strip() == "document"
 
     def _command(self, name: str, source: TexSource) -> None:
@@ -139,7 +139,7 @@ class TexReader:
         base = name.rstrip("*") if name[0].isalpha() else name
         macro = macros.commands.get(name) or macros.commands.get(base)
         if macro is not None:
-            self.grow(expanded(macro, source, macros), source)
+            self.push_expansion(expand(macro, source, macros), source)
         elif name in _DEFINING:
             define(base, source, macros)
         elif base in known.STYLES:
@@ -157,7 +157,7 @@ class TexReader:
         elif name in known.ACCENTS and (not name.isalpha() or source.peek() not in ("", " ")):
             self._accent(name, source)
         elif name in known.SYMBOLS:
-            self.line.append(words(known.SYMBOLS[name]))
+            self.line.append(escape_text(known.SYMBOLS[name]))
         elif base in known.DROPPED:
             source.option()
             for _ in range(known.DROPPED[base]):
@@ -169,20 +169,20 @@ class TexReader:
             else:
                 self._unknown(source)
 
-    def grow(self, text: str | None, source: TexSource) -> None:
-        """Read what a macro stands for, and say so where it may not grow any more."""
+    def push_expansion(self, text: str | None, source: TexSource) -> None:
+        """Read the expansion of a macro next. Beyond the limit on expansion, record a note instead."""
         if text is None or not source.push(text):
             self.state.remark("Macros of this document grow without end; from some point on they stand for nothing.")
 
     def _unknown(self, source: TexSource) -> None:
-        """Leave a command out, and its option; the words of its arguments are read on."""
+        """Drop an unknown command and its option. The text of its arguments is kept."""
         option = source.option()
         if option is not None and source.peek() != "{":
-            self.line.append(words(f"[{option}]"))
+            self.line.append(escape_text(f"[{option}]"))
 
     def _accent(self, name: str, source: TexSource) -> None:
         letter = self.inline(source.argument())
-        self.line.append(known.accented(name, letter) if letter[:1].isalpha() else letter)
+        self.line.append(known.add_accent(name, letter) if letter[:1].isalpha() else letter)
 
     def _heading(self, name: str, starred: bool, source: TexSource) -> None:
         source.option()
@@ -201,49 +201,49 @@ class TexReader:
         if name != "nocite" and keys:
             extra = self.inline(options[-1]) if options else ""
             self.line.append(
-                f"\ue000C{','.join(map(words, keys))}\ue002{extra}\ue001".replace("\ue002\ue001", "\ue001")
+                f"\ue000C{','.join(map(escape_text, keys))}\ue002{extra}\ue001".replace("\ue002\ue001", "\ue001")
             )
 
-    # --- what commands and environments need -------------------------------------------------------------------
+    # --- used by commands and environments -------------------------------------------------------------------
 
     def float_inner(self, latex: str) -> TexReader:
-        """Return a reader that has read the inside of a figure or table."""
+        """Return a reader that has read the body of a figure or table float."""
         reader = TexReader(self.state, self._depth + 1)
         reader.inside_float = True
         if self._depth >= MAX_DEPTH:
-            reader.line.append(words(_COMMAND.sub(" ", latex)))
+            reader.line.append(escape_text(_COMMAND.sub(" ", latex)))
         else:
             reader.run(TexSource(latex))
         return reader
 
     def list_inner(self, latex: str) -> list[tuple[str, str]]:
-        """Return the items of a list: label and what each holds."""
+        """Return the items of a list: label and HTML."""
         reader = TexReader(self.state, self._depth + 1)
         reader.items = []
         if self._depth >= MAX_DEPTH:
-            return [("", words(_COMMAND.sub(" ", latex)))]
+            return [("", escape_text(_COMMAND.sub(" ", latex)))]
         reader.run(TexSource(latex))
         reader.close_item()
         return reader.items
 
     def table(self, body: str, caption: str = "") -> None:
-        """Add the inside of a ``tabular``."""
-        before = body.count("&") + body.count("\\\\")
+        """Add the body of a ``tabular`` as a table."""
+        estimate = body.count("&") + body.count("\\\\")
         allowed = max(self.state.cells, 0)
-        self.state.cells -= before
+        self.state.cells -= estimate
         self.block(table_markup(body, self.inline, allowed, caption))
 
     def code(self, text: str, language: str = "") -> None:
-        """Add code as it is laid out."""
+        """Add code with its white space."""
         self.block(preformatted(text.strip("\n"), language))
 
     def display(self, tex: str, number: str = "") -> None:
-        """Add a formula in a paragraph of its own."""
+        """Add a formula as a separate paragraph."""
         self.math(tex, display=True, number=number)
 
     def close_item(self) -> None:
-        """Put what was read since the last item into it."""
+        """Put everything that was read since ``\\item`` into that item."""
         if self.items:
-            self.items[-1] = (self.label, opened(self.markup()))
+            self.items[-1] = (self.label, without_first_paragraph(self.markup()))
         self.parts.clear()
         self.line.clear()

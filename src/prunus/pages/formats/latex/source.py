@@ -1,4 +1,4 @@
-"""Reading LaTeX letter by letter: tokens, arguments, and the macros that a document defines."""
+"""Tokenise LaTeX, read arguments, and expand the macros that a document defines."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ _ARGUMENT: Final = re.compile(r"#([1-9])")
 _BLANK: Final = re.compile(r"(?:\s|%[^\n]*\n)*")
 _PARAMETERS: Final = re.compile(r"\s*\\([a-zA-Z@]+)((?:#\d)*)\s*(?=\{)")
 END: Final = "\0"
-"""A letter that no document holds: up to it is up to the end."""
+"""A character that no document contains: ``until(END)`` reads to the end."""
 
 MAX_MACROS: Final = 5000
-_MAX_STACK: Final = 60  # macros inside macros, and files inside files
+_MAX_STACK: Final = 60  # nesting depth of macros and files
 
 
 class Token(NamedTuple):
-    """A piece of LaTeX: ``command`` (without its backslash), ``text``, ``par``, ``math``, ``mark`` or ``end``."""
+    """A piece of LaTeX.
+
+    :param kind: ``command``, ``text``, ``par``, ``math``, ``mark`` or ``end``.
+    :param text: its text; of a command, the name without the backslash.
+    """
 
     kind: str
     text: str
@@ -36,7 +40,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """What a command of the document stands for."""
+    """The definition of a command: number of arguments, default of the first argument, body."""
 
     arguments: int
     default: str | None
@@ -45,9 +49,9 @@ class Macro:
 
 @dataclass(slots=True)
 class Macros:
-    """The document's commands and environments, and how much they may still grow.
+    """The commands and environments that a document defines, and the limit on their expansion.
 
-    :param letters: that expansion may still add, in the whole document.
+    :param letters: characters that expansion may still add, in the whole document.
     """
 
     letters: int
@@ -56,21 +60,21 @@ class Macros:
     stopped: bool = False
 
     def spend(self, size: int) -> bool:
-        """Tell whether so many letters may still be added."""
+        """Charge ``size`` characters, and tell whether the limit still holds. Each expansion costs 8 extra."""
         self.letters -= size + 8
         self.stopped = self.stopped or self.letters < 0
         return not self.stopped
 
 
 class TexSource:
-    """Text that is read from its start; macros and files are read in its midst."""
+    """LaTeX text that is read from its start. Expanded macros and included files are pushed on a stack."""
 
     def __init__(self, text: str) -> None:
         self._stack: list[list[object]] = []
         self._text, self._place = text, 0
 
     def push(self, text: str) -> bool:
-        """Read another text first; False where too many are open already."""
+        """Read another text before the rest of this one; return False where too many texts are open."""
         if self._place >= len(self._text) and self._stack:
             self._text, self._place = self._pop()
         if len(self._stack) >= _MAX_STACK:
@@ -85,14 +89,14 @@ class TexSource:
         return text, place
 
     def next(self) -> Token:
-        """Return the next token; comments are none."""
+        """Return the next token. Comments are skipped."""
         while True:
             while self._place >= len(self._text):
                 if not self._stack:
                     return Token("end", "")
                 self._text, self._place = self._pop()
             found = _TOKEN.match(self._text, self._place)
-            assert found is not None  # every letter begins a token
+            assert found is not None  # the pattern matches at every character
             self._place = found.end()
             kind = found.lastgroup or "text"
             if kind == "comment":
@@ -105,7 +109,7 @@ class TexSource:
             return Token("text" if kind == "lone" else kind, found[0])
 
     def _skip_blank_line_end(self) -> None:
-        """Take the blanks after a word command, and no empty line."""
+        """Skip the blanks after a command name, but no empty line."""
         text, place = self._text, self._place
         while place < len(text) and text[place] in " \t":
             place += 1
@@ -114,13 +118,13 @@ class TexSource:
         self._place = place
 
     def peek(self) -> str:
-        """Return the next letter that is no blank, '' at the end of this text."""
+        """Return the next character that is not blank, or '' at the end of this text."""
         blank = _BLANK.match(self._text, self._place)
         place = blank.end() if blank else self._place
         return self._text[place : place + 1]
 
     def argument(self) -> str:
-        """Return the next argument: what is in braces, a command, or a letter."""
+        """Return the next argument: the text in braces, a command, or a character."""
         blank = _BLANK.match(self._text, self._place)
         place = blank.end() if blank else self._place
         if place >= len(self._text):
@@ -140,7 +144,7 @@ class TexSource:
         return self._text[place + 1 : end]
 
     def option(self) -> str | None:
-        """Return what stands in brackets next, None where nothing does."""
+        """Return the option in brackets that comes next, or None."""
         blank = _BLANK.match(self._text, self._place)
         place = blank.end() if blank else self._place
         if self._text[place : place + 1] != "[":
@@ -157,7 +161,7 @@ class TexSource:
         return None
 
     def until(self, end: str) -> str:
-        """Return all up to a text, which is taken; all that is left where it does not come."""
+        """Return the text before ``end`` and skip ``end``; return the rest where ``end`` does not occur."""
         place = self._text.find(end, self._place)
         stop = place if place >= 0 else len(self._text)
         found = self._text[self._place : stop]
@@ -165,7 +169,7 @@ class TexSource:
         return found
 
     def environment(self, name: str) -> str:
-        """Return the inside of an environment that was begun, up to its own end."""
+        """Return the body of an environment whose ``\\begin`` was read, up to the matching ``\\end``."""
         marks = re.compile(rf"\\(begin|end)\s*\{{{re.escape(name)}\}}")
         depth, start = 1, self._place
         for found in marks.finditer(self._text, start):
@@ -177,7 +181,7 @@ class TexSource:
         return self._text[start:]
 
     def delimited(self) -> str:
-        """Return what stands between two equal letters, as after ``\\verb``."""
+        """Return the text between two equal characters, as after ``\\verb``."""
         mark = self._text[self._place : self._place + 1]
         if mark == "{":
             return self.argument()
@@ -192,7 +196,7 @@ class TexSource:
         return found
 
     def _closing(self, place: int) -> int:
-        """Return where the brace that opens at ``place`` closes; the end where it never does."""
+        """Return the index of the brace that closes the brace at ``place``, or the end of the text."""
         depth = 0
         for found in _NESTED.finditer(self._text, place):
             if found[0] == "{":
@@ -204,7 +208,7 @@ class TexSource:
         return len(self._text)
 
     def parameters(self) -> tuple[str, int] | None:
-        """Return the name and the number of arguments of a ``\\def``."""
+        """Return the name and the number of arguments of a ``\\def``, or None."""
         found = _PARAMETERS.match(self._text, self._place)
         if not found:
             return None
@@ -212,22 +216,22 @@ class TexSource:
         return found[1], len(found[2]) // 2
 
 
-def expanded(macro: Macro, source: TexSource, macros: Macros) -> str | None:
-    """Take a macro's arguments; return what it stands for, None where it may not grow any more."""
-    given: list[str] = []
+def expand(macro: Macro, source: TexSource, macros: Macros) -> str | None:
+    """Read the arguments of a macro and return its expansion, or None beyond the limit on expansion."""
+    arguments: list[str] = []
     if macro.default is not None and macro.arguments:
         option = source.option()
-        given.append(macro.default if option is None else option)
-    while len(given) < macro.arguments:
-        given.append(source.argument())
-    size = len(macro.body) + sum(macro.body.count(f"#{number}") * len(text) for number, text in enumerate(given, 1))
+        arguments.append(macro.default if option is None else option)
+    while len(arguments) < macro.arguments:
+        arguments.append(source.argument())
+    size = len(macro.body) + sum(macro.body.count(f"#{number}") * len(text) for number, text in enumerate(arguments, 1))
     if not macros.spend(size):
         return None
-    return _ARGUMENT.sub(lambda mark: given[int(mark[1]) - 1] if int(mark[1]) <= len(given) else "", macro.body)
+    return _ARGUMENT.sub(lambda mark: arguments[int(mark[1]) - 1] if int(mark[1]) <= len(arguments) else "", macro.body)
 
 
 def define(name: str, source: TexSource, macros: Macros) -> None:
-    """Read what follows ``\\newcommand``, ``\\def`` or ``\\newenvironment``."""
+    """Read and record the definition after ``\\newcommand``, ``\\def`` or ``\\newenvironment``."""
     if name in ("def", "gdef", "edef", "xdef"):
         found = source.parameters()
         if found and len(macros.commands) < MAX_MACROS:

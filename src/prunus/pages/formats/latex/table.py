@@ -1,4 +1,4 @@
-"""LaTeX tables: rows and cells of a ``tabular``, with ``\\multicolumn`` and ``\\multirow`` as spans."""
+"""Convert a LaTeX ``tabular`` to a table; ``\\multicolumn`` and ``\\multirow`` become spans."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _MAX_SPAN: Final = 1000
 
 @dataclass(slots=True)
 class Grid:
-    """The rows of a table as raw LaTeX, and what rules say of its header.
+    """The rows of a table as raw LaTeX.
 
-    :param headers: first rows that a rule sets apart; -1 where none does.
+    :param headers: number of header rows above the first separating rule; -1 without such a rule.
+    :param left_out: number of cells beyond the limit.
     """
 
     rows: list[list[str]]
@@ -36,12 +37,12 @@ class Grid:
 
 
 def split(body: str, max_cells: int) -> Grid:
-    """Cut the inside of a table at ``\\\\`` and ``&``, where no brace and no inner environment is open."""
+    """Split the body of a table at ``\\\\`` and ``&``, outside braces and inner environments."""
     rows: list[list[str]] = [[]]
-    start = depth = inside = cells = left_out = 0
-    middle, lined = -1, []
+    start = depth = nesting = cells = left_out = 0
+    header_end, hlines = -1, []
 
-    def cell(end: int) -> None:
+    def end_cell(end: int) -> None:
         nonlocal cells, left_out
         cells += 1
         if cells <= max_cells:
@@ -54,34 +55,34 @@ def split(body: str, max_cells: int) -> Grid:
         if mark in "{}":
             depth = max(0, depth + (1 if mark == "{" else -1))
         elif mark.startswith(("\\begin", "\\end")) and mark.endswith("}"):
-            inside = max(0, inside + (1 if mark[1] == "b" else -1))
-        elif depth or inside or mark[0] == "%":
+            nesting = max(0, nesting + (1 if mark[1] == "b" else -1))
+        elif depth or nesting or mark[0] == "%":
             continue
         elif mark == "&":
-            cell(found.start())
+            end_cell(found.start())
             start = found.end()
         elif mark.startswith("\\\\") or mark in ("\\tabularnewline", "\\cr"):
-            cell(found.start())
+            end_cell(found.start())
             start = found.end()
             rows.append([])
-    cell(len(body))
+    end_cell(len(body))
     kept: list[list[str]] = []
     for row in rows:
         if not row:
             continue
         row[0], rules = _without_rules(row[0])
-        if kept and ({"midrule", "endhead", "endfirsthead"} & set(rules)) and middle < 0:
-            middle = len(kept)
-        lined += [len(kept)] * rules.count("hline")
+        if kept and ({"midrule", "endhead", "endfirsthead"} & set(rules)) and header_end < 0:
+            header_end = len(kept)
+        hlines += [len(kept)] * rules.count("hline")
         if any(text.strip() for text in row):
             kept.append(row)
-    if middle < 0 and len(kept) > 2 and {0, 1} <= set(lined) <= {0, 1, len(kept)}:
-        middle = 1  # a line above and below the first row, and at most one at the end
-    return Grid(kept, middle if middle <= 4 else -1, left_out)
+    if header_end < 0 and len(kept) > 2 and {0, 1} <= set(hlines) <= {0, 1, len(kept)}:
+        header_end = 1  # a line above and below the first row, and at most one at the end
+    return Grid(kept, header_end if header_end <= 4 else -1, left_out)
 
 
 def _without_rules(text: str) -> tuple[str, list[str]]:
-    """Take the lines off the start of a row; return their names."""
+    """Remove the rules at the start of a row; return the rest and the names of the rules."""
     rules: list[str] = []
     skip = _SKIP.match(text)
     place = skip.end() if skip else 0
@@ -92,12 +93,13 @@ def _without_rules(text: str) -> tuple[str, list[str]]:
 
 
 def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: str = "") -> str:
-    """Return the inside of a ``tabular`` as a table.
+    """Return the body of a ``tabular`` as an HTML table.
 
-    :param inline: turns the LaTeX of a cell into HTML.
+    :param inline: converts the LaTeX of a cell to HTML.
+    :param max_cells: cells that are shown; a note gives the number of further cells.
     """
     grid = split(body, max_cells)
-    under: dict[int, int] = {}  # column → how many more rows a cell above covers
+    under: dict[int, int] = {}  # column → number of further rows that a cell above covers
     rows: list[list[str | Cell]] = []
     for raw in grid.rows:
         row: list[str | Cell] = []
@@ -105,14 +107,14 @@ def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: 
         for text in raw:
             across, down, inner = _spans(text)
             markup = inline(inner)
-            covered = all(under.get(one, 0) for one in range(column, column + across))
+            covered = all(under.get(place, 0) for place in range(column, column + across))
             if covered and not markup.strip():
-                for one in range(column, column + across):
-                    under[one] -= 1
+                for place in range(column, column + across):
+                    under[place] -= 1
                 column += across
                 continue
-            for one in range(column, column + across):
-                under[one] = down - 1
+            for place in range(column, column + across):
+                under[place] = down - 1
             row.append(Cell(markup, across, down) if across > 1 or down > 1 else markup)
             column += across
         rows.append(row)
@@ -125,7 +127,7 @@ def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: 
 
 
 def _spans(text: str) -> tuple[int, int, str]:
-    """Return how many columns and rows a cell covers, and the LaTeX in it."""
+    """Return the number of columns and rows that a cell covers, and its LaTeX content."""
     across = down = 1
     for _ in range(2):
         found = _SPAN.match(text)

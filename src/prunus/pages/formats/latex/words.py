@@ -1,4 +1,4 @@
-"""LaTeX as data: what commands mean, and which of them say only how a page looks."""
+"""Tables of LaTeX commands and environments: symbols, accents, styles, and layout commands that are dropped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SYMBOLS: Final[dict[str, str]] = {
     "{": "{", "}": "}", "$": "$", "&": "&", "%": "%", "#": "#", "_": "_", " ": " ", "\n": " ", "\t": " ", ",": " ",
     ";": " ", ":": " ", "!": "", "/": "", "-": "", "@": "", "*": "", ">": " ", "|": "|",
 }  # fmt: skip
-"""Commands without an argument that stand for letters."""
+"""Commands without an argument, and the text that they print."""
 
 ACCENTS: Final[dict[str, str]] = {
     "'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304", ".": "\u0307",
@@ -30,7 +30,7 @@ STYLES: Final[dict[str, str]] = {
     "textbf": "b", "emph": "em", "textit": "i", "textsl": "i", "texttt": "code", "underline": "u", "uline": "u",
     "textsuperscript": "sup", "textsubscript": "sub", "sout": "s", "st": "s", "code": "code", "hl": "mark",
 }  # fmt: skip
-"""Commands whose argument is words in another look, as HTML has it."""
+"""Commands that change the look of their argument, with the HTML tag."""
 
 HEADINGS: Final = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
 
@@ -75,10 +75,10 @@ DROPPED: Final[dict[str, int]] = {
         settowidth raisebox numberwithin newtheoremstyle DeclarePairedDelimiter fontsize""".split(), 2
     ),
 }  # fmt: skip
-"""Commands that go with as many arguments; those in brackets go too."""
+"""Layout commands that are dropped, with the number of arguments to drop. Options in brackets are dropped too."""
 
 
-def accented(accent: str, letter: str) -> str:
-    """Return a letter with its accent: ``accented('"', 'o')`` is ö."""
+def add_accent(accent: str, letter: str) -> str:
+    """Return a letter with an accent: ``add_accent('"', 'o')`` is ö."""
     base = {"ı": "i", "ȷ": "j"}.get(letter[:1], letter[:1])
     return unicodedata.normalize("NFC", base + ACCENTS[accent]) + letter[1:] if base else ""

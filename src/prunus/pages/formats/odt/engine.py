@@ -8,7 +8,7 @@ from ....core.types import Page
 class Engine:
     """OpenDocument texts (.odt, .ott, .fodt). Macros and embedded files are never opened.
 
-    Deleted text that is still tracked, comments and hidden text stay out.
+    Tracked deletions, comments and hidden text are left out.
     """
 
     name = "odt"
@@ -22,8 +22,8 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the document as HTML.
 
-        :raises BadPage: it is no OpenDocument text, damaged, encrypted, or over a limit.
+        :raises BadPage: the page is no OpenDocument text, is damaged or encrypted, or exceeds a limit.
         """
-        from .document import document_html  # here: others need not load it
+        from .document import document_html  # lazy: a program that reads no such file does not load it
 
         return document_html(page)

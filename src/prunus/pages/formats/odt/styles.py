@@ -1,4 +1,4 @@
-"""What the styles of an OpenDocument text say of its paragraphs, runs and lists."""
+"""Read the styles of an OpenDocument text: paragraphs, runs and lists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from .._common.xml import below, value, whole
+from .._common.xml import attribute, find_path, whole_number
 
 _CAPTIONS: Final = frozenset("Caption Table Illustration Figure Drawing Text".split())
 _CODE: Final = re.compile(r"preformatted|source_20_text|code|listing", re.IGNORECASE)
@@ -17,7 +17,7 @@ _HEAVY: Final = frozenset({"bold", "600", "700", "800", "900"})
 
 @dataclass(frozen=True, slots=True)
 class OdtStyle:
-    """What a style says, what it is based on included."""
+    """A style, with its parent styles applied."""
 
     title: bool = False
     caption: bool = False
@@ -31,7 +31,7 @@ class OdtStyle:
 
 @dataclass(frozen=True, slots=True)
 class ListLevel:
-    """How one level of a list is marked."""
+    """The marking of one level of a list: tag, ``type`` attribute and first number."""
 
     tag: str = "ul"
     kind: str = ""
@@ -39,43 +39,43 @@ class ListLevel:
 
 
 class OdtStyles:
-    """The styles of a document by name, automatic ones too."""
+    """The styles of a document by name, automatic styles included."""
 
     def __init__(self, roots: Sequence[Element]) -> None:
         self._elements: dict[str, Element] = {}
         self._lists: dict[str, Element] = {}
         self.lang = ""
         for root in roots:
-            for one in root.iter():
-                if one.tag == "style:style" and value(one, "style:family") in ("paragraph", "text"):
-                    self._elements.setdefault(value(one, "style:name"), one)
-                elif one.tag == "text:list-style":
-                    self._lists.setdefault(value(one, "style:name"), one)
-                elif one.tag == "style:default-style" and not self.lang:
-                    said = below(one, "style:text-properties")
-                    self.lang = value(said, "fo:language") if value(said, "fo:language") != "none" else ""
+            for element in root.iter():
+                if element.tag == "style:style" and attribute(element, "style:family") in ("paragraph", "text"):
+                    self._elements.setdefault(attribute(element, "style:name"), element)
+                elif element.tag == "text:list-style":
+                    self._lists.setdefault(attribute(element, "style:name"), element)
+                elif element.tag == "style:default-style" and not self.lang:
+                    props = find_path(element, "style:text-properties")
+                    self.lang = attribute(props, "fo:language") if attribute(props, "fo:language") != "none" else ""
         self._made: dict[str, OdtStyle] = {"": OdtStyle()}
 
     def get(self, name: str) -> OdtStyle:
-        """Return a style; one that is missing says nothing."""
+        """Return a style; a missing style is an empty style."""
         if name not in self._made:
             chain = [name]
             while len(chain) < 20 and chain[-1] in self._elements:
-                chain.append(value(self._elements[chain[-1]], "style:parent-style-name"))
-            made = OdtStyle()
-            for one in reversed(chain):
-                made = self._applied(made, one)
-            self._made[name] = made
+                chain.append(attribute(self._elements[chain[-1]], "style:parent-style-name"))
+            style = OdtStyle()
+            for ancestor in reversed(chain):
+                style = self._applied(style, ancestor)
+            self._made[name] = style
         return self._made[name]
 
     def _applied(self, style: OdtStyle, name: str) -> OdtStyle:
-        said = below(self._elements.get(name), "style:text-properties")
-        weight, slant = value(said, "fo:font-weight"), value(said, "fo:font-style")
-        place = value(said, "style:text-position").split(" ")[0]
+        props = find_path(self._elements.get(name), "style:text-properties")
+        weight, slant = attribute(props, "fo:font-weight"), attribute(props, "fo:font-style")
+        place = attribute(props, "style:text-position").split(" ")[0]
         raised = style.raised
         if place:
             raised = "sup" if place == "super" or place[:1] in "123456789" else "sub" if place[0] in "s-" else ""
-        shown = value(said, "text:display")
+        shown = attribute(props, "text:display")
         return replace(
             style,
             title=style.title or name == "Title",
@@ -89,11 +89,14 @@ class OdtStyles:
         )
 
     def list_level(self, name: str, level: int) -> ListLevel:
-        """Return how a level of a list is marked; without a style it is a bullet."""
-        for one in self._lists.get(name, ()):
-            if value(one, "text:level") == str(level):
-                form, start = value(one, "style:num-format"), whole(value(one, "text:start-value"), 1)
-                if one.tag == "text:list-level-style-number" and form:
-                    return ListLevel("ol", form[:1], start)
+        """Return the marking of a list level; a list without a style has bullets."""
+        for element in self._lists.get(name, ()):
+            if attribute(element, "text:level") == str(level):
+                number_format, start = (
+                    attribute(element, "style:num-format"),
+                    whole_number(attribute(element, "text:start-value"), 1),
+                )
+                if element.tag == "text:list-level-style-number" and number_format:
+                    return ListLevel("ol", number_format[:1], start)
                 return ListLevel()
         return ListLevel()

@@ -1,4 +1,4 @@
-"""Tables of an OpenDocument text, with their spans."""
+"""Write the tables of an OpenDocument text, with merged cells."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from .._common.write import Cell, table
-from .._common.xml import whole
+from .._common.xml import whole_number
 
 _GROUPS: Final = frozenset({"table:table-rows", "table:table-row-group", "table:table-header-rows"})
-_MAX_REPEAT: Final = 50  # equal rows or cells side by side; more only fills a sheet to its edge
+_MAX_REPEAT: Final = 50  # repetitions of a row or a cell; higher counts only fill a sheet to its edge
 
 
-def table_html(element: Element, inner: Callable[[Element], str]) -> str:
+def table_html(element: Element, cell_html: Callable[[Element], str]) -> str:
     """Return a table as HTML.
 
-    :param inner: writes what a cell holds.
+    :param cell_html: returns the content of a cell as HTML.
     """
-    rows, heads = [], 0
+    rows, header_rows = [], 0
     for row, is_head in _rows(element, False):
         cells = []
-        for one in row:
-            if one.tag != "table:table-cell":  # a covered cell: the one that spans it was written
+        for cell in row:
+            if cell.tag != "table:table-cell":  # a covered cell; the cell that spans it was written
                 continue
-            html = inner(one)
-            wide, high = (_count(one, f"table:number-{name}-spanned") for name in ("columns", "rows"))
-            made = Cell(html, wide, high, is_head)
-            cells += [made] * min(_count(one, "table:number-columns-repeated"), _MAX_REPEAT)
+            html = cell_html(cell)
+            wide, high = (_count(cell, f"table:number-{name}-spanned") for name in ("columns", "rows"))
+            written = Cell(html, wide, high, is_head)
+            cells += [written] * min(_count(cell, "table:number-columns-repeated"), _MAX_REPEAT)
         if cells:
             repeated = min(_count(row, "table:number-rows-repeated"), _MAX_REPEAT)
             rows += [cells] * repeated
-            heads += repeated * is_head
-    return table(rows, heads if heads < len(rows) else 0) if rows else ""
+            header_rows += repeated * is_head
+    return table(rows, header_rows if header_rows < len(rows) else 0) if rows else ""
 
 
 def _rows(element: Element, is_head: bool) -> Iterator[tuple[Element, bool]]:
-    """Yield the rows of a table, and whether each is of its header."""
+    """Yield the visible rows of a table, and whether each is a header row."""
     for child in element:
         if child.tag == "table:table-row":
             if child.get("table:visibility") not in ("collapse", "filter"):
@@ -46,4 +46,4 @@ def _rows(element: Element, is_head: bool) -> Iterator[tuple[Element, bool]]:
 
 
 def _count(element: Element, name: str) -> int:
-    return max(1, whole(element.get(name), 1, most=1000))
+    return max(1, whole_number(element.get(name), 1, most=1000))

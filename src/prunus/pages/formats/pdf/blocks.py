@@ -1,4 +1,4 @@
-"""From the flows of a PDF page to its blocks: headings, paragraphs, list items, code, tables, captions."""
+"""Divide the flows of a PDF page into blocks: headings, paragraphs, list items, code, tables, captions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .tables import Table, aligned_table
 
 Kind = Literal["p", "h", "li", "pre", "table", "figure", "caption", "note"]
 
-_LONG: Final = 220  # code points; no heading is longer
+_LONG: Final = 220  # code points; limit for a heading
 _CAPTION: Final = re.compile(
     r"(?:(?:supplementary |extended data )?(?:fig(?:ure|\.)?|table|tab\.|scheme|chart|abbildung|abb\.|tabelle|figura"
     r"|tableau|tabla|tabella))\s*(?:[A-Z]?\d+(?:[.\-]\d+)*|[IVX]+)\s*(?:[.:|—–]|$)",
@@ -32,15 +32,15 @@ _ENDS: Final = tuple('.!?:;"”’)]…。！？')
 class PdfBlock:
     """A part of the document, in reading order.
 
-    :param lines: its words by line.
-    :param x0: where its text begins; of a list item, where its marker stands.
-    :param size: points.
-    :param level: of a heading: what the file's tags say, 0 when they say nothing.
-    :param indent: of ``x0`` from where most lines of its column begin.
-    :param mark: of a list item: its bullet or number.
-    :param alt: of a figure: its alt text.
-    :param first: whether it begins a column or a page.
-    :param ends_early: whether its last line stops well before the edge.
+    :param lines: words by line.
+    :param x0: left edge of the text; of a list item, left edge of the marker.
+    :param size: font size in points.
+    :param level: heading level from the file's tags; 0 without tags.
+    :param indent: distance of ``x0`` from the left edge of most lines of the column, in points.
+    :param mark: bullet or number of a list item.
+    :param alt: alt text of a figure.
+    :param first: whether the block begins a column or a page.
+    :param ends_early: whether the last line ends well before the right edge.
     """
 
     kind: Kind
@@ -59,18 +59,18 @@ class PdfBlock:
 
     @property
     def marker(self) -> str:
-        """Of a list item: its bullet or number."""
+        """The bullet or number of a list item, or ''."""
         return self.mark.text if self.mark else ""
 
     @property
     def text(self) -> str:
-        """The words with spaces between them, and nothing joined."""
+        """The words with a space between any two; hyphens are not undone."""
         return " ".join(word.text for line in self.lines for word in line)
 
 
 @dataclass(slots=True)
 class PdfStyle:
-    """What is normal in a document: the size of its text, and whether that is bold."""
+    """The usual text size of a document in points, and whether its usual text is bold."""
 
     size: float = 10.0
     bold: bool = False
@@ -88,13 +88,13 @@ class PdfStyle:
 def blocks_of(flow: Sequence[PdfPiece], style: PdfStyle, page: int, bottom: float) -> list[PdfBlock]:
     """Return the blocks of one flow.
 
-    :param bottom: where the lower third of the page begins: small print below it is notes.
+    :param bottom: y below which small print counts as notes.
     """
     rows = rows_of(flow)
     shape = _Shape(rows)
-    found: list[PdfBlock] = []
+    blocks: list[PdfBlock] = []
     at = 0
-    before: PdfPiece | None = None
+    previous: PdfPiece | None = None
     while at < len(rows):
         row = rows[at]
         if row[0].atom is not None:
@@ -102,53 +102,56 @@ def blocks_of(flow: Sequence[PdfPiece], style: PdfStyle, page: int, bottom: floa
             is_table = isinstance(atom, Table)
             made = PdfBlock("table" if is_table else "figure", [], page, row[0].x0)
             made.table, made.alt = (atom, "") if is_table else (None, str(atom))
-            found.append(made)
-            before = None
+            blocks.append(made)
+            previous = None
             at += 1
             continue
         aligned = aligned_table(rows, at) if not _is_code(row) else None
         if aligned:
-            found.append(PdfBlock("table", [], page, aligned[0].box[0], table=aligned[0]))
-            before, at = None, aligned[1]
+            blocks.append(PdfBlock("table", [], page, aligned[0].box[0], table=aligned[0]))
+            previous, at = None, aligned[1]
             continue
-        line = row[0] if len(row) == 1 else _joined(row)
-        after = next((one[0] for one in rows[at + 1 : at + 2] if one[0].atom is None), None)
-        _add(found, line, before, after, _Place(style, shape, page, bottom))
-        before = line
+        line = row[0] if len(row) == 1 else _join_pieces(row)
+        after = next((below[0] for below in rows[at + 1 : at + 2] if below[0].atom is None), None)
+        _add_line(blocks, line, previous, after, _Place(style, shape, page, bottom))
+        previous = line
         at += 1
-    for block in found:
+    for block in blocks:
         block.indent = block.x0 - shape.left
-    found[0].first = True
-    return found
+    blocks[0].first = True
+    return blocks
 
 
 class _Shape:
-    """Where the lines of a flow begin and end, and how far they are apart."""
+    """The left and right edge of the lines of a flow, and their usual distance (``leading``)."""
 
     def __init__(self, rows: Sequence[Sequence[PdfPiece]]) -> None:
         lines = [row for row in rows if row[0].atom is None]
         starts = sorted(row[0].x0 for row in lines)
         ends = sorted(row[-1].x1 for row in lines)
+        # the 10 % outermost lines are ignored: hanging numbers and overlong lines
         self.left = starts[len(starts) // 10] if starts else 0.0
         self.right = ends[-1 - len(ends) // 10] if ends else 0.0
         gaps = Counter(
-            round(other[0].y - one[0].y, 0)
-            for one, other in itertools.pairwise(lines)
-            if 0 < other[0].y - one[0].y < 2.5 * max(one[0].size, 4)
+            round(lower[0].y - upper[0].y, 0)
+            for upper, lower in itertools.pairwise(lines)
+            if 0 < lower[0].y - upper[0].y < 2.5 * max(upper[0].size, 4)
         )
         self.leading = min(gaps.most_common(3), key=lambda item: (-item[1], item[0]))[0] if gaps else 0.0
 
 
 @dataclass(slots=True)
 class _Place:
+    """The surroundings of a line: document style, shape of the flow, page number, start of the notes."""
+
     style: PdfStyle
     shape: _Shape
     page: int
     bottom: float
 
 
-def _joined(row: Sequence[PdfPiece]) -> PdfPiece:
-    """Return the pieces of a line as one."""
+def _join_pieces(row: Sequence[PdfPiece]) -> PdfPiece:
+    """Return the pieces of a line as one piece."""
     for piece in row[1:]:
         piece.words[0].space = True
     whole = PdfPiece([word for piece in row for word in piece.words])
@@ -156,15 +159,17 @@ def _joined(row: Sequence[PdfPiece]) -> PdfPiece:
     return whole
 
 
-def _add(found: list[PdfBlock], line: PdfPiece, before: PdfPiece | None, after: PdfPiece | None, place: _Place) -> None:
-    """Add a line to the latest block, or begin a new one with it."""
+def _add_line(
+    blocks: list[PdfBlock], line: PdfPiece, before: PdfPiece | None, after: PdfPiece | None, place: _Place
+) -> None:
+    """Add a line to the latest block, or begin a new block with it."""
     while len(line.words) > 2 and _has_marker(line) and is_marker(line.words[1].text):
-        line = PdfPiece(line.words[1:])  # an item whose text begins with a list: the inner item is what stands here
-    latest = found[-1] if found and before is not None else None
+        line = PdfPiece(line.words[1:])  # an item that begins with a list; only the inner item is kept
+    latest = blocks[-1] if blocks and before is not None else None
     gap = line.y - before.y if before is not None else 0.0
     marker = line.words[0].text if _has_marker(line) else ""
     kind = _kind(line, before, after, place, marker)
-    if latest is not None and before is not None and _goes_on(latest, line, before, gap, kind, place):
+    if latest is not None and before is not None and _continues(latest, line, before, gap, kind, place):
         latest.lines.append(line.words)
         latest.ends_early = _ends_early(line, place)
         return
@@ -176,11 +181,11 @@ def _add(found: list[PdfBlock], line: PdfPiece, before: PdfPiece | None, after: 
     if kind == "li":
         block.mark = line.words[0]
         block.lines = [line.words[1:]]
-    found.append(block)
+    blocks.append(block)
 
 
 def _has_marker(line: PdfPiece) -> bool:
-    """Tell whether a line begins with a list marker that stands apart from the text."""
+    """Tell whether a line begins with a list marker and a gap after it."""
     words = line.words
     if len(words) < 2 or not is_marker(words[0].text) or not words[1].space:
         return False
@@ -191,7 +196,7 @@ def _has_marker(line: PdfPiece) -> bool:
 
 
 def _kind(line: PdfPiece, before: PdfPiece | None, after: PdfPiece | None, place: _Place, marker: str) -> Kind:
-    """Return what kind of block a line would begin."""
+    """Return the kind of block that a line would begin."""
     text = line.text
     if _is_heading(line, before, after, place, text):
         return "h"
@@ -206,7 +211,7 @@ def _kind(line: PdfPiece, before: PdfPiece | None, after: PdfPiece | None, place
 
 
 def _is_heading(line: PdfPiece, before: PdfPiece | None, after: PdfPiece | None, place: _Place, text: str) -> bool:
-    """Tell whether a line is a heading: by the file's tags, its size, or its weight and the space above it."""
+    """Tell whether a line is a heading, from the file's tags, its size, or its weight and the space above it."""
     if line.words[0].level:
         return True
     style = place.style
@@ -230,8 +235,8 @@ def _is_heading(line: PdfPiece, before: PdfPiece | None, after: PdfPiece | None,
     return apart or numbered
 
 
-def _goes_on(latest: PdfBlock, line: PdfPiece, before: PdfPiece, gap: float, kind: Kind, place: _Place) -> bool:
-    """Tell whether a line goes on with the latest block."""
+def _continues(latest: PdfBlock, line: PdfPiece, before: PdfPiece, gap: float, kind: Kind, place: _Place) -> bool:
+    """Tell whether a line continues the latest block."""
     em = max(line.size, 1.0)
     same_size = abs(line.size - latest.size) <= 0.12 * max(line.size, latest.size)
     if latest.kind == "h":
@@ -261,12 +266,12 @@ def _goes_on(latest: PdfBlock, line: PdfPiece, before: PdfPiece, gap: float, kin
     if indented and (latest.ends_early or before.text.endswith(_ENDS)) and len(latest.lines) > 1:
         return False
     if hanging and before.x0 > line.x0 + 0.8 * em and abs(line.x0 - latest.x0) < 2:
-        return False  # the next entry of a list that hangs
+        return False  # the next entry of a list with hanging indent
     return not (latest.ends_early and before.text.endswith(_ENDS))
 
 
 def _is_wrapped(latest: PdfBlock, line: PdfPiece, before: PdfPiece, gap: float, place: _Place) -> bool:
-    """Tell whether what looks like a list marker is a word of running text that begins a line."""
+    """Tell whether an apparent list marker is only a word of running text at the start of a line."""
     if latest.kind not in ("p", "li") or latest.ends_early or before.text.endswith((".", ":", ";", "?", "!")):
         return False
     beside = line.x0 > latest.x0 + 0.25 * line.size if latest.kind == "li" else True
@@ -274,12 +279,12 @@ def _is_wrapped(latest: PdfBlock, line: PdfPiece, before: PdfPiece, gap: float, 
 
 
 def _ends_early(line: PdfPiece, place: _Place) -> bool:
-    """Tell whether a line ends well before the right edge: the last of its paragraph, most likely."""
+    """Tell whether a line ends well before the right edge, as the last line of a paragraph does."""
     width = place.shape.right - place.shape.left
     return line.x1 < place.shape.right - max(0.12 * width, 2 * line.size)
 
 
 def _is_code(row: Sequence[PdfPiece]) -> bool:
-    """Tell whether a line is set in letters of one width."""
+    """Tell whether a line is set in a monospaced font."""
     words = [word for piece in row for word in piece.words]
     return bool(words) and all(word.flags & MONO for word in words)

@@ -1,8 +1,8 @@
-"""The order in which a reader goes through the pieces of a PDF page: columns, and what spans them.
+"""Put the pieces of a PDF page into reading order: columns, and the lines that span them.
 
-A gutter is a vertical stripe that hardly any line crosses. Lines that cross it cut the page into
-bands; inside a band the left side is read before the right one, each side cut again the same way.
-What stands side by side in rows is a table and no columns, and stays together.
+A gutter is a vertical stripe that hardly any line crosses. Lines that cross it cut the page into bands. Inside a band
+the left side is read before the right side, and each side is cut again the same way. Pieces that are aligned in rows
+are a table and no columns, and stay together.
 """
 
 from __future__ import annotations
@@ -14,48 +14,48 @@ from typing import Final
 
 from .lines import PdfPiece, rows_of
 
-_DEPTH: Final = 5
-_STRIPE: Final = 2.0  # points; width of a stripe in which crossings are counted
-_PROSE: Final = 10.0  # em; lines of running text are longer, cells of tables mostly shorter
-_CELLS: Final = 1000
+_DEPTH: Final = 5  # nested cuts
+_STRIPE: Final = 2.0  # points; least width of a stripe in which crossings are counted
+_PROSE: Final = 10.0  # em; lines of running text are longer, table cells mostly shorter
+_CELLS: Final = 1000  # stripes of a page, at most
 
 
-def flows(found: Sequence[PdfPiece], depth: int = 0) -> list[list[PdfPiece]]:
-    """Return the pieces as flows: each is read from top to bottom before the next begins."""
-    if len(found) < 4 or depth >= _DEPTH:
-        return [list(found)] if found else []
-    for low, high in _gutters(found):
-        done = _split(found, low, high, depth)
-        if done:
-            return done
-    return [list(found)]
+def flows(pieces: Sequence[PdfPiece], depth: int = 0) -> list[list[PdfPiece]]:
+    """Return the pieces as flows. A flow is read from top to bottom before the next flow begins."""
+    if len(pieces) < 4 or depth >= _DEPTH:
+        return [list(pieces)] if pieces else []
+    for low, high in _gutters(pieces):
+        split = _split(pieces, low, high, depth)
+        if split:
+            return split
+    return [list(pieces)]
 
 
-def _split(found: Sequence[PdfPiece], low: float, high: float, depth: int) -> list[list[PdfPiece]]:
-    """Cut at a gutter; nothing comes back where no band of it holds columns."""
-    done: list[list[PdfPiece]] = []
+def _split(pieces: Sequence[PdfPiece], low: float, high: float, depth: int) -> list[list[PdfPiece]]:
+    """Cut at a gutter; return an empty list where no band of it holds columns."""
+    flows_found: list[list[PdfPiece]] = []
     flow: list[PdfPiece] = []
-    cut = False
-    for band in _bands(found, low, high):
+    has_columns = False
+    for band in _bands(pieces, low, high):
         left = [piece for piece in band if piece.x1 <= high]
         right = [piece for piece in band if piece.x1 > high]
         if left and right and _are_columns(left, right):
             if flow:
-                done.append(flow)
+                flows_found.append(flow)
                 flow = []
-            below = _below(left, right)
-            done += flows([piece for piece in left if piece not in below], depth + 1) + flows(right, depth + 1)
+            below = _next_heading(left, right)
+            flows_found += flows([piece for piece in left if piece not in below], depth + 1) + flows(right, depth + 1)
             flow += below
-            cut = True
+            has_columns = True
         else:
             flow += band
     if flow:
-        done.append(flow)
-    return done if cut else []
+        flows_found.append(flow)
+    return flows_found if has_columns else []
 
 
-def _below(left: Sequence[PdfPiece], right: Sequence[PdfPiece]) -> list[PdfPiece]:
-    """Return a line or two that stand apart below both columns: the heading of what follows them."""
+def _next_heading(left: Sequence[PdfPiece], right: Sequence[PdfPiece]) -> list[PdfPiece]:
+    """Return one or two lines apart below both columns: the heading of the next band."""
     rows = rows_of(left)
     bottom = max(piece.bottom for piece in right)
     for count in (1, 2):
@@ -66,11 +66,11 @@ def _below(left: Sequence[PdfPiece], right: Sequence[PdfPiece]) -> list[PdfPiece
     return []
 
 
-def _bands(found: Sequence[PdfPiece], low: float, high: float) -> Iterator[list[PdfPiece]]:
-    """Yield runs of pieces, from the top, that all cross the gutter, or of which none does."""
+def _bands(pieces: Sequence[PdfPiece], low: float, high: float) -> Iterator[list[PdfPiece]]:
+    """Yield bands from the top: runs of pieces that all cross the gutter, or that all do not."""
     band: list[PdfPiece] = []
     crossing = False
-    for piece in sorted(found, key=lambda piece: (piece.top, piece.x0)):
+    for piece in sorted(pieces, key=lambda piece: (piece.top, piece.x0)):
         crosses = piece.x0 < low and piece.x1 > high
         if band and crosses != crossing:
             yield band
@@ -81,19 +81,19 @@ def _bands(found: Sequence[PdfPiece], low: float, high: float) -> Iterator[list[
         yield band
 
 
-def _gutters(found: Sequence[PdfPiece]) -> list[tuple[float, float]]:
-    """Return the stripes that few pieces cross and that have pieces on both sides, the best first."""
-    left, right = min(piece.x0 for piece in found), max(piece.x1 for piece in found)
+def _gutters(pieces: Sequence[PdfPiece]) -> list[tuple[float, float]]:
+    """Return stripes that few pieces cross and that have pieces on both sides, best first, four at most."""
+    left, right = min(piece.x0 for piece in pieces), max(piece.x1 for piece in pieces)
     step = max(_STRIPE, (right - left) / _CELLS)
     count = int((right - left) / step) + 1
     changes = [0] * (count + 2)
-    for piece in found:
+    for piece in pieces:
         changes[int((piece.x0 - left) / step)] += 1
         changes[min(int((piece.x1 - left) / step) + 1, count)] -= 1
     cover = list(accumulate(changes))[:count]
     highest_left = list(accumulate(cover, max))
     highest_right = list(accumulate(reversed(cover), max))[::-1]
-    sizes = sorted(piece.size for piece in found if piece.size)
+    sizes = sorted(piece.size for piece in pieces if piece.size)
     em = sizes[len(sizes) // 2] if sizes else 10.0
     runs: list[tuple[int, float, float]] = []
     start = -1
@@ -105,19 +105,19 @@ def _gutters(found: Sequence[PdfPiece]) -> list[tuple[float, float]]:
             low, high = left + start * step, left + at * step
             start = -1
             if high - low >= 0.55 * em:
-                before = sum(piece.x1 <= high for piece in found)
-                after = sum(piece.x0 >= low for piece in found)
+                before = sum(piece.x1 <= high for piece in pieces)
+                after = sum(piece.x0 >= low for piece in pieces)
                 runs.append((min(before, after), low, high))
     runs.sort(key=lambda run: (-run[0], run[1] - run[2]))
     return [(low, high) for sides, low, high in runs[:4] if sides >= 2]
 
 
 def _are_columns(left: Sequence[PdfPiece], right: Sequence[PdfPiece]) -> bool:
-    """Tell columns of text from a table whose cells stand side by side."""
+    """Tell whether two sides are columns of text, and not the cells of a table."""
     top = max(min(piece.top for piece in side) for side in (left, right))
     bottom = min(max(piece.bottom for piece in side) for side in (left, right))
     if bottom <= top:
-        return False  # one side stands below the other: no side by side
+        return False  # one side is entirely below the other
     prose = [_is_prose(side) for side in (left, right)]
     if all(prose):
         return True
@@ -130,7 +130,7 @@ def _are_columns(left: Sequence[PdfPiece], right: Sequence[PdfPiece]) -> bool:
 
 
 def _is_prose(side: Sequence[PdfPiece]) -> bool:
-    """Tell whether most lines of a side fill its width without wide gaps, long enough for running text."""
+    """Tell whether at least half of the lines are full, dense and long enough for running text."""
     lines = rows_of(piece for piece in side if piece.atom is None)
     if len(lines) < 3:
         return False
@@ -144,6 +144,6 @@ def _is_prose(side: Sequence[PdfPiece]) -> bool:
 
 
 def _near(values: Sequence[float], value: float, reach: float) -> bool:
-    """Tell whether a sorted list holds a value near another."""
+    """Tell whether a sorted list contains a number within ``reach`` of ``value``."""
     at = bisect_left(values, value - reach)
     return at < len(values) and values[at] <= value + reach

@@ -1,6 +1,6 @@
-"""What a PDF page shows beside its words: rulings, fills, pictures, links; and what its tags say.
+"""Read the drawings, links and tags of a PDF page: rulings, fills, pictures, heading levels, alt texts.
 
-Part of the process that reads PDFs, see :mod:`._pdf_reader`: it imports nothing of ours but its twin.
+This module runs in the reading process, see :mod:`.reader`. It imports nothing from this package.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ from typing import Any, Final
 Matrix = tuple[float, float, float, float, float, float]
 Box = tuple[float, float, float, float]
 
-_MAX_OBJECTS: Final = 20_000  # drawn objects of a page that are looked at
-_MAX_SEGMENTS: Final = 400  # of one path; more is a drawing, no ruling
-_MAX_DRAWN: Final = 2_000  # rulings, fills, pictures of a page; more is a drawing
-_MAX_DOTS: Final = 400  # on a page; more is a chart
-_DOT: Final = 8.0  # points; what is smaller may be the bullet of a list
+_MAX_OBJECTS: Final = 20_000  # drawn objects of a page that are read
+_MAX_SEGMENTS: Final = 400  # segments of a path; a path with more is a drawing and no ruling
+_MAX_DRAWN: Final = 2_000  # rulings, fills and pictures of a page, each; a page with more holds a drawing
+_MAX_DOTS: Final = 400  # dots of a page; a page with more holds a chart
+_DOT: Final = 8.0  # points; a smaller path may be the bullet of a list
 _MAX_TAGS: Final = 50_000
 _IDENTITY: Final[Matrix] = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 
 
-def turned(x: float, y: float, quarter: int) -> tuple[float, float]:
-    """Return a place of the page as a reader of text that runs at ``quarter`` * 90 degrees sees it."""
+def rotated(x: float, y: float, quarter: int) -> tuple[float, float]:
+    """Turn a point of the page so that text at ``quarter`` * 90 degrees runs left to right; y points down."""
     return ((x, -y), (y, x), (-x, y), (-y, -x))[quarter]
 
 
-def turned_box(box: Box, quarter: int) -> list[float]:
-    """Return a box (left, bottom, right, top) as [x0, y0, x1, y1] of the reader."""
-    ax, ay = turned(box[0], box[1], quarter)
-    bx, by = turned(box[2], box[3], quarter)
+def rotated_box(box: Box, quarter: int) -> list[float]:
+    """Turn a box (left, bottom, right, top) like :func:`rotated`; return [x0, y0, x1, y1]."""
+    ax, ay = rotated(box[0], box[1], quarter)
+    bx, by = rotated(box[2], box[3], quarter)
     return [round(value, 2) for value in (min(ax, bx), min(ay, by), max(ax, bx), max(ay, by))]
 
 
-def times(inner: Matrix, outer: Matrix) -> Matrix:
+def combine(inner: Matrix, outer: Matrix) -> Matrix:
     """Return the matrix that applies ``inner``, then ``outer``."""
     a, b, c, d, e, f = inner
     g, h, i, j, k, m = outer
     return (a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + m)
 
 
-def wide(call: Any, *arguments: Any) -> str:
+def read_utf16(call: Any, *arguments: Any) -> str:
     """Return the UTF-16 text that a function of pdfium writes into a buffer."""
     size = call(*arguments, None, 0)
     if size <= 2 or size > 200_000:
@@ -51,10 +51,10 @@ def wide(call: Any, *arguments: Any) -> str:
 
 
 class PdfDrawing:
-    """The drawn part of one open page.
+    """The drawings, links and tags of one open page.
 
-    :param raw: pdfium's functions.
-    :param check_time: raises when the time is over.
+    :param raw: the bindings of pdfium.
+    :param check_time: raises after the time limit.
     """
 
     def __init__(self, raw: Any, document: Any, page: Any, check_time: Callable[[], None]) -> None:
@@ -64,7 +64,11 @@ class PdfDrawing:
         self.check_time = check_time
 
     def drawn(self, quarter: int, alts: dict[int, str]) -> dict[str, Any]:
-        """Return rulings, filled boxes, dots, and pictures with the alt text that a tagged PDF gives them."""
+        """Return rulings, filled boxes, dots, and pictures.
+
+        :param quarter: rotation of the page's text in quarter turns.
+        :param alts: alt texts by marked-content id; the alt texts of pictures are removed from it.
+        """
         raw = self.raw
         rules: list[list[float]] = []
         fills: list[list[float]] = []
@@ -72,13 +76,13 @@ class PdfDrawing:
         dots: list[list[float]] = []
         for handle, kind, matrix in self.objects():
             if kind == raw.FPDF_PAGEOBJ_PATH:
-                place = turned_box(self.place(handle, matrix), quarter)
+                place = rotated_box(self.place(handle, matrix), quarter)
                 if max(place[2] - place[0], place[3] - place[1]) <= _DOT:
                     dots.append(place)
                 else:
                     self.path(handle, matrix, quarter, place, (rules, fills))
                 continue
-            box = turned_box(self.place(handle, matrix), quarter)
+            box = rotated_box(self.place(handle, matrix), quarter)
             if kind == raw.FPDF_PAGEOBJ_IMAGE:
                 alt = alts.pop(raw.FPDFPageObj_GetMarkedContentID(handle), "") if alts else ""
                 images.append([*box, alt])
@@ -89,7 +93,7 @@ class PdfDrawing:
         return {"rules": rules, "fills": fills, "images": images, "alts": left, "dots": dots}
 
     def objects(self) -> Iterator[tuple[Any, int, Matrix]]:
-        """Yield the objects of a page with what places them, those inside forms too."""
+        """Yield the objects of a page as (handle, type, matrix), also those inside forms."""
         raw = self.raw
         seen = 0
         stack: list[Iterator[tuple[Any, Matrix]]] = [
@@ -108,7 +112,7 @@ class PdfDrawing:
                 self.check_time()
             kind = raw.FPDFPageObj_GetType(handle)
             if kind == raw.FPDF_PAGEOBJ_FORM and len(stack) < 8:
-                stack.append(self.inside(handle, times(self.matrix(handle), matrix)))
+                stack.append(self.inside(handle, combine(self.matrix(handle), matrix)))
             elif kind != raw.FPDF_PAGEOBJ_TEXT:
                 yield handle, kind, matrix
 
@@ -129,14 +133,14 @@ class PdfDrawing:
         sides = [ctypes.c_float() for _ in range(4)]
         self.raw.FPDFPageObj_GetBounds(handle, *[ctypes.byref(side) for side in sides])
         left, bottom, right, top = (side.value for side in sides)
-        corners = [_moved(x, y, matrix) for x in (left, right) for y in (bottom, top)]
+        corners = [_transformed(x, y, matrix) for x in (left, right) for y in (bottom, top)]
         xs, ys = [x for x, _ in corners], [y for _, y in corners]
         return (min(xs), min(ys), max(xs), max(ys))
 
     def path(
         self, handle: Any, matrix: Matrix, quarter: int, place: list[float], into: tuple[list[Any], list[Any]]
     ) -> None:
-        """Add a path's straight strokes and thin boxes to the rules, and what it fills to the fills."""
+        """Add the straight strokes and thin boxes of a path to the rules, and its filled box to the fills."""
         raw = self.raw
         rules, fills = into
         mode, stroke = ctypes.c_int(), ctypes.c_int()
@@ -145,42 +149,42 @@ class PdfDrawing:
             return
         count = raw.FPDFPath_CountSegments(handle)
         if stroke.value and 0 < count <= _MAX_SEGMENTS:
-            rules += [turned_box(line, quarter) for line in self.strokes(handle, count, matrix)]
+            rules += [rotated_box(line, quarter) for line in self.strokes(handle, count, matrix)]
         if mode.value:
             thin = min(place[2] - place[0], place[3] - place[1]) <= 3
             parts = [ctypes.c_uint() for _ in range(4)]
             raw.FPDFPageObj_GetFillColor(handle, *[ctypes.byref(part) for part in parts])
             if min(part.value for part in parts[:3]) >= 250:
                 return
-            if count > 6 and count <= _MAX_SEGMENTS:  # several thin boxes in one path are so many rules
-                rules += [turned_box(line, quarter) for line in self.strokes(handle, count, matrix)]
+            if count > 6 and count <= _MAX_SEGMENTS:  # one path may hold several thin boxes, each of them a rule
+                rules += [rotated_box(line, quarter) for line in self.strokes(handle, count, matrix)]
             (rules if thin else fills).append(place)
 
     def strokes(self, handle: Any, count: int, matrix: Matrix) -> Iterator[Box]:
         """Yield the horizontal and vertical strokes of a path."""
         raw = self.raw
-        matrix = times(self.matrix(handle), matrix)
+        matrix = combine(self.matrix(handle), matrix)
         x, y = ctypes.c_float(), ctypes.c_float()
         here = start = (0.0, 0.0)
         for at in range(count):
             segment = raw.FPDFPath_GetPathSegment(handle, at)
             raw.FPDFPathSegment_GetPoint(segment, ctypes.byref(x), ctypes.byref(y))
-            kind, there = raw.FPDFPathSegment_GetType(segment), _moved(x.value, y.value, matrix)
+            kind, there = raw.FPDFPathSegment_GetType(segment), _transformed(x.value, y.value, matrix)
             steps = [(here, there)] if kind == raw.FPDF_SEGMENT_LINETO else []
             if kind == raw.FPDF_SEGMENT_MOVETO:
                 start = there
             if raw.FPDFPathSegment_GetClose(segment):
                 steps.append((there, start))
-            for one, other in steps:
-                wide, high = abs(one[0] - other[0]), abs(one[1] - other[1])
-                if min(wide, high) < 1 <= max(wide, high):
-                    yield (min(one[0], other[0]), min(one[1], other[1]), max(one[0], other[0]), max(one[1], other[1]))
+            for (ax, ay), (bx, by) in steps:
+                width, height = abs(ax - bx), abs(ay - by)
+                if min(width, height) < 1 <= max(width, height):
+                    yield (min(ax, bx), min(ay, by), max(ax, bx), max(ay, by))
             here = there
 
     # --- links and tags --------------------------------------------------------------------------
 
     def links(self) -> Iterator[tuple[Box, str]]:
-        """Yield the links of a page that lead to an address: where they stand, and the address."""
+        """Yield the links of a page that lead to a URL, as (box, URL)."""
         raw = self.raw
         position, link, box = ctypes.c_int(0), raw.FPDF_LINK(), raw.FS_RECTF()
         for _ in range(_MAX_OBJECTS):
@@ -197,7 +201,7 @@ class PdfDrawing:
                 yield (box.left, low, box.right, high), buffer.value.decode("utf-8", "replace")
 
     def tags(self) -> tuple[dict[int, int], dict[int, str]]:
-        """Return what the tags of a page say: the heading level, and the alt text, of marked content."""
+        """Return the heading levels and the alt texts of a tagged page, by marked-content id."""
         raw = self.raw
         levels: dict[int, int] = {}
         alts: dict[int, str] = {}
@@ -212,7 +216,7 @@ class PdfDrawing:
             element, depth, level = stack.pop()
             if not element or depth > 60:
                 continue
-            kind = wide(raw.FPDF_StructElement_GetType, element).lower()
+            kind = read_utf16(raw.FPDF_StructElement_GetType, element).lower()
             if kind[:1] == "h" and kind[1:] in "123456":
                 level = int(kind[1:] or 1)
             numbers = [
@@ -220,7 +224,7 @@ class PdfDrawing:
                 for at in range(min(raw.FPDF_StructElement_GetMarkedContentIdCount(element), 1000))
             ]
             levels.update(dict.fromkeys(numbers, level) if level else {})
-            alt = wide(raw.FPDF_StructElement_GetAltText, element) if kind in ("figure", "formula") else ""
+            alt = read_utf16(raw.FPDF_StructElement_GetAltText, element) if kind in ("figure", "formula") else ""
             if alt.strip():
                 alts[numbers[0] if numbers else -len(alts) - 2] = " ".join(alt.split())
             children = min(max(raw.FPDF_StructElement_CountChildren(element), 0), _MAX_TAGS)
@@ -229,7 +233,7 @@ class PdfDrawing:
         return levels, alts
 
 
-def _moved(x: float, y: float, matrix: Matrix) -> tuple[float, float]:
-    """Return a place after a matrix."""
+def _transformed(x: float, y: float, matrix: Matrix) -> tuple[float, float]:
+    """Apply a matrix to a point."""
     a, b, c, d, e, f = matrix
     return (a * x + c * y + e, b * x + d * y + f)

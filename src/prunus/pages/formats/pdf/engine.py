@@ -1,4 +1,4 @@
-"""``pdf``: PDF files with a text layer, laid out again as headings, paragraphs, lists and tables."""
+"""``pdf``: PDF files with a text layer, converted to headings, paragraphs, lists and tables."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any, Final
 from ....core.errors import BadPage, MissingExtra
 from ....core.types import Page
 
-_HEAD: Final = 1024  # bytes in which a PDF begins
-_TAIL: Final = 4096  # bytes in which it ends
+_HEAD: Final = 1024  # bytes; "%PDF-" must be in the first so many
+_TAIL: Final = 4096  # bytes; "%%EOF" must be in the last so many
 
 
 class Engine:
-    """PDF files. A process of its own reads each, so that none can hang, crash or fill this one.
+    """PDF files. A separate process reads each file, so that a hostile file cannot hang, crash or fill this one.
 
-    The first words of page N stand in ``<data value="page-N">``, counted from 1.
+    The first words of page N are in ``<data value="page-N">``, counted from 1.
 
-    :param max_pages: pages of a file.
-    :param max_chars: letters of a file.
-    :param seconds: wall time for one file, reading and laying out together.
-    :param memory_mb: memory of the reading process, in MiB, where the system can limit it.
+    :param max_pages: limit on the pages of a file; default 3,000.
+    :param max_chars: limit on the characters of a file; default 5 million.
+    :param seconds: limit on the wall time for reading and layout of one file; default 120.
+    :param memory_mb: limit on the memory of the reading process, in MiB, where the system supports it; default 1,024.
     """
 
     name = "pdf"
@@ -40,9 +40,9 @@ class Engine:
         self.memory_mb = memory_mb
 
     def to_html(self, page: Page) -> str:
-        """Return what the PDF shows as HTML.
+        """Return the visible text of the PDF as HTML.
 
-        :raises BadPage: it is no PDF, damaged, cut off, encrypted, over a limit, or has no text layer.
+        :raises BadPage: the page is no PDF, is damaged, cut off or encrypted, exceeds a limit, or has no text layer.
         :raises MissingExtra: pypdfium2 is not installed.
         """
         name = page.url or "page"
@@ -51,15 +51,15 @@ class Engine:
             raise BadPage(f"{name}: this is no PDF file", subject=page.url)
         if b"%%EOF" not in content[-_TAIL:]:
             raise BadPage(f"{name}: the PDF is cut off before its end; fetch or copy it again", subject=page.url)
-        ends = time.monotonic() + self.seconds
+        deadline = time.monotonic() + self.seconds
         about, *raw = self._read(content, name)
-        from .layout import html_of  # here: a program that reads no PDF does not load what lays it out
+        from .layout import html_of  # lazy: a program that reads no PDF does not load the layout code
 
-        return html_of(about, raw, ends, name)
+        return html_of(about, raw, deadline, name)
 
     def _read(self, content: bytes, name: str) -> list[dict[str, Any]]:
-        """Have the file read by a process of its own."""
-        import subprocess  # here: hardly any program needs it
+        """Read the file in a separate process; return the document's metadata, then one mapping per page."""
+        import subprocess  # lazy: few programs need it
 
         from .reader import COMMAND
 
@@ -72,18 +72,20 @@ class Engine:
         limits = (self.max_pages, self.max_chars, self.seconds, self.memory_mb)
         command = [sys.executable, "-I", "-S", "-c", COMMAND, *folders, *map(str, limits)]
         try:
-            done = subprocess.run(command, input=content, capture_output=True, timeout=self.seconds + 1, check=False)  # noqa: S603 - our own interpreter and file, no shell
+            process = subprocess.run(command, input=content, capture_output=True, timeout=self.seconds + 1, check=False)  # noqa: S603 - our own interpreter and file, no shell
         except subprocess.TimeoutExpired as error:
             raise BadPage(f"{name}: reading the PDF takes over {self.seconds:g} s; split it", subject=name) from error
-        lines = done.stdout.decode().splitlines() or [""]
-        if done.returncode == 0 and lines[-1] == '{"end": true}':
+        lines = process.stdout.decode().splitlines() or [""]
+        if process.returncode == 0 and lines[-1] == '{"end": true}':
             return [json.loads(line) for line in lines[:-1]]
-        said = json.loads(lines[-1])["error"] if lines[-1].startswith('{"error"') else ""
-        if done.returncode > 0 and not said and b"MemoryError" not in done.stderr:
-            raise RuntimeError(done.stderr.decode("utf-8", "replace"))  # a bug of the reader, not of the file
-        if said == "password":
+        fault = json.loads(lines[-1])["error"] if lines[-1].startswith('{"error"') else ""
+        if process.returncode > 0 and not fault and b"MemoryError" not in process.stderr:
+            raise RuntimeError(
+                process.stderr.decode("utf-8", "replace")
+            )  # a bug in the reader, not a fault of the file
+        if fault == "password":
             raise BadPage(f"{name}: the PDF is encrypted; save it without its password", subject=name)
-        if said == "damaged" or done.returncode < 0:
+        if fault == "damaged" or process.returncode < 0:
             raise BadPage(f"{name}: the PDF is damaged and cannot be read; fetch or save it again", subject=name)
-        reason = said or f"reading it takes over {self.memory_mb} MiB"
+        reason = fault or f"reading it takes over {self.memory_mb} MiB"
         raise BadPage(f"{name}: the PDF is too large: {reason}; split it", subject=name)

@@ -1,4 +1,4 @@
-"""Blocks of a PDF as HTML: what pages and columns cut apart joined, headings ranked, lists nested."""
+"""Write the blocks of a PDF as HTML: join blocks across columns and pages, rank headings, nest lists."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ _ROMAN: Final = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "x
 
 
 def document(blocks: Sequence[PdfBlock], about: Mapping[str, Any], style: PdfStyle, writer: PdfInlineWriter) -> str:
-    """Return a whole document."""
-    whole = joined(blocks)
-    levels = heading_levels(whole, about.get("outline") or [])
+    """Return a whole document as HTML.
+
+    :param about: metadata of the document, as :meth:`.reader.PdfReader.about` returns it.
+    """
+    joined = join_blocks(blocks)
+    levels = heading_levels(joined, about.get("outline") or [])
     body = _Body(writer, levels)
-    for at, block in enumerate(whole):
-        body.add(block, whole[at + 1 : at + 4])
+    for at, block in enumerate(joined):
+        body.add(block, joined[at + 1 : at + 4])
     body.close_lists(0)
-    title = _title(about, whole)
+    title = _title(about, joined)
     lang = re.match(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$", about.get("lang", ""))
     head = [f"<title>{escape(title, quote=False)}</title>"] if title else []
     if about.get("author"):
@@ -44,26 +47,26 @@ def document(blocks: Sequence[PdfBlock], about: Mapping[str, Any], style: PdfSty
     return f"{top}\n{body.html()}\n</body></html>"
 
 
-def joined(blocks: Sequence[PdfBlock]) -> list[PdfBlock]:
-    """Return blocks with what a column or a page cut in two made one; captions stand in their tables."""
-    done: list[PdfBlock] = []
+def join_blocks(blocks: Sequence[PdfBlock]) -> list[PdfBlock]:
+    """Join blocks that a column or page break cut in two, and put captions into their tables and figures."""
+    joined_blocks: list[PdfBlock] = []
     for block in blocks:
         if block.kind == "p" and block.first and block.lines:
-            target = _broken_off(done, block)
+            target = _continued_paragraph(joined_blocks, block)
             if target is not None:
                 target.lines = [*target.lines, *block.lines]
                 target.ends_early = block.ends_early
                 continue
-        before = done[-1] if done else None
-        if before and _is_next_part(before, block):
+        before = joined_blocks[-1] if joined_blocks else None
+        if before and _append_continued(before, block):
             continue
-        done.append(block)
-    _unmark(done)
-    return _with_captions(done)
+        joined_blocks.append(block)
+    _drop_false_items(joined_blocks)
+    return _place_captions(joined_blocks)
 
 
-def _unmark(blocks: Sequence[PdfBlock]) -> None:
-    """Make paragraphs of list items whose number or letter has no neighbour: an initial, a year, a section."""
+def _drop_false_items(blocks: Sequence[PdfBlock]) -> None:
+    """Turn list items into paragraphs where no near item has the next or previous number: initials, years, sections."""
     items = [(block, *_numbering(block.marker)) for block in blocks if block.kind == "li"]
     numbers = [(tag + kind, number) for _, tag, number, kind in items]
     for at, (block, tag, number, kind) in enumerate(items):
@@ -73,9 +76,9 @@ def _unmark(blocks: Sequence[PdfBlock]) -> None:
             block.lines[0] = [*([block.mark] if block.mark else []), *block.lines[0]]
 
 
-def _broken_off(done: Sequence[PdfBlock], block: PdfBlock) -> PdfBlock | None:
-    """Return the paragraph that a block goes on with, if it does."""
-    for before in reversed(done[-8:]):
+def _continued_paragraph(earlier: Sequence[PdfBlock], block: PdfBlock) -> PdfBlock | None:
+    """Return the paragraph that a block continues, or None."""
+    for before in reversed(earlier[-8:]):
         if before.kind in _FLOATS:
             continue
         if before.kind not in ("p", "li") or not before.lines or abs(before.size - block.size) > 0.6:
@@ -89,8 +92,8 @@ def _broken_off(done: Sequence[PdfBlock], block: PdfBlock) -> PdfBlock | None:
     return None
 
 
-def _is_next_part(before: PdfBlock, block: PdfBlock) -> bool:
-    """Add a table at the top of a page to the one that it goes on with; tell whether it does."""
+def _append_continued(before: PdfBlock, block: PdfBlock) -> bool:
+    """Append a table at the top of a page to the table that it continues; return False where it continues none."""
     table, after = before.table, block.table
     if table is None or after is None or not block.first or block.page != before.page + 1:
         return False
@@ -102,50 +105,50 @@ def _is_next_part(before: PdfBlock, block: PdfBlock) -> bool:
 
 
 def _new_rows(table: Table, after: Table) -> list[list[PdfCell | None]]:
-    """Return the rows of a table's next part without the header that it repeats."""
-    first = [cell.text if cell else "" for cell in table.rows[0]]
-    again = [cell.text if cell else "" for cell in after.rows[0]]
-    rows = after.rows[1:] if first == again else after.rows
+    """Return the rows of a table's next part without a repeated header."""
+    header = [cell.text if cell else "" for cell in table.rows[0]]
+    first_row = [cell.text if cell else "" for cell in after.rows[0]]
+    rows = after.rows[1:] if header == first_row else after.rows
     for row in rows:
         for cell in row:
-            if cell and first != again:
+            if cell and header != first_row:
                 cell.head = False
     return rows
 
 
-def _with_captions(blocks: list[PdfBlock]) -> list[PdfBlock]:
+def _place_captions(blocks: list[PdfBlock]) -> list[PdfBlock]:
     """Put captions into the tables and figures beside them."""
-    done: list[PdfBlock] = []
+    captioned: list[PdfBlock] = []
     for at, block in enumerate(blocks):
         if block.kind != "caption":
-            done.append(block)
+            captioned.append(block)
             continue
         wanted = "table" if block.text.lower().lstrip().startswith(("tab", "supplementary tab")) else "figure"
-        beside = [*blocks[at + 1 : at + 2], *done[-1:]]
+        beside = [*blocks[at + 1 : at + 2], *captioned[-1:]]
         if wanted == "figure":
             beside.reverse()
-        for other in beside:
-            if other.kind == wanted and not other.lines:
-                other.lines = block.lines  # of tables and figures, the lines are those of the caption
+        for neighbour in beside:
+            if neighbour.kind == wanted and not neighbour.lines:
+                neighbour.lines = block.lines  # the lines of a table or figure are its caption
                 break
         else:
-            done.append(block)
-    return done
+            captioned.append(block)
+    return captioned
 
 
 def heading_levels(blocks: Sequence[PdfBlock], outline: Sequence[Sequence[Any]]) -> dict[int, int]:
-    """Return the level of each heading by its place: by bookmarks, by tags, then by size and weight."""
+    """Return the level of each heading by its index: from bookmarks, from tags, or from size and weight."""
     places = [at for at, block in enumerate(blocks) if block.kind == "h"]
-    depths = {_plain(title): depth for depth, _, title in outline}
+    depths = {_heading_key(title): depth for depth, _, title in outline}
     styles: dict[int, tuple[float, bool]] = {at: (round(blocks[at].size), blocks[at].bold) for at in places}
     largest = max((size for size, _ in styles.values()), default=0.0)
-    titled = bool(places) and styles[places[0]][0] == largest and _plain(blocks[places[0]].text) not in depths
+    titled = bool(places) and styles[places[0]][0] == largest and _heading_key(blocks[places[0]].text) not in depths
     sizes = sorted(set(styles.values()), key=lambda style: (-style[0], not style[1]))
     ranks = {style: rank for rank, style in enumerate(sizes, 1)}
     known: dict[tuple[float, bool], Counter[int]] = {}
     levels: dict[int, int] = {}
     for at in places:
-        depth = depths.get(_plain(blocks[at].text))
+        depth = depths.get(_heading_key(blocks[at].text))
         if depth is not None:
             levels[at] = depth + 1 + titled
             known.setdefault(styles[at], Counter())[levels[at]] += 1
@@ -158,24 +161,24 @@ def heading_levels(blocks: Sequence[PdfBlock], outline: Sequence[Sequence[Any]])
     return {at: min(max(level, 1), 6) for at, level in levels.items()} | {-1: 0}
 
 
-def _plain(text: str) -> str:
-    """Return a heading without its number, its spaces and its case."""
+def _heading_key(text: str) -> str:
+    """Return a heading in lower case without its number and spaces, for comparison with bookmarks."""
     return re.sub(
         r"^(?:(?:chapter|section|part|appendix)\s+)?[\dA-Z]{0,3}(?:\.\d+)*[.:)]?\s+|\W", "", text.strip()
     ).lower()
 
 
 def _title(about: Mapping[str, Any], blocks: Sequence[PdfBlock]) -> str:
-    """Return the title that the file names, or its first large heading."""
-    named = " ".join(about.get("title", "").split())
-    if named and not _JUNK_TITLE.match(named):
-        return named
+    """Return the title from the metadata, or else the first heading of the first 12 blocks."""
+    stated = " ".join(about.get("title", "").split())
+    if stated and not _JUNK_TITLE.match(stated):
+        return stated
     first = next((block for block in blocks[:12] if block.kind == "h"), None)
     return first.text if first else ""
 
 
 def _date(text: str) -> str:
-    """Return a date of a PDF as ISO 8601, '' when it is none."""
+    """Return a PDF date as ISO 8601, or '' where the text is no date."""
     found = _DATE.match(text)
     if not found:
         return ""
@@ -185,7 +188,7 @@ def _date(text: str) -> str:
 
 
 class _Body:
-    """The growing body, and the lists that are open in it."""
+    """The HTML of the body while it is written, with its open lists."""
 
     def __init__(self, writer: PdfInlineWriter, levels: Mapping[int, int]) -> None:
         self.writer = writer
@@ -199,16 +202,16 @@ class _Body:
         return "\n".join(part for part in self.parts if part)
 
     def add(self, block: PdfBlock, following: Sequence[PdfBlock]) -> None:
-        """Write a block; ``following`` tells whether a list goes on after it."""
+        """Write a block. ``following`` holds the next blocks, which show whether a list continues."""
         self.number += 1
         if block.kind == "li":
             self._item(block)
             return
         if self.lists and not self._stays_inside(block, following):
             self.close_lists(0)
-        self.parts.append(self._written(block))
+        self.parts.append(self._block_html(block))
 
-    def _written(self, block: PdfBlock) -> str:
+    def _block_html(self, block: PdfBlock) -> str:
         write = self.writer.inline
         if block.kind == "h":
             level = self.levels[self.number]
@@ -276,9 +279,9 @@ class _Body:
         self.parts[-1] += self.writer.inline(block.lines)
 
     def _stays_inside(self, block: PdfBlock, following: Sequence[PdfBlock]) -> bool:
-        """Tell whether a block belongs to the latest list item: it is indented, and the list goes on."""
+        """Tell whether a block belongs to the latest list item: it is indented, and the list continues after it."""
         inside = block.kind in ("p", "pre", "table") and block.indent > self.lists[0][0] + 0.8 * (block.size or 10)
-        return inside and any(one.kind == "li" for one in following)
+        return inside and any(next_block.kind == "li" for next_block in following)
 
     def close_lists(self, depth: int) -> None:
         """Close the innermost lists until ``depth`` are open."""
@@ -287,7 +290,7 @@ class _Body:
 
 
 def _numbering(marker: str) -> tuple[str, int, str]:
-    """Return the tag of the list that a marker belongs to, its number, and the type attribute."""
+    """Return list tag, number and ``type`` attribute of a list marker."""
     found = _VALUE.match(marker)
     if not found or marker in ("o", "*"):
         return "ul", 0, ""

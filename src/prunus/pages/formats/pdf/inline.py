@@ -1,4 +1,4 @@
-"""Words of a PDF as HTML: lines joined, hyphens at their ends undone, emphasis, links, page marks."""
+"""Write the words of a PDF as inline HTML: lines joined, hyphens undone, emphasis, links, page marks."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
 
 Key = tuple[str, bool, bool, bool, str, int]
-"""Link, bold, italic, code, raised or lowered; the page that begins here, or 0."""
+"""Link, bold, italic, code, ``sup`` or ``sub``, number of the page that begins here or 0."""
 
 
 class PdfInlineWriter:
     """Writes the words of one document.
 
-    :param words: all words of the document: which parts of a hyphenated word belong together is
-        looked up among them.
-    :param bold: whether running text is bold, so that bold says nothing.
+    :param words: all words of the document. They tell whether the parts of a hyphenated word form one word.
+    :param bold: whether running text is bold, so that bold is no emphasis.
     """
 
     def __init__(self, words: Iterable[Word], bold: bool = False) -> None:
@@ -36,9 +35,9 @@ class PdfInlineWriter:
         self.page = -1
 
     def inline(self, lines: Sequence[Sequence[Word]], plain: bool = False) -> str:
-        """Return lines as one run of HTML.
+        """Return lines as inline HTML.
 
-        :param plain: without emphasis, for headings and header cells.
+        :param plain: leave out emphasis, for headings and header cells.
         """
         runs: list[tuple[Key, str]] = []
         last: Word | None = None
@@ -60,7 +59,10 @@ class PdfInlineWriter:
         return "".join(_wrapped(key, text) for key, text in runs).strip()
 
     def _between(self, last: Word, word: Word, runs: list[tuple[Key, str]]) -> str:
-        """Return what stands between the last word of a line and the first of the next; undo hyphens."""
+        """Return the separator between the last word of a line and the first word of the next.
+
+        A hyphen that only breaks a word is removed from ``runs``.
+        """
         if _UNSPACED.match(last.text[-1]) and _UNSPACED.match(word.text[0]):
             return ""
         tail, head = _TAIL.search(last.text), _HEAD.match(word.text)
@@ -69,34 +71,35 @@ class PdfInlineWriter:
         if head is None:
             return "" if word.text[0].isdigit() else " "
         soft = last.text.endswith("\u00ad")
-        one, other = tail[1].lower(), head[0].lower()
-        joined, parted = self.known[one + other], self.known[f"{one}-{other}"]
-        if soft or joined > parted or (not parted and head[0][0].islower() and len(one) > 1):
+        first, second = tail[1].lower(), head[0].lower()
+        # the document itself decides: does it write the word with or without the hyphen elsewhere?
+        joined, parted = self.known[first + second], self.known[f"{first}-{second}"]
+        if soft or joined > parted or (not parted and head[0][0].islower() and len(first) > 1):
             key, text = runs[-1]
             runs[-1] = (key, text[:-1])
         return ""
 
     def _key(self, word: Word, base: tuple[float, float], plain: bool) -> Key:
         size, y = base
-        raised = ""
+        script = ""
         if word.size <= 0.82 * size:
-            raised = "sup" if word.y < y - 0.18 * size else "sub" if word.y > y + 0.08 * size else ""
+            script = "sup" if word.y < y - 0.18 * size else "sub" if word.y > y + 0.08 * size else ""
         begins = word.page + 1 if word.page > self.page else 0
         self.page = max(self.page, word.page)
         if plain:
-            return (word.href, False, False, False, raised, begins)
+            return (word.href, False, False, False, script, begins)
         flags = word.flags
         bold = bool(flags & BOLD) and not self.bold
-        return (word.href, bold, bool(flags & ITALIC), bool(flags & MONO), raised, begins)
+        return (word.href, bold, bool(flags & ITALIC), bool(flags & MONO), script, begins)
 
 
 def code(lines: Sequence[Sequence[Word]]) -> str:
-    """Return lines of code with their indentation, escaped."""
+    """Return lines of code with their indentation, escaped. Columns follow from the median letter width."""
     words = [word for line in lines for word in line]
     left = min(word.x0 for word in words)
     widths = sorted((word.x1 - word.x0) / max(len(word.text), 1) for word in words)
     width = widths[len(widths) // 2] or 1.0
-    gaps = [other[0].y - one[0].y for one, other in itertools.pairwise(lines)]
+    gaps = [lower[0].y - upper[0].y for upper, lower in itertools.pairwise(lines)]
     usual = min((gap for gap in gaps if gap > 0), default=0.0)
     done = []
     for number, line in enumerate(lines):
@@ -111,7 +114,7 @@ def code(lines: Sequence[Sequence[Word]]) -> str:
 
 
 def _base(line: Sequence[Word]) -> tuple[float, float]:
-    """Return the size and the baseline of most letters of a line."""
+    """Return the most frequent (size, baseline) of a line, counted by letters."""
     sizes: Counter[tuple[float, float]] = Counter()
     for word in line:
         sizes[word.size, word.y] += len(word.text)
@@ -119,18 +122,18 @@ def _base(line: Sequence[Word]) -> tuple[float, float]:
 
 
 def _wrapped(key: Key, text: str) -> str:
-    """Return a run of letters in the elements of its style; spaces at its ends stay outside."""
-    href, bold, italic, mono, raised, begins = key
+    """Return a run of text in the elements of its style. Spaces at its ends stay outside."""
+    href, bold, italic, mono, script, begins = key
     core = text.strip()
     if not core:
         return text
     before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
-    made = escape(core, quote=False)
-    for tag, wanted in (("code", mono), (raised, bool(raised)), ("i", italic), ("b", bold)):
+    html = escape(core, quote=False)
+    for tag, wanted in (("code", mono), (script, bool(script)), ("i", italic), ("b", bold)):
         if wanted:
-            made = f"<{tag}>{made}</{tag}>"
+            html = f"<{tag}>{html}</{tag}>"
     if href.lower().startswith(_WEB):
-        made = f'<a href="{escape(href)}">{made}</a>'
+        html = f'<a href="{escape(href)}">{html}</a>'
     if begins:
-        made = f'<data value="page-{begins}">{made}</data>'
-    return before + made + after
+        html = f'<data value="page-{begins}">{html}</data>'
+    return before + html + after

@@ -1,4 +1,4 @@
-"""The layout of a whole PDF: from what its pages show to HTML."""
+"""Convert the words and drawings of a PDF's pages to HTML."""
 
 from __future__ import annotations
 
@@ -10,55 +10,58 @@ from .blocks import PdfBlock, PdfStyle, blocks_of
 from .columns import flows
 from .html import document
 from .inline import PdfInlineWriter
-from .lines import PageWords, PdfPiece, Word, pieces
+from .lines import PageWords, PdfPiece, Word, group_words
 from .margins import without_running
 from .tables import ruled_tables
 
 
-def html_of(about: dict[str, Any], raw: list[dict[str, Any]], ends: float, name: str) -> str:
+def html_of(about: dict[str, Any], raw: list[dict[str, Any]], deadline: float, name: str) -> str:
     """Return a document as HTML: tables, running headers, columns, blocks.
 
-    :param about: what the document says of itself.
-    :param raw: what each page shows, as :mod:`._pdf_reader` writes it.
-    :param ends: when to give up, on the monotonic clock.
-    :param name: how errors call the document.
-    :raises BadPage: it shows no text, or takes too long.
+    :param about: metadata of the document, as :meth:`.reader.PdfReader.about` returns it.
+    :param raw: content of each page, as :meth:`.reader.PdfReader.page` returns it.
+    :param deadline: time limit on the monotonic clock.
+    :param name: name of the document in errors.
+    :raises BadPage: the document shows no text, or its layout takes too long.
     """
-    seen = [PageWords(one) for one in raw]
-    if not any(one.words or any(one.turned) for one in seen):
-        if any(page.images for page in seen):
+    visible = [PageWords(page) for page in raw]
+    if not any(page.words or any(page.turned) for page in visible):
+        if any(page.images for page in visible):
             raise BadPage(
                 f"{name}: the PDF holds pictures of pages and no text; run OCR over it first (for example ocrmypdf)",
                 subject=name,
             )
         raise BadPage(f"{name}: the PDF shows no text", subject=name)
-    words: list[Word] = [word for page in seen for word in page.words]
+    words: list[Word] = [word for page in visible for word in page.words]
     style = PdfStyle.of(words)
     writer = PdfInlineWriter(words, style.bold)
     pages: list[tuple[PageWords, list[PdfPiece]]] = []
     atoms: list[list[PdfPiece]] = []
-    for page in seen:
-        _check_time(ends, name)
+    for page in visible:
+        _check_time(deadline, name)
         atoms.append(_atoms(page))
-        pages.append((page, pieces(page.words)))
+        pages.append((page, group_words(page.words)))
     blocks: list[PdfBlock] = []
     for (page, _), kept, whole in zip(pages, without_running(pages), atoms, strict=True):
-        bottom = page.box[1] + 0.6 * page.height
-        for flow in [*flows([*kept, *whole]), *(pieces(group) for group in page.turned)]:
-            _check_time(ends, name)
+        bottom = page.box[1] + 0.6 * page.height  # small print below this line is a note
+        for flow in [*flows([*kept, *whole]), *(group_words(group) for group in page.turned)]:
+            _check_time(deadline, name)
             if flow:
                 blocks += blocks_of(flow, style, page.number, bottom)
         blocks += [PdfBlock("figure", [], page.number, alt=alt) for alt in page.alts]
     return document(blocks, about, style, writer)
 
 
-def _check_time(ends: float, name: str) -> None:
-    if time.monotonic() > ends:
+def _check_time(deadline: float, name: str) -> None:
+    if time.monotonic() > deadline:
         raise BadPage(f"{name}: laying out the PDF takes too long; split it", subject=name)
 
 
 def _atoms(page: PageWords) -> list[PdfPiece]:
-    """Return what is laid out as a whole: tables with rulings (their words leave the page), pictures with alt text."""
+    """Return the pieces that are laid out as a whole: tables with rulings, and pictures with alt text.
+
+    The words of those tables are removed from the page.
+    """
     tables = ruled_tables(page.rules, page.fills, page.words)
     found = [PdfPiece([], table, table.box) for table in tables]
     return [*found, *(PdfPiece([], image[4], image[:4]) for image in page.images if image[4])]

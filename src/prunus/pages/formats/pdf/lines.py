@@ -1,4 +1,4 @@
-"""Words of a PDF page that a reader sees, and the pieces of lines that they stand in."""
+"""Select the visible words of a PDF page, and join them to pieces of lines."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any, Final
 from .reader import INVISIBLE, LEVEL, SYMBOL, WHITE
 
 TINY: Final = 2.0
-"""Points; smaller letters are read by nobody, but have carried hidden instructions."""
+"""Points. Nobody reads smaller letters, but hidden instructions have used them, so they are left out."""
 
-_JUMP: Final = 0.95  # em between words that belong to one piece of a line
-_STITCH: Final = 0.6  # em between pieces that do not follow each other in the file
+_JUMP: Final = 0.95  # em; widest gap between words of one piece of a line
+_STITCH: Final = 0.6  # em; widest gap between pieces that are not adjacent in the file
 BULLETS: Final = "•‣◦▪▫●○■□◆◇▶►–—∙·⁃*‐-\uf0b7\uf0a7\uf0d8\uf0fc\uf076\uf06e\u2713\u2714\u27a2\u25b8"
 _MARKER: Final = re.compile(rf"(?:[{re.escape(BULLETS)}]|\(?(?:\d{{1,3}}|[a-zA-Z]|[ivxIVX]{{1,5}})[.)]|\[\d{{1,3}}\])$")
 _LEADER: Final = re.compile(r"[.·…_]{4,}$")
 
 
 class Word:
-    """Letters that follow each other without a space, in one style."""
+    """Adjacent letters without a space, in one style. ``order`` is the position in the file."""
 
     __slots__ = ("flags", "href", "level", "order", "page", "size", "space", "text", "x0", "x1", "y")
 
@@ -37,7 +37,10 @@ class Word:
 
 
 class PdfPiece:
-    """A piece of a line: words side by side; or something that is laid out as a whole (``atom``)."""
+    """A piece of a line: adjacent words, or an ``atom`` (a table or an alt text) that is laid out as a whole.
+
+    :param box: [x0, top, x1, bottom] of an atom.
+    """
 
     __slots__ = ("atom", "bottom", "leader", "size", "top", "words", "x0", "x1", "y")
 
@@ -57,12 +60,15 @@ class PdfPiece:
 
     @property
     def text(self) -> str:
-        """The words with the spaces between them."""
+        """The words, with their spaces."""
         return "".join((" " if word.space and at else "") + word.text for at, word in enumerate(self.words))
 
 
 class PageWords:
-    """One page as it was read: what is visible of it, nothing laid out yet."""
+    """The visible content of one page, before layout.
+
+    :param raw: content of the page, as :meth:`.reader.PdfReader.page` returns it.
+    """
 
     __slots__ = ("alts", "box", "fills", "images", "number", "rules", "turned", "words")
 
@@ -73,12 +79,12 @@ class PageWords:
         self.fills: list[list[float]] = raw.get("fills", [])
         self.images: list[list[Any]] = raw.get("images", [])
         self.alts: list[str] = raw.get("alts", [])
-        words = [Word(one, order, self.number) for order, one in enumerate(raw.get("words", []))]
+        words = [Word(entry, order, self.number) for order, entry in enumerate(raw.get("words", []))]
         self.words = self._visible(words)
         _add_drawn_bullets(self.words, raw.get("dots", []))
-        _link(self.words, raw.get("links", []))
+        _set_links(self.words, raw.get("links", []))
         self.turned = [
-            [word for order, one in enumerate(group) if self._readable(word := Word(one, order, self.number))]
+            [word for order, entry in enumerate(group) if self._readable(word := Word(entry, order, self.number))]
             for group in raw.get("turned", [])
         ]
 
@@ -91,31 +97,31 @@ class PageWords:
         return word.size >= TINY and not word.flags & (INVISIBLE | WHITE)
 
     def _visible(self, words: list[Word]) -> list[Word]:
-        """Leave out what a reader of the page cannot see.
+        """Return the words that a reader of the page can see.
 
-        Invisible text stays where nothing else shows: it is what was recognised of a scanned page.
+        Invisible text is kept where a page has pictures and all its text is invisible: it is the OCR of a scan.
         """
         x0, y0, x1, y1 = self.box
-        grounds = Boxes([*self.fills, *self.images])
+        backgrounds = Boxes([*self.fills, *self.images])
         scanned = bool(self.images) and all(word.flags & INVISIBLE for word in words)
-        seen = []
+        visible = []
         for word in words:
             x, y = (word.x0 + word.x1) / 2, word.y - 0.3 * word.size
             if not (x0 - 1 <= x <= x1 + 1 and y0 - 1 <= y <= y1 + 1) or word.size < TINY:
                 continue
             if word.flags & INVISIBLE and not scanned:
                 continue
-            if word.flags & WHITE and not scanned and grounds.at(x, y) is None:
+            if word.flags & WHITE and not scanned and backgrounds.at(x, y) is None:
                 continue
-            seen.append(word)
-        return seen
+            visible.append(word)
+        return visible
 
 
 class Boxes:
-    """Boxes that can be asked for a place without going through all of them."""
+    """An index of boxes by horizontal bands, for fast lookup of the box at a point."""
 
     _BAND: Final = 20.0  # points
-    _TALL: Final = 200  # bands that one box is entered into
+    _TALL: Final = 200  # bands that one box is entered into; a bound for hostile boxes
 
     def __init__(self, boxes: Iterable[Sequence[Any]]) -> None:
         self.bands: dict[int, list[Sequence[Any]]] = {}
@@ -123,11 +129,11 @@ class Boxes:
             first = int(box[1] // self._BAND)
             for band in range(first, min(int(box[3] // self._BAND), first + self._TALL) + 1):
                 held = self.bands.setdefault(band, [])
-                if len(held) < 100:  # a hundred boxes over each other are a drawing
+                if len(held) < 100:  # a hundred overlapping boxes are a drawing
                     held.append(box)
 
     def at(self, x: float, y: float) -> Sequence[Any] | None:
-        """Return a box that holds a place, if there is one."""
+        """Return a box that contains a point, or None."""
         for box in self.bands.get(int(y // self._BAND), ()):
             if box[0] - 1 <= x <= box[2] + 1 and box[1] - 1 <= y <= box[3] + 1:
                 return box
@@ -135,12 +141,12 @@ class Boxes:
 
 
 def _add_drawn_bullets(words: list[Word], dots: Sequence[Sequence[float]]) -> None:
-    """Put a bullet before each line that has a dot drawn before it: browsers draw the bullets of lists."""
+    """Add a bullet before each line that follows a drawn dot: browsers draw list bullets when they print to PDF."""
     if not dots or len(dots) >= 400:
         return
     lines = sorted(words, key=lambda word: word.y)
     heights = [word.y for word in lines]
-    found: dict[int, Word] = {}
+    bullets: dict[int, Word] = {}
     for x0, y0, x1, y1 in dots:
         middle = (y0 + y1) / 2
         beside = [
@@ -154,20 +160,20 @@ def _add_drawn_bullets(words: list[Word], dots: Sequence[Sequence[float]]) -> No
             continue
         bullet = Word([x0, x1, after.y, after.size, after.flags, 1, "•"], after.order, after.page)
         after.space = True
-        found[id(after)] = bullet
-    words[:] = [one for word in words for one in (found.get(id(word)), word) if one is not None]
+        bullets[id(after)] = bullet
+    words[:] = [entry for word in words for entry in (bullets.get(id(word)), word) if entry is not None]
 
 
-def _link(words: Iterable[Word], links: Sequence[Sequence[Any]]) -> None:
-    """Give the words under a link its address."""
+def _set_links(words: Iterable[Word], links: Sequence[Sequence[Any]]) -> None:
+    """Set the URL of the words under each link."""
     boxes = Boxes(links)
     for word in words if links else ():
         under = boxes.at((word.x0 + word.x1) / 2, word.y - 0.3 * word.size)
         word.href = under[4] if under else ""
 
 
-def pieces(words: Sequence[Word]) -> list[PdfPiece]:
-    """Group words into pieces of lines: along the file first, then what touches on the same line."""
+def group_words(words: Sequence[Word]) -> list[PdfPiece]:
+    """Group words into pieces of lines: first words adjacent in the file, then pieces that touch on the same line."""
     groups: list[list[Word]] = []
     for word in words:
         if groups:
@@ -178,20 +184,20 @@ def pieces(words: Sequence[Word]) -> list[PdfPiece]:
                 groups[-1].append(word)
                 continue
         groups.append([word])
-    made = [PdfPiece(group) for group in groups]
-    _level_bullets(made)
-    found = _stitched(made)
-    for piece in found:
+    unjoined = [PdfPiece(group) for group in groups]
+    _level_bullets(unjoined)
+    stitched = _stitch(unjoined)
+    for piece in stitched:
         _drop_leader(piece)
-    return [piece for piece in found if piece.words]
+    return [piece for piece in stitched if piece.words]
 
 
-def rows_of(found: Iterable[PdfPiece]) -> list[list[PdfPiece]]:
-    """Return pieces by line, from the top, each line from the left."""
+def rows_of(pieces: Iterable[PdfPiece]) -> list[list[PdfPiece]]:
+    """Group pieces by line, from the top; each line is sorted from the left."""
     rows: list[list[PdfPiece]] = []
-    for piece in sorted(found, key=lambda piece: (piece.y, piece.x0)):
-        alone = piece.atom is not None or (rows and rows[-1][0].atom is not None)
-        if rows and not alone and abs(piece.y - rows[-1][0].y) <= 0.3 * min(piece.size or 4, rows[-1][0].size or 4):
+    for piece in sorted(pieces, key=lambda piece: (piece.y, piece.x0)):
+        is_alone = piece.atom is not None or (rows and rows[-1][0].atom is not None)
+        if rows and not is_alone and abs(piece.y - rows[-1][0].y) <= 0.3 * min(piece.size or 4, rows[-1][0].size or 4):
             rows[-1].append(piece)
         else:
             rows.append([piece])
@@ -201,16 +207,16 @@ def rows_of(found: Iterable[PdfPiece]) -> list[list[PdfPiece]]:
 
 
 def is_marker(text: str) -> bool:
-    """Tell whether a text is what stands before a list item: a bullet, a number, a letter."""
+    """Tell whether a text is a list marker: a bullet, a number, a letter."""
     return bool(_MARKER.match(text))
 
 
-def _level_bullets(found: Sequence[PdfPiece]) -> None:
-    """Put bullets that stand a little above or below their line on it."""
-    bullets = [piece for piece in found if len(piece.words) == 1 and piece.text in BULLETS]
-    others = sorted((piece for piece in found if piece.text not in BULLETS), key=lambda piece: piece.y)
+def _level_bullets(pieces: Sequence[PdfPiece]) -> None:
+    """Move bullets that are slightly above or below their line onto that line."""
+    bullets = [piece for piece in pieces if len(piece.words) == 1 and piece.text in BULLETS]
+    others = sorted((piece for piece in pieces if piece.text not in BULLETS), key=lambda piece: piece.y)
     heights = [piece.y for piece in others]
-    for bullet in bullets[:400]:
+    for bullet in bullets[:400]:  # a bound for hostile pages
         reach = 0.5 * bullet.size
         beside = others[bisect_left(heights, bullet.y - reach) : bisect_right(heights, bullet.y + reach)]
         after = [piece for piece in beside if 0 < piece.x0 - bullet.x1 < 5 * bullet.size]
@@ -220,10 +226,10 @@ def _level_bullets(found: Sequence[PdfPiece]) -> None:
             bullet.size = bullet.words[0].size = line.size
 
 
-def _stitched(found: list[PdfPiece]) -> list[PdfPiece]:
-    """Join pieces that touch on the same line, and list markers with what they mark."""
-    done = []
-    for row in rows_of(found):
+def _stitch(pieces: list[PdfPiece]) -> list[PdfPiece]:
+    """Join pieces that touch on the same line, and list markers with the text of their item."""
+    stitched = []
+    for row in rows_of(pieces):
         current = row[0]
         for piece in row[1:]:
             em = max(min(piece.size, current.size), 1.0)
@@ -235,14 +241,14 @@ def _stitched(found: list[PdfPiece]) -> list[PdfPiece]:
                 first.space = first.space or reach > 1
                 current = PdfPiece([*current.words, *piece.words])
             else:
-                done.append(current)
+                stitched.append(current)
                 current = piece
-        done.append(current)
-    return done
+        stitched.append(current)
+    return stitched
 
 
 def _drop_leader(piece: PdfPiece) -> None:
-    """Take away the dots that lead from an entry of a contents to its page."""
+    """Remove the leader dots between an entry of a table of contents and its page number."""
     words = piece.words
     kept: list[Word] = []
     at = 0

@@ -1,4 +1,4 @@
-"""Running headers and footers, and page numbers: what the edges of pages repeat goes."""
+"""Remove running headers, running footers and page numbers: lines that repeat at the edges of pages."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final
 
 from .lines import PageWords, PdfPiece, rows_of
 
-_EDGE: Final = 0.13  # of the height of a page, at the top and at the bottom
-_LINES: Final = 3  # lines of an edge that may repeat
+_EDGE: Final = 0.13  # share of the page height that counts as an edge, at the top and at the bottom
+_LINES: Final = 3  # lines of an edge that are compared
 _DIGITS: Final = re.compile(r"\d+")
 _ROMAN: Final = re.compile(r"[ivxlc]+")
 _FIRST: Final = re.compile(r"(\d{1,4})\s")
@@ -23,10 +23,10 @@ Row = list[PdfPiece]
 
 
 def without_running(pages: Sequence[tuple[PageWords, list[PdfPiece]]]) -> list[list[PdfPiece]]:
-    """Return the pieces of each page without the lines that its edges share with other pages.
+    """Return the pieces of each page without running headers, footers and page numbers.
 
-    A line repeats where the same words, digits aside, stand at the same height of at least three
-    pages, or of both of two; so does one that begins or ends in a number that counts with the pages.
+    A line is removed where the same words, digits aside, are at the same height on at least three pages (on two pages,
+    in documents of fewer than four). A line is also removed where a number at its end counts with the pages.
     """
     edges = [_edges(page, pieces) for page, pieces in pages]
     places: dict[tuple[str, int], list[int]] = defaultdict(list)
@@ -36,45 +36,47 @@ def without_running(pages: Sequence[tuple[PageWords, list[PdfPiece]]]) -> list[l
             height = round((row[0].y - pages[at][0].box[1]) / 6)
             for near in (height - 1, height, height + 1):
                 places[_pattern(row), near].append(at)
-            low = row[0].y > sum(pages[at][0].box[1::2]) / 2
+            in_lower_half = row[0].y > sum(pages[at][0].box[1::2]) / 2
             for number in _page_numbers(row):
-                counts[number - at, low].append(at)
+                counts[number - at, in_lower_half].append(at)
     needed = 2 if len(pages) < 4 else 3
     done = []
     for at, (page, pieces) in enumerate(pages):
-        gone: set[int] = set()
+        removed: set[int] = set()
         for row in edges[at]:
             height = round((row[0].y - page.box[1]) / 6)
-            same = len(set(places[_pattern(row), height]))
-            low = row[0].y > sum(page.box[1::2]) / 2
-            counted = any(len(set(counts[number - at, low])) >= needed for number in _page_numbers(row))
-            if counted or (same >= needed and len(pages) > 1):
-                gone.update(id(piece) for piece in row)
-        done.append([piece for piece in pieces if id(piece) not in gone])
+            repeats = len(set(places[_pattern(row), height]))
+            in_lower_half = row[0].y > sum(page.box[1::2]) / 2
+            is_page_number = any(
+                len(set(counts[number - at, in_lower_half])) >= needed for number in _page_numbers(row)
+            )
+            if is_page_number or (repeats >= needed and len(pages) > 1):
+                removed.update(id(piece) for piece in row)
+        done.append([piece for piece in pieces if id(piece) not in removed])
     return done
 
 
 def _edges(page: PageWords, pieces: Sequence[PdfPiece]) -> list[Row]:
-    """Return the first and last lines of a page that stand near its edges, apart from what is between."""
+    """Return the first and last lines of a page that are near its edges and apart from the lines between."""
     rows = [row for row in rows_of(pieces) if row[0].atom is None]
     top = page.box[1] + _EDGE * page.height
     bottom = page.box[3] - _EDGE * page.height
     first = last = 0
     for count in range(1, min(_LINES, len(rows)) + 1):
-        if rows[count - 1][0].y < top and (count == len(rows) or _apart(rows[count - 1], rows[count])):
+        if rows[count - 1][0].y < top and (count == len(rows) or _are_apart(rows[count - 1], rows[count])):
             first = count
-        if rows[-count][0].y > bottom and (count == len(rows) or _apart(rows[-count - 1], rows[-count])):
+        if rows[-count][0].y > bottom and (count == len(rows) or _are_apart(rows[-count - 1], rows[-count])):
             last = count
     return [row for at, row in enumerate(rows) if at < first or at >= len(rows) - last]
 
 
-def _apart(one: Row, other: Row) -> bool:
-    """Tell whether there is more space between two lines than in running text."""
-    return other[0].y - one[0].y >= 1.5 * max(piece.size for piece in (*one, *other))
+def _are_apart(upper: Row, lower: Row) -> bool:
+    """Tell whether two lines are farther apart than lines of running text."""
+    return lower[0].y - upper[0].y >= 1.5 * max(piece.size for piece in (*upper, *lower))
 
 
 def _pattern(row: Row) -> str:
-    """Return the words of a line with every number alike."""
+    """Return the text of a line with ``#`` for every number."""
     text = " ".join(piece.text for piece in row).lower()
     if _ROMAN.fullmatch(text):
         return "#"
@@ -82,11 +84,11 @@ def _pattern(row: Row) -> str:
 
 
 def _page_numbers(row: Row) -> set[int]:
-    """Return the numbers at the ends of a line, one of which may count the pages."""
+    """Return the numbers at the ends of a line: candidates for the page number."""
     text = " ".join(piece.text for piece in row).strip()
     found = {_value(match[1]) for match in (_FIRST.match(text), _LAST.search(text)) if match}
-    alone = _NUMBER.fullmatch(text)
-    return found | ({_value(alone[1])} if alone else set())
+    whole_line = _NUMBER.fullmatch(text)
+    return found | ({_value(whole_line[1])} if whole_line else set())
 
 
 def _value(digits: str) -> int:
@@ -94,7 +96,7 @@ def _value(digits: str) -> int:
 
 
 def _from_roman(text: str) -> int:
-    """Return the number that Roman numerals write."""
+    """Return the value of a Roman numeral."""
     values = [{"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}[letter] for letter in text]
     after = [*values[1:], 0]
-    return sum(-one if one < other else one for one, other in zip(values, after, strict=True))
+    return sum(-value if value < following else value for value, following in zip(values, after, strict=True))

@@ -1,11 +1,11 @@
-"""What a PDF shows, page by page: words with their places, lines, fills, pictures, links, bookmarks.
+"""Read a PDF page by page: words with positions, lines, fills, pictures, links, bookmarks.
 
-This runs as a process of its own (see ``COMMAND``), so that a hostile file can neither hang, crash
-nor fill the process that asked. It imports nothing of ours, and starts in 50 ms. A PDF comes in on
-stdin; JSON lines go out on stdout: one for the document, one for each page, one at the end.
+This module runs in a separate process (see ``COMMAND``), so that a hostile file can neither hang, crash nor fill the
+calling process. It imports only ``drawn`` from this package, and starts in 50 ms. It reads a PDF from stdin and writes
+JSON lines to stdout: one for the document, one per page, one at the end.
 
-Coordinates are points, x to the right and y down, in the direction in which most of the page's
-text runs. A word is ``[x0, x1, baseline, size, flags, space before, text]``.
+Coordinates are points, x to the right and y down, turned so that most of the page's text runs left to right.
+A word is ``[x0, x1, baseline, size, flags, space before, text]``.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, Final
 
-from .drawn import Box, PdfDrawing, turned, turned_box, wide
+from .drawn import Box, PdfDrawing, read_utf16, rotated, rotated_box
 
 BOLD, ITALIC, MONO, WHITE, INVISIBLE, SYMBOL = 1, 2, 4, 8, 16, 32
 LEVEL: Final = 256
-"""Flags of a word; the heading level that a tagged PDF gives it stands above them, times LEVEL."""
-
+"""Flags of a word are below LEVEL. The heading level from a tagged PDF is added times LEVEL."""
 
 _MAX_BOOKMARKS: Final = 5_000
 _MONO_NAMES: Final = (
@@ -36,15 +35,14 @@ _LIGATURES: Final = dict(zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "f
 
 
 COMMAND: Final = "import sys; sys.path += sys.argv[1:3]; from pdf.reader import main; main(sys.argv[3:])"
-"""The arguments: the folder that holds pdf/, that of pypdfium2, and those of :func:`main`."""
-
+"""The program of the reading process. Arguments: the folder of pdf/, the folder of pypdfium2, those of :func:`main`."""
 
 MAX_OUTPUT: Final = 192 * 1024 * 1024
-"""Bytes that are written of one document."""
+"""Limit on the bytes of output for one document."""
 
 
 class TooMuch(Exception):
-    """The document is over a limit; the message says which."""
+    """The document exceeds a limit or cannot be opened; the message says why."""
 
 
 class PdfReader:
@@ -64,26 +62,26 @@ class PdfReader:
         self.pages = raw.FPDF_GetPageCount(self.document)
         if self.pages > max_pages:
             raise TooMuch(f"{self.pages} pages are over the limit of {max_pages}")
-        # the same functions with plain integers for pointers: a pointer object a letter is slow
+        # the same function with plain integers for pointers: one pointer object per character is slow
         self.object_of = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)(
             ctypes.cast(raw.FPDFText_GetTextObject, ctypes.c_void_p).value or 0
         )
         self.tagged = bool(raw.FPDFCatalog_IsTagged(self.document))
 
     def about(self) -> dict[str, Any]:
-        """Return what the document says of itself."""
+        """Return the metadata of the document: title, author, dates, language, number of pages, outline."""
         raw = self.raw
         keys = ("Title", "Author", "CreationDate", "ModDate")
-        found = {key.lower(): wide(raw.FPDF_GetMetaText, self.document, key.encode() + b"\0") for key in keys}
+        found = {key.lower(): read_utf16(raw.FPDF_GetMetaText, self.document, key.encode() + b"\0") for key in keys}
         return {
             **found,
-            "lang": wide(raw.FPDFCatalog_GetLanguage, self.document),
+            "lang": read_utf16(raw.FPDFCatalog_GetLanguage, self.document),
             "pages": self.pages,
             "outline": list(self.outline()),
         }
 
     def outline(self) -> Iterator[list[Any]]:
-        """Yield the bookmarks as [depth, page, title]; a circle among them ends at the limit."""
+        """Yield the bookmarks as [depth, page, title]. ``_MAX_BOOKMARKS`` ends a circle of bookmarks."""
         raw = self.raw
         stack = [(raw.FPDFBookmark_GetFirstChild(self.document, None), 0)]
         seen = 0
@@ -94,17 +92,17 @@ class PdfReader:
             seen += 1
             target = raw.FPDFBookmark_GetDest(self.document, mark)
             page = raw.FPDFDest_GetDestPageIndex(self.document, target) if target else -1
-            yield [depth, page, wide(raw.FPDFBookmark_GetTitle, mark)]
+            yield [depth, page, read_utf16(raw.FPDFBookmark_GetTitle, mark)]
             stack.append((raw.FPDFBookmark_GetNextSibling(self.document, mark), depth))
             stack.append((raw.FPDFBookmark_GetFirstChild(self.document, mark), depth + 1))
 
     def check_time(self) -> None:
-        """Raise TooMuch when the time is over."""
+        """Raise :class:`TooMuch` after the time limit."""
         if time.monotonic() > self.ends:
             raise TooMuch(f"reading it takes over {self.seconds:g} s")
 
     def page(self, number: int) -> dict[str, Any]:
-        """Return all that page ``number`` shows."""
+        """Return the content of page ``number``, counted from 0."""
         raw = self.raw
         self.check_time()
         page = raw.FPDF_LoadPage(self.document, number)
@@ -119,10 +117,10 @@ class PdfReader:
             box = self.bounds(page)
             found = {
                 "page": number,
-                "box": turned_box(box, quarter),
+                "box": rotated_box(box, quarter),
                 "words": words.pop(quarter, []),
                 "turned": [words[key] for key in sorted(words)],
-                "links": [[*turned_box(place, quarter), target] for place, target in drawing.links()],
+                "links": [[*rotated_box(place, quarter), target] for place, target in drawing.links()],
             }
             found.update(drawing.drawn(quarter, alts))
         finally:
@@ -137,7 +135,10 @@ class PdfReader:
         return (box.left, box.bottom, box.right, box.top)
 
     def count(self, text: Any) -> int:
-        """Return the letters of a page; raise TooMuch when those of the document are too many."""
+        """Return the number of characters of a page.
+
+        :raises TooMuch: the document has more than ``max_chars`` so far.
+        """
         count = max(int(self.raw.FPDFText_CountChars(text)), 0)
         self.chars += count
         if self.chars > self.max_chars:
@@ -147,7 +148,7 @@ class PdfReader:
     # --- words -----------------------------------------------------------------------------------
 
     def words(self, text: Any, levels: dict[int, int]) -> dict[int, list[list[Any]]]:
-        """Return the words of a page in the order of its content, by the quarter that they are turned."""
+        """Return the words of a page in the order of its content, by their rotation in quarter turns."""
         raw = self.raw
         count = self.count(text)
         unicode_of, box_of = raw.FPDFText_GetUnicode, raw.FPDFText_GetLooseCharBox
@@ -180,15 +181,15 @@ class PdfReader:
                 size, flags, quarter = styles[key]
             box_of(text, index, box_at)
             origin_of(text, index, x_at, y_at)
-            left, base = turned(x.value, y.value, quarter)
+            left, base = rotated(x.value, y.value, quarter)
             if not quarter:
                 start, stop = box.left, box.right
             else:
-                start, _, stop, _ = turned_box((box.left, box.bottom, box.right, box.top), quarter)
+                start, _, stop, _ = rotated_box((box.left, box.bottom, box.right, box.top), quarter)
             if not start <= left <= stop:
                 start = min(start, left)
             if word is not None and not gap and word[4] == flags and abs(word[2] - base) < 0.15 * size:
-                space = start - word[1] if start != before else 0.0  # letters of a ligature share its place
+                space = start - word[1] if start != before else 0.0  # the letters of a ligature share its position
                 before = start
                 if -0.6 * size < space < 0.35 * size and word[3] == size:
                     word[6] += letter
@@ -199,12 +200,12 @@ class PdfReader:
             word = [start, stop, base, size, flags, int(apart), letter]
             found.setdefault(quarter, []).append(word)
             gap, before = False, start
-        for one in (one for words in found.values() for one in words):
-            one[:3] = round(one[0], 2), round(one[1], 2), round(one[2], 2)
+        for entry in (entry for words in found.values() for entry in words):
+            entry[:3] = round(entry[0], 2), round(entry[1], 2), round(entry[2], 2)
         return found
 
     def style(self, text: Any, index: int, key: int, levels: dict[int, int]) -> tuple[float, int, int]:
-        """Return the size in points, the flags and the quarter turn of the text object of a letter."""
+        """Return the size in points, the flags, and the rotation in quarter turns of a character's text object."""
         raw = self.raw
         matrix = raw.FS_MATRIX()
         raw.FPDFText_GetMatrix(text, index, ctypes.byref(matrix))
@@ -228,18 +229,18 @@ class PdfReader:
 
 
 def _letter(code: int, high: int) -> str:
-    """Return the letter of a code, the second half of a pair joined with the first."""
+    """Return the character of a code. ``high`` is the first half of a surrogate pair, or 0."""
     if 0xDC00 <= code < 0xE000:
         return chr(0x10000 + ((high - 0xD800) << 10) + code - 0xDC00) if high else "\ufffd"
     if code in _LIGATURES:
         return _LIGATURES[code]
-    if code == 2:  # pdfium's own mark of a hyphen at the end of a line
+    if code == 2:  # pdfium's mark for a hyphen at the end of a line
         return "-"
     return chr(code) if 32 < code < 0x110000 and code not in (0xFFFE, 0xFFFF) else "\ufffd"
 
 
 def _font_flags(name: str, weight: int, kind: int) -> int:
-    """Return the flags that a font's name, weight and descriptor tell."""
+    """Return the flags that follow from a font's name, weight and descriptor."""
     bold = weight >= 600 or kind & 1 << 18 or any(part in name for part in ("bold", "black", "heavy", "-bd", "cmbx"))
     slanted = kind & 1 << 6 or any(part in name for part in ("italic", "oblique", "slanted", "cmti", "-it"))
     mono = kind & 1 or any(part in name for part in _MONO_NAMES)
@@ -248,20 +249,20 @@ def _font_flags(name: str, weight: int, kind: int) -> int:
 
 
 def main(arguments: list[str]) -> None:
-    """Read a PDF from stdin, write what it shows to stdout.
+    """Read a PDF from stdin, and write its content to stdout as JSON lines.
 
-    :param arguments: limits: pages, letters, seconds, MiB of memory.
+    :param arguments: the limits: pages, characters, seconds, MiB of memory.
     """
     max_pages, max_chars, seconds, memory = arguments
-    raw = import_module("pypdfium2_raw.bindings")  # it has no types
+    raw = import_module("pypdfium2_raw.bindings")  # untyped, so not imported by name
 
     try:
-        import resource  # here: only where there are such limits
+        import resource  # not on every system
 
         resource.setrlimit(resource.RLIMIT_AS, (int(memory) << 20, int(memory) << 20))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     except (ImportError, ValueError, OSError):
-        sys.stderr.write("no memory limit here\n")
+        sys.stderr.write("this system has no memory limit\n")
     out = sys.stdout
     try:
         reader = PdfReader(raw, sys.stdin.buffer.read(), int(max_pages), int(max_chars), float(seconds))
@@ -271,7 +272,7 @@ def main(arguments: list[str]) -> None:
             line = json.dumps(reader.page(number), separators=(",", ":"))
             left -= len(line)
             if left < 0:
-                raise TooMuch(f"what its pages show takes over {MAX_OUTPUT >> 20} MiB")
+                raise TooMuch(f"the content of its pages takes over {MAX_OUTPUT >> 20} MiB")
             out.write(line + "\n")
     except TooMuch as error:
         out.write(json.dumps({"error": str(error)}) + "\n")

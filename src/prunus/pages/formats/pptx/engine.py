@@ -1,4 +1,4 @@
-"""``pptx``: PowerPoint slides: a section each, shapes in the order in which they stand, notes below."""
+"""``pptx``: PowerPoint slides, one section each: shapes in reading order, then the speaker's notes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ....core.types import Page
 class Engine:
     """PowerPoint presentations (.pptx, .pptm, .ppsx). Macros and embedded files are never opened.
 
-    The title of slide N stands in ``<data value="slide-N">``. Hidden slides and shapes stay out.
+    The title of slide N is in ``<data value="slide-N">``. Hidden slides and shapes are left out.
     """
 
     name = "pptx"
@@ -22,8 +22,8 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the presentation as HTML.
 
-        :raises BadPage: it is no presentation, damaged, encrypted, or over a limit.
+        :raises BadPage: the page is no presentation, is damaged or encrypted, or exceeds a limit.
         """
-        from .slides import slides_html  # here: others need not load it
+        from .slides import slides_html  # lazy: a program that reads no such file does not load it
 
         return slides_html(page)

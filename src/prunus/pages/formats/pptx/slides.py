@@ -1,4 +1,4 @@
-"""A PowerPoint presentation as HTML, slide by slide."""
+"""Convert a PowerPoint presentation to HTML, slide by slide."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from xml.etree.ElementTree import Element
 
 from ....core.types import Page
 from .._common.body import Body
-from .._common.ooxml import Relation, chart_table, chosen, main_part, properties, relations
+from .._common.ooxml import Relation, chart_table, chosen_branch, main_part, properties, relations
 from .._common.write import document
-from .._common.xml import below, each, value
+from .._common.xml import attribute, children, find_path
 from .._common.zip import Archive
 from .text import inline, slide_table, text_blocks
 
@@ -20,12 +20,12 @@ _FURNITURE: Final = frozenset({"dt", "ftr", "hdr", "sldNum", "sldImg"})
 """Placeholders that every slide repeats: date, footer, number."""
 
 _BULLETED: Final = frozenset({"body", "obj", ""})
-_SIZE: Final = (9_144_000, 6_858_000)  # EMU of a slide that does not say
+_SIZE: Final = (9_144_000, 6_858_000)  # EMU; the default size of a slide
 _MAX_SLIDES: Final = 5_000
 
 
 class SlidePlace(NamedTuple):
-    """Where a shape stands, in the units of its parent."""
+    """Position and size of a shape, in the units of its parent."""
 
     x: int
     y: int
@@ -36,7 +36,7 @@ class SlidePlace(NamedTuple):
 def slides_html(page: Page) -> str:
     """Return the document as HTML.
 
-    :raises BadPage: see the engine.
+    :raises BadPage: as :meth:`.engine.Engine.to_html`.
     """
     archive = Archive(page.content, page.url, "PowerPoint presentation")
     part = main_part(archive, "ppt/presentation.xml")
@@ -44,22 +44,22 @@ def slides_html(page: Page) -> str:
     if root.tag != "p:presentation":
         raise archive.fault("this is no PowerPoint presentation")
     links = relations(archive, part)
-    size = below(root, "p:sldSz")
-    wide, high = _number(value(size, "cx")) or _SIZE[0], _number(value(size, "cy")) or _SIZE[1]
+    size = find_path(root, "p:sldSz")
+    wide, high = _number(attribute(size, "cx")) or _SIZE[0], _number(attribute(size, "cy")) or _SIZE[1]
     done = []
-    slides = [links.get(one.get("r:id", "")) for one in each(below(root, "p:sldIdLst"), "p:sldId")]
+    slides = [links.get(slide.get("r:id", "")) for slide in children(find_path(root, "p:sldIdLst"), "p:sldId")]
     if len(slides) > _MAX_SLIDES:
         raise archive.fault(f"{len(slides)} slides are over the limit of {_MAX_SLIDES}; split the presentation")
     for number, slide in enumerate(slides, 1):
         if slide is not None and not slide.outside and slide.target in archive:
             done.append(_Slide(archive, slide.target, number, (wide, high)).html())
     title, meta = properties(archive)
-    lang = next((one.get("lang", "") for one in root.iter("a:defRPr") if one.get("lang")), "")
+    lang = next((props.get("lang", "") for props in root.iter("a:defRPr") if props.get("lang")), "")
     return document(done, title, lang, **meta)
 
 
 class _Slide:
-    """One slide, with the layout and the master that its placeholders stand on."""
+    """One slide, with the placeholder positions of its layout and master."""
 
     def __init__(self, archive: Archive, part: str, number: int, size: tuple[int, int]) -> None:
         self.archive = archive
@@ -75,27 +75,27 @@ class _Slide:
                 self._learn_places(inherited)
 
     def _target(self, links: Mapping[str, Relation], kind: str) -> str:
-        found = (one.target for one in links.values() if one.kind == kind and not one.outside)
+        found = (link.target for link in links.values() if link.kind == kind and not link.outside)
         return next((target for target in found if target in self.archive), "")
 
     def _learn_places(self, part: str) -> None:
-        """Remember where the placeholders of a layout or a master stand, by index and by type."""
+        """Record the positions of the placeholders of a layout or a master, by index and by type."""
         if not part:
             return
         for shape in self.archive.xml(part).iter("p:sp"):
             kind, index, placed = _placeholder(shape)
-            place = _place(below(shape, "p:spPr", "a:xfrm"))
+            place = _place(find_path(shape, "p:spPr", "a:xfrm"))
             if placed and place is not None:
                 self.places["type", kind] = place
                 if index:
                     self.places["index", index] = place
 
     def html(self) -> str:
-        """Return the slide as a section; '' when it is hidden."""
+        """Return the slide as a section; '' for a hidden slide."""
         if self.root.get("show") in ("0", "false"):
             return ""
         body = Body()
-        shapes = below(self.root, "p:cSld", "p:spTree")
+        shapes = find_path(self.root, "p:cSld", "p:spTree")
         for shape in self._sorted(shapes, self.size):
             self._shape(shape, body)
         notes = self._notes()
@@ -105,9 +105,9 @@ class _Slide:
         return f"<section>\n{inner}\n</section>" if inner else ""
 
     def _sorted(self, parent: Element | None, size: tuple[int, int] | None = None) -> list[Element]:
-        """Return the shapes of a slide or a group: the title, then rows from the top, each from the left.
+        """Return the shapes of a slide or a group: titles first, then rows from the top, each row from the left.
 
-        :param size: of the slide; what stands outside it is left out.
+        :param size: size of the slide; shapes outside it are left out.
         """
         found: list[tuple[SlidePlace, Element]] = []
         titles: list[Element] = []
@@ -116,33 +116,39 @@ class _Slide:
             if placed and kind in _TITLES:
                 titles.append(shape)
                 continue
-            own = below(shape, "p:spPr", "a:xfrm") if shape.tag != "p:graphicFrame" else below(shape, "p:xfrm")
-            own = own if own is not None else below(shape, "p:grpSpPr", "a:xfrm")
-            place = _place(own)
+            frame = (
+                find_path(shape, "p:spPr", "a:xfrm") if shape.tag != "p:graphicFrame" else find_path(shape, "p:xfrm")
+            )
+            frame = frame if frame is not None else find_path(shape, "p:grpSpPr", "a:xfrm")
+            place = _place(frame)
             if place is None and placed:
                 place = self.places.get(("index", index)) or self.places.get(("type", kind))
             place = place or SlidePlace(0, 0, 1, 1)
-            if size is None or _shows(place, size):
+            if size is None or _is_on_slide(place, size):
                 found.append((place, shape))
-        found.sort(key=lambda one: one[0].y)
+        found.sort(key=lambda entry: entry[0].y)
         rows: list[list[tuple[SlidePlace, Element]]] = []
-        for one in found:
-            if rows and one[0].y - rows[-1][0][0].y < max(self.size[1] // 25, 1):
-                rows[-1].append(one)
+        for place, shape in found:
+            # shapes within 1/25 of the slide's height count as one row
+            if rows and place.y - rows[-1][0][0].y < max(self.size[1] // 25, 1):
+                rows[-1].append((place, shape))
             else:
-                rows.append([one])
-        return [*titles, *(shape for row in rows for _, shape in sorted(row, key=lambda one: one[0].x))]
+                rows.append([(place, shape)])
+        return [
+            *titles,
+            *(shape for row in rows for _, shape in sorted(row, key=lambda placed_shape: placed_shape[0].x)),
+        ]
 
     def _shape(self, shape: Element, body: Body) -> None:
-        """Add what a shape says."""
-        about = next((one for part in shape for one in part if one.tag == "p:cNvPr"), None)
-        if value(about, "hidden") in ("1", "true"):
+        """Add the text, the table, the chart or the alt text of a shape."""
+        props = next((element for part in shape for element in part if element.tag == "p:cNvPr"), None)
+        if attribute(props, "hidden") in ("1", "true"):
             return
         kind, _, placed = _placeholder(shape)
         if shape.tag == "p:sp":
             if placed and kind in _FURNITURE:
                 return
-            text = below(shape, "p:txBody")
+            text = find_path(shape, "p:txBody")
             if placed and kind in _TITLES:
                 self._title(text, kind, body)
             else:
@@ -152,16 +158,16 @@ class _Slide:
                 self._shape(inner, body)
         elif shape.tag == "p:graphicFrame":
             self._frame(shape, body)
-        alt = value(about, "descr") or value(about, "title")
+        alt = attribute(props, "descr") or attribute(props, "title")
         if alt.strip() and shape.tag != "p:sp":
             body.add(f'<figure><img alt="{escape(" ".join(alt.split()))}"></figure>')
 
     def _title(self, text: Element | None, kind: str, body: Body) -> None:
-        lines = [line for p in each(text, "a:p") if (line := inline(p, self.links).strip())]
+        lines = [line for p in children(text, "a:p") if (line := inline(p, self.links).strip())]
         level = 1 if kind == "ctrTitle" else 2
         if lines:
-            said = " ".join(lines).replace("<b>", "").replace("</b>", "").replace("<br>", " ")
-            body.add(f'<h{level}><data value="slide-{self.number}">{said}</data></h{level}>')
+            title = " ".join(lines).replace("<b>", "").replace("</b>", "").replace("<br>", " ")
+            body.add(f'<h{level}><data value="slide-{self.number}">{title}</data></h{level}>')
 
     def _frame(self, shape: Element, body: Body) -> None:
         """Add a table, the data of a chart, or the points of a diagram."""
@@ -174,16 +180,16 @@ class _Slide:
         for diagram in shape.iter("dgm:relIds"):
             part = self._part(diagram.get("r:dm", ""))
             for point in self.archive.xml(part).iter("dgm:pt") if part else ():
-                said = "".join(text.text or "" for text in point.iter("a:t")).strip()
-                if said:
-                    body.item(escape(said, quote=False), 0)
+                text = "".join(text.text or "" for text in point.iter("a:t")).strip()
+                if text:
+                    body.item(escape(text, quote=False), 0)
 
     def _part(self, key: str) -> str:
         link = self.links.get(key)
         return link.target if link is not None and not link.outside and link.target in self.archive else ""
 
     def _notes(self) -> str:
-        """Return what the speaker's notes say."""
+        """Return the speaker's notes as HTML."""
         part = self._target(self.links, "notesSlide")
         if not part:
             return ""
@@ -192,37 +198,37 @@ class _Slide:
         for shape in self.archive.xml(part).iter("p:sp"):
             kind, _, placed = _placeholder(shape)
             if placed and kind == "body":
-                text_blocks(below(shape, "p:txBody"), body, False, links)
+                text_blocks(find_path(shape, "p:txBody"), body, False, links)
         return body.html()
 
 
 def _flat(parent: Element | None) -> Iterable[Element]:
-    """Yield shapes, those of a chosen alternative too."""
+    """Yield the shapes below an element, also those of the chosen ``mc:AlternateContent`` branch."""
     for shape in parent if parent is not None else ():
         if shape.tag == "mc:AlternateContent":
-            yield from chosen(shape)
+            yield from chosen_branch(shape)
         elif shape.tag in ("p:sp", "p:grpSp", "p:graphicFrame", "p:pic", "p:cxnSp"):
             yield shape
 
 
 def _placeholder(shape: Element) -> tuple[str, str, bool]:
-    """Return the type and index of a placeholder, and whether the shape is one."""
-    found = next((one for part in shape for inner in part for one in inner if one.tag == "p:ph"), None)
-    return value(found, "type"), value(found, "idx"), found is not None
+    """Return the type and the index of a placeholder, and whether the shape is a placeholder at all."""
+    found = next((element for part in shape for inner in part for element in inner if element.tag == "p:ph"), None)
+    return attribute(found, "type"), attribute(found, "idx"), found is not None
 
 
 def _place(frame: Element | None) -> SlidePlace | None:
-    """Return where a shape says that it stands."""
-    start, size = below(frame, "a:off"), below(frame, "a:ext")
+    """Return the position that a shape states, or None."""
+    start, size = find_path(frame, "a:off"), find_path(frame, "a:ext")
     if start is None:
         return None
     return SlidePlace(*(_number(text) for text in (
-        value(start, "x"), value(start, "y"), value(size, "cx"), value(size, "cy"),
+        attribute(start, "x"), attribute(start, "y"), attribute(size, "cx"), attribute(size, "cy"),
     )))  # fmt: skip
 
 
-def _shows(place: SlidePlace, size: tuple[int, int]) -> bool:
-    """Tell whether a part of a shape stands on the slide."""
+def _is_on_slide(place: SlidePlace, size: tuple[int, int]) -> bool:
+    """Tell whether any part of a shape is on the slide."""
     return place.x < size[0] and place.y < size[1] and place.x + place.width >= 0 and place.y + place.height >= 0
 
 

@@ -1,4 +1,4 @@
-"""``rtf``: Rich Text Format, as word processors and mail programs write it."""
+"""``rtf``: Rich Text Format from word processors and mail programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...clean.parse import MAX_BYTES
 
 
 class Engine:
-    """Rich Text (.rtf). Hidden and deleted text, comments, headers and embedded objects stay out."""
+    """Rich Text (.rtf). Hidden and deleted text, comments, headers and embedded objects are left out."""
 
     name = "rtf"
     media_types = ("application/rtf", "text/rtf", "text/richtext")
@@ -17,9 +17,9 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the document as HTML.
 
-        :raises BadPage: it is no RTF, too large, or nested too deep.
+        :raises BadPage: the page is no RTF, shows no text, is too large, or is nested too deep.
         """
-        from .._common.body import Body  # here: a program that reads no Rich Text does not load what reads it
+        from .._common.body import Body  # lazy: a program that reads no such file does not load it
         from .._common.write import document
         from .reader import MAX_DEPTH, RtfReader, TooDeep
 
@@ -33,7 +33,9 @@ class Engine:
         try:
             reader.read()
         except TooDeep as error:
-            raise BadPage(f"{name}: groups are nested more than {MAX_DEPTH} deep", subject=page.url) from error
+            raise BadPage(
+                f"{name}: groups are nested more than {MAX_DEPTH} deep; save it anew as .docx or .pdf", subject=page.url
+            ) from error
         body = Body()
         body.add(reader.story.html())
         if reader.notes:

@@ -1,4 +1,4 @@
-"""RTF token by token: groups, control words, letters in their code pages."""
+"""Read RTF token by token: groups, control words, and text in its code pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from .story import Look, Paragraph, RowShape, Story
 
 MAX_DEPTH: Final = 1000
-"""Groups within each other."""
+"""Nesting depth of groups."""
 
 _TOKEN: Final = re.compile(
     rb"\\(?P<word>[a-zA-Z]{1,32})(?P<value>-?\d{1,10})? ?"
@@ -32,18 +32,18 @@ _SKIPPED: Final = frozenset(
     rxe txe pgdsctbl fname datafield formfield pgptbl listpicture nesttableprops docvar userprops background do
     shprslt mmathPict blipuid picw stextflow""".split()
 )
-"""Groups that show nothing, that every page repeats, or that double what is read elsewhere."""
+"""Groups that show nothing, repeat on every page, or duplicate other content."""
 
 _COLLECTED: Final = frozenset("title author fldinst listtext pntext sn sv".split())
-"""Groups whose letters are not of the document's text, but say something of it."""
+"""Groups whose text is collected as metadata, a link target, a list marker or a shape property."""
 
 _QUIET: Final = frozenset("fonttbl stylesheet info creatim pict object".split())
-"""Groups whose own letters are nothing, while groups inside them are read."""
+"""Groups whose direct text is ignored, while the groups inside them are read."""
 
 _STARRED: Final = frozenset("fldinst shpinst shppict picprop sn sv sp mmath moMath moMathPara".split())
-"""Of the groups that a reader may ignore, those that are read."""
+"""Groups marked with ``\\*`` (a reader may ignore them) that are read."""
 
-_LETTERS: Final = {
+_CHARACTERS: Final = {
     "tab": "\t", "line": "\v", "lbr": "\v", "emdash": "—", "endash": "–", "emspace": "\u2003", "enspace": "\u2002",
     "bullet": "•", "lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”", "zwj": "\u200d", "zwnj": "\u200c",
     "nestcell": "\t", "nestrow": "\v",
@@ -58,11 +58,12 @@ _CHARSETS: Final = {
 
 @dataclass(slots=True)
 class RtfState:
-    """What a group inherits, and what it changes for itself.
+    """The state of a group. An inner group starts with a copy of the outer group's state.
 
-    :param into: what its letters are: ``body``, ``skip``, or the name of a group with a meaning of its own.
-    :param ends: what is done with them when it ends.
-    :param text: the letters, where they are not of the document's text.
+    :param into: destination of the text: ``body``, ``skip``, or the name of the group.
+    :param ends: action at the end of the group, by name; '' for none.
+    :param text: collected text that does not go to the body.
+    :param skip: characters after a ``\\u`` that repeat it for old readers and are dropped.
     """
 
     story: Story
@@ -79,11 +80,11 @@ class RtfState:
 
 
 class TooDeep(Exception):
-    """Groups are nested too deep."""
+    """Groups are nested deeper than ``MAX_DEPTH``."""
 
 
 class RtfReader:
-    """Reads one document; call :meth:`read`, then look at what it found."""
+    """Reads one document. Call :meth:`read`, then use ``story``, ``notes`` and ``about``."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -96,16 +97,16 @@ class RtfReader:
         self.fonts: dict[int, str] = {}
         self.styles: dict[int, str] = {}
         self.row = RowShape()
-        self._bytes = bytearray()  # letters that wait to be decoded together
+        self._bytes = bytearray()  # bytes that wait to be decoded together
         self._starred = False
-        self._left = 0  # letters that still stand for the last \\u
-        self._high = 0  # first half of a pair
+        self._left = 0  # fallback characters of the last \\u that are still to be dropped
+        self._high = 0  # first half of a surrogate pair
         self._property = ""
 
     def read(self) -> None:
         """Read the whole document.
 
-        :raises TooDeep: groups are nested too deep.
+        :raises TooDeep: groups are nested deeper than ``MAX_DEPTH``.
         """
         position, size, match = 0, len(self.content), _TOKEN.match
         while position < size:
@@ -133,7 +134,7 @@ class RtfReader:
             self._close()
 
     def _mark(self, mark: bytes) -> None:
-        """Follow a brace or a control sign."""
+        """Handle a brace or a control symbol."""
         if mark == b"{":
             if len(self.stack) >= MAX_DEPTH:
                 raise TooDeep
@@ -152,7 +153,7 @@ class RtfReader:
             self._emit(_SIGNS[mark[1:]])
 
     def _close(self) -> None:
-        """End a group; what it collected is put to use."""
+        """End a group, and use the text that it collected."""
         if not self.stack:
             return
         ended, self.state = self.state, self.stack.pop()
@@ -179,7 +180,7 @@ class RtfReader:
             self.state.story.beside.append(ended.story.html())
 
     def _word(self, word: str, number: int | None) -> None:
-        """Follow a control word."""
+        """Handle a control word."""
         state = self.state
         starred, self._starred = self._starred, False
         if state.into == "skip":
@@ -196,8 +197,8 @@ class RtfReader:
             state.paragraph, state.look, state.hidden = Paragraph(), Look(), False
         elif word == "result":
             state.into = "body"
-        elif word in _LETTERS:
-            self._emit(_LETTERS[word])
+        elif word in _CHARACTERS:
+            self._emit(_CHARACTERS[word])
         elif word == "u":
             self._unicode(number or 0)
         elif state.into == "body":
@@ -207,7 +208,7 @@ class RtfReader:
             self._describe(state, word, number)
 
     def _change(self, state: RtfState, word: str, number: int | None) -> bool:
-        """Change how the letters that follow look; tell whether the word says so."""
+        """Apply a control word that changes the look of the following text; return False for any other word."""
         on = number != 0
         if word == "b":
             state.look = replace(state.look, bold=on)
@@ -236,24 +237,24 @@ class RtfReader:
         return True
 
     def _structure(self, state: RtfState, word: str, number: int | None) -> None:
-        """End paragraphs, cells and rows, and learn what the next are."""
-        about = state.paragraph
+        """End paragraphs, cells and rows, and set the properties of the next ones."""
+        props = state.paragraph
         if word in ("par", "sect"):
-            state.story.end_paragraph(about)
+            state.story.end_paragraph(props)
         elif word == "pard":
             state.paragraph = Paragraph()
         elif word == "s":
-            about.style = self.styles.get(number or 0, "")
+            props.style = self.styles.get(number or 0, "")
         elif word == "outlinelevel":
-            about.outline = number if number is not None and 0 <= number < 9 else 9
+            props.outline = number if number is not None and 0 <= number < 9 else 9
         elif word == "ls":
-            about.listed = bool(number)
+            props.listed = bool(number)
         elif word == "ilvl":
-            about.level = min(max(number or 0, 0), 8)
+            props.level = min(max(number or 0, 0), 8)
         elif word == "intbl":
-            about.in_table = True
+            props.in_table = True
         elif word == "cell":
-            state.story.end_cell(about)
+            state.story.end_cell(props)
         elif word == "row":
             state.story.end_row(self.row)
         elif word == "trowd":
@@ -268,7 +269,7 @@ class RtfReader:
             self.row.pending.hangs = "start" if word == "clvmgf" else "on"
 
     def _describe(self, state: RtfState, word: str, number: int | None) -> None:
-        """Learn of fonts, styles and dates."""
+        """Record fonts, styles and dates."""
         if state.into == "fonttbl":
             if word == "f":
                 state.font = number or 0
@@ -282,19 +283,19 @@ class RtfReader:
         elif word == "f" and state.into in _COLLECTED:
             state.font = number or 0
 
-    # --- letters ---------------------------------------------------------------------------------
+    # --- text ---------------------------------------------------------------------------------
 
-    def _add(self, letters: bytes) -> None:
-        """Add letters as they are in the file; some stand only for a Unicode letter before them."""
+    def _add(self, data: bytes) -> None:
+        """Add undecoded bytes; drop the fallback characters after a ``\\u``."""
         if self._left:
-            dropped = min(self._left, len(letters))
+            dropped = min(self._left, len(data))
             self._left -= dropped
-            letters = letters[dropped:]
+            data = data[dropped:]
         if self.state.into != "skip":
-            self._bytes += letters
+            self._bytes += data
 
     def _flush(self) -> None:
-        """Decode the letters that wait."""
+        """Decode the waiting bytes."""
         if self._bytes:
             codec = self.fonts.get(self.state.font, self.codec)
             text = self._bytes.decode(codec, "replace")
@@ -314,7 +315,7 @@ class RtfReader:
             self._emit("•" if 0xF000 <= code <= 0xF0FF else chr(code))
 
     def _emit(self, text: str) -> None:
-        """Put decoded letters where the group wants them."""
+        """Send decoded text to the destination of the group."""
         state = self.state
         if state.into == "body":
             if not state.hidden and not state.deleted:
@@ -324,7 +325,7 @@ class RtfReader:
 
 
 def _codec(name: str, default: str) -> str:
-    """Return a code page that Python knows."""
+    """Return a codec that Python knows, or ``default``."""
     try:
         found = codecs.lookup({"cp65001": "utf-8", "cp10000": "mac_roman", "cp0": default}.get(name, name))
     except LookupError:

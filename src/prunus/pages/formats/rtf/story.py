@@ -1,4 +1,4 @@
-"""What an RTF document says, while it is read: runs, paragraphs, lists, and the rows of tables."""
+"""Build the HTML of an RTF document while it is read: runs, paragraphs, lists, and table rows."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from html import escape
 from typing import Final
 
 from .._common.body import Body
-from .._common.write import Cell, alone, table
+from .._common.write import Cell, table, without_paragraph
 
 _HEADING: Final = re.compile(r"(?:heading|überschrift|titre|titolo|título)\s*([1-9])", re.IGNORECASE)
 _CODE: Final = re.compile(r"code|preformatted|listing|verbatim", re.IGNORECASE)
 _QUOTE: Final = re.compile(r"quote|quotation|zitat|citation", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"[(\[]?(?:[\d.]*?(\d{1,6})[.)\]:]*|([a-z])[.)\]]+|([A-Z])[.)\]]+)")
 _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
-_NEAR: Final = 30  # twips between edges of cells that are meant to be the same
+_NEAR: Final = 30  # twips; cell edges closer than this count as one edge
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How letters look, and where they lead."""
+    """The look of text, and its link target."""
 
     bold: bool = False
     italic: bool = False
@@ -44,14 +44,14 @@ class _Cell:
     html: str = ""
     right: int = 0
     joined: bool = False  # to the cell on its left
-    hangs: str = ""  # "start" or "on" of a vertical merge
+    hangs: str = ""  # "start" or "on" for the first or a further cell of a vertical merge
     rowspan: int = 1
     colspan: int = 1
 
 
 @dataclass(slots=True)
 class RowShape:
-    """The cells that a row says it has: right edge in twips, and its merges."""
+    """The cells that a row declares: their right edges in twips, and their merges."""
 
     cells: list[_Cell] = field(default_factory=list)
     pending: _Cell = field(default_factory=_Cell)
@@ -69,132 +69,132 @@ class Story:
 
     def __init__(self) -> None:
         self.body = Body()
-        self.marker = ""  # what is printed before the paragraph that is being read
-        self.beside: list[str] = []  # boxes and pictures of the paragraph
+        self.marker = ""  # printed list marker of the current paragraph
+        self.beside: list[str] = []  # boxes and pictures of the current paragraph
         self._runs: list[tuple[Look, str]] = []
         self._cell = Body()
         self._row: list[str] = []
         self._rows: list[tuple[list[_Cell], bool]] = []
 
     def write(self, text: str, look: Look) -> None:
-        """Add letters to the paragraph."""
+        """Add text to the current paragraph."""
         if self._runs and self._runs[-1][0] == look:
             self._runs[-1] = (look, self._runs[-1][1] + text)
         else:
             self._runs.append((look, text))
 
-    def end_paragraph(self, about: Paragraph) -> None:
-        """End the paragraph, and add it to what holds it."""
-        if not about.in_table:
+    def end_paragraph(self, props: Paragraph) -> None:
+        """End the current paragraph, and add it to the body or to the current cell."""
+        if not props.in_table:
             self._end_table()
-        body = self._cell if about.in_table else self.body
-        self._add(about, body)
+        body = self._cell if props.in_table else self.body
+        self._add(props, body)
         beside, self.beside = self.beside, []
         for html in beside:
             body.add(html)
 
-    def _add(self, about: Paragraph, body: Body) -> None:
+    def _add(self, props: Paragraph, body: Body) -> None:
         runs, self._runs = self._runs, []
         marker, self.marker = self.marker.strip(), ""
-        html = "".join(_written(look, text) for look, text in runs).strip()
+        html = "".join(_run_html(look, text) for look, text in runs).strip()
         if not html:
             return
-        found = _HEADING.match(about.style)
-        level = min(int(found[1]), 6) if found else min(about.outline + 1, 6) if about.outline < 9 else 0
-        title = about.style.lower() in ("title", "titel")
+        found = _HEADING.match(props.style)
+        level = min(int(found[1]), 6) if found else min(props.outline + 1, 6) if props.outline < 9 else 0
+        title = props.style.lower() in ("title", "titel")
         if level or title:
-            plain = "".join(_written(Look(href=look.href, raised=look.raised), text) for look, text in runs).strip()
+            plain = "".join(_run_html(Look(href=look.href, raised=look.raised), text) for look, text in runs).strip()
             printed = f"{escape(marker, quote=False)} " if marker and any(c.isalnum() for c in marker) else ""
             body.add(f"<h{level or 1}>{printed}{plain}</h{level or 1}>")
-        elif about.listed or marker:
-            self._item(html, about, marker, body)
-        elif _CODE.search(about.style):
+        elif props.listed or marker:
+            self._item(html, props, marker, body)
+        elif _CODE.search(props.style):
             body.add(escape("".join(text for _, text in runs).replace("\v", "\n"), quote=False), "code")
-        elif about.style.lower() in ("caption", "beschriftung"):
+        elif props.style.lower() in ("caption", "beschriftung"):
             body.add(html, "caption")
         else:
-            body.add(f"<blockquote><p>{html}</p></blockquote>" if _QUOTE.search(about.style) else f"<p>{html}</p>")
+            body.add(f"<blockquote><p>{html}</p></blockquote>" if _QUOTE.search(props.style) else f"<p>{html}</p>")
 
-    def _item(self, html: str, about: Paragraph, marker: str, body: Body) -> None:
+    def _item(self, html: str, props: Paragraph, marker: str, body: Body) -> None:
         found = _NUMBER.fullmatch(marker)
         if not found:
-            body.item(html, about.level)
+            body.item(html, props.level)
             return
-        digits, low, high = found.groups()
-        number = int(digits) if digits else ord((low or high).lower()) - 96
-        body.item(html, about.level, "ol", number, "" if digits else "a" if low else "A")
+        digits, lower, upper = found.groups()
+        number = int(digits) if digits else ord((lower or upper).lower()) - 96
+        body.item(html, props.level, "ol", number, "" if digits else "a" if lower else "A")
 
     # --- tables ----------------------------------------------------------------------------------
 
-    def end_cell(self, about: Paragraph) -> None:
-        """End a cell with the paragraph that it ends in."""
-        self._add(about, self._cell)
-        self._row.append(alone(self._cell.html()))
+    def end_cell(self, props: Paragraph) -> None:
+        """End a cell and its last paragraph."""
+        self._add(props, self._cell)
+        self._row.append(without_paragraph(self._cell.html()))
         self._cell = Body()
 
     def end_row(self, shape: RowShape) -> None:
-        """End a row of cells that look as ``shape`` says."""
+        """End a row. ``shape`` gives the edges and merges of its cells."""
         texts, self._row = self._row, []
         cells: list[_Cell] = []
         for at, text in enumerate(texts):
-            known = shape.cells[at] if at < len(shape.cells) else _Cell(right=(at + 1) * 1000)
-            if known.joined and cells:
-                cells[-1].right = known.right
+            declared = shape.cells[at] if at < len(shape.cells) else _Cell(right=(at + 1) * 1000)
+            if declared.joined and cells:
+                cells[-1].right = declared.right
                 cells[-1].html = "<br>".join(part for part in (cells[-1].html, text) if part)
             else:
-                cells.append(_Cell(text, known.right, hangs=known.hangs))
+                cells.append(_Cell(text, declared.right, hangs=declared.hangs))
         if cells:
             self._rows.append((cells, shape.head))
 
     def _end_table(self) -> None:
-        """Add the rows that have come together as a table."""
+        """Add the collected rows as a table."""
         rows, self._rows = self._rows, []
         if not rows:
             return
         edges: list[int] = []
-        for right in sorted({one.right for cells, _ in rows for one in cells}):
+        for right in sorted({cell.right for cells, _ in rows for cell in cells}):
             if not edges or right - edges[-1] > _NEAR:
                 edges.append(right)
         above: dict[int, _Cell] = {}
-        heads, written = 0, []
+        header_rows, written = 0, []
         for number, (cells, head) in enumerate(rows):
-            heads += head and heads == number
-            column, row, seen = 0, [], {}
-            for one in cells:
-                stop = next((at for at, edge in enumerate(edges) if one.right - edge <= _NEAR), len(edges) - 1) + 1
-                one.colspan = max(stop - column, 1)
+            header_rows += head and header_rows == number
+            column, row, open_merges = 0, [], {}
+            for cell in cells:
+                stop = next((at for at, edge in enumerate(edges) if cell.right - edge <= _NEAR), len(edges) - 1) + 1
+                cell.colspan = max(stop - column, 1)
                 start = above.get(column)
-                if one.hangs == "on" and start is not None and start.colspan == one.colspan:
+                if cell.hangs == "on" and start is not None and start.colspan == cell.colspan:
                     start.rowspan += 1
-                    seen[column] = start
+                    open_merges[column] = start
                 else:
-                    row.append(one)
-                    if one.hangs:
-                        seen[column] = one
+                    row.append(cell)
+                    if cell.hangs:
+                        open_merges[column] = cell
                 column = max(stop, column + 1)
-            above = seen
+            above = open_merges
             written.append(row)
-        done = [[Cell(one.html, one.colspan, one.rowspan) for one in row] for row in written]
-        self.body.add(table(done, heads if heads < len(written) else 0), "table")
+        final = [[Cell(cell.html, cell.colspan, cell.rowspan) for cell in row] for row in written]
+        self.body.add(table(final, header_rows if header_rows < len(written) else 0), "table")
 
     def html(self) -> str:
-        """End everything that is open, and return it."""
+        """End the open row and paragraph, and return the HTML."""
         if self._row:
             self.end_row(RowShape())
         self.end_paragraph(Paragraph())
         return self.body.html()
 
 
-def _written(look: Look, text: str) -> str:
-    """Return a run as HTML; spaces at its ends stay outside its elements."""
+def _run_html(look: Look, text: str) -> str:
+    """Return a run as HTML. Spaces at its ends stay outside its elements."""
     core = text.strip(" \t")
     if not core:
         return text
     before, after = text[: len(text) - len(text.lstrip(" \t"))], text[len(text.rstrip(" \t")) :]
-    made = escape(core, quote=False).replace("\v", "<br>").replace("\x0e", "").replace("\x0f", "")
+    html = escape(core, quote=False).replace("\v", "<br>").replace("\x0e", "").replace("\x0f", "")
     for tag, wanted in ((look.raised, bool(look.raised)), ("i", look.italic), ("b", look.bold)):
         if wanted:
-            made = f"<{tag}>{made}</{tag}>"
+            html = f"<{tag}>{html}</{tag}>"
     if look.href.lower().startswith(_WEB):
-        made = f'<a href="{escape(look.href)}">{made}</a>'
-    return before + made + after
+        html = f'<a href="{escape(look.href)}">{html}</a>'
+    return before + html + after
