@@ -102,7 +102,7 @@ def test_a_mailbox_is_its_messages() -> None:
 
 
 BAD = {
-    "empty": (b"", "empty"), "words": (b"just words", "no message"), "binary": (b"\x00\x01\x02" * 90, "binary"),
+    "empty": (b"", "empty"), "words": (b"just words", "no e-mail message"), "binary": (b"\x00\x01\x02" * 90, "binary"),
     "header only": (b"X-A: b\n\n", "holds no text"),
 }  # fmt: skip
 

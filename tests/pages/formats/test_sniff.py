@@ -122,7 +122,7 @@ REFUSED = {
     "xls": (ole("Workbook"), r"\(.xls\); save it as .xlsx"),
     "ppt": (ole("PowerPoint Document"), r"\(.ppt\)"),
     "msg": (ole("__properties_version1.0"), r"\(.msg\)"),
-    "locked": (ole("EncryptedPackage"), "under a password"),
+    "locked": (ole("EncryptedPackage"), "password-protected Office document; save it"),
     "xlsb": (zipped("xl/workbook.bin"), "xlsb"),
     "odp": (zipped("content.xml", mimetype="application/vnd.oasis.opendocument.presentation"), "presentation"),
     "apk": (zipped("AndroidManifest.xml"), "Android"),

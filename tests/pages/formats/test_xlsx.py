@@ -220,7 +220,7 @@ BAD = {
     "text": (b"port,depth\n", "this is no Excel workbook"),
     "cut off": (workbook({"S": PORTS})[:-200], "damaged"),
     "another document": (workbook({}), "shows no sheet"),
-    "entities": (workbook({}, worksheet="x"), "shows no sheet"),
+    "a sheet that is not listed": (workbook({}, worksheet="x"), "shows no sheet"),
     "no workbook": (damaged("nothing", "x").replace(b"xl/workbook.xml", b"xl/wOrkbxxk.xml"), "lacks its part"),
 }
 
@@ -249,7 +249,7 @@ def test_a_bomb_ends_at_the_limit() -> None:
 def test_cells_over_the_limit_are_left_out_with_a_note() -> None:
     found = cleaned(Engine(max_cells=3), workbook({"S": PORTS}))
     assert "<em>The sheet is cut at row 2: the limit of cells is reached.</em>" in found and "31" not in found
-    with pytest.raises(BadPage, match="more than 5 letters"):
+    with pytest.raises(BadPage, match="more than 5 characters; split it"):
         Engine(max_chars=5).to_html(
             Page(workbook({"S": PORTS}, sharedStrings="<sst><si><t>seven letters</t></si></sst>"))
         )

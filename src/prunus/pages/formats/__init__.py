@@ -1,1 +1,1 @@
-"""Formats: one kind of document to HTML each. One engine, one file."""
+"""Format engines: each converts one kind of document to HTML. One engine is one file or one package."""

@@ -62,7 +62,7 @@ MAGIC: Final[tuple[tuple[bytes, str, str], ...]] = (
 
 OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _STREAMS: Final[tuple[tuple[str, str], ...]] = (
-    ("EncryptedPackage", "an Office document under a password; take the password off and save it again"),
+    ("EncryptedPackage", "a password-protected Office document; save it without its password"),
     ("WordDocument", "an old Word document (.doc); save it as .docx or .pdf"),
     ("PowerPoint Document", "an old PowerPoint file (.ppt); save it as .pptx or .pdf"),
     ("Workbook", "an old Excel workbook (.xls); save it as .xlsx or .csv"),
@@ -154,16 +154,17 @@ def kind_of_zip(content: bytes) -> tuple[str, str]:
 def _names(content: bytes) -> Iterator[bytes]:
     """Yield the names in a zip's directory, or the names before each part where the directory is cut off."""
     end = content.rfind(b"PK\x05\x06", max(0, len(content) - 65557))
-    start, mark, offsets = 0, b"PK\x03\x04", (26, 30)
+    # offsets of the name's length and of the name: first in a local header, then in a directory entry
+    start, signature, offsets = 0, b"PK\x03\x04", (26, 30)
     if end >= 0 and len(content) >= end + 20:
         size, start = struct.unpack_from("<II", content, end + 12)
         start = start if content[start : start + 4] == b"PK\x01\x02" else max(0, end - size)
-        mark, offsets = b"PK\x01\x02", (28, 46)
+        signature, offsets = b"PK\x01\x02", (28, 46)
     directory = content[start : start + _MAX_DIRECTORY]
-    place = directory.find(mark)
+    position = directory.find(signature)
     for _ in range(_MAX_PARTS):
-        if place < 0 or place + offsets[1] > len(directory):
+        if position < 0 or position + offsets[1] > len(directory):
             return
-        length = struct.unpack_from("<H", directory, place + offsets[0])[0]
-        yield directory[place + offsets[1] : place + offsets[1] + length]
-        place = directory.find(mark, place + offsets[1] + length)
+        length = struct.unpack_from("<H", directory, position + offsets[0])[0]
+        yield directory[position + offsets[1] : position + offsets[1] + length]
+        position = directory.find(signature, position + offsets[1] + length)

@@ -48,16 +48,16 @@ def sniff(content: bytes | str, name: str, media_type: str, known: Mapping[str, 
     kind = media_type.split(";", 1)[0].strip().lower() if media_type else ""
     claims: Mapping[str, str] = known or {}
     if isinstance(content, bytes):
-        found = _by_bytes(content, name)
+        format_name = _by_bytes(content, name)
     elif kind in claims:
         return claims[kind]  # the caller decoded the text and knows its media type
     else:
-        found = ""
-    if not found:
-        found = _by_text(content, suffix_of(name), kind, claims)
-    if found not in ("html", "text") and known is not None and found not in claims.values():
-        raise _refused(name, f"this is binary data, a {found} file, which no format here reads")
-    return found
+        format_name = ""
+    if not format_name:
+        format_name = _by_text(content, suffix_of(name), kind, claims)
+    if format_name not in ("html", "text") and known is not None and format_name not in claims.values():
+        raise _refused(name, f"this is binary data, a {format_name} file, which no format here reads")
+    return format_name
 
 
 def suffix_of(name: str) -> str:
@@ -84,10 +84,10 @@ def _by_bytes(content: bytes, name: str) -> str:
     if first == b"%" and content.startswith(b"%PDF-"):
         return "pdf"
     if content.startswith(b"PK\x03\x04"):
-        found, reason = kind_of_zip(content)
+        format_name, reason = kind_of_zip(content)
         if reason:
             raise _refused(name, f"this is {reason}")
-        return found
+        return format_name
     if content.startswith(b"SQLite format 3\0"):
         return "sqlite"
     if content.startswith(b"{\\rtf"):
@@ -107,13 +107,13 @@ def _by_text(content: bytes | str, suffix: str, kind: str, claims: Mapping[str, 
     if named in _DOCUMENTS and not _binary(content):
         named = ""  # the first bytes show no such document: mostly an error page about a missing file
     if start.startswith("<"):
-        found = _by_tag(start, content, named, header)
-        if found:
-            return found
+        format_name = _by_tag(start, content, named, header)
+        if format_name:
+            return format_name
     elif isinstance(content, bytes) or named or header:
-        found = _by_syntax(start, content, named, header)
-        if found:
-            return found
+        format_name = _by_syntax(start, content, named, header)
+        if format_name:
+            return format_name
     if header == "html":
         return header
     chosen = header if header and named in ("", "text") else named
@@ -174,9 +174,9 @@ def _by_syntax(start: str, content: bytes | str, named: str, header: str) -> str
     """Return the format of a page without a tag at its beginning: JSON, LaTeX or a message; '' for plain text."""
     first = start[:1]
     if first in "{[" and first and header != "html" and named not in ("markdown", "latex", "csv", "notebook"):
-        found = _json_kind(start, content, sure=named == "json" or header == "json")
-        if found:
-            return found
+        format_name = _json_kind(start, content, sure=named == "json" or header == "json")
+        if format_name:
+            return format_name
     if first in "\\%" and first and named in ("", "text", "html", "latex"):
         head = _head_of(content, _LONG_HEAD)
         if _TEX_START.match(head.lstrip("\ufeff \r")) and _TEX.search(head):
@@ -223,7 +223,7 @@ def _parses(content: bytes | str) -> bool:
 
 def _is_message(start: str, named: str) -> bool:
     """Tell whether a text begins with the header of an e-mail message."""
-    seen: set[str] = set()
+    fields: set[str] = set()
     for number, line in enumerate(start.splitlines()):
         if not line.strip() or number > 60:
             break
@@ -234,10 +234,10 @@ def _is_message(start: str, named: str) -> bool:
         match = _HEADER.match(line)
         if not match:
             break
-        seen.add(match[1].lower())
+        fields.add(match[1].lower())
     if named == "eml":
-        return bool(seen & (_MAIL | _LETTER))
-    return len(seen & _MAIL) >= 1 and bool(seen & _LETTER) and len(seen & (_MAIL | _LETTER)) >= 3
+        return bool(fields & (_MAIL | _LETTER))
+    return len(fields & _MAIL) >= 1 and bool(fields & _LETTER) and len(fields & (_MAIL | _LETTER)) >= 3
 
 
 def _has_no_markup(content: str | bytes) -> bool:

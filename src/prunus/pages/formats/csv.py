@@ -15,9 +15,9 @@ from ._sheets.grid import has_header
 _DELIMITERS: Final = "\t;|,"
 """Candidates; the earlier wins a tie. The comma is last because numbers and sentences contain it too."""
 
-_SAMPLE: Final = 1 << 16
+_SAMPLE: Final = 1 << 16  # characters in which the delimiter is searched
 _SAMPLE_ROWS: Final = 100
-_CELL_LINES: Final = 500
+_CELL_LINES: Final = 500  # lines of a cell; more show an unclosed quote
 
 
 class Engine:
@@ -59,9 +59,11 @@ class Engine:
                 if cells <= self._max_cells:
                     rows.append(row)
         if not total:
-            raise page_error(page, "this table holds no cell but empty ones")
+            raise page_error(page, "this table has only empty cells")
         if not rows:
-            raise page_error(page, f"the first row has {widest:,} cells, over the limit of {self._max_cells:,}")
+            raise page_error(
+                page, f"the first row has {widest:,} cells, over the limit of {self._max_cells:,}; split the table"
+            )
         width = max(map(len, rows))
         notes = []
         if len(rows) < total:
@@ -84,7 +86,7 @@ def delimiter_of(text: str) -> str:
         widths = [len(row) for row in islice(_rows(sample, delimiter, _is_quoted(sample, delimiter)), _SAMPLE_ROWS)]
         usual = max(set(widths), key=lambda width: (widths.count(width), width)) if widths else 1
         agreement = widths.count(usual) / len(widths) if usual > 1 else 0.0
-        if agreement > best + 0.05:
+        if agreement > best + 0.05:  # a later candidate must be clearly better
             best, chosen = agreement, delimiter
     return chosen
 

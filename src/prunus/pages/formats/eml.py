@@ -19,7 +19,7 @@ from .text import Engine as PlainText
 
 _FIELDS: Final = ("From", "To", "Cc", "Date", "Reply-To")
 _ENVELOPE: Final = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]*\n")
-_MAX_FIELD: Final = 4000
+_MAX_FIELD: Final = 4000  # characters of a header field; a bound on the time to decode it
 _HEADER: Final = re.compile(rb"\s*(?:From [^\n]*\n|[A-Za-z][A-Za-z0-9-]*[ \t]*:)")
 
 
@@ -51,13 +51,15 @@ class Engine:
         if is_binary(content):
             raise page_error(page, "this is binary data, not a message")
         if not _HEADER.match(content):
-            raise page_error(page, "this is no message: it does not begin with a header")
+            raise page_error(page, "this is no e-mail message: it does not begin with header fields")
         is_mailbox = content.startswith(b"From ")
         pieces = [piece for piece in _ENVELOPE.split(content) if piece.strip()] if is_mailbox else [content]
         try:
             return self._document(pieces, page)
         except RecursionError as error:
-            raise page_error(page, "the parts of this message are nested too deep to be read") from error
+            raise page_error(
+                page, "the parts of this message are nested too deep; save the inner messages as files"
+            ) from error
 
     def _document(self, pieces: list[bytes], page: Page) -> str:
         parsed = [
@@ -66,7 +68,7 @@ class Engine:
         messages = [_Message(message, self._max_depth, self._max_parts) for message in parsed]
         body = [message.markup() for message in messages]
         if not any(message.subject or message.has_body for message in messages):
-            raise page_error(page, "this message holds no text")
+            raise page_error(page, "this message holds no text to read")
         if len(body) > 1:
             body = [f"<article>{message}</article>" for message in body]
         if len(pieces) > self._max_messages:
@@ -137,9 +139,9 @@ class _Message:
 
     def _best(self, versions: list[email.message.Message]) -> Iterator[str]:
         """Yield the best version of a text: the last version with markup, or else the last that shows anything."""
-        order = {"text/plain": 1, "text/html": 3, "multipart/related": 3, "multipart/mixed": 2}
+        ranks = {"text/plain": 1, "text/html": 3, "multipart/related": 3, "multipart/mixed": 2}
         ranked = list(reversed(versions))
-        ranked.sort(key=lambda version: -order.get(version.get_content_type(), 0))
+        ranked.sort(key=lambda version: -ranks.get(version.get_content_type(), 0))
         for version in ranked:
             shown = "".join(self._part(version))
             if shown:

@@ -57,7 +57,7 @@ def _parsed(text: str, page: Page) -> tuple[Any, list[tuple[int, str]]]:
     try:
         return _loads(text), []
     except RecursionError as error:
-        raise page_error(page, "lists and objects are nested too deep to be read") from error
+        raise page_error(page, "lists and objects are nested too deep; save the inner values as files") from error
     except ValueError as error:
         failure = _json_error(page, error)
     values, bad_lines = [], []

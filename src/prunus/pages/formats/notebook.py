@@ -82,7 +82,7 @@ class Engine:
         data = _mapping(output.get("data")) or output  # version 3 has no "data"
         markup = _text(data.get("text/html", data.get("html")))
         if markup and not _is_program(markup):
-            if len(markup) <= 50 * self._max_output:
+            if len(markup) <= 50 * self._max_output:  # HTML is mostly tags, so its limit is higher
                 return fragment(markup)
             return note("An output was too large to be shown.")
         formula = _text(data.get("text/latex", data.get("latex"))).strip().strip("$").strip()

@@ -14,7 +14,7 @@ from ._sheets.regions import Sheet, to_markup
 from ._sheets.workbook import Budget
 
 _MAX_COLUMNS: Final = 16_384
-_LONG: Final = 32_768
+_LONG: Final = 32_768  # characters of a cell
 _UNSEEN: Final = frozenset({"annotation", "shapes", "tracked-changes"})
 _HIDDEN: Final = ("collapse", "filter")
 
@@ -46,7 +46,9 @@ class Engine:
         reader = _Content(Budget(self._max_cells, self._max_chars))
         archive.walk("content.xml", reader)
         if not reader.sheets:
-            raise archive.fault("this spreadsheet shows no sheet of cells, or is under a password")
+            raise archive.fault(
+                "this spreadsheet shows no cells, or is password-protected; save it without its password"
+            )
         return document(
             f"<section><h2>{escape_text(sheet.name)}</h2>{''.join(map(note, sheet.notes))}{to_markup(sheet)}</section>"
             for sheet in reader.sheets
@@ -107,9 +109,9 @@ class _Content:
             self._paragraphs, self._link = [], ""
             self._spans = (_count(attrs, "number-rows-spanned"), _count(attrs, "number-columns-spanned"))
         else:
-            self._inside_cell(name, attrs)
+            self._start_in_cell(name, attrs)
 
-    def _inside_cell(self, name: str, attrs: Mapping[str, str]) -> None:
+    def _start_in_cell(self, name: str, attrs: Mapping[str, str]) -> None:
         if name == "p":
             self._text = []
         elif self._text is not None:
@@ -156,7 +158,7 @@ class _Content:
             return
         hidden = sorted(self._hidden_columns) if self._row_cells else []
         for _ in range(self._row_repeat if self._row_cells else 0):
-            for column, text, link, down, across in self._row_cells:
+            for column, text, link, rowspan, declared_colspan in self._row_cells:
                 if column in self._hidden_columns:
                     continue
                 if not self._budget.take(text):
@@ -168,10 +170,10 @@ class _Content:
                 sheet.cells[place] = text
                 if link:
                     sheet.links[place] = link
-                right = min(column + across, _MAX_COLUMNS)
-                wide = right - column - bisect_left(hidden, right) + bisect_left(hidden, column)
-                if (down, wide) != (1, 1):
-                    sheet.spans[place] = (min(down, 1000), wide)
+                right = min(column + declared_colspan, _MAX_COLUMNS)
+                colspan = right - column - bisect_left(hidden, right) + bisect_left(hidden, column)
+                if (rowspan, colspan) != (1, 1):
+                    sheet.spans[place] = (min(rowspan, 1000), colspan)
             self._row += 1
         if not self._row_cells:
             self._row += self._row_repeat

@@ -16,7 +16,7 @@ _ALLOWED: Final = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3
 _STEPS: Final = 1000  # virtual machine instructions between two checks of the time
 _MAX_TABLES: Final = 500
 _MAX_COLUMNS: Final = 500
-_OVERFLOW: Final = 1 << 20  # bytes of one value
+_MAX_SQL: Final = 1 << 20  # bytes of one SQL statement
 
 
 class Engine:
@@ -40,15 +40,15 @@ class Engine:
     def to_html(self, page: Page) -> str:
         """Return the tables as sections.
 
-        :raises BadPage: the page is no database, is damaged or password-protected, or holds no table.
+        :raises BadPage: the page is no database, is damaged or encrypted, or holds no table.
         """
         content = page.content
         if not content:
             raise page_error(page, "the page is empty")
         if not isinstance(content, bytes) or not content.startswith(_MAGIC):
-            raise page_error(page, "this is no SQLite database, or it is under a password")
+            raise page_error(page, "this is no SQLite database, or it is encrypted; save it without its password")
         if len(content) < 100:
-            raise page_error(page, "this database is damaged: its header is cut off")
+            raise page_error(page, "this database is damaged: its header is cut off; copy it again")
         # bytes 18-19 ask for a write-ahead log, which is not part of the page; 1 means that there is none
         plain = content[:18] + b"\1\1" + content[20:]
         deadline = time.monotonic() + self._seconds
@@ -126,9 +126,9 @@ def _guard(connection: sqlite3.Connection, deadline: float) -> None:
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 256 << 20)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _OVERFLOW)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 256 << 20)  # bytes of one value
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)  # no further database file can be opened
+    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _MAX_SQL)
     connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS)
 
     def allow(action: int, first: str | None, *_: object) -> int:

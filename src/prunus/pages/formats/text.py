@@ -31,8 +31,8 @@ class Engine:
         parts = []
         for paragraph in re.split(r"\n[ \t]*\n\s*", content.replace("\r\n", "\n").replace("\r", "\n").strip("\n")):
             lines = paragraph.split("\n")
-            laid_out = sum(bool(re.search(r"\S[ \t]{3,}\S|^(\t| {4})\S", line)) for line in lines)
-            if len(lines) > 1 and laid_out * 2 > len(lines):
+            aligned = sum(bool(re.search(r"\S[ \t]{3,}\S|^(\t| {4})\S", line)) for line in lines)
+            if len(lines) > 1 and aligned * 2 > len(lines):  # most lines are aligned with spaces: a table or code
                 parts.append(f"<pre>\n{html.escape(paragraph, quote=False)}</pre>")
             elif paragraph.strip():
                 parts.append(f"<p>{html.escape(paragraph, quote=False)}</p>")

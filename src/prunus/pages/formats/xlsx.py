@@ -51,7 +51,7 @@ class Engine:
         if parts.get("sharedStrings", "") in archive:
             archive.walk(parts["sharedStrings"], texts)
         if texts.too_many:
-            raise archive.fault(f"this workbook holds more than {self._max_chars:,} letters; save it in smaller parts")
+            raise archive.fault(f"this workbook holds more than {self._max_chars:,} characters; split it")
         if parts.get("styles", "") in archive:
             archive.walk(parts["styles"], styles)
         budget = Budget(self._max_cells, self._max_chars)
@@ -65,7 +65,7 @@ class Engine:
                     f"<section><h2>{escape_text(title)}</h2>{''.join(map(note, sheet.notes))}{body}</section>"
                 )
         if not sections:
-            raise archive.fault("this workbook shows no sheet of cells")
+            raise archive.fault("this workbook shows no sheet with cells; make its sheets visible and save it again")
         return document(sections)
 
 

@@ -69,7 +69,9 @@ class _Builder:
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         self._left -= 1 + len(attrs)
         if self._left < 0:
-            raise page_error(self._page, f"XML of more than {self._max:,} elements is not read; split the file")
+            raise page_error(
+                self._page, f"XML with more than {self._max:,} elements and attributes is not read; split the file"
+            )
         self._tree.start(name, dict(attrs))
 
 

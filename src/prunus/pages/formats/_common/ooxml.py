@@ -33,14 +33,14 @@ def relations(archive: Archive, part: str) -> dict[str, Relation]:
     rels = posixpath.join(folder, "_rels", f"{name}.rels")
     if rels not in archive:
         return {}
-    found = {}
+    by_id = {}
     for element in archive.xml(rels):
         outside = element.get("TargetMode") == "External"
         target = element.get("Target", "")
         if not outside:
             target = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
-        found[element.get("Id", "")] = Relation(element.get("Type", "").rpartition("/")[2], target, outside)
-    return found
+        by_id[element.get("Id", "")] = Relation(element.get("Type", "").rpartition("/")[2], target, outside)
+    return by_id
 
 
 def main_part(archive: Archive, default: str) -> str:
@@ -101,15 +101,15 @@ def _texts(element: Element | None) -> Iterator[Element]:
 
 def _points(element: Element | None) -> dict[int, str]:
     """Return the cached points of a sheet reference, by their index."""
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     if element is None:
-        return found
+        return texts
     for point in element.iter("c:pt"):
         index, text = whole_number(attribute(point, "idx"), -1), find_path(point, "c:v")
         if index >= 0 and text is not None:
-            found[index] = text.text or ""
-    if not found:
+            texts[index] = text.text or ""
+    if not texts:
         text = find_path(element, "c:v")
         if text is not None and text.text:
-            found[0] = text.text
-    return found
+            texts[0] = text.text
+    return texts

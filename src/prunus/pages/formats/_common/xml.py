@@ -121,7 +121,7 @@ def walk_xml(
         nonlocal depth
         depth += 1
         if depth > MAX_DEPTH:
-            raise fault("is nested too deep")
+            raise fault(f"is nested too deep (over {MAX_DEPTH} levels); save it with fewer levels")
         if attrs:
             attrs = {names[key]: text for key, text in attrs.items()}
             attrs.pop("", None)
@@ -133,7 +133,7 @@ def walk_xml(
         listener.end(names[tag] or tag)
 
     def refuse(*_: object) -> None:
-        raise fault("declares a document type or entities; refused")
+        raise fault("declares a document type or entities, which are never read; remove the declaration")
 
     def skipped(name: str, is_parameter: bool) -> None:
         if not is_parameter:
@@ -170,6 +170,7 @@ def parse_xml(data: bytes, fault: Fault) -> Element:
     """
     if len(data) > MAX_BYTES or data.count(b"<") > MAX_TAGS:
         raise fault("is too large; split it")
+    # expat first reads the prolog alone: ElementTree would expand entities before anything could refuse them
     walk_xml(cut_bytes(data), _PrologCheck(), fault)
     try:
         root = ElementTree.fromstring(data)  # noqa: S314 - the prolog was checked
@@ -185,7 +186,7 @@ def _check_depth(root: Element, fault: Fault) -> None:
     while level:
         depth += 1
         if depth > MAX_DEPTH:
-            raise fault("is nested too deep")
+            raise fault(f"is nested too deep (over {MAX_DEPTH} levels); save it with fewer levels")
         level = [child for element in level for child in element]
 
 

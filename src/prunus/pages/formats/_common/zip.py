@@ -71,7 +71,9 @@ class Archive:
         if isinstance(content, str) or not content.startswith((b"PK\x03\x04", _OLE)):
             raise self.fault(f"this is no {kind}")
         if content.startswith(_OLE):
-            raise self.fault(f"this {kind} is encrypted, or of an old binary kind; save it anew without a password")
+            raise self.fault(
+                f"this {kind} is encrypted or has an old format; save it again in a current format, without password"
+            )
         self._check_count(content.count(_ENTRY))  # before zipfile reads a directory of millions of entries
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(content))
@@ -117,7 +119,7 @@ class Archive:
         """Yield the unpacked bytes of a part piece by piece, within the limits."""
         entry = self._parts.get(part) or self._folded.get(_folded_name(part))
         if entry is None:
-            raise self.fault(f"the {self.kind} lacks its part {part[:80]!r}; save it anew")
+            raise self.fault(f"the {self.kind} lacks its part {part[:80]!r}; save it again")
         if entry.file_size > self._left:
             raise self._too_large()
         try:
@@ -127,7 +129,7 @@ class Archive:
                     if self._left < 0:
                         raise self._too_large()
                     if time.monotonic() > self._deadline:
-                        raise self.fault(f"the {self.kind} took too long to read; save it in smaller parts")
+                        raise self.fault(f"the {self.kind} took too long to read; split it")
                     yield chunk
         except _FAULTS as error:
             raise self.fault(f"the part {part[:80]!r} of the {self.kind} is damaged; fetch or save it again") from error
@@ -137,7 +139,7 @@ class Archive:
 
     def _check_count(self, count: int) -> None:
         if count > MAX_ENTRIES:
-            raise self.fault(f"the {self.kind} has {count} parts, over the limit of {MAX_ENTRIES}")
+            raise self.fault(f"the {self.kind} has {count} parts, over the limit of {MAX_ENTRIES}; split it")
 
     def _check(self, entries: list[zipfile.ZipInfo]) -> None:
         """Refuse entries that no honest program writes: bombs, links, names that lead outside, duplicates, overlaps."""
@@ -145,22 +147,22 @@ class Archive:
         if sum(entry.file_size for entry in entries) > MAX_TOTAL:
             raise self.fault(f"the {self.kind} unpacks to more than {MAX_TOTAL >> 20} MiB; split it")
         if len({entry.filename for entry in entries}) < len(entries):
-            raise self.fault(f"the {self.kind} holds two parts of one name; save it anew")
+            raise self.fault(f"the {self.kind} holds two parts of one name; save it again")
         end = 0
         for entry in sorted(entries, key=lambda entry: entry.header_offset):
             name = entry.filename[:80]
             if entry.filename.startswith(("/", "\\")) or ".." in entry.filename.replace("\\", "/").split("/"):
-                raise self.fault(f"the {self.kind} holds a name that leads out of it ({name!r}); do not trust it")
+                raise self.fault(f"the {self.kind} holds a part whose name leads out of it ({name!r}); do not trust it")
             if stat.S_ISLNK(entry.external_attr >> 16):
-                raise self.fault(f"the {self.kind} holds a link ({name!r}); do not trust it")
+                raise self.fault(f"the {self.kind} holds a link to a file ({name!r}); do not trust it")
             if entry.flag_bits & 1:
                 raise self.fault(f"the {self.kind} is encrypted; save it without its password")
             if entry.header_offset < end:
                 raise self.fault(f"the {self.kind} holds parts that overlap; do not trust it")
-            end = entry.header_offset + 30 + entry.compress_size
+            end = entry.header_offset + 30 + entry.compress_size  # 30 bytes: the least size of a local header
             if entry.file_size > _SMALL and entry.file_size > MAX_RATIO * max(entry.compress_size, 1):
                 raise self.fault(
-                    f"a part of the {self.kind} ({name!r}) unpacks to {MAX_RATIO} times its size; too much"
+                    f"a part of the {self.kind} ({name!r}) unpacks to over {MAX_RATIO} times its size; do not trust it"
                 )
 
 

@@ -22,7 +22,7 @@ _TOKEN: Final = re.compile(r"\[h+\]|\[m+\]|\[s+\]|y+|m+|d+|h+|s+(?:\.0+)?|AM/PM|
 _DIGITS: Final = re.compile(r"(?:[#0?][#0?,]*(?:\.[#0?]*)?|\.[0#?]+)(?:E[+-]0+)?,*", re.I)
 _MONTHS: Final = "January February March April May June July August September October November December".split()
 _DAYS: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-_MAX_CODE: Final = 300
+_MAX_CODE: Final = 300  # characters; a bound for hostile files
 _LITERALS: Final = 0xE000  # private-use characters stand for the literal texts of a code
 _PRIVATE: Final = re.compile("[\ue000-\uf8ff]")
 
@@ -133,7 +133,7 @@ def _padded(text: str, mantissa: str) -> str:
 
 def _date(number: float, code: str, epoch_1904: bool) -> str:
     """Return a day number as a date in the form of its code, or '' where it is out of range."""
-    if not 0 <= number < 2_958_466:
+    if not 0 <= number < 2_958_466:  # 31 December 9999 is the last day of Excel
         return ""
     days = number + 1462 if epoch_1904 else number
     if days < 60:

@@ -179,15 +179,15 @@ def _filled_rows(sheet: Sheet, area: _Area) -> Iterator[list[str | Cell]]:
 
 def _covered_places(spans: Mapping[Place, Place], area: _Area) -> set[Place]:
     """Return the places that merged cells cover, without the first place of each merge."""
-    found: set[Place] = set()
+    covered: set[Place] = set()
     columns = set(area.columns)
     rows = set(area.rows)
     for (row, column), (down, across) in spans.items():
         if row in rows and column in columns:
             for y in range(row, row + down):
-                found.update((y, x) for x in range(column, column + across))
-            found.discard((row, column))
-    return found
+                covered.update((y, x) for x in range(column, column + across))
+            covered.discard((row, column))
+    return covered
 
 
 def _cell(sheet: Sheet, place: Place) -> str | Cell:

@@ -13,12 +13,12 @@ from .regions import Place, Sheet
 
 _REFERENCE: Final = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
 _ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
-_MAX_COLUMNS: Final = 16_384  # Excel's own limit
-_MAX_SPANS: Final = 50_000
+_MAX_COLUMNS: Final = 16_384  # the limit of Excel
+_MAX_SPANS: Final = 50_000  # merges, filters and links of a sheet, each
 _MAX_COVERED: Final = 1_000_000  # places under the merged cells of a sheet
 _MAX_TABLES: Final = 500  # declared tables of a sheet that are read
 _MAX_STYLES: Final = 70_000
-_LONG: Final = 32_768  # characters; Excel's own limit of a cell
+_LONG: Final = 32_768  # characters of a cell; Excel itself stops at 32,767
 
 
 class Budget:
@@ -235,7 +235,7 @@ class Cells(_TextListener):
                 return self._styles.format_number(float(text), self._style)
             except ValueError:
                 return text[:_LONG]
-        return text[:_LONG]  # an error, or a date as ISO 8601 writes it
+        return text[:_LONG]  # an error value, or an ISO 8601 date
 
     def to_sheet(self, name: str, headers: Iterable[tuple[Place, Place]]) -> Sheet:
         """Return the sheet with the visible rows and columns renumbered.

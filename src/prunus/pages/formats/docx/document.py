@@ -40,23 +40,23 @@ class _Document:
         if self.root.tag != "w:document":
             raise archive.fault("this is no Word document")
         self.links = relations(archive, part)
-        self.styles = WordStyles(self._related("styles"))
-        self.numbering = Numbering(self._related("numbering"))
+        self.styles = WordStyles(self._related_part("styles"))
+        self.numbering = Numbering(self._related_part("numbering"))
         self.notes = self._notes()
         self.runs = Runs(self)
 
-    def _related(self, kind: str) -> Element | None:
+    def _related_part(self, kind: str) -> Element | None:
         target = next((link.target for link in self.links.values() if link.kind == kind and not link.outside), "")
         return optional(self.archive, target)
 
     def _notes(self) -> Mapping[tuple[str, str], Element]:
         """Return the footnotes and endnotes by kind and id."""
-        found = {}
+        notes = {}
         for kind in _NOTES:
-            for note in children(self._related(f"{kind}s"), f"w:{kind}"):
+            for note in children(self._related_part(f"{kind}s"), f"w:{kind}"):
                 if attribute(note, "w:type") not in ("separator", "continuationSeparator", "continuationNotice"):
-                    found[kind, attribute(note, "w:id")] = note
-        return found
+                    notes[kind, attribute(note, "w:id")] = note
+        return notes
 
     def html(self) -> str:
         """Return the whole document."""

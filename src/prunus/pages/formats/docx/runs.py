@@ -58,7 +58,7 @@ class Runs:
     def inline(self, elements: Iterable[Element], style: WordStyle = _NO_STYLE) -> str:
         """Return runs as HTML. Adjacent runs with the same emphasis are joined."""
         self._fields = []
-        html = self._walk(elements, style)
+        html = self._inline_html(elements, style)
         html += self._close_fields()
         for tag in ("b", "i", "code"):
             html = html.replace(f"</{tag}><{tag}>", "")
@@ -70,45 +70,46 @@ class Runs:
 
     def raw(self, element: Element) -> str:
         """Return the text of a line of code with its white space."""
-        done = []
+        parts = []
         for part in element.iter():
             if part.tag == "w:t":
-                done.append(part.text or "")
+                parts.append(part.text or "")
             elif part.tag == "w:tab":
-                done.append("\t")
+                parts.append("\t")
             elif part.tag in ("w:br", "w:cr"):
-                done.append("\n")
-        return escape("".join(done), quote=False)
+                parts.append("\n")
+        return escape("".join(parts), quote=False)
 
     def _close_fields(self) -> str:
-        done = "".join("</a>" for field in self._fields if field[1] == "link")
+        end_tags = "".join("</a>" for field in self._fields if field[1] == "link")
         self._fields = []
-        return done
+        return end_tags
 
-    def _walk(self, elements: Iterable[Element], style: WordStyle) -> str:
-        done = []
+    def _inline_html(self, elements: Iterable[Element], style: WordStyle) -> str:
+        parts = []
         for child in elements:
             tag = child.tag
             if tag == "w:r":
-                done.append(self._run(child, style))
+                parts.append(self._run_html(child, style))
             elif tag == "w:hyperlink":
                 relation = self.document.relation(child.get("r:id", ""))
-                done.append(_linked(self._walk(child, style), relation.target if relation and relation.outside else ""))
+                address = relation.target if relation and relation.outside else ""
+                parts.append(_link_html(self._inline_html(child, style), address))
             elif tag == "w:fldSimple":
                 found = _LINK.match(child.get("w:instr", ""))
-                done.append(_linked(self._walk(child, style), found[1] if found else ""))
+                parts.append(_link_html(self._inline_html(child, style), found[1] if found else ""))
             elif tag in ("m:oMath", "m:oMathPara"):
-                done.append(f'<code class="math">{escape(" ".join(tex(child).split()), quote=False)}</code>')
+                parts.append(f'<code class="math">{escape(" ".join(tex(child).split()), quote=False)}</code>')
             elif tag == "mc:AlternateContent":
-                done.append(self._walk(chosen_branch(child), style))
+                parts.append(self._inline_html(chosen_branch(child), style))
             elif tag == "w:sdt":
                 content = find_path(child, "w:sdtContent")
-                done.append(self._walk(content if content is not None else (), style))
+                parts.append(self._inline_html(content if content is not None else (), style))
             elif tag not in _IGNORED and tag not in ("w:p", "w:tbl"):
-                done.append(self._walk(child, style))
-        return "".join(done)
+                parts.append(self._inline_html(child, style))
+        return "".join(parts)
 
-    def _run(self, run: Element, style: WordStyle) -> str:
+    def _run_html(self, run: Element, style: WordStyle) -> str:
         props = find_path(run, "w:rPr")
         style_ref = find_path(props, "w:rStyle")
         run_style = self.document.styles.get(attribute(style_ref, "w:val")) if style_ref is not None else _NO_STYLE
@@ -138,7 +139,7 @@ class Runs:
         """Return one element of a run as HTML."""
         tag = part.tag
         if tag == "w:fldChar":
-            return self._field(part)
+            return self._field_html(part)
         if tag == "w:instrText":
             if self._fields and not self._fields[-1][1]:
                 self._fields[-1][0] += part.text or ""
@@ -156,9 +157,9 @@ class Runs:
         if tag == "w:sym":
             return _symbol(part)
         if tag in ("w:footnoteReference", "w:endnoteReference"):
-            return self._note(tag[2:-9], attribute(part, "w:id"))
+            return self._note_reference(tag[2:-9], attribute(part, "w:id"))
         if tag in ("w:drawing", "w:pict"):
-            self._drawing(part)
+            self._collect_drawing(part)
             return ""
         if tag == "mc:AlternateContent":
             return "".join(self._part_html(inner) for inner in chosen_branch(part))
@@ -168,9 +169,9 @@ class Runs:
         return ""
 
     def _ruby(self, element: Element | None) -> str:
-        return self._walk(element, _NO_STYLE) if element is not None else ""
+        return self._inline_html(element, _NO_STYLE) if element is not None else ""
 
-    def _field(self, part: Element) -> str:
+    def _field_html(self, part: Element) -> str:
         """Track a field from its instruction to its result. Only the address of a link is used."""
         kind = part.get("w:fldCharType")
         if kind == "begin":
@@ -185,7 +186,7 @@ class Runs:
             return "</a>" if self._fields.pop()[1] == "link" else ""
         return ""
 
-    def _note(self, kind: str, key: str) -> str:
+    def _note_reference(self, kind: str, key: str) -> str:
         if (kind, key) not in self.document.notes:
             return ""
         if (kind, key) not in self.noted:
@@ -194,7 +195,7 @@ class Runs:
 
     # --- pictures, boxes, charts, diagrams --------------------------------------------------------
 
-    def _drawing(self, drawing: Element) -> None:
+    def _collect_drawing(self, drawing: Element) -> None:
         """Collect the alt text of a picture, the data of a chart, the text of boxes and diagrams."""
         boxes = [*drawing.iter("w:txbxContent")]
         for shape in (*drawing.iter("wp:docPr"), *drawing.iter("v:shape"), *drawing.iter("v:rect")):
@@ -206,12 +207,13 @@ class Runs:
         for diagram in drawing.iter("dgm:relIds"):
             self._add_part(diagram.get("r:dm", ""), chart=False)
         inside = {id(inner) for box in boxes for inner in box.iter("w:txbxContent") if inner is not box}
+        # a fallback repeats the box of the choice; boxes inside boxes are read with the outer box
         skipped = {id(inner) for fallback in drawing.iter("mc:Fallback") for inner in fallback.iter("w:txbxContent")}
         for box in boxes:
             if id(box) in inside or id(box) in skipped:
                 continue
             saved, self.floating = self.floating, []
-            fields, self._fields = self._fields, []
+            fields, self._fields = self._fields, []  # the paragraphs of the box must not touch the outer state
             pictures, self.pictures = self.pictures, []
             body = Body()
             self.document.blocks(box, body)
@@ -234,7 +236,7 @@ class Runs:
             self.floating.append(f"<ul>{items}</ul>")
 
 
-def _linked(inner: str, address: str) -> str:
+def _link_html(inner: str, address: str) -> str:
     if not inner or not address.lower().startswith(_WEB) or "<a " in inner:
         return inner
     return f'<a href="{escape(address)}">{inner}</a>'

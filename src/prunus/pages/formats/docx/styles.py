@@ -71,7 +71,7 @@ class WordStyles:
         if key not in self._made:
             chain: list[Element] = []
             at = key
-            while at in self._elements and len(chain) < 20:
+            while at in self._elements and len(chain) < 20:  # styles may be based on each other in a circle
                 chain.append(self._elements[at])
                 at = attribute(find_path(self._elements[at], "w:basedOn"), "w:val")
             style = WordStyle()
@@ -137,7 +137,7 @@ class Numbering:
                 start = whole_number(attribute(find_path(change, "w:startOverride"), "w:val"), -1)
                 if start >= 0 and at in levels:
                     levels[at].start = start
-                    self._shared[key] = f"own {key}"
+                    self._shared[key] = f"restarted {key}"  # a restarted list counts separately
             self._levels[key] = levels
         self._counts: dict[str, dict[int, int]] = defaultdict(dict)
 
@@ -149,33 +149,33 @@ class Numbering:
         levels = self._levels.get(key)
         if not levels or key == "0":
             return None
-        found = levels.get(level) or levels[min(levels)]
+        item_level = levels.get(level) or levels[min(levels)]
         counts = self._counts[self._shared[key]]
-        counts[level] = counts.get(level, found.start - 1) + 1
-        for deeper in [at for at in counts if at > level]:
+        counts[level] = counts.get(level, item_level.start - 1) + 1
+        for deeper in [at for at in counts if at > level]:  # an item restarts the deeper levels
             del counts[deeper]
 
-        def shown(match: re.Match[str]) -> str:
+        def printed_number(match: re.Match[str]) -> str:
             at = int(match[1]) - 1
             counted = levels.get(at) or Level()
             return _number_text(counts.get(at, counted.start), counted.kind)
 
-        return found, counts[level], re.sub(r"%([1-9])", shown, found.text)
+        return item_level, counts[level], re.sub(r"%([1-9])", printed_number, item_level.text)
 
 
 def _levels(element: Element | None) -> dict[int, Level]:
-    done = {}
+    levels = {}
     for level in children(element, "w:lvl"):
         at = whole_number(attribute(level, "w:ilvl", "0"), -1)
-        form = attribute(find_path(level, "w:numFmt"), "w:val", "decimal")
+        number_format = attribute(find_path(level, "w:numFmt"), "w:val", "decimal")
         if at >= 0:
-            done[at] = Level(
-                _KINDS.get(form, "1"),
-                form in ("bullet", "none"),
+            levels[at] = Level(
+                _KINDS.get(number_format, "1"),
+                number_format in ("bullet", "none"),
                 whole_number(attribute(find_path(level, "w:start"), "w:val"), 1),
                 attribute(find_path(level, "w:lvlText"), "w:val"),
             )
-    return done
+    return levels
 
 
 def _number_text(number: int, kind: str) -> str:
@@ -183,7 +183,7 @@ def _number_text(number: int, kind: str) -> str:
     if kind in ("a", "A") and 0 < number <= 26:
         return chr(ord(kind) + number - 1)
     if kind in ("i", "I") and 0 < number < 400:
-        done = ""
+        numeral = ""
         for size, letters in (
             (100, "c"),
             (90, "xc"),
@@ -195,9 +195,9 @@ def _number_text(number: int, kind: str) -> str:
             (4, "iv"),
             (1, "i"),
         ):
-            done += letters * (number // size)
+            numeral += letters * (number // size)
             number %= size
-        return done if kind == "i" else done.upper()
+        return numeral if kind == "i" else numeral.upper()
     return str(number)
 
 

@@ -77,13 +77,13 @@ def _rows(element: Element) -> tuple[list[list[_Cell]], int]:
 
 def _nested(element: Element, tag: str) -> list[Element]:
     """Return the rows of a table or the cells of a row, also from inside content controls."""
-    found = []
+    elements = []
     for child in element:
         if child.tag == tag:
-            found.append(child)
+            elements.append(child)
         elif child.tag in ("w:sdt", "w:sdtContent", "w:customXml", "w:ins"):
-            found += _nested(child, tag)
-    return found
+            elements += _nested(child, tag)
+    return elements
 
 
 def _cell_html(cell: _Cell, document: WordContext) -> str:

@@ -42,7 +42,7 @@ def book_html(page: Page) -> str:
     folder = posixpath.dirname(package)
     chapters = _spine(root, folder)
     if len(chapters) > _MAX_CHAPTERS:
-        raise archive.fault(f"{len(chapters)} chapters are over the limit of {_MAX_CHAPTERS}")
+        raise archive.fault(f"{len(chapters)} chapters are over the limit of {_MAX_CHAPTERS}; split the book")
     _refuse_protected(archive, chapters)
     parts, size = [], 0
     for chapter in chapters:
@@ -100,8 +100,8 @@ def _chapter(content: bytes) -> str:
     first, *sections = decode(content).split("<![CDATA[")
     pieces = [section.partition("]]>") for section in sections]
     text = first + "".join(escape(data, quote=False) + rest for data, _, rest in pieces)
-    found = _BODY.search(text)
-    inner = found[1] if found else text
+    body = _BODY.search(text)
+    inner = body[1] if body else text
     return _INTERNAL_LINK.sub("", _CLOSED.sub(_with_end_tag, inner))
 
 

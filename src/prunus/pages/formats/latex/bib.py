@@ -28,20 +28,20 @@ def entries(text: str) -> dict[str, Mapping[str, str]]:
     for found in _STRING.finditer(text):
         value, _ = _value(text, found.end(), strings)
         strings[found[1].lower()] = value
-    made: dict[str, Mapping[str, str]] = {}
+    by_key: dict[str, Mapping[str, str]] = {}
     for found in _ENTRY.finditer(text):
-        if found[1].lower() in ("comment", "string", "preamble") or len(made) >= _MAX_ENTRIES:
+        if found[1].lower() in ("comment", "string", "preamble") or len(by_key) >= _MAX_ENTRIES:
             continue
         fields: dict[str, str] = {}
         place = found.end()
-        for _ in range(60):
+        for _ in range(60):  # fields of an entry; a bound for hostile files
             name = _FIELD.match(text, place)
             if not name:
                 break
             value, place = _value(text, name.end(), strings)
             fields[name[1].lower()] = " ".join(value.split())
-        made.setdefault(found[2], fields)
-    return made
+        by_key.setdefault(found[2], fields)
+    return by_key
 
 
 def as_latex(fields: Mapping[str, str]) -> str:
@@ -68,7 +68,7 @@ def as_latex(fields: Mapping[str, str]) -> str:
 def _value(text: str, place: int, strings: Mapping[str, str]) -> tuple[str, int]:
     """Return a value and the index of its end. ``#`` joins the parts of a value."""
     parts: list[str] = []
-    for _ in range(20):
+    for _ in range(20):  # parts of a value; a bound for hostile files
         if text[place : place + 1] in ("{", '"'):
             end = _end(text, place)
             parts.append(text[place + 1 : end])

@@ -57,7 +57,7 @@ def item(reader: TexReader, source: TexSource) -> None:
 def footnote(reader: TexReader, source: TexSource) -> None:
     source.option()
     place = len(reader.state.footnotes)
-    reader.state.footnotes.append("")
+    reader.state.footnotes.append("")  # take the number before the text, which may hold footnotes itself
     reader.state.footnotes[place] = reader.inline(source.argument())
     reader.line.append(f"<sup>[{place + 1}]</sup>")
 
@@ -138,6 +138,7 @@ def bibliography(reader: TexReader, source: TexSource) -> None:
         reader.state.bibliography = {**found, **reader.state.bibliography}
         reader.block("\ue000B\ue001")
         return
+    # without .bib files, use the bibliography that BibTeX wrote beside the document
     text = reader.state.file(f"{reader.state.job}.bbl") if reader.state.job else None
     if text is not None:
         source.push(text)
@@ -237,4 +238,4 @@ HANDLERS: Final[dict[str, Callable[[Any, TexSource], None]]] = {
     "foreignlanguage": skip_argument, "lstinputlisting": listing_file,
     "verbatiminput": listing_file, "inputminted": listing_file, "symbol": skip_character,
 }  # fmt: skip
-"""Handlers by the name of their command."""
+"""Handlers by command name."""

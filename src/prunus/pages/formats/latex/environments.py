@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 _LABEL: Final = re.compile(r"\\label\s*\{([^}]*)\}")
 _ROW: Final = re.compile(r"\\\\")
 _UNNUMBERED: Final = ("displaymath", "math", "split", "aligned", "dmath")
-_BARE: Final = ("equation", "displaymath", "math")
-_ROWS: Final = ("align", "gather", "eqnarray", "flalign", "alignat", "IEEEeqnarray")
+_WITHOUT_WRAPPER: Final = ("equation", "displaymath", "math")
+_MANY_ROWED: Final = ("align", "gather", "eqnarray", "flalign", "alignat", "IEEEeqnarray")
 _BIBITEM: Final = re.compile(r"\\bibitem\b")
 _LANGUAGE: Final = re.compile(r"language\s*=\s*\{?(?:\[[^\]]*\])?([A-Za-z0-9+#-]+)")
 _CAPTION: Final = re.compile(r"\\caption\*?(?![a-zA-Z])")
-_WIDE: Final = ("tabularx", "tabulary", "tabular*", "xltabular")
+_WITH_WIDTH: Final = ("tabularx", "tabulary", "tabular*", "xltabular")
 _ARGUMENTS: Final = {
     "minipage": 1, "multicols": 1, "column": 1, "adjustbox": 1, "spacing": 1, "adjustwidth": 2, "textblock": 1,
 }  # fmt: skip
@@ -73,10 +73,10 @@ def begin(reader: TexReader, source: TexSource) -> None:
 def _verbatim(reader: TexReader, name: str, body: str) -> None:
     language = ""
     if name == "minted" or body.lstrip(" ")[:1] == "[":
-        inside = TexSource(body)
-        found = _LANGUAGE.search(inside.option() or "")
-        language = inside.argument() if name == "minted" else found[1].lower() if found else ""
-        body = inside.until(END)
+        body_source = TexSource(body)
+        found = _LANGUAGE.search(body_source.option() or "")
+        language = body_source.argument() if name == "minted" else found[1].lower() if found else ""
+        body = body_source.until(END)
     reader.code(body, language)
 
 
@@ -85,35 +85,37 @@ def _math(reader: TexReader, name: str, body: str) -> None:
     labels = _LABEL.findall(body)
     number = ""
     if base == name and base not in _UNNUMBERED and base != "subequations":
-        rows = _ROW.split(body) if base in _ROWS else [body]
+        rows = _ROW.split(body) if base in _MANY_ROWED else [body]
         for row in rows:
             if row.strip() and "\\nonumber" not in row and "\\notag" not in row:
                 state.step("equation")
                 for label in _LABEL.findall(row):
                     state.labels[label] = state.last
                     number = number or state.last
-    if base in ("math",):
+    if base == "math":
         reader.math(body)
         return
-    reader.display(body if base in _BARE else f"\\begin{{{name}}}{body}\\end{{{name}}}", number if labels else "")
+    reader.display(
+        body if base in _WITHOUT_WRAPPER else f"\\begin{{{name}}}{body}\\end{{{name}}}", number if labels else ""
+    )
 
 
 def _tabular(reader: TexReader, name: str, source: TexSource) -> None:
     body = source.environment(name)
-    inside = TexSource(body)
-    inside.option()
-    if name in _WIDE:
-        inside.argument()
-    inside.option()
-    inside.argument()
-    body = inside.until(END)
+    body_source = TexSource(body)
+    body_source.option()
+    if name in _WITH_WIDTH:
+        body_source.argument()
+    body_source.option()
+    body_source.argument()
+    body = body_source.until(END)
     caption = ""
     found = _CAPTION.search(body)
-    if found:  # of a longtable
-        after = TexSource(body[found.end() :])
-        after.option()
-        caption = reader.inline(after.argument())
-        body = body[: found.start()] + after.until(END)
+    if found:  # a longtable holds its caption inside
+        caption_source = TexSource(body[found.end() :])
+        caption_source.option()
+        caption = reader.inline(caption_source.argument())
+        body = body[: found.start()] + caption_source.until(END)
         number = reader.state.step("table")
         caption = f"Table {number}: {caption}"
         for label in _LABEL.findall(body):
@@ -123,9 +125,9 @@ def _tabular(reader: TexReader, name: str, source: TexSource) -> None:
 
 
 def _list(reader: TexReader, base: str, source: TexSource, name: str) -> None:
-    inside = TexSource(source.environment(name))
-    inside.option()
-    items = reader.list_inner(inside.until(END))
+    body_source = TexSource(source.environment(name))
+    body_source.option()
+    items = reader.list_inner(body_source.until(END))
     if base == "description":
         body = "".join(f"<dt>{label}</dt><dd>{text}</dd>" for label, text in items)
         reader.block(f"<dl>{body}</dl>" if body else "")
@@ -136,16 +138,16 @@ def _list(reader: TexReader, base: str, source: TexSource, name: str) -> None:
 
 
 def _float(reader: TexReader, base: str, source: TexSource, name: str) -> None:
-    inside = TexSource(source.environment(name))
-    inside.option()
+    body_source = TexSource(source.environment(name))
+    body_source.option()
     for _ in range({"wrapfigure": 2, "wraptable": 2, "subfigure": 1}.get(base, 0)):
-        inside.argument()
-    body = inside.until(END)
+        body_source.argument()
+    body = body_source.until(END)
     kind = known.FLOATS[base]
     number = (
         reader.state.step(base.removeprefix("wrap").removeprefix("sideways")) if kind and "\\caption" in body else ""
     )
-    inner_reader = reader.float_inner(body)
+    inner_reader = reader.inner(body, is_float=True)
     markup = inner_reader.markup()
     if number:
         for label in _LABEL.findall(body):
@@ -160,11 +162,11 @@ def _float(reader: TexReader, base: str, source: TexSource, name: str) -> None:
 
 
 def _theorem(reader: TexReader, base: str, name: str, source: TexSource) -> None:
-    inside = TexSource(source.environment(name))
-    option = inside.option()
+    body_source = TexSource(source.environment(name))
+    option = body_source.option()
     number = "" if base == "proof" or name != base else f" {reader.state.step(base)}"
     remark = f" ({reader.inline(option)})" if option else ""
-    found = reader.inner(inside.until(END)).markup()
+    found = reader.inner(body_source.until(END)).markup()
     lead = f"<strong>{reader.state.theorems[base]}{number}{remark}.</strong> "
     reader.block(f"<p>{lead}{found[3:]}" if found.startswith("<p>") else f"<p>{lead}</p>{found}")
 

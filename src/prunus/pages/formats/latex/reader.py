@@ -77,9 +77,10 @@ class TexReader:
         inner.run(TexSource(latex))
         return inner.markup()
 
-    def inner(self, latex: str) -> TexReader:
-        """Return a reader that has read the body of an environment."""
+    def inner(self, latex: str, *, is_float: bool = False) -> TexReader:
+        """Return a reader that has read the body of an environment; in a float, captions are kept aside."""
         reader = TexReader(self.state, self._depth + 1)
+        reader.inside_float = is_float
         if self._depth >= MAX_DEPTH:
             reader.line.append(escape_text(_COMMAND.sub(" ", latex)))
         else:
@@ -94,12 +95,12 @@ class TexReader:
         while True:
             kind, text = source.next()
             count += 1
-            if kind == "end" or (count % _CHECK == 0 and self.state.over()):
+            if kind == "end" or (count % _CHECK == 0 and self.state.is_time_over()):
                 return
             if kind == "text":
-                self._words(text)
+                self._add_words(text)
             elif kind == "command":
-                if text == "end" and self._ends(source):
+                if text == "end" and self._ends_document(source):
                     return
                 self._command(text, source)
             elif kind == "par":
@@ -113,7 +114,7 @@ class TexReader:
             elif text == "&":
                 self.line.append(" ")
 
-    def _words(self, text: str) -> None:
+    def _add_words(self, text: str) -> None:
         if not self._literal:
             for written, shown in _LIGATURES:
                 text = text.replace(written, shown)
@@ -130,7 +131,7 @@ class TexReader:
         else:
             self.line.append(code)
 
-    def _ends(self, source: TexSource) -> bool:
+    def _ends_document(self, source: TexSource) -> bool:
         """Read the name after ``\\end``; return True at the end of the document."""
         return source.argument().strip() == "document"
 
@@ -205,16 +206,6 @@ class TexReader:
             )
 
     # --- used by commands and environments -------------------------------------------------------------------
-
-    def float_inner(self, latex: str) -> TexReader:
-        """Return a reader that has read the body of a figure or table float."""
-        reader = TexReader(self.state, self._depth + 1)
-        reader.inside_float = True
-        if self._depth >= MAX_DEPTH:
-            reader.line.append(escape_text(_COMMAND.sub(" ", latex)))
-        else:
-            reader.run(TexSource(latex))
-        return reader
 
     def list_inner(self, latex: str) -> list[tuple[str, str]]:
         """Return the items of a list: label and HTML."""

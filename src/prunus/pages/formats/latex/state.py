@@ -13,7 +13,7 @@ from .source import Macros, TexSource
 from .words import HEADINGS, THEOREMS
 
 _MARK: Final = re.compile("\ue000([RCB])([^\ue001]*)\ue001")
-_MAX_FILES: Final = 200
+_MAX_FILES: Final = 200  # included files; files may include each other without end
 
 
 @dataclass(slots=True)
@@ -27,6 +27,7 @@ class TexState:
     :param handlers: handlers of commands by name; each receives the reader and the source.
     :param letters: characters of included files that may still be read.
     :param cells: table cells that may still be shown.
+    :param last: latest number of a section, figure, table or equation, for the next ``\\label``.
     :param job: file name without suffix; '' for a page that is no local file.
     """
 
@@ -57,7 +58,7 @@ class TexState:
     items: dict[str, tuple[str, str]] = field(default_factory=dict)
     """The entries of a ``thebibliography`` by key: label and HTML."""
 
-    def over(self) -> bool:
+    def is_time_over(self) -> bool:
         """Tell whether the time is up, and record a note if so."""
         if time.monotonic() <= self.deadline:
             return False
@@ -70,7 +71,7 @@ class TexState:
             self.notes.append(text)
 
     def file(self, name: str) -> str | None:
-        """Return the text of an included file, or None. A note is recorded where a limit is exceeded."""
+        """Return the text of an included file; None where it is missing, may not be read, or exceeds a limit."""
         self.files += 1
         text = self.read(name) if self.files <= _MAX_FILES else None
         if text is not None:
@@ -112,8 +113,8 @@ class TexState:
             if kind == "R":
                 return escape_text(self.labels.get(text, "")) or text
             if kind == "C":
-                given, _, extra = text.partition("\ue002")
-                inside = [escape_text(numbers.get(key, key)) for key in given.split(",")]
+                cited_keys, _, extra = text.partition("\ue002")
+                inside = [escape_text(numbers.get(key, key)) for key in cited_keys.split(",")]
                 return "[" + ", ".join([*inside, *([extra] if extra else [])]) + "]"
             entries = [f"<li>{inline(as_latex(self.bibliography[key]))}</li>" for key in keys]
             return f"<section><h2>References</h2><ol>{''.join(entries)}</ol></section>" if entries else ""

@@ -20,7 +20,7 @@ _RULE: Final = re.compile(
 _SKIP: Final = re.compile(r"\s*\[[-\d.\s]*(?:pt|em|ex|cm|mm|in)\]")
 _SPAN: Final = re.compile(r"\s*\\(multicolumn|multirow)(?![a-zA-Z])\*?")
 _TAG: Final = re.compile(r"<[^>]*>")
-_MAX_SPAN: Final = 1000
+_MAX_SPAN: Final = 1000  # columns or rows of a cell
 
 
 @dataclass(slots=True)
@@ -99,24 +99,24 @@ def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: 
     :param max_cells: cells that are shown; a note gives the number of further cells.
     """
     grid = split(body, max_cells)
-    under: dict[int, int] = {}  # column → number of further rows that a cell above covers
+    covered_rows: dict[int, int] = {}  # column → number of further rows that a cell above covers
     rows: list[list[str | Cell]] = []
     for raw in grid.rows:
         row: list[str | Cell] = []
         column = 0
         for text in raw:
-            across, down, inner = _spans(text)
+            colspan, rowspan, inner = _spans(text)
             markup = inline(inner)
-            covered = all(under.get(place, 0) for place in range(column, column + across))
+            covered = all(covered_rows.get(place, 0) for place in range(column, column + colspan))
             if covered and not markup.strip():
-                for place in range(column, column + across):
-                    under[place] -= 1
-                column += across
+                for place in range(column, column + colspan):
+                    covered_rows[place] -= 1
+                column += colspan
                 continue
-            for place in range(column, column + across):
-                under[place] = down - 1
-            row.append(Cell(markup, across, down) if across > 1 or down > 1 else markup)
-            column += across
+            for place in range(column, column + colspan):
+                covered_rows[place] = rowspan - 1
+            row.append(Cell(markup, colspan, rowspan) if colspan > 1 or rowspan > 1 else markup)
+            column += colspan
         rows.append(row)
     headers = grid.headers
     if headers < 0:
@@ -128,7 +128,7 @@ def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: 
 
 def _spans(text: str) -> tuple[int, int, str]:
     """Return the number of columns and rows that a cell covers, and its LaTeX content."""
-    across = down = 1
+    colspan = rowspan = 1
     for _ in range(2):
         found = _SPAN.match(text)
         if not found:
@@ -142,9 +142,9 @@ def _spans(text: str) -> tuple[int, int, str]:
             source.option()
             source.argument()
             source.option()
-            down = number
+            rowspan = number
         else:
             source.argument()
-            across = number
+            colspan = number
         text = source.argument()
-    return across, down, text
+    return colspan, rowspan, text

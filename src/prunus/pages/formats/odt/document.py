@@ -98,16 +98,16 @@ class _Document:
         for child in element if element is not None else ():
             tag = child.tag
             if tag in ("text:p", "text:h"):
-                self._paragraph(child, body)
+                self._add_paragraph(child, body)
             elif tag == "text:list":
-                body.add(self._list(child, "", 1))
+                body.add(self._list_html(child, "", 1))
             elif tag == "table:table":
                 body.add(table_html(child, self.cell), "table")
             elif tag in _CONTAINERS:
                 if child.get("text:display") not in ("none", "condition"):
                     self.blocks(child, body)
             elif tag in _SHAPES:
-                self._shape(child, body)
+                self._add_shape(child, body)
 
     def cell(self, element: Element) -> str:
         """Return the content of a table cell as HTML; a single paragraph loses its ``<p>``."""
@@ -115,12 +115,12 @@ class _Document:
         self.blocks(element, body)
         return without_paragraph(body.html())
 
-    def _paragraph(self, element: Element, body: Body) -> None:
+    def _add_paragraph(self, element: Element, body: Body) -> None:
         style = self.styles.get(element.get("text:style-name", ""))
         if style.hidden or any(child.tag == "text:hidden-paragraph" for child in element):
             return
         beside = Body()
-        text = self._inline(element, beside).strip()
+        text = self._inline_html(element, beside).strip()
         level = element.get("text:outline-level", "1") if element.tag == "text:h" else ""
         if text and (level or style.title):
             depth = max(1, whole_number(level, 1, most=6))
@@ -135,7 +135,7 @@ class _Document:
             body.add(f"<blockquote><p>{text}</p></blockquote>" if style.quote else f"<p>{text}</p>")
         body.parts += beside.parts
 
-    def _list(self, element: Element, inherited: str, level: int) -> str:
+    def _list_html(self, element: Element, inherited: str, level: int) -> str:
         """Return a list with its nested lists.
 
         :param inherited: style name of the outer list.
@@ -154,7 +154,7 @@ class _Document:
             inner = Body()
             for child in item:
                 if child.tag == "text:list":
-                    inner.add(self._list(child, name, level + 1))
+                    inner.add(self._list_html(child, name, level + 1))
                 else:
                     self.blocks([child], inner)
             html = without_first_paragraph(inner.html())
@@ -168,13 +168,13 @@ class _Document:
 
     # --- inline ----------------------------------------------------------------------------------
 
-    def _inline(self, element: Element, beside: Body) -> str:
+    def _inline_html(self, element: Element, beside: Body) -> str:
         """Return the text of an element as HTML; its pictures, boxes and objects go into ``beside``."""
-        done = [escape(_one_line(element.text), quote=False)]
+        parts = [escape(_one_line(element.text), quote=False)]
         for child in element:
-            done.append(self._part_html(child, beside))
-            done.append(escape(_one_line(child.tail), quote=False))
-        return "".join(done)
+            parts.append(self._part_html(child, beside))
+            parts.append(escape(_one_line(child.tail), quote=False))
+        return "".join(parts)
 
     def _part_html(self, child: Element, beside: Body) -> str:
         tag = child.tag
@@ -185,25 +185,25 @@ class _Document:
         if tag == "text:line-break":
             return "<br>"
         if tag == "text:note":
-            return self._note(child)
+            return self._note_reference(child)
         if tag == "text:a":
-            return self._link(child, beside)
+            return self._link_html(child, beside)
         if tag == "text:span":
-            return self._span(child, beside)
+            return self._span_html(child, beside)
         if tag == "text:ruby":
             base, above = find_path(child, "text:ruby-base"), find_path(child, "text:ruby-text")
-            parts = [self._inline(part, beside) if part is not None else "" for part in (base, above)]
+            parts = [self._inline_html(part, beside) if part is not None else "" for part in (base, above)]
             return f"<ruby>{parts[0]}<rt>{parts[1]}</rt></ruby>"
         if tag in _SHAPES:
-            self._shape(child, beside)
+            self._add_shape(child, beside)
             return ""
-        return "" if tag in _IGNORED else self._inline(child, beside)
+        return "" if tag in _IGNORED else self._inline_html(child, beside)
 
-    def _span(self, child: Element, beside: Body) -> str:
+    def _span_html(self, child: Element, beside: Body) -> str:
         style = self.styles.get(child.get("text:style-name", ""))
         if style.hidden:
             return ""
-        html = self._inline(child, beside)
+        html = self._inline_html(child, beside)
         core = html.strip()
         if not core:
             return html
@@ -213,15 +213,15 @@ class _Document:
                 core = f"<{tag}>{core}</{tag}>"
         return before + core + after
 
-    def _link(self, child: Element, beside: Body) -> str:
-        inner, address = self._inline(child, beside), child.get("xlink:href", "")
+    def _link_html(self, child: Element, beside: Body) -> str:
+        inner, address = self._inline_html(child, beside), child.get("xlink:href", "")
         if not inner.strip() or not address.lower().startswith(_WEB):
             return inner
         return f'<a href="{escape(address)}">{inner}</a>'
 
-    def _note(self, note: Element) -> str:
+    def _note_reference(self, note: Element) -> str:
         """Add a note to the list of notes, and return its reference."""
-        self.notes.append("")
+        self.notes.append("")  # take the number before the text, which may hold notes itself
         number = len(self.notes)
         inner = Body()
         self.blocks(find_path(note, "text:note-body"), inner)
@@ -230,7 +230,7 @@ class _Document:
 
     # --- pictures, boxes, objects ----------------------------------------------------------------
 
-    def _shape(self, shape: Element, body: Body) -> None:
+    def _add_shape(self, shape: Element, body: Body) -> None:
         """Add the alt text of a picture, the text of a box or a shape, an equation, or the data of a chart."""
         labels = [find_path(shape, name) for name in ("svg:title", "svg:desc")]
         alt = " ".join(" ".join((label.text or "").split()) for label in labels if label is not None).strip()
@@ -240,13 +240,13 @@ class _Document:
         self.blocks(paragraphs, body)
         for child in shape:
             if child.tag in _SHAPES:
-                self._shape(child, body)
+                self._add_shape(child, body)
             elif child.tag == "draw:text-box":
                 self.blocks(child, body)
             elif child.tag == "draw:object":
-                self._object(child, body)
+                self._add_object(child, body)
 
-    def _object(self, frame: Element, body: Body) -> None:
+    def _add_object(self, frame: Element, body: Body) -> None:
         """Add an embedded equation, or the table behind a chart. Other objects are never opened."""
         root: Element | None = next(iter(frame), None)
         target = posixpath.normpath(frame.get("xlink:href", "").removeprefix("./") or "-") + "/content.xml"
@@ -275,15 +275,15 @@ def _texts(element: Element) -> Iterable[str]:
 
 def _code_text(element: Element) -> str:
     """Return the text of a line of code with its white space."""
-    done = [_one_line(element.text)]
+    parts = [_one_line(element.text)]
     for child in element:
         if child.tag == "text:s":
-            done.append(" " * whole_number(child.get("text:c"), 1, most=_MAX_SPACES))
+            parts.append(" " * whole_number(child.get("text:c"), 1, most=_MAX_SPACES))
         elif child.tag == "text:tab":
-            done.append("\t")
+            parts.append("\t")
         elif child.tag == "text:line-break":
-            done.append("\n")
+            parts.append("\n")
         elif child.tag not in _IGNORED and child.tag != "text:note":
-            done.append(_code_text(child))
-        done.append(_one_line(child.tail))
-    return "".join(done)
+            parts.append(_code_text(child))
+        parts.append(_one_line(child.tail))
+    return "".join(parts)

@@ -60,7 +60,7 @@ class OdtStyles:
         """Return a style; a missing style is an empty style."""
         if name not in self._made:
             chain = [name]
-            while len(chain) < 20 and chain[-1] in self._elements:
+            while len(chain) < 20 and chain[-1] in self._elements:  # parents may form a circle
                 chain.append(attribute(self._elements[chain[-1]], "style:parent-style-name"))
             style = OdtStyle()
             for ancestor in reversed(chain):

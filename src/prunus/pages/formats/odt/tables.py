@@ -25,8 +25,8 @@ def table_html(element: Element, cell_html: Callable[[Element], str]) -> str:
             if cell.tag != "table:table-cell":  # a covered cell; the cell that spans it was written
                 continue
             html = cell_html(cell)
-            wide, high = (_count(cell, f"table:number-{name}-spanned") for name in ("columns", "rows"))
-            written = Cell(html, wide, high, is_head)
+            colspan, rowspan = (_count(cell, f"table:number-{name}-spanned") for name in ("columns", "rows"))
+            written = Cell(html, colspan, rowspan, is_head)
             cells += [written] * min(_count(cell, "table:number-columns-repeated"), _MAX_REPEAT)
         if cells:
             repeated = min(_count(row, "table:number-rows-repeated"), _MAX_REPEAT)

@@ -100,9 +100,9 @@ def blocks_of(flow: Sequence[PdfPiece], style: PdfStyle, page: int, bottom: floa
         if row[0].atom is not None:
             atom = row[0].atom
             is_table = isinstance(atom, Table)
-            made = PdfBlock("table" if is_table else "figure", [], page, row[0].x0)
-            made.table, made.alt = (atom, "") if is_table else (None, str(atom))
-            blocks.append(made)
+            block_of_atom = PdfBlock("table" if is_table else "figure", [], page, row[0].x0)
+            block_of_atom.table, block_of_atom.alt = (atom, "") if is_table else (None, str(atom))
+            blocks.append(block_of_atom)
             previous = None
             at += 1
             continue

@@ -33,7 +33,7 @@ def flows(pieces: Sequence[PdfPiece], depth: int = 0) -> list[list[PdfPiece]]:
 
 def _split(pieces: Sequence[PdfPiece], low: float, high: float, depth: int) -> list[list[PdfPiece]]:
     """Cut at a gutter; return an empty list where no band of it holds columns."""
-    flows_found: list[list[PdfPiece]] = []
+    done_flows: list[list[PdfPiece]] = []
     flow: list[PdfPiece] = []
     has_columns = False
     for band in _bands(pieces, low, high):
@@ -41,17 +41,17 @@ def _split(pieces: Sequence[PdfPiece], low: float, high: float, depth: int) -> l
         right = [piece for piece in band if piece.x1 > high]
         if left and right and _are_columns(left, right):
             if flow:
-                flows_found.append(flow)
+                done_flows.append(flow)
                 flow = []
             below = _next_heading(left, right)
-            flows_found += flows([piece for piece in left if piece not in below], depth + 1) + flows(right, depth + 1)
+            done_flows += flows([piece for piece in left if piece not in below], depth + 1) + flows(right, depth + 1)
             flow += below
             has_columns = True
         else:
             flow += band
     if flow:
-        flows_found.append(flow)
-    return flows_found if has_columns else []
+        done_flows.append(flow)
+    return done_flows if has_columns else []
 
 
 def _next_heading(left: Sequence[PdfPiece], right: Sequence[PdfPiece]) -> list[PdfPiece]:

@@ -219,14 +219,14 @@ class PdfDrawing:
             kind = read_utf16(raw.FPDF_StructElement_GetType, element).lower()
             if kind[:1] == "h" and kind[1:] in "123456":
                 level = int(kind[1:] or 1)
-            numbers = [
+            content_ids = [
                 raw.FPDF_StructElement_GetMarkedContentIdAtIndex(element, at)
                 for at in range(min(raw.FPDF_StructElement_GetMarkedContentIdCount(element), 1000))
             ]
-            levels.update(dict.fromkeys(numbers, level) if level else {})
+            levels.update(dict.fromkeys(content_ids, level) if level else {})
             alt = read_utf16(raw.FPDF_StructElement_GetAltText, element) if kind in ("figure", "formula") else ""
             if alt.strip():
-                alts[numbers[0] if numbers else -len(alts) - 2] = " ".join(alt.split())
+                alts[content_ids[0] if content_ids else -len(alts) - 2] = " ".join(alt.split())
             children = min(max(raw.FPDF_StructElement_CountChildren(element), 0), _MAX_TAGS)
             stack += [(raw.FPDF_StructElement_GetChildAtIndex(element, at), depth + 1, level) for at in range(children)]
         raw.FPDF_StructTree_Close(tree)

@@ -70,7 +70,7 @@ def _drop_false_items(blocks: Sequence[PdfBlock]) -> None:
     items = [(block, *_numbering(block.marker)) for block in blocks if block.kind == "li"]
     numbers = [(tag + kind, number) for _, tag, number, kind in items]
     for at, (block, tag, number, kind) in enumerate(items):
-        near = numbers[max(at - 12, 0) : at + 13]
+        near = numbers[max(at - 12, 0) : at + 13]  # 12 items before and after: other lists may lie between
         if tag == "ol" and (tag + kind, number - 1) not in near and (tag + kind, number + 1) not in near:
             block.kind = "p"
             block.lines[0] = [*([block.mark] if block.mark else []), *block.lines[0]]
@@ -138,26 +138,29 @@ def _place_captions(blocks: list[PdfBlock]) -> list[PdfBlock]:
 
 def heading_levels(blocks: Sequence[PdfBlock], outline: Sequence[Sequence[Any]]) -> dict[int, int]:
     """Return the level of each heading by its index: from bookmarks, from tags, or from size and weight."""
-    places = [at for at, block in enumerate(blocks) if block.kind == "h"]
+    headings = [at for at, block in enumerate(blocks) if block.kind == "h"]
     depths = {_heading_key(title): depth for depth, _, title in outline}
-    styles: dict[int, tuple[float, bool]] = {at: (round(blocks[at].size), blocks[at].bold) for at in places}
+    styles: dict[int, tuple[float, bool]] = {at: (round(blocks[at].size), blocks[at].bold) for at in headings}
+    # the first heading is the title where it has the largest size and no bookmark: the others move one level down
     largest = max((size for size, _ in styles.values()), default=0.0)
-    titled = bool(places) and styles[places[0]][0] == largest and _heading_key(blocks[places[0]].text) not in depths
+    has_title = (
+        bool(headings) and styles[headings[0]][0] == largest and _heading_key(blocks[headings[0]].text) not in depths
+    )
     sizes = sorted(set(styles.values()), key=lambda style: (-style[0], not style[1]))
     ranks = {style: rank for rank, style in enumerate(sizes, 1)}
-    known: dict[tuple[float, bool], Counter[int]] = {}
+    levels_by_style: dict[tuple[float, bool], Counter[int]] = {}
     levels: dict[int, int] = {}
-    for at in places:
+    for at in headings:
         depth = depths.get(_heading_key(blocks[at].text))
         if depth is not None:
-            levels[at] = depth + 1 + titled
-            known.setdefault(styles[at], Counter())[levels[at]] += 1
+            levels[at] = depth + 1 + has_title
+            levels_by_style.setdefault(styles[at], Counter())[levels[at]] += 1
         elif blocks[at].level:
             levels[at] = blocks[at].level
-    for at in places:
+    for at in headings:
         if at not in levels:
-            same = known.get(styles[at])
-            levels[at] = same.most_common(1)[0][0] if same else ranks[styles[at]]
+            levels_of_style = levels_by_style.get(styles[at])
+            levels[at] = levels_of_style.most_common(1)[0][0] if levels_of_style else ranks[styles[at]]
     return {at: min(max(level, 1), 6) for at, level in levels.items()} | {-1: 0}
 
 
@@ -235,16 +238,16 @@ class _Body:
     def _table(self, table: Table, block: PdfBlock) -> str:
         caption = self.writer.inline(block.lines) if block.lines else ""
         parts = [f"<table>{f'<caption>{caption}</caption>' if caption else ''}"]
-        heads = 0
+        header_rows = 0
         for row in table.rows:
-            if not any(cell.head for cell in row if cell) or heads < 0:
+            if not any(cell.head for cell in row if cell) or header_rows < 0:
                 break
-            heads += 1
+            header_rows += 1
         for number, row in enumerate(table.rows):
-            if number == 0 and heads:
+            if number == 0 and header_rows:
                 parts.append("<thead>")
-            if number == heads:
-                parts.append("</thead><tbody>" if heads else "<tbody>")
+            if number == header_rows:
+                parts.append("</thead><tbody>" if header_rows else "<tbody>")
             parts.append(f"<tr>{''.join(self._cell(cell) for cell in row if cell)}</tr>")
         return "".join(parts) + "</tbody></table>"
 

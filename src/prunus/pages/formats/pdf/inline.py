@@ -101,16 +101,16 @@ def code(lines: Sequence[Sequence[Word]]) -> str:
     width = widths[len(widths) // 2] or 1.0
     gaps = [lower[0].y - upper[0].y for upper, lower in itertools.pairwise(lines)]
     usual = min((gap for gap in gaps if gap > 0), default=0.0)
-    done = []
+    written = []
     for number, line in enumerate(lines):
         if number and usual and gaps[number - 1] > 1.6 * usual:
-            done.append("")
+            written.append("")
         text = ""
         for word in line:
             column = min(round((word.x0 - left) / width), 400)
             text += " " * max(column - len(text), int(word.space and bool(text))) + word.text
-        done.append(text)
-    return escape("\n".join(done), quote=False)
+        written.append(text)
+    return escape("\n".join(written), quote=False)
 
 
 def _base(line: Sequence[Word]) -> tuple[float, float]:

@@ -40,7 +40,7 @@ def without_running(pages: Sequence[tuple[PageWords, list[PdfPiece]]]) -> list[l
             for number in _page_numbers(row):
                 counts[number - at, in_lower_half].append(at)
     needed = 2 if len(pages) < 4 else 3
-    done = []
+    kept = []
     for at, (page, pieces) in enumerate(pages):
         removed: set[int] = set()
         for row in edges[at]:
@@ -52,8 +52,8 @@ def without_running(pages: Sequence[tuple[PageWords, list[PdfPiece]]]) -> list[l
             )
             if is_page_number or (repeats >= needed and len(pages) > 1):
                 removed.update(id(piece) for piece in row)
-        done.append([piece for piece in pieces if id(piece) not in removed])
-    return done
+        kept.append([piece for piece in pieces if id(piece) not in removed])
+    return kept
 
 
 def _edges(page: PageWords, pieces: Sequence[PdfPiece]) -> list[Row]:

@@ -72,9 +72,9 @@ class PdfReader:
         """Return the metadata of the document: title, author, dates, language, number of pages, outline."""
         raw = self.raw
         keys = ("Title", "Author", "CreationDate", "ModDate")
-        found = {key.lower(): read_utf16(raw.FPDF_GetMetaText, self.document, key.encode() + b"\0") for key in keys}
+        metadata = {key.lower(): read_utf16(raw.FPDF_GetMetaText, self.document, key.encode() + b"\0") for key in keys}
         return {
-            **found,
+            **metadata,
             "lang": read_utf16(raw.FPDFCatalog_GetLanguage, self.document),
             "pages": self.pages,
             "outline": list(self.outline()),
@@ -115,18 +115,18 @@ class PdfReader:
             words = self.words(text, levels)
             quarter = max(words, key=lambda key: sum(len(word[6]) for word in words[key])) if words else 0
             box = self.bounds(page)
-            found = {
+            content = {
                 "page": number,
                 "box": rotated_box(box, quarter),
                 "words": words.pop(quarter, []),
                 "turned": [words[key] for key in sorted(words)],
                 "links": [[*rotated_box(place, quarter), target] for place, target in drawing.links()],
             }
-            found.update(drawing.drawn(quarter, alts))
+            content.update(drawing.drawn(quarter, alts))
         finally:
             raw.FPDFText_ClosePage(text)
             raw.FPDF_ClosePage(page)
-        return found
+        return content
 
     def bounds(self, page: Any) -> Box:
         """Return the visible part of a page: left, bottom, right, top."""
@@ -156,7 +156,7 @@ class PdfReader:
         handle = ctypes.cast(text, ctypes.c_void_p)
         box, x, y = raw.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
         box_at, x_at, y_at = ctypes.byref(box), ctypes.byref(x), ctypes.byref(y)
-        found: dict[int, list[list[Any]]] = {}
+        by_quarter: dict[int, list[list[Any]]] = {}
         styles: dict[int, tuple[float, int, int]] = {}
         word: list[Any] | None = None
         latest, gap, high, before = -1, True, 0, 0.0
@@ -198,11 +198,11 @@ class PdfReader:
                     continue
             apart = gap or word is None or not (-0.6 * size < start - word[1] < 0.3 * size)
             word = [start, stop, base, size, flags, int(apart), letter]
-            found.setdefault(quarter, []).append(word)
+            by_quarter.setdefault(quarter, []).append(word)
             gap, before = False, start
-        for entry in (entry for words in found.values() for entry in words):
+        for entry in (entry for words in by_quarter.values() for entry in words):
             entry[:3] = round(entry[0], 2), round(entry[1], 2), round(entry[2], 2)
-        return found
+        return by_quarter
 
     def style(self, text: Any, index: int, key: int, levels: dict[int, int]) -> tuple[float, int, int]:
         """Return the size in points, the flags, and the rotation in quarter turns of a character's text object."""

@@ -12,8 +12,8 @@ from .reader import BOLD
 
 _TOUCH: Final = 3.0  # points; lines closer than this meet
 _MAX_LINES: Final = 600  # rulings of a page; a page with more holds a drawing
-_MAX_CELLS: Final = 20_000
-_MAX_ROWS: Final = 200  # of a table without rulings, on one page
+_MAX_CELLS: Final = 20_000  # cells of a grid; a larger grid is a drawing
+_MAX_ROWS: Final = 200  # rows of a table without rulings, on one page
 
 
 @dataclass(slots=True)
@@ -50,13 +50,13 @@ def ruled_tables(rules: Sequence[Sequence[float]], fills: Sequence[Sequence[floa
     across, down = _merge_rulings(rules, 0), _merge_rulings(rules, 1)
     if not across or not down or len(across) + len(down) > _MAX_LINES:
         return []
-    found = []
-    for level, upright in _group_meeting(across, down):
-        table = _from_grid(level, upright, words)
+    tables = []
+    for horizontal, vertical in _group_meeting(across, down):
+        table = _from_grid(horizontal, vertical, words)
         if table is not None:
             _mark_heads(table, fills)
-            found.append(table)
-    return found
+            tables.append(table)
+    return tables
 
 
 Line = tuple[float, float, float]
@@ -117,32 +117,33 @@ def _from_grid(across: list[Line], down: list[Line], words: list[Word]) -> Table
     ys = _grid_lines([y for y, _, _ in across], [y for _, y0, y1 in down for y in (y0, y1)])
     if len(xs) < 2 or len(ys) < 2 or (len(xs) - 1) * (len(ys) - 1) > _MAX_CELLS:
         return None
-    wide, high = len(xs) - 1, len(ys) - 1
-    inside = _words_by_cell(xs, ys, words)
-    if len(inside) < 2 or wide * high < (3 if high == 1 else 2) or len(inside) * 4 < wide * high:
+    width, height = len(xs) - 1, len(ys) - 1
+    words_by_cell = _words_by_cell(xs, ys, words)
+    # too few cells frame a text box, and a mostly empty grid is a drawing
+    if len(words_by_cell) < 2 or width * height < (3 if height == 1 else 2) or len(words_by_cell) * 4 < width * height:
         return None
-    at_x = [[line for line in down if abs(line[0] - x) <= _TOUCH] for x in xs]
-    at_y = [[line for line in across if abs(line[0] - y) <= _TOUCH] for y in ys]
-    walls = [[_is_covered(lines, ys[row], ys[row + 1]) for lines in at_x] for row in range(high)]
-    floors = [[_is_covered(lines, xs[column], xs[column + 1]) for column in range(wide)] for lines in at_y]
-    grid: list[list[PdfCell | None]] = [[None] * wide for _ in range(high)]
-    taken = [[False] * wide for _ in range(high)]
+    lines_at_x = [[line for line in down if abs(line[0] - x) <= _TOUCH] for x in xs]
+    lines_at_y = [[line for line in across if abs(line[0] - y) <= _TOUCH] for y in ys]
+    walls = [[_is_covered(lines, ys[row], ys[row + 1]) for lines in lines_at_x] for row in range(height)]
+    floors = [[_is_covered(lines, xs[column], xs[column + 1]) for column in range(width)] for lines in lines_at_y]
+    grid: list[list[PdfCell | None]] = [[None] * width for _ in range(height)]
+    taken = [[False] * width for _ in range(height)]
     count = 0
-    for row in range(high):
-        for column in range(wide):
+    for row in range(height):
+        for column in range(width):
             if taken[row][column]:
                 continue
-            right, low = _cell_extent(row, column, walls, floors, taken)
-            cell = grid[row][column] = PdfCell(colspan=right - column + 1, rowspan=low - row + 1)
+            right, bottom = _cell_extent(row, column, walls, floors, taken)
+            cell = grid[row][column] = PdfCell(colspan=right - column + 1, rowspan=bottom - row + 1)
             count += 1
-            for r in range(row, low + 1):
+            for r in range(row, bottom + 1):
                 for c in range(column, right + 1):
                     taken[r][c] = True
-                    cell.words += inside.get((r, c), [])
+                    cell.words += words_by_cell.get((r, c), [])
             cell.words.sort(key=lambda word: word.order)
     if count < 2 or sum(bool(cell and cell.words) for line in grid for cell in line) < 2:
         return None
-    in_table = {id(word) for group in inside.values() for word in group}
+    in_table = {id(word) for group in words_by_cell.values() for word in group}
     words[:] = [word for word in words if id(word) not in in_table]
     return _drop_empty_rows(Table(grid, (xs[0], ys[0], xs[-1], ys[-1]), xs))
 
@@ -162,12 +163,12 @@ def _grid_lines(ruled: list[float], ends: list[float]) -> list[float]:
 
 def _words_by_cell(xs: list[float], ys: list[float], words: Iterable[Word]) -> dict[tuple[int, int], list[Word]]:
     """Return the words in each cell of a grid."""
-    inside: dict[tuple[int, int], list[Word]] = {}
+    by_cell: dict[tuple[int, int], list[Word]] = {}
     for word in words:
         x, y = (word.x0 + word.x1) / 2, word.y - 0.3 * word.size
         if xs[0] <= x < xs[-1] and ys[0] <= y < ys[-1]:
-            inside.setdefault((bisect_right(ys, y) - 1, bisect_right(xs, x) - 1), []).append(word)
-    return inside
+            by_cell.setdefault((bisect_right(ys, y) - 1, bisect_right(xs, x) - 1), []).append(word)
+    return by_cell
 
 
 def _is_covered(lines: list[Line], start: float, stop: float) -> bool:
@@ -180,19 +181,20 @@ def _cell_extent(
     row: int, column: int, walls: list[list[bool]], floors: list[list[bool]], taken: list[list[bool]]
 ) -> tuple[int, int]:
     """Return the last column and the last row of the cell that begins at a place; rulings end a cell."""
-    wide, high = len(floors[0]), len(walls)
+    width, height = len(floors[0]), len(walls)
     right = column
-    while right + 1 < wide and not walls[row][right + 1] and not taken[row][right + 1]:
+    while right + 1 < width and not walls[row][right + 1] and not taken[row][right + 1]:
         right += 1
-    low = row
-    while low + 1 < high and not any(floors[low + 1][column : right + 1]):
-        below = walls[low + 1]
-        whole = not any(below[column + 1 : right + 1])
-        closed = (column == 0 or below[column]) and (right + 1 == wide or below[right + 1])
-        if not whole or not closed or any(taken[low + 1][column : right + 1]):
+    bottom = row
+    while bottom + 1 < height and not any(floors[bottom + 1][column : right + 1]):
+        below = walls[bottom + 1]
+        # the cell grows down only where the next row has no wall inside it and walls at both its sides
+        is_open = not any(below[column + 1 : right + 1])
+        has_sides = (column == 0 or below[column]) and (right + 1 == width or below[right + 1])
+        if not is_open or not has_sides or any(taken[bottom + 1][column : right + 1]):
             break
-        low += 1
-    return right, low
+        bottom += 1
+    return right, bottom
 
 
 def _drop_empty_rows(table: Table) -> Table:

@@ -45,17 +45,17 @@ def slides_html(page: Page) -> str:
         raise archive.fault("this is no PowerPoint presentation")
     links = relations(archive, part)
     size = find_path(root, "p:sldSz")
-    wide, high = _number(attribute(size, "cx")) or _SIZE[0], _number(attribute(size, "cy")) or _SIZE[1]
-    done = []
+    width, height = _number(attribute(size, "cx")) or _SIZE[0], _number(attribute(size, "cy")) or _SIZE[1]
+    sections = []
     slides = [links.get(slide.get("r:id", "")) for slide in children(find_path(root, "p:sldIdLst"), "p:sldId")]
     if len(slides) > _MAX_SLIDES:
         raise archive.fault(f"{len(slides)} slides are over the limit of {_MAX_SLIDES}; split the presentation")
     for number, slide in enumerate(slides, 1):
         if slide is not None and not slide.outside and slide.target in archive:
-            done.append(_Slide(archive, slide.target, number, (wide, high)).html())
+            sections.append(_Slide(archive, slide.target, number, (width, height)).html())
     title, meta = properties(archive)
     lang = next((props.get("lang", "") for props in root.iter("a:defRPr") if props.get("lang")), "")
-    return document(done, title, lang, **meta)
+    return document(sections, title, lang, **meta)
 
 
 class _Slide:
@@ -72,20 +72,20 @@ class _Slide:
         if layout:
             master = self._target(relations(archive, layout), "slideMaster")
             for inherited in (master, layout):
-                self._learn_places(inherited)
+                self._record_places(inherited)
 
     def _target(self, links: Mapping[str, Relation], kind: str) -> str:
-        found = (link.target for link in links.values() if link.kind == kind and not link.outside)
-        return next((target for target in found if target in self.archive), "")
+        targets = (link.target for link in links.values() if link.kind == kind and not link.outside)
+        return next((target for target in targets if target in self.archive), "")
 
-    def _learn_places(self, part: str) -> None:
+    def _record_places(self, part: str) -> None:
         """Record the positions of the placeholders of a layout or a master, by index and by type."""
         if not part:
             return
         for shape in self.archive.xml(part).iter("p:sp"):
-            kind, index, placed = _placeholder(shape)
+            kind, index, is_placeholder = _placeholder(shape)
             place = _place(find_path(shape, "p:spPr", "a:xfrm"))
-            if placed and place is not None:
+            if is_placeholder and place is not None:
                 self.places["type", kind] = place
                 if index:
                     self.places["index", index] = place
@@ -96,24 +96,24 @@ class _Slide:
             return ""
         body = Body()
         shapes = find_path(self.root, "p:cSld", "p:spTree")
-        for shape in self._sorted(shapes, self.size):
-            self._shape(shape, body)
+        for shape in self._in_reading_order(shapes, self.size):
+            self._add_shape(shape, body)
         notes = self._notes()
         if notes:
             body.add(f"<aside>{notes}</aside>")
         inner = body.html()
         return f"<section>\n{inner}\n</section>" if inner else ""
 
-    def _sorted(self, parent: Element | None, size: tuple[int, int] | None = None) -> list[Element]:
+    def _in_reading_order(self, parent: Element | None, size: tuple[int, int] | None = None) -> list[Element]:
         """Return the shapes of a slide or a group: titles first, then rows from the top, each row from the left.
 
         :param size: size of the slide; shapes outside it are left out.
         """
-        found: list[tuple[SlidePlace, Element]] = []
+        placed_shapes: list[tuple[SlidePlace, Element]] = []
         titles: list[Element] = []
-        for shape in _flat(parent):
-            kind, index, placed = _placeholder(shape)
-            if placed and kind in _TITLES:
+        for shape in _shapes_of(parent):
+            kind, index, is_placeholder = _placeholder(shape)
+            if is_placeholder and kind in _TITLES:
                 titles.append(shape)
                 continue
             frame = (
@@ -121,14 +121,14 @@ class _Slide:
             )
             frame = frame if frame is not None else find_path(shape, "p:grpSpPr", "a:xfrm")
             place = _place(frame)
-            if place is None and placed:
+            if place is None and is_placeholder:
                 place = self.places.get(("index", index)) or self.places.get(("type", kind))
             place = place or SlidePlace(0, 0, 1, 1)
             if size is None or _is_on_slide(place, size):
-                found.append((place, shape))
-        found.sort(key=lambda entry: entry[0].y)
+                placed_shapes.append((place, shape))
+        placed_shapes.sort(key=lambda entry: entry[0].y)
         rows: list[list[tuple[SlidePlace, Element]]] = []
-        for place, shape in found:
+        for place, shape in placed_shapes:
             # shapes within 1/25 of the slide's height count as one row
             if rows and place.y - rows[-1][0][0].y < max(self.size[1] // 25, 1):
                 rows[-1].append((place, shape))
@@ -136,40 +136,40 @@ class _Slide:
                 rows.append([(place, shape)])
         return [
             *titles,
-            *(shape for row in rows for _, shape in sorted(row, key=lambda placed_shape: placed_shape[0].x)),
+            *(shape for row in rows for _, shape in sorted(row, key=lambda entry: entry[0].x)),
         ]
 
-    def _shape(self, shape: Element, body: Body) -> None:
+    def _add_shape(self, shape: Element, body: Body) -> None:
         """Add the text, the table, the chart or the alt text of a shape."""
         props = next((element for part in shape for element in part if element.tag == "p:cNvPr"), None)
         if attribute(props, "hidden") in ("1", "true"):
             return
-        kind, _, placed = _placeholder(shape)
+        kind, _, is_placeholder = _placeholder(shape)
         if shape.tag == "p:sp":
-            if placed and kind in _FURNITURE:
+            if is_placeholder and kind in _FURNITURE:
                 return
             text = find_path(shape, "p:txBody")
-            if placed and kind in _TITLES:
-                self._title(text, kind, body)
+            if is_placeholder and kind in _TITLES:
+                self._add_title(text, kind, body)
             else:
-                text_blocks(text, body, placed and kind in _BULLETED, self.links)
+                text_blocks(text, body, is_placeholder and kind in _BULLETED, self.links)
         elif shape.tag == "p:grpSp":
-            for inner in self._sorted(shape):
-                self._shape(inner, body)
+            for inner in self._in_reading_order(shape):
+                self._add_shape(inner, body)
         elif shape.tag == "p:graphicFrame":
-            self._frame(shape, body)
+            self._add_frame(shape, body)
         alt = attribute(props, "descr") or attribute(props, "title")
         if alt.strip() and shape.tag != "p:sp":
             body.add(f'<figure><img alt="{escape(" ".join(alt.split()))}"></figure>')
 
-    def _title(self, text: Element | None, kind: str, body: Body) -> None:
+    def _add_title(self, text: Element | None, kind: str, body: Body) -> None:
         lines = [line for p in children(text, "a:p") if (line := inline(p, self.links).strip())]
         level = 1 if kind == "ctrTitle" else 2
         if lines:
             title = " ".join(lines).replace("<b>", "").replace("</b>", "").replace("<br>", " ")
             body.add(f'<h{level}><data value="slide-{self.number}">{title}</data></h{level}>')
 
-    def _frame(self, shape: Element, body: Body) -> None:
+    def _add_frame(self, shape: Element, body: Body) -> None:
         """Add a table, the data of a chart, or the points of a diagram."""
         for table in shape.iter("a:tbl"):
             body.add(slide_table(table, self.links), "table")
@@ -196,13 +196,13 @@ class _Slide:
         body = Body()
         links = relations(self.archive, part)
         for shape in self.archive.xml(part).iter("p:sp"):
-            kind, _, placed = _placeholder(shape)
-            if placed and kind == "body":
+            kind, _, is_placeholder = _placeholder(shape)
+            if is_placeholder and kind == "body":
                 text_blocks(find_path(shape, "p:txBody"), body, False, links)
         return body.html()
 
 
-def _flat(parent: Element | None) -> Iterable[Element]:
+def _shapes_of(parent: Element | None) -> Iterable[Element]:
     """Yield the shapes below an element, also those of the chosen ``mc:AlternateContent`` branch."""
     for shape in parent if parent is not None else ():
         if shape.tag == "mc:AlternateContent":
@@ -213,8 +213,10 @@ def _flat(parent: Element | None) -> Iterable[Element]:
 
 def _placeholder(shape: Element) -> tuple[str, str, bool]:
     """Return the type and the index of a placeholder, and whether the shape is a placeholder at all."""
-    found = next((element for part in shape for inner in part for element in inner if element.tag == "p:ph"), None)
-    return attribute(found, "type"), attribute(found, "idx"), found is not None
+    placeholder = next(
+        (element for part in shape for inner in part for element in inner if element.tag == "p:ph"), None
+    )
+    return attribute(placeholder, "type"), attribute(placeholder, "idx"), placeholder is not None
 
 
 def _place(frame: Element | None) -> SlidePlace | None:

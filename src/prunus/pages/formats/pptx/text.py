@@ -43,18 +43,18 @@ def text_blocks(shape: Element | None, body: Body, bulleted: bool, links: Mappin
 
 def inline(paragraph: Element, links: Mapping[str, Relation]) -> str:
     """Return the runs of a paragraph as HTML."""
-    done = []
+    parts = []
     for child in paragraph:
         if child.tag in ("a:r", "a:fld"):
             if child.tag == "a:r" or not child.get("type", "").startswith("slidenum"):
-                done.append(_run(child, links))
+                parts.append(_run(child, links))
         elif child.tag == "a:br":
-            done.append("<br>")
+            parts.append("<br>")
         elif child.tag == "mc:AlternateContent":
-            done += [_math(formula) for formula in chosen_branch(child)]
+            parts += [_math(formula) for formula in chosen_branch(child)]
         elif child.tag == "a14:m":
-            done.append(_math(child))
-    return "".join(done).replace("</b><b>", "").replace("</i><i>", "")
+            parts.append(_math(child))
+    return "".join(parts).replace("</b><b>", "").replace("</i><i>", "")
 
 
 def _math(element: Element) -> str:
@@ -96,7 +96,7 @@ def slide_table(element: Element, links: Mapping[str, Relation]) -> str:
             inner = "<br>".join(
                 text for p in children(find_path(cell, "a:txBody"), "a:p") if (text := inline(p, links).strip())
             )
-            wide, high = (max(1, whole_number(cell.get(name), 1, most=1000)) for name in ("gridSpan", "rowSpan"))
-            cells.append(Cell(inner, wide, high))
+            colspan, rowspan = (max(1, whole_number(cell.get(name), 1, most=1000)) for name in ("gridSpan", "rowSpan"))
+            cells.append(Cell(inner, colspan, rowspan))
         rows.append(cells)
     return table(rows, header_rows if header_rows < len(rows) else 0) if any(rows) else ""

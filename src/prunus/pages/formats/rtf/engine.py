@@ -28,7 +28,9 @@ class Engine:
         if not _is_rtf(content):
             raise BadPage(f"{name}: this is no RTF document", subject=page.url)
         if len(content) > MAX_BYTES:
-            raise BadPage(f"{name}: over the limit of {MAX_BYTES >> 20} MiB; split it", subject=page.url)
+            raise BadPage(
+                f"{name}: the RTF document is over the limit of {MAX_BYTES >> 20} MiB; split it", subject=page.url
+            )
         reader = RtfReader(content)
         try:
             reader.read()

@@ -116,13 +116,13 @@ class RtfReader:
             position = token.end()
             kind = token.lastgroup
             if kind == "text":
-                self._add(token[0])
+                self._add_bytes(token[0])
             elif kind == "hex":
-                self._add(bytes.fromhex(token["hex"].decode()))
+                self._add_bytes(bytes.fromhex(token["hex"].decode()))
             elif kind in ("word", "value"):
                 number = int(token["value"]) if token["value"] else None
                 if token["word"] == b"bin":
-                    position += min(max(number or 0, 0), size)
+                    position += min(max(number or 0, 0), size)  # skip binary data, which may hold braces
                 else:
                     self._flush()
                     self._word(token["word"].decode(), number)
@@ -150,7 +150,7 @@ class RtfReader:
         elif mark in (b"\\\n", b"\\\r"):
             self._word("par", None)
         elif mark[1:] in _SIGNS:
-            self._emit(_SIGNS[mark[1:]])
+            self._add_text(_SIGNS[mark[1:]])
 
     def _close(self) -> None:
         """End a group, and use the text that it collected."""
@@ -198,16 +198,16 @@ class RtfReader:
         elif word == "result":
             state.into = "body"
         elif word in _CHARACTERS:
-            self._emit(_CHARACTERS[word])
+            self._add_text(_CHARACTERS[word])
         elif word == "u":
             self._unicode(number or 0)
         elif state.into == "body":
-            if not self._change(state, word, number):
-                self._structure(state, word, number)
+            if not self._change_look(state, word, number):
+                self._change_paragraph(state, word, number)
         else:
-            self._describe(state, word, number)
+            self._record_definition(state, word, number)
 
-    def _change(self, state: RtfState, word: str, number: int | None) -> bool:
+    def _change_look(self, state: RtfState, word: str, number: int | None) -> bool:
         """Apply a control word that changes the look of the following text; return False for any other word."""
         on = number != 0
         if word == "b":
@@ -236,7 +236,7 @@ class RtfReader:
             return False
         return True
 
-    def _structure(self, state: RtfState, word: str, number: int | None) -> None:
+    def _change_paragraph(self, state: RtfState, word: str, number: int | None) -> None:
         """End paragraphs, cells and rows, and set the properties of the next ones."""
         props = state.paragraph
         if word in ("par", "sect"):
@@ -264,11 +264,11 @@ class RtfReader:
         elif word == "cellx":
             self.row.close_cell(number or 0)
         elif word == "clmrg":
-            self.row.pending.joined = True
+            self.row.pending.merges_left = True
         elif word in ("clvmgf", "clvmrg"):
-            self.row.pending.hangs = "start" if word == "clvmgf" else "on"
+            self.row.pending.vertical_merge = "start" if word == "clvmgf" else "on"
 
-    def _describe(self, state: RtfState, word: str, number: int | None) -> None:
+    def _record_definition(self, state: RtfState, word: str, number: int | None) -> None:
         """Record fonts, styles and dates."""
         if state.into == "fonttbl":
             if word == "f":
@@ -285,7 +285,7 @@ class RtfReader:
 
     # --- text ---------------------------------------------------------------------------------
 
-    def _add(self, data: bytes) -> None:
+    def _add_bytes(self, data: bytes) -> None:
         """Add undecoded bytes; drop the fallback characters after a ``\\u``."""
         if self._left:
             dropped = min(self._left, len(data))
@@ -300,7 +300,7 @@ class RtfReader:
             codec = self.fonts.get(self.state.font, self.codec)
             text = self._bytes.decode(codec, "replace")
             self._bytes.clear()
-            self._emit(text)
+            self._add_text(text)
 
     def _unicode(self, number: int) -> None:
         code = number + 65536 if number < 0 else number
@@ -309,12 +309,12 @@ class RtfReader:
             self._high = code
         elif 0xDC00 <= code < 0xE000:
             if self._high:
-                self._emit(chr(0x10000 + ((self._high - 0xD800) << 10) + code - 0xDC00))
+                self._add_text(chr(0x10000 + ((self._high - 0xD800) << 10) + code - 0xDC00))
             self._high = 0
         elif 0 < code < 0x110000:
-            self._emit("•" if 0xF000 <= code <= 0xF0FF else chr(code))
+            self._add_text("•" if 0xF000 <= code <= 0xF0FF else chr(code))
 
-    def _emit(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         """Send decoded text to the destination of the group."""
         state = self.state
         if state.into == "body":

@@ -43,8 +43,8 @@ class Look:
 class _Cell:
     html: str = ""
     right: int = 0
-    joined: bool = False  # to the cell on its left
-    hangs: str = ""  # "start" or "on" for the first or a further cell of a vertical merge
+    merges_left: bool = False  # merged with the cell to its left
+    vertical_merge: str = ""  # "start" or "on" for the first or a further cell of a vertical merge
     rowspan: int = 1
     colspan: int = 1
 
@@ -138,11 +138,11 @@ class Story:
         cells: list[_Cell] = []
         for at, text in enumerate(texts):
             declared = shape.cells[at] if at < len(shape.cells) else _Cell(right=(at + 1) * 1000)
-            if declared.joined and cells:
+            if declared.merges_left and cells:
                 cells[-1].right = declared.right
                 cells[-1].html = "<br>".join(part for part in (cells[-1].html, text) if part)
             else:
-                cells.append(_Cell(text, declared.right, hangs=declared.hangs))
+                cells.append(_Cell(text, declared.right, vertical_merge=declared.vertical_merge))
         if cells:
             self._rows.append((cells, shape.head))
 
@@ -164,12 +164,12 @@ class Story:
                 stop = next((at for at, edge in enumerate(edges) if cell.right - edge <= _NEAR), len(edges) - 1) + 1
                 cell.colspan = max(stop - column, 1)
                 start = above.get(column)
-                if cell.hangs == "on" and start is not None and start.colspan == cell.colspan:
+                if cell.vertical_merge == "on" and start is not None and start.colspan == cell.colspan:
                     start.rowspan += 1
                     open_merges[column] = start
                 else:
                     row.append(cell)
-                    if cell.hangs:
+                    if cell.vertical_merge:
                         open_merges[column] = cell
                 column = max(stop, column + 1)
             above = open_merges
