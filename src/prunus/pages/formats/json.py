@@ -70,11 +70,8 @@ def _parsed(text: str, page: Page) -> tuple[Any, list[tuple[int, str]]]:
             bad_lines.append((number, line[:200]))
             if len(bad_lines) > 3 and len(bad_lines) > len(values):
                 raise failure from None
-    if (
-        not values
-        or len(bad_lines) * 5 > len(values)
-        or not all(isinstance(line_value, dict | list) for line_value in values)
-    ):
+    are_records = all(isinstance(line_value, dict | list) for line_value in values)
+    if not values or len(bad_lines) * 5 > len(values) or not are_records:
         raise failure
     return values, bad_lines
 
@@ -153,9 +150,8 @@ class _Writer:
             if self._left <= 0:
                 break
             rows.append([self._cell(row[column]) if column in row else "" for column in columns])
-        return self._left_out_note(len(objects) - len(rows)) + table(
-            [[escape_lines(column) for column in columns], *rows], 1
-        )
+        header = [escape_lines(column) for column in columns]
+        return self._left_out_note(len(objects) - len(rows)) + table([header, *rows], 1)
 
     def _left_out_note(self, left: int) -> str:
         return note(_left_out_text(left)) if left else ""

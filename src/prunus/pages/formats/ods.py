@@ -8,7 +8,7 @@ from typing import Final
 
 from ...core.types import Page
 from ._common.write import document, escape_text, note
-from ._common.xml import Enough, whole_number
+from ._common.xml import StopReading, whole_number
 from ._common.zip import Archive
 from ._sheets.regions import Sheet, to_markup
 from ._sheets.workbook import Budget
@@ -132,7 +132,7 @@ class _Content:
                 self.sheets.append(self._sheet)
                 self._sheet = None
                 if self._full:
-                    raise Enough
+                    raise StopReading
         elif self._tables != 1 or self._sheet is None:
             return
         elif name == "p" and self._text is not None:

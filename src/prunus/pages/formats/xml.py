@@ -127,8 +127,11 @@ def _feed(root: Element) -> str:
     channel = root if channel is None else channel
     places = [channel] if channel is root else [channel, root]  # RDF puts its items beside the channel
     items = [child for place in places for child in place if child.tag in ("item", "entry")]
-    title, about = _text(_first(channel, "title")), _text(_first(channel, "description", "subtitle"))
-    parts = [f"<h1>{escape_text(title)}</h1>" if title else "", f"<p>{escape_text(about)}</p>" if about else ""]
+    title, description = _text(_first(channel, "title")), _text(_first(channel, "description", "subtitle"))
+    parts = [
+        f"<h1>{escape_text(title)}</h1>" if title else "",
+        f"<p>{escape_text(description)}</p>" if description else "",
+    ]
     parts.extend(map(_article, items))
     return document(parts, title, root.get("lang", ""))
 
@@ -236,11 +239,9 @@ def _attributes_html(element: Element) -> str:
 
 
 def _linked(text: str) -> str:
-    return (
-        f'<a href="{escape_attribute(text)}">{escape_text(text)}</a>'
-        if _ADDRESS.fullmatch(text)
-        else escape_lines(text)
-    )
+    if _ADDRESS.fullmatch(text):
+        return f'<a href="{escape_attribute(text)}">{escape_text(text)}</a>'
+    return escape_lines(text)
 
 
 def _inline(element: Element) -> str:
@@ -254,12 +255,9 @@ def _inline(element: Element) -> str:
         target = child.get("href") or child.get("url") or ""
         inside = _inline(child)
         block = no_text or child.tag in _PARAGRAPHS or child.tag in _BLOCKS
-        linked = (
-            f'<a href="{escape_attribute(target)}">{inside or escape_text(target)}</a>'
-            if _ADDRESS.fullmatch(target)
-            else inside
-        )
-        parts.append(f" {linked} " if block else linked)
+        if _ADDRESS.fullmatch(target):
+            inside = f'<a href="{escape_attribute(target)}">{inside or escape_text(target)}</a>'
+        parts.append(f" {inside} " if block else inside)
     return "".join(parts)
 
 

@@ -60,11 +60,11 @@ _SPACES: Final = {
 }
 
 
-Fault = Callable[[str], BadPage]
+FaultMaker = Callable[[str], BadPage]
 """Makes the error for a fault in the XML, for example ``is nested too deep``. It adds the document's name."""
 
 
-class Enough(Exception):
+class StopReading(Exception):
     """A listener raises this to stop reading before the end of the XML."""
 
 
@@ -88,7 +88,7 @@ class _PrologCheck:
     """Stops when the root element begins: the prolog before it holds no document type and no entities."""
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
-        raise Enough
+        raise StopReading
 
     def end(self, name: str) -> None: ...
 
@@ -104,9 +104,14 @@ class _Names(dict[str, str]):
 
 
 def walk_xml(
-    chunks: Iterable[bytes], listener: XmlListener, fault: Fault, encoding: str | None = None, *, doctype: bool = False
+    chunks: Iterable[bytes],
+    listener: XmlListener,
+    fault: FaultMaker,
+    encoding: str | None = None,
+    *,
+    doctype: bool = False,
 ) -> None:
-    """Send the elements of XML to a listener, until the end or until the listener raises :class:`Enough`.
+    """Send the elements of XML to a listener, until the end or until the listener raises :class:`StopReading`.
 
     :param encoding: encoding of the bytes; by default the XML's own declaration decides.
     :param doctype: accept a document type that declares no entities; named entities then mean the same as in HTML.
@@ -149,7 +154,7 @@ def walk_xml(
         for chunk in chunks:
             parser.Parse(chunk, False)
         parser.Parse(b"", True)
-    except Enough:
+    except StopReading:
         return
     except _NO_XML as error:
         raise fault(f"is no valid XML ({error}); fetch or save it again") from error
@@ -163,7 +168,7 @@ def cut_bytes(data: bytes, size: int = _CHUNK) -> Iterator[bytes]:
     return (data[start : start + size] for start in range(0, len(data), size))
 
 
-def parse_xml(data: bytes, fault: Fault) -> Element:
+def parse_xml(data: bytes, fault: FaultMaker) -> Element:
     """Return XML as a tree.
 
     :raises BadPage: the bytes are not XML, declare a document type or entities, or exceed a limit.
@@ -181,7 +186,7 @@ def parse_xml(data: bytes, fault: Fault) -> Element:
     return root
 
 
-def _check_depth(root: Element, fault: Fault) -> None:
+def _check_depth(root: Element, fault: FaultMaker) -> None:
     level, depth = [root], 0
     while level:
         depth += 1

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from .._common.xml import Enough, whole_number
+from .._common.xml import StopReading, whole_number
 from .numbers import BUILT_IN, Code, plain
 from .regions import Place, Sheet
 
@@ -104,7 +104,7 @@ class SharedTexts(_TextListener):
             self._left -= len(text) + 1
             if self._left < 0:
                 self.too_many = True
-                raise Enough
+                raise StopReading
             self.found.append(text)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from .._common.write import escape_attribute, escape_text
-from . import words as known
+from . import words as vocabulary
 from .bib import entries
 from .environments import begin
 from .source import Macro, TexSource
@@ -186,7 +186,7 @@ def frame_title(reader: TexReader, source: TexSource) -> None:
 
 def begin_appendix(reader: TexReader, source: TexSource) -> None:
     reader.state.appendix = True
-    reader.state.counters[known.HEADINGS[1 if reader.state.chapters else 2]] = 0
+    reader.state.counters[vocabulary.HEADINGS[1 if reader.state.chapters else 2]] = 0
 
 
 def skip_argument(reader: TexReader, source: TexSource) -> None:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from .._common.write import escape_text
-from . import words as known
+from . import words as vocabulary
 from .source import END, TexSource, expand
 
 if TYPE_CHECKING:
@@ -39,17 +39,17 @@ def begin(reader: TexReader, source: TexSource) -> None:
         state.began = True
         reader.parts.clear()
         reader.line.clear()
-    elif base in known.VERBATIM:
+    elif base in vocabulary.VERBATIM:
         _verbatim(reader, base, source.environment(name))
-    elif base in known.MATH:
+    elif base in vocabulary.MATH:
         _math(reader, name, source.environment(name))
-    elif base in known.TABLES:
+    elif base in vocabulary.TABLES:
         _tabular(reader, name, source)
-    elif base in known.LISTS or base == "description":
+    elif base in vocabulary.LISTS or base == "description":
         _list(reader, base, source, name)
-    elif base in known.FLOATS:
+    elif base in vocabulary.FLOATS:
         _float(reader, base, source, name)
-    elif base in known.QUOTES:
+    elif base in vocabulary.QUOTES:
         reader.block(f"<blockquote>{reader.inner(source.environment(name)).markup()}</blockquote>")
     elif base == "abstract":
         abstract = reader.inner(source.environment(name)).markup()
@@ -59,7 +59,7 @@ def begin(reader: TexReader, source: TexSource) -> None:
     elif base == "thebibliography":
         source.argument()
         _bibliography(reader, source.environment(name))
-    elif base in known.SKIPPED:
+    elif base in vocabulary.SKIPPED:
         source.environment(name)
     else:
         reader.flush()
@@ -132,7 +132,7 @@ def _list(reader: TexReader, base: str, source: TexSource, name: str) -> None:
         body = "".join(f"<dt>{label}</dt><dd>{text}</dd>" for label, text in items)
         reader.block(f"<dl>{body}</dl>" if body else "")
         return
-    tag = known.LISTS[base]
+    tag = vocabulary.LISTS[base]
     body = "".join(f"<li>{f'{label} ' if label else ''}{text}</li>" for label, text in items)
     reader.block(f"<{tag}>{body}</{tag}>" if body else "")
 
@@ -143,7 +143,7 @@ def _float(reader: TexReader, base: str, source: TexSource, name: str) -> None:
     for _ in range({"wrapfigure": 2, "wraptable": 2, "subfigure": 1}.get(base, 0)):
         body_source.argument()
     body = body_source.until(END)
-    kind = known.FLOATS[base]
+    kind = vocabulary.FLOATS[base]
     number = (
         reader.state.step(base.removeprefix("wrap").removeprefix("sideways")) if kind and "\\caption" in body else ""
     )

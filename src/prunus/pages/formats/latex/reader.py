@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from .._common.write import escape_text, preformatted, without_first_paragraph
-from . import words as known
+from . import words as vocabulary
 from .source import TexSource, define, expand
 from .state import TexState
 from .table import to_markup as table_markup
@@ -143,25 +143,25 @@ class TexReader:
             self.push_expansion(expand(macro, source, macros), source)
         elif name in _DEFINING:
             define(base, source, macros)
-        elif base in known.STYLES:
-            tag = known.STYLES[base]
+        elif base in vocabulary.STYLES:
+            tag = vocabulary.STYLES[base]
             inner = self.inline(source.argument(), literal=tag == "code")
             self.line.append(f"<{tag}>{inner}</{tag}>" if inner else "")
-        elif base in known.HEADINGS:
+        elif base in vocabulary.HEADINGS:
             self._heading(base, name != base, source)
-        elif base in known.CITES:
+        elif base in vocabulary.CITES:
             self._cite(base, source)
-        elif base in known.REFERENCES:
+        elif base in vocabulary.REFERENCES:
             keys = source.argument()
             mark = f"\ue000R{keys}\ue001"
             self.line.append(f"({mark})" if base == "eqref" else mark)
-        elif name in known.ACCENTS and (not name.isalpha() or source.peek() not in ("", " ")):
+        elif name in vocabulary.ACCENTS and (not name.isalpha() or source.peek() not in ("", " ")):
             self._accent(name, source)
-        elif name in known.SYMBOLS:
-            self.line.append(escape_text(known.SYMBOLS[name]))
-        elif base in known.DROPPED:
+        elif name in vocabulary.SYMBOLS:
+            self.line.append(escape_text(vocabulary.SYMBOLS[name]))
+        elif base in vocabulary.DROPPED:
             source.option()
-            for _ in range(known.DROPPED[base]):
+            for _ in range(vocabulary.DROPPED[base]):
                 source.argument()
         else:
             handler = self.state.handlers.get(base)
@@ -183,13 +183,13 @@ class TexReader:
 
     def _accent(self, name: str, source: TexSource) -> None:
         letter = self.inline(source.argument())
-        self.line.append(known.add_accent(name, letter) if letter[:1].isalpha() else letter)
+        self.line.append(vocabulary.add_accent(name, letter) if letter[:1].isalpha() else letter)
 
     def _heading(self, name: str, starred: bool, source: TexSource) -> None:
         source.option()
         text = self.inline(source.argument())
         number = "" if starred else self.state.heading_number(name)
-        level = known.HEADINGS.index(name) - (0 if self.state.chapters else 1)
+        level = vocabulary.HEADINGS.index(name) - (0 if self.state.chapters else 1)
         level = 2 if name == "part" else min(6, max(2, level + 1))
         self.block(f"<h{level}>{f'{number} ' if number else ''}{text}</h{level}>" if text else "")
 

@@ -84,13 +84,13 @@ class _Document:
             (found for root in self.roots for found in [find_path(root, "office:meta")] if found is not None), None
         )
         fields = {child.tag: " ".join((child.text or "").split()) for child in (meta if meta is not None else ())}
-        about = {
+        metadata = {
             "author": fields.get("dc:creator") or fields.get("meta:initial-creator", ""),
             "published": fields.get("meta:creation-date", ""),
             "modified": fields.get("dc:date", ""),
         }
         return document(
-            [body.html()], fields.get("dc:title", ""), fields.get("dc:language", "") or self.styles.lang, **about
+            [body.html()], fields.get("dc:title", ""), fields.get("dc:language", "") or self.styles.lang, **metadata
         )
 
     def blocks(self, element: Iterable[Element] | None, body: Body) -> None:

@@ -20,7 +20,7 @@ _PROSE: Final = 10.0  # em; lines of running text are longer, table cells mostly
 _CELLS: Final = 1000  # stripes of a page, at most
 
 
-def flows(pieces: Sequence[PdfPiece], depth: int = 0) -> list[list[PdfPiece]]:
+def split_flows(pieces: Sequence[PdfPiece], depth: int = 0) -> list[list[PdfPiece]]:
     """Return the pieces as flows. A flow is read from top to bottom before the next flow begins."""
     if len(pieces) < 4 or depth >= _DEPTH:
         return [list(pieces)] if pieces else []
@@ -44,7 +44,8 @@ def _split(pieces: Sequence[PdfPiece], low: float, high: float, depth: int) -> l
                 done_flows.append(flow)
                 flow = []
             below = _next_heading(left, right)
-            done_flows += flows([piece for piece in left if piece not in below], depth + 1) + flows(right, depth + 1)
+            done_flows += split_flows([piece for piece in left if piece not in below], depth + 1)
+            done_flows += split_flows(right, depth + 1)
             flow += below
             has_columns = True
         else:

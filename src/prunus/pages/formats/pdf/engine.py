@@ -52,10 +52,10 @@ class Engine:
         if b"%%EOF" not in content[-_TAIL:]:
             raise BadPage(f"{name}: the PDF is cut off before its end; fetch or copy it again", subject=page.url)
         deadline = time.monotonic() + self.seconds
-        about, *raw = self._read(content, name)
+        metadata, *raw = self._read(content, name)
         from .layout import html_of  # lazy: a program that reads no PDF does not load the layout code
 
-        return html_of(about, raw, deadline, name)
+        return html_of(metadata, raw, deadline, name)
 
     def _read(self, content: bytes, name: str) -> list[dict[str, Any]]:
         """Read the file in a separate process; return the document's metadata, then one mapping per page."""

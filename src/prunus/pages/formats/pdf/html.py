@@ -9,7 +9,7 @@ from html import escape
 from typing import Any, Final
 
 from .blocks import PdfBlock, PdfStyle
-from .inline import PdfInlineWriter, code
+from .inline import PdfInlineWriter, code_text
 from .tables import PdfCell, Table, continues
 
 _STOPS: Final = re.compile(r"[.!?:;。！？…][\"'”’»)\]]*(?:\d{1,3}|\[\d+\])?$")
@@ -22,24 +22,24 @@ _JUNK_TITLE: Final = re.compile(
 _ROMAN: Final = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv")
 
 
-def document(blocks: Sequence[PdfBlock], about: Mapping[str, Any], style: PdfStyle, writer: PdfInlineWriter) -> str:
+def document(blocks: Sequence[PdfBlock], metadata: Mapping[str, Any], style: PdfStyle, writer: PdfInlineWriter) -> str:
     """Return a whole document as HTML.
 
-    :param about: metadata of the document, as :meth:`.reader.PdfReader.about` returns it.
+    :param metadata: metadata of the document, as :meth:`.reader.PdfReader.metadata` returns it.
     """
     joined = join_blocks(blocks)
-    levels = heading_levels(joined, about.get("outline") or [])
+    levels = heading_levels(joined, metadata.get("outline") or [])
     body = _Body(writer, levels)
     for at, block in enumerate(joined):
         body.add(block, joined[at + 1 : at + 4])
     body.close_lists(0)
-    title = _title(about, joined)
-    lang = re.match(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$", about.get("lang", ""))
+    title = _title(metadata, joined)
+    lang = re.match(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$", metadata.get("lang", ""))
     head = [f"<title>{escape(title, quote=False)}</title>"] if title else []
-    if about.get("author"):
-        head.append(f'<meta name="author" content="{escape(about["author"])}">')
+    if metadata.get("author"):
+        head.append(f'<meta name="author" content="{escape(metadata["author"])}">')
     for name, key in (("published", "creationdate"), ("modified", "moddate")):
-        when = _date(about.get(key, ""))
+        when = _date(metadata.get(key, ""))
         if when:
             head.append(f'<meta property="article:{name}_time" content="{when}">')
     attribute = f' lang="{lang[0]}"' if lang else ""
@@ -171,9 +171,9 @@ def _heading_key(text: str) -> str:
     ).lower()
 
 
-def _title(about: Mapping[str, Any], blocks: Sequence[PdfBlock]) -> str:
+def _title(metadata: Mapping[str, Any], blocks: Sequence[PdfBlock]) -> str:
     """Return the title from the metadata, or else the first heading of the first 12 blocks."""
-    stated = " ".join(about.get("title", "").split())
+    stated = " ".join(metadata.get("title", "").split())
     if stated and not _JUNK_TITLE.match(stated):
         return stated
     first = next((block for block in blocks[:12] if block.kind == "h"), None)
@@ -224,10 +224,10 @@ class _Body:
         if block.kind == "pre":
             if block.page > self.writer.page:
                 self.writer.page = block.page
-                first, _, rest = code(block.lines).partition("\n")
+                first, _, rest = code_text(block.lines).partition("\n")
                 mark = f'<data value="page-{block.page + 1}">{first}</data>'
                 return f"<pre>{mark}{chr(10) if rest else ''}{rest}</pre>"
-            return f"<pre>{code(block.lines)}</pre>"
+            return f"<pre>{code_text(block.lines)}</pre>"
         if block.kind in ("figure", "caption"):
             image = f'<img alt="{escape(block.alt)}">' if block.alt else ""
             caption = write(block.lines)

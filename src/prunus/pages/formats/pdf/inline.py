@@ -93,7 +93,7 @@ class PdfInlineWriter:
         return (word.href, bold, bool(flags & ITALIC), bool(flags & MONO), script, begins)
 
 
-def code(lines: Sequence[Sequence[Word]]) -> str:
+def code_text(lines: Sequence[Sequence[Word]]) -> str:
     """Return lines of code with their indentation, escaped. Columns follow from the median letter width."""
     words = [word for line in lines for word in line]
     left = min(word.x0 for word in words)

@@ -7,18 +7,18 @@ from typing import Any
 
 from ....core.errors import BadPage
 from .blocks import PdfBlock, PdfStyle, blocks_of
-from .columns import flows
+from .columns import split_flows
 from .html import document
 from .inline import PdfInlineWriter
 from .lines import PageWords, PdfPiece, Word, group_words
-from .margins import without_running
+from .margins import drop_running_lines
 from .tables import ruled_tables
 
 
-def html_of(about: dict[str, Any], raw: list[dict[str, Any]], deadline: float, name: str) -> str:
+def html_of(metadata: dict[str, Any], raw: list[dict[str, Any]], deadline: float, name: str) -> str:
     """Return a document as HTML: tables, running headers, columns, blocks.
 
-    :param about: metadata of the document, as :meth:`.reader.PdfReader.about` returns it.
+    :param metadata: metadata of the document, as :meth:`.reader.PdfReader.metadata` returns it.
     :param raw: content of each page, as :meth:`.reader.PdfReader.page` returns it.
     :param deadline: time limit on the monotonic clock.
     :param name: name of the document in errors.
@@ -42,14 +42,14 @@ def html_of(about: dict[str, Any], raw: list[dict[str, Any]], deadline: float, n
         atoms.append(_atoms(page))
         pages.append((page, group_words(page.words)))
     blocks: list[PdfBlock] = []
-    for (page, _), kept, whole in zip(pages, without_running(pages), atoms, strict=True):
+    for (page, _), kept, whole in zip(pages, drop_running_lines(pages), atoms, strict=True):
         bottom = page.box[1] + 0.6 * page.height  # small print below this line is a note
-        for flow in [*flows([*kept, *whole]), *(group_words(group) for group in page.turned)]:
+        for flow in [*split_flows([*kept, *whole]), *(group_words(group) for group in page.turned)]:
             _check_time(deadline, name)
             if flow:
                 blocks += blocks_of(flow, style, page.number, bottom)
         blocks += [PdfBlock("figure", [], page.number, alt=alt) for alt in page.alts]
-    return document(blocks, about, style, writer)
+    return document(blocks, metadata, style, writer)
 
 
 def _check_time(deadline: float, name: str) -> None:

@@ -22,7 +22,7 @@ _NUMBER: Final = re.compile(
 Row = list[PdfPiece]
 
 
-def without_running(pages: Sequence[tuple[PageWords, list[PdfPiece]]]) -> list[list[PdfPiece]]:
+def drop_running_lines(pages: Sequence[tuple[PageWords, list[PdfPiece]]]) -> list[list[PdfPiece]]:
     """Return the pieces of each page without running headers, footers and page numbers.
 
     A line is removed where the same words, digits aside, are at the same height on at least three pages (on two pages,

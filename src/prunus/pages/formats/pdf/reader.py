@@ -68,7 +68,7 @@ class PdfReader:
         )
         self.tagged = bool(raw.FPDFCatalog_IsTagged(self.document))
 
-    def about(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Return the metadata of the document: title, author, dates, language, number of pages, outline."""
         raw = self.raw
         keys = ("Title", "Author", "CreationDate", "ModDate")
@@ -266,7 +266,7 @@ def main(arguments: list[str]) -> None:
     out = sys.stdout
     try:
         reader = PdfReader(raw, sys.stdin.buffer.read(), int(max_pages), int(max_chars), float(seconds))
-        out.write(json.dumps(reader.about()) + "\n")
+        out.write(json.dumps(reader.metadata()) + "\n")
         left = MAX_OUTPUT
         for number in range(reader.pages):
             line = json.dumps(reader.page(number), separators=(",", ":"))

@@ -116,10 +116,8 @@ class _Slide:
             if is_placeholder and kind in _TITLES:
                 titles.append(shape)
                 continue
-            frame = (
-                find_path(shape, "p:spPr", "a:xfrm") if shape.tag != "p:graphicFrame" else find_path(shape, "p:xfrm")
-            )
-            frame = frame if frame is not None else find_path(shape, "p:grpSpPr", "a:xfrm")
+            paths = (("p:xfrm",) if shape.tag == "p:graphicFrame" else ("p:spPr", "a:xfrm"), ("p:grpSpPr", "a:xfrm"))
+            frame = next((found for path in paths if (found := find_path(shape, *path)) is not None), None)
             place = _place(frame)
             if place is None and is_placeholder:
                 place = self.places.get(("index", index)) or self.places.get(("type", kind))

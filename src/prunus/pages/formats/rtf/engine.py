@@ -45,8 +45,8 @@ class Engine:
         html = body.html()
         if not html:
             raise BadPage(f"{name}: the RTF document shows no text", subject=page.url)
-        meta = {key: reader.about.get(key, "") for key in ("author", "published")}
-        return document([html], reader.about.get("title", ""), **meta)
+        meta = {key: reader.metadata.get(key, "") for key in ("author", "published")}
+        return document([html], reader.metadata.get("title", ""), **meta)
 
 
 def _is_rtf(content: bytes) -> bool:

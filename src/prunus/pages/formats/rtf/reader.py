@@ -84,7 +84,7 @@ class TooDeep(Exception):
 
 
 class RtfReader:
-    """Reads one document. Call :meth:`read`, then use ``story``, ``notes`` and ``about``."""
+    """Reads one document. Call :meth:`read`, then use ``story``, ``notes`` and ``metadata``."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -92,7 +92,7 @@ class RtfReader:
         self.state = RtfState(self.story)
         self.stack: list[RtfState] = []
         self.notes: list[str] = []
-        self.about: dict[str, str] = {}
+        self.metadata: dict[str, str] = {}
         self.codec = "cp1252"
         self.fonts: dict[int, str] = {}
         self.styles: dict[int, str] = {}
@@ -162,7 +162,7 @@ class RtfReader:
         if ended.ends == "style":
             self.styles[ended.style] = text.partition(";")[0].strip()
         elif ended.ends in ("title", "author"):
-            self.about[ended.ends] = " ".join(text.split())
+            self.metadata[ended.ends] = " ".join(text.split())
         elif ended.ends in ("listtext", "pntext"):
             ended.story.marker = text.strip() or ended.story.marker
         elif ended.ends == "fldinst":
@@ -278,8 +278,8 @@ class RtfReader:
         elif state.into == "stylesheet" and word == "s":
             state.style = number or 0
         elif state.into == "creatim" and word in ("yr", "mo", "dy") and number is not None:
-            before = self.about.get("published", "")
-            self.about["published"] = f"{number:04d}" if word == "yr" else f"{before}-{number:02d}"
+            before = self.metadata.get("published", "")
+            self.metadata["published"] = f"{number:04d}" if word == "yr" else f"{before}-{number:02d}"
         elif word == "f" and state.into in _COLLECTED:
             state.font = number or 0
 
