@@ -55,12 +55,12 @@ def document(body: str, **parts: str) -> bytes:
     )
 
 
-def run(words: str, about: str = "") -> str:
-    return f'<w:r><w:rPr>{about}</w:rPr><w:t xml:space="preserve">{words}</w:t></w:r>'
+def run(words: str, props: str = "") -> str:
+    return f'<w:r><w:rPr>{props}</w:rPr><w:t xml:space="preserve">{words}</w:t></w:r>'
 
 
-def paragraph(*runs: str, about: str = "") -> str:
-    return f"<w:p><w:pPr>{about}</w:pPr>{''.join(runs)}</w:p>"
+def paragraph(*runs: str, props: str = "") -> str:
+    return f"<w:p><w:pPr>{props}</w:pPr>{''.join(runs)}</w:p>"
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def test_lists_nest_by_their_level_and_keep_their_numbers() -> None:
     )
     items = [(0, "read"), (1, "the gauge"), (1, "the clock"), (2, "twice"), (0, "write")]
     body = "".join(
-        paragraph(run(words), about=f"<w:numPr><w:ilvl w:val='{level}'/><w:numId w:val='1'/></w:numPr>")
+        paragraph(run(words), props=f"<w:numPr><w:ilvl w:val='{level}'/><w:numId w:val='1'/></w:numPr>")
         for level, words in items
     )
     tree = read(Engine(), document(body, numbering=numbering))
@@ -215,9 +215,9 @@ def test_numbered_headings_keep_the_numbers_that_word_prints() -> None:
         "<w:lvl w:ilvl='1'><w:start w:val='1'/><w:numFmt w:val='decimal'/><w:lvlText w:val='%1.%2'/></w:lvl>"
         "</w:abstractNum><w:num w:numId='1'><w:abstractNumId w:val='0'/></w:num></w:numbering>"
     )
-    about = "<w:outlineLvl w:val='{0}'/><w:numPr><w:ilvl w:val='{0}'/><w:numId w:val='1'/></w:numPr>"
+    props = "<w:outlineLvl w:val='{0}'/><w:numPr><w:ilvl w:val='{0}'/><w:numId w:val='1'/></w:numPr>"
     body = "".join(
-        paragraph(run(words), about=about.format(level))
+        paragraph(run(words), props=props.format(level))
         for level, words in ((0, "Place"), (1, "Sea"), (0, "Time"), (1, "Day"), (1, "Night"))
     )
     tree = read(Engine(), document(body, numbering=numbering))

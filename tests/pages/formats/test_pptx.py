@@ -50,9 +50,9 @@ def presentation(*slides: str) -> bytes:
     )
 
 
-def shape(words: str, x: int = 0, y: int = 0, about: str = "") -> str:
+def shape(words: str, x: int = 0, y: int = 0, props: str = "") -> str:
     return (
-        f'<p:sp><p:nvSpPr><p:cNvPr id="1" name="x" {about}/></p:nvSpPr><p:spPr><a:xfrm><a:off x="{x}" y="{y}"/>'
+        f'<p:sp><p:nvSpPr><p:cNvPr id="1" name="x" {props}/></p:nvSpPr><p:spPr><a:xfrm><a:off x="{x}" y="{y}"/>'
         f'<a:ext cx="100" cy="100"/></a:xfrm></p:spPr><p:txBody><a:p><a:r><a:t>{words}</a:t></a:r></a:p></p:txBody></p:sp>'
     )
 
@@ -138,7 +138,7 @@ def test_links_of_a_talk_are_kept(talk: bytes) -> None:
 
 def test_what_a_show_does_not_show_stays_out() -> None:
     made = presentation(
-        "|" + shape("seen") + shape("hidden", about='hidden="1"') + shape("far away", x=99_999_999),
+        "|" + shape("seen") + shape("hidden", props='hidden="1"') + shape("far away", x=99_999_999),
         'show="0"|' + shape("hidden slide"),
         "|"
         + '<p:sp><p:nvSpPr><p:nvPr><p:ph type="ftr"/></p:nvPr></p:nvSpPr><p:txBody><a:p><a:r><a:t>footer</a:t></a:r>'

@@ -45,6 +45,7 @@ def inline_minted(reader: TexReader, source: TexSource) -> None:
 
 
 def item(reader: TexReader, source: TexSource) -> None:
+    """Begin a list item; outside a list, end the paragraph."""
     option = source.option()
     if reader.items is None:
         reader.flush()
@@ -55,6 +56,7 @@ def item(reader: TexReader, source: TexSource) -> None:
 
 
 def footnote(reader: TexReader, source: TexSource) -> None:
+    """Write the reference of a footnote, and keep its text for the end of the document."""
     source.option()
     place = len(reader.state.footnotes)
     reader.state.footnotes.append("")  # take the number before the text, which may hold footnotes itself
@@ -63,6 +65,7 @@ def footnote(reader: TexReader, source: TexSource) -> None:
 
 
 def set_label(reader: TexReader, source: TexSource) -> None:
+    """Give the latest number (section, figure, equation) a label."""
     reader.state.labels[source.argument()] = reader.state.last
 
 
@@ -84,6 +87,7 @@ def write_link(reader: TexReader, target: str, shown: str) -> None:
 
 
 def include_picture(reader: TexReader, source: TexSource) -> None:
+    """Add a picture, with the alt text from its options."""
     options = source.option() or ""
     name = source.argument().strip()
     alt = re.search(r"alt\s*=\s*\{?([^},]*)", options)
@@ -93,6 +97,7 @@ def include_picture(reader: TexReader, source: TexSource) -> None:
 
 
 def caption(reader: TexReader, source: TexSource) -> None:
+    """Keep the caption of a float; outside a float, add it as a paragraph."""
     source.option()
     text = reader.inline(source.argument())
     if reader.caption:
@@ -109,6 +114,7 @@ def title_part(reader: TexReader, name: str, source: TexSource) -> None:
 
 
 def make_title(reader: TexReader, source: TexSource) -> None:
+    """Add title, author and date, once."""
     state = reader.state
     if state.shown_title:
         return
@@ -120,6 +126,7 @@ def make_title(reader: TexReader, source: TexSource) -> None:
 
 
 def include_file(reader: TexReader, source: TexSource) -> None:
+    """Read an included file next, or record a note."""
     name = source.argument().strip()
     full = name if name.lower().endswith((".tex", ".ltx", ".bbl")) else f"{name}.tex"
     text = reader.state.file(full)
@@ -128,6 +135,7 @@ def include_file(reader: TexReader, source: TexSource) -> None:
 
 
 def bibliography(reader: TexReader, source: TexSource) -> None:
+    """Read the ``.bib`` files, or else the ``.bbl`` file beside the document, or record a note."""
     names = source.argument().split(",")
     found = {}
     for name in names:
@@ -147,6 +155,7 @@ def bibliography(reader: TexReader, source: TexSource) -> None:
 
 
 def bibliography_file(reader: TexReader, source: TexSource) -> None:
+    """Read a ``.bib`` file of biblatex."""
     source.option()
     name = source.argument().strip()
     text = reader.state.file(name)
@@ -155,11 +164,13 @@ def bibliography_file(reader: TexReader, source: TexSource) -> None:
 
 
 def print_bibliography(reader: TexReader, source: TexSource) -> None:
+    """Mark the place of the bibliography."""
     source.option()
     reader.block("\ue000B\ue001")
 
 
 def define_theorem(reader: TexReader, source: TexSource) -> None:
+    """Record a theorem environment and its title."""
     name = source.argument().strip()
     source.option()
     reader.state.theorems[name] = reader.inline(source.argument())
@@ -171,6 +182,7 @@ def skip_false_branch(reader: TexReader, source: TexSource) -> None:
 
 
 def let(reader: TexReader, source: TexSource) -> None:
+    """Record a ``\\let`` as a macro without arguments."""
     name = source.argument().lstrip("\\")
     if source.peek() == "=":
         source.next()
@@ -185,6 +197,7 @@ def frame_title(reader: TexReader, source: TexSource) -> None:
 
 
 def begin_appendix(reader: TexReader, source: TexSource) -> None:
+    """Restart the section numbers, which are letters from here on."""
     reader.state.appendix = True
     reader.state.counters[vocabulary.HEADINGS[1 if reader.state.chapters else 2]] = 0
 
@@ -194,6 +207,7 @@ def skip_argument(reader: TexReader, source: TexSource) -> None:
 
 
 def listing_file(reader: TexReader, source: TexSource) -> None:
+    """Record a note: listings from other files are not read."""
     source.option()
     source.argument()
     reader.state.remark("A listing from another file is left out.")

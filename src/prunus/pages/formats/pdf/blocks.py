@@ -202,7 +202,7 @@ def _kind(line: PdfPiece, before: PdfPiece | None, after: PdfPiece | None, place
         return "h"
     if _CAPTION.match(text):
         return "caption"
-    small = line.size <= 0.93 * place.style.size
+    small = line.size <= 0.93 * place.style.size  # footnotes are set at least 7 % smaller
     if small and line.y > place.bottom and _NOTE.match(text):
         return "note"
     if marker and not line.leader:

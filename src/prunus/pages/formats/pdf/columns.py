@@ -105,7 +105,7 @@ def _gutters(pieces: Sequence[PdfPiece]) -> list[tuple[float, float]]:
         elif not sparse and start >= 0:
             low, high = left + start * step, left + at * step
             start = -1
-            if high - low >= 0.55 * em:
+            if high - low >= 0.55 * em:  # narrower gaps are spaces between words
                 before = sum(piece.x1 <= high for piece in pieces)
                 after = sum(piece.x0 >= low for piece in pieces)
                 runs.append((min(before, after), low, high))

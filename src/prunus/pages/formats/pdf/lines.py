@@ -106,7 +106,7 @@ class PageWords:
         scanned = bool(self.images) and all(word.flags & INVISIBLE for word in words)
         visible = []
         for word in words:
-            x, y = (word.x0 + word.x1) / 2, word.y - 0.3 * word.size
+            x, y = (word.x0 + word.x1) / 2, word.y - 0.3 * word.size  # about the middle of the letters
             if not (x0 - 1 <= x <= x1 + 1 and y0 - 1 <= y <= y1 + 1) or word.size < TINY:
                 continue
             if word.flags & INVISIBLE and not scanned:
