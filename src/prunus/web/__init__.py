@@ -1,1 +1,1 @@
-"""The only door to the network: egress, fetching, search, JSON services."""
+"""All network access: the egress door, page fetching, web search and JSON services."""

@@ -1,1 +1,1 @@
-"""The egress door: every address is checked, resolved once and dialled as checked."""
+"""The egress door: resolves each host once, checks every address, and connects only to a checked address."""

@@ -1,7 +1,7 @@
-"""Addresses and names that no page may lead to. A table of our own.
+"""Network addresses and host names that no page may lead to.
 
-The standard library's ``is_global`` changes with the version of Python, and calls multicast and
-several addresses that carry an IPv4 address inside them global.
+Prunus keeps its own table: the standard library's ``is_global`` changes between Python versions, and it
+calls multicast addresses and several IPv6 forms with an embedded IPv4 address global.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 _DENIED: Final = (
-    # IPv4, from the special-purpose registry and what is reserved
+    # IPv4: the special-purpose registry and the reserved ranges
     ("0.0.0.0/8", "unspecified"),
     ("10.0.0.0/8", "private"),
     ("100.64.0.0/10", "carrier-nat"),
@@ -33,7 +33,7 @@ _DENIED: Final = (
     ("224.0.0.0/4", "multicast"),
     ("255.255.255.255/32", "broadcast"),
     ("240.0.0.0/4", "reserved"),
-    # IPv6: those with a name first, so that the reason is exact; what is not in 2000::/3 is refused anyway
+    # IPv6: named ranges, so that the reason is exact; any address outside 2000::/3 is refused anyway
     ("::/128", "unspecified"),
     ("::1/128", "loopback"),
     ("::ffff:0:0/96", "ipv4-mapped"),
@@ -61,7 +61,7 @@ _DENIED: Final = (
 )
 
 DENIED: Final[tuple[tuple[Network, str], ...]] = tuple((ip_network(net), kind) for net, kind in _DENIED)
-"""Networks that are refused, with the word for each."""
+"""Refused networks, each with its kind in one word."""
 
 _GLOBAL_V6: Final = IPv6Network("2000::/3")
 
@@ -74,7 +74,7 @@ METADATA: Final = frozenset(
         "169.254.170.2",  # containers' credentials
         "169.254.170.23",
         "169.254.42.42",
-        "168.63.129.16",  # public in form, the host's own agent in fact
+        "168.63.129.16",  # a public address that reaches the virtual machine's host agent
         "100.100.100.200",
         "192.0.0.192",
         "fd00:ec2::254",
@@ -83,7 +83,7 @@ METADATA: Final = frozenset(
         "fd00:42::42",
     )
 )
-"""Where clouds hand out a machine's credentials: opened by nothing but the exact address."""
+"""Addresses at which clouds serve a machine's credentials; ``allow_hosts`` opens them only by the exact address."""
 
 METADATA_NAMES: Final = frozenset(
     ("metadata", "metadata.google.internal", "metadata.goog", "metadata.azure.internal", "instance-data",
@@ -91,17 +91,17 @@ METADATA_NAMES: Final = frozenset(
 )  # fmt: skip
 
 _INTERNAL_SUFFIXES: Final = frozenset(
-    # RFC 6761, 6762, 8375, 9476 and what routers and offices use
+    # RFC 6761, 6762, 8375, 9476, and names that routers and offices use
     "localhost localdomain local internal intranet private corp home lan test invalid example onion alt arpa "
     "home.arpa ip6-localhost ip6-loopback "
-    # public names that answer with whatever address is written in them, or with loopback
+    # public DNS services that resolve to the address written in the name, or to loopback
     "nip.io sslip.io xip.io localtest.me lvh.me vcap.me traefik.me local.gd 1u.ms rbndr.us".split()
 )
-"""Ends of names that mean a host inside; refused before they are resolved, for a proxy would resolve them for us."""
+"""Suffixes of internal host names. Checked before name resolution, because a proxy would resolve them for us."""
 
 
 def denied(address: Address) -> str:
-    """Return why an address is refused, in one word; '' for a public one."""
+    """Return why an address is refused, in one word; '' for a public address."""
     if address in METADATA:
         return "metadata"
     if isinstance(address, IPv6Address) and address.scope_id is not None:
@@ -115,7 +115,7 @@ def denied(address: Address) -> str:
 
 
 def embedded(address: Address) -> IPv4Address | None:
-    """Return the IPv4 address that traffic for an IPv6 address ends at, where its form carries one."""
+    """Return the IPv4 address embedded in an IPv6 address, to which its traffic goes; None without one."""
     if isinstance(address, IPv4Address):
         return None
     value = int(address)
@@ -130,12 +130,12 @@ def embedded(address: Address) -> IPv4Address | None:
 
 
 def is_metadata(address: Address) -> bool:
-    """Tell whether an address, or the IPv4 address inside it, is where clouds keep credentials."""
+    """Tell whether an address, or the IPv4 address embedded in it, serves cloud credentials."""
     return address in METADATA or embedded(address) in METADATA
 
 
 def internal_name(host: str) -> str:
-    """Return ``metadata`` or ``name`` for a name that means a host inside; '' for any other.
+    """Return ``metadata`` or ``name`` for the name of an internal host; '' for any other name.
 
     :param host: lower case, without a trailing dot.
     """
@@ -144,5 +144,5 @@ def internal_name(host: str) -> str:
     labels = host.split(".")
     if len(labels) == 1:
         return "name"
-    ends = (".".join(labels[start:]) for start in range(len(labels)))
-    return "name" if any(end in _INTERNAL_SUFFIXES for end in ends) else ""
+    suffixes = (".".join(labels[start:]) for start in range(len(labels)))
+    return "name" if any(suffix in _INTERNAL_SUFFIXES for suffix in suffixes) else ""

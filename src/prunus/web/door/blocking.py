@@ -1,4 +1,4 @@
-"""Connections for the blocking client: as ``_network``, and every operation ends with its exchange."""
+"""Connections for the blocking client, like :mod:`.network`; no operation outlasts its exchange."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .network import Dialler, connect_blocking, untrusted
 
 
 class Backend(httpcore.NetworkBackend):
-    """Dials only what a :class:`Dialler` has checked."""
+    """Connects only to addresses that a :class:`Dialler` has checked."""
 
     def __init__(self, dialler: Dialler) -> None:
         self._dialler = dialler
@@ -28,8 +28,8 @@ class Backend(httpcore.NetworkBackend):
         return Stream(connect_blocking(self._dialler, host, port, timeout))
 
     def connect_unix_socket(self, path: str, *rest: Any, **options: Any) -> httpcore.NetworkStream:
-        """Refuse."""
-        raise RefusedUrl(path, "scheme", "sockets of this machine are not read", "use http")
+        """Refuse: a Unix socket reaches services of this machine."""
+        raise RefusedUrl(path, "scheme", "Unix sockets are not allowed", "use http")
 
     def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -37,13 +37,13 @@ class Backend(httpcore.NetworkBackend):
 
 
 class Stream(httpcore.NetworkStream):
-    """A connection of a thread."""
+    """A blocking connection."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Return what came, at most ``max_bytes``."""
+        """Return received bytes, at most ``max_bytes``."""
         try:
             self._sock.settimeout(seconds_left(timeout))
             data = self._sock.recv(max_bytes)
@@ -55,7 +55,7 @@ class Stream(httpcore.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send all."""
+        """Send the whole buffer."""
         try:
             while buffer:
                 self._sock.settimeout(seconds_left(timeout))
@@ -72,23 +72,26 @@ class Stream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        """Begin TLS; the name is verified, whatever address was dialled."""
-        ends = time.monotonic() + (seconds_left(timeout) or 3600.0)
-        made: socket.socket = self._sock
+        """Start TLS and verify the host name, not the dialled address."""
+        deadline = time.monotonic() + (seconds_left(timeout) or 3600.0)
+        tls_socket: socket.socket = self._sock
         try:
-            made = ssl_context.wrap_socket(self._sock, server_hostname=server_hostname, do_handshake_on_connect=False)
-            made.setblocking(False)  # a handshake that comes byte by byte would renew a time-out for ever
-            _shake_hands(made, ends)
+            tls_socket = ssl_context.wrap_socket(
+                self._sock, server_hostname=server_hostname, do_handshake_on_connect=False
+            )
+            # non-blocking: a peer that sends the handshake byte by byte would renew a socket timeout for ever
+            tls_socket.setblocking(False)
+            _shake_hands(tls_socket, deadline)
         except TimeoutError as error:
-            made.close()
+            tls_socket.close()
             raise httpcore.ConnectTimeout(error) from error
         except OSError as error:
-            made.close()
+            tls_socket.close()
             raise untrusted(server_hostname or "", error) from error
-        return Stream(made)
+        return Stream(tls_socket)
 
     def get_extra_info(self, info: str) -> Any:
-        """Return a fact of the connection."""
+        """Return connection information by its httpcore name."""
         if info == "socket":
             return self._sock
         if info == "ssl_object":
@@ -98,10 +101,11 @@ class Stream(httpcore.NetworkStream):
         return None
 
 
-def _shake_hands(sock: ssl.SSLSocket, ends: float) -> None:
-    """Finish a handshake before a moment.
+def _shake_hands(sock: ssl.SSLSocket, deadline: float) -> None:
+    """Finish a TLS handshake before a deadline.
 
-    :raises TimeoutError: it did not finish.
+    :param deadline: monotonic seconds.
+    :raises TimeoutError: the handshake did not finish in time.
     """
     while True:
         try:
@@ -111,13 +115,13 @@ def _shake_hands(sock: ssl.SSLSocket, ends: float) -> None:
             event = selectors.EVENT_READ
         except ssl.SSLWantWriteError:
             event = selectors.EVENT_WRITE
-        left = ends - time.monotonic()
-        if left <= 0 or not _ready(sock, event, left):
+        remaining = deadline - time.monotonic()
+        if remaining <= 0 or not _ready(sock, event, remaining):
             raise TimeoutError("the TLS handshake took too long")
 
 
 def _ready(sock: socket.socket, event: int, seconds: float) -> bool:
-    """Tell whether a socket can be read or written within some seconds."""
-    with selectors.DefaultSelector() as selector:  # select() takes no file number above 1023
+    """Tell whether a socket becomes readable or writable within some seconds."""
+    with selectors.DefaultSelector() as selector:  # select() accepts no file descriptor above 1023
         selector.register(sock, event)
         return bool(selector.select(seconds))

@@ -1,4 +1,4 @@
-"""Content codings, undone piece by piece: a small answer that unpacks to a huge one never stands in memory whole."""
+"""Decompression of response bodies, piece by piece, so that a decompression bomb never fills the memory."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ import brotli
 from .errors import FetchFailed
 
 PIECE: Final = 256 * 1024
-"""Bytes that are unpacked at once."""
+"""Largest decompressed piece, in bytes."""
 
 
 class Decoder(Protocol):
-    """Undoes one content coding."""
+    """Decompresses one content coding."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what came out, in pieces of at most about :data:`PIECE`."""
+        """Yield the decompressed data in pieces of at most about :data:`PIECE` bytes."""
         ...
 
     def whole(self) -> bool:
-        """Tell whether the coding came to its end; True where nothing came."""
+        """Tell whether the compressed stream is complete; True for an empty body."""
         ...
 
 
 @cache
-def accepted() -> str:
-    """Return the Accept-Encoding header for what is installed."""
+def accept_encoding() -> str:
+    """Return the Accept-Encoding header for the installed decompressors."""
     return "gzip, deflate, br" + (", zstd" if _zstd() else "")
 
 
 def decoder(coding: str, url: str) -> Decoder | None:
-    """Return the decoder for a Content-Encoding header; None where nothing is to be done.
+    """Return the decoder for a Content-Encoding header; None for an uncompressed body.
 
-    :raises FetchFailed: a coding that was not asked for, or several on top of each other.
+    :raises FetchFailed: the coding is not in :func:`accept_encoding`, or the header lists several codings.
     """
     name = coding.strip().lower()
     if name in ("", "identity"):
@@ -49,24 +49,26 @@ def decoder(coding: str, url: str) -> Decoder | None:
         return _Brotli(brotli.Decompressor())
     if name == "zstd" and _zstd():
         return _Zstd(_zstd())
-    raise FetchFailed(url, "encoding", f"the content coding {name[:40]!r} is not read; accepted: {accepted()}")
+    raise FetchFailed(
+        url, "encoding", f"the content coding {name[:40]!r} is not supported; accepted: {accept_encoding()}"
+    )
 
 
-def unpacked(undo: Decoder, data: bytes, url: str) -> Iterator[bytes]:
-    """Yield what comes out of some bytes.
+def decompress(body_decoder: Decoder, data: bytes, url: str) -> Iterator[bytes]:
+    """Yield the decompressed pieces of some received bytes.
 
-    :raises FetchFailed: they are not of that coding.
+    :raises FetchFailed: the bytes are damaged.
     """
     try:
-        yield from undo.feed(data)
-    except Exception as error:  # each library has an error of its own; the others are bugs
+        yield from body_decoder.feed(data)
+    except Exception as error:  # each library raises its own error class; any other error is a bug
         if not isinstance(error, zlib.error | EOFError) and type(error).__name__ not in ("error", "ZstdError"):
             raise
-        raise FetchFailed(url, "encoding", f"the compressed answer is damaged ({str(error)[:80]})") from error
+        raise FetchFailed(url, "encoding", f"the compressed response is damaged ({str(error)[:80]})") from error
 
 
 class _Zlib:
-    """gzip with any number of members, and deflate with or without the zlib wrapper that the standard asks for."""
+    """gzip with any number of members, and deflate with or without the zlib wrapper that RFC 9110 requires."""
 
     def __init__(self, gzip: bool) -> None:
         self._gzip = gzip
@@ -85,7 +87,7 @@ class _Zlib:
             self._inner = zlib.decompressobj(15 if wrapped else -15)
         while data:
             if self._ended:
-                if not self._gzip or data[:1] != b"\x1f":  # what follows the last member is padding
+                if not self._gzip or data[:1] != b"\x1f":  # bytes after the last member are padding
                     return
                 self._inner, self._ended = zlib.decompressobj(31), False
             self._begun = True
@@ -94,7 +96,7 @@ class _Zlib:
                 yield piece
             self._ended = self._inner.eof
             data = self._inner.unused_data if self._ended else self._inner.unconsumed_tail
-        while not self._ended and self._inner is not None:  # output may wait where the input is used up
+        while not self._ended and self._inner is not None:  # output may be pending although the input is used up
             piece = self._inner.decompress(b"", PIECE)
             self._ended = self._inner.eof
             if not piece:
@@ -106,7 +108,7 @@ class _Zlib:
 
 
 class _Brotli:
-    """Brotli, with its own bound on what comes out at once."""
+    """Brotli; the library bounds the output of one call."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner

@@ -1,9 +1,9 @@
-"""The egress door: every byte that leaves or enters goes through here, the browser's too.
+"""The egress door: all network traffic goes through it, the browser's included.
 
-A URL is read by one parser. Its name is resolved once, every address is checked against a table of our
-own, and the checked address is dialled; the same again for every request, so at every redirect too.
-Hosts inside are reached only where the operator wrote them down: as the ``endpoint`` of one client, or in
-``allow_hosts``. The environment (proxies, .netrc, certificates) is not read.
+One parser reads every URL. The host name is resolved once, every address is checked against
+:mod:`.addresses`, and the connection goes to the checked address. Each request repeats these checks, so a
+redirect is checked too. Internal hosts are reachable only if the operator configured them: as the
+``endpoint`` of one client, or in ``allow_hosts``. The environment (proxies, .netrc, certificates) is not read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import httpx
 
 from ...core.errors import BadInput
 from .blocking import Backend
-from .decode import accepted
+from .decode import accept_encoding
 from .errors import FetchFailed, RefusedUrl
 from .gate import EgressRules, Gate, default_user_agent
 from .network import AsyncBackend, Dialler, Resolver, share, system_resolver, unreachable, untrusted
@@ -36,11 +36,11 @@ _PROXY_HEAD: Final = 16 * 1024
 
 
 class Egress:
-    """The door (:class:`prunus.core.ports.Door`).
+    """The egress door (:class:`prunus.core.ports.Door`).
 
-    :param rules: what the operator allows, and the limits; by default nothing inside.
-    :param resolver: ``(host, port) -> addresses``; by default the system's. Whatever it answers is checked.
-    :raises BadInput: a rule cannot be read; the message names it.
+    :param rules: what the operator allows, and the limits; the default allows no internal host.
+    :param resolver: ``(host, port) -> addresses``; the system's by default. Every address it returns is checked.
+    :raises BadInput: a rule cannot be parsed; the message names it.
     """
 
     def __init__(self, rules: EgressRules | None = None, resolver: Resolver = system_resolver) -> None:
@@ -51,27 +51,27 @@ class Egress:
 
     @property
     def request_headers(self) -> dict[str, str]:
-        """What every request carries."""
-        return {"user-agent": self.user_agent, "accept-encoding": accepted()}
+        """Headers of every request."""
+        return {"user-agent": self.user_agent, "accept-encoding": accept_encoding()}
 
     def check_url(self, url: str) -> Url:
-        """Read a URL and check what can be checked without the network.
+        """Parse a URL and make all checks that need no network.
 
-        :return: the URL whose host, port and target are what is dialled and sent.
-        :raises RefusedUrl: with the reason, also as ``kind``.
+        :return: the parsed URL; exactly its host and port are dialled, and its target is sent.
+        :raises RefusedUrl: the URL is not allowed; ``kind`` holds the reason in one word.
         """
         return self._gate.url(url)
 
     def client(self, endpoint: str = "", *, seconds: float = 0.0) -> httpx.Client:
-        """Return a client for threads; close it, or use it as a context manager.
+        """Return a blocking client; close it, or use it as a context manager.
 
-        Redirects are not followed (``response.extensions["location"]`` says where one leads), cookies are not
-        kept, and answers are unpacked within the limits. A request raises RefusedUrl or FetchFailed, never an
-        error of the HTTP library's transport.
+        The client does not follow redirects (``response.extensions["location"]`` holds the target), keeps no
+        cookies, and decompresses responses within the limits. A request raises RefusedUrl or FetchFailed, never
+        a transport error of the HTTP library.
 
-        :param endpoint: an address that the operator wrote down; exactly its scheme, host and port may be inside,
-            for this client only. It is also what relative URLs are joined to.
-        :param seconds: for a whole exchange, and between two bytes; 0 for the rules' own.
+        :param endpoint: a URL that the operator configured. This client may reach exactly its scheme, host and
+            port even if the host is internal. Relative URLs are joined to it.
+        :param seconds: time limit of a whole exchange, and between two bytes; 0 takes the limits of the rules.
         """
         terms = self._terms(endpoint, seconds)
         dialler = Dialler(self._gate, self._resolver, terms.endpoint)
@@ -83,12 +83,12 @@ class Egress:
         )
         proxied = None
         if self._gate.proxy is not None:
-            place, credentials = self._proxy()
+            proxy_url, credentials = self._proxy()
             proxied = httpcore.HTTPProxy(
-                place,
+                proxy_url,
                 proxy_auth=credentials,
                 ssl_context=self._tls,
-                proxy_ssl_context=self._tls_proxy if place.scheme == b"https" else None,
+                proxy_ssl_context=self._tls_proxy if proxy_url.scheme == b"https" else None,
                 max_connections=self.rules.max_connections,
                 keepalive_expiry=_KEEP_SECONDS,
                 network_backend=Backend(Dialler(self._gate, self._resolver, only=self._gate.proxy.url)),
@@ -103,7 +103,7 @@ class Egress:
         )
 
     def async_client(self, endpoint: str = "", *, seconds: float = 0.0) -> httpx.AsyncClient:
-        """Return a client for ``async`` code, with HTTP/2; else as :meth:`client`."""
+        """Return an async client, with HTTP/2; otherwise like :meth:`client`."""
         terms = self._terms(endpoint, seconds)
         dialler = Dialler(self._gate, self._resolver, terms.endpoint)
         direct = httpcore.AsyncConnectionPool(
@@ -115,12 +115,12 @@ class Egress:
         )
         proxied = None
         if self._gate.proxy is not None:
-            place, credentials = self._proxy()
+            proxy_url, credentials = self._proxy()
             proxied = httpcore.AsyncHTTPProxy(
-                place,
+                proxy_url,
                 proxy_auth=credentials,
                 ssl_context=self._tls_http2,
-                proxy_ssl_context=self._tls_proxy if place.scheme == b"https" else None,
+                proxy_ssl_context=self._tls_proxy if proxy_url.scheme == b"https" else None,
                 max_connections=self.rules.max_connections,
                 keepalive_expiry=_KEEP_SECONDS,
                 http2=True,
@@ -138,12 +138,12 @@ class Egress:
     async def dial(
         self, host: str, port: int, *, seconds: float = 0.0
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Open a connection to a host: resolve once, check every address, dial the address that was checked.
+        """Open a connection to a host: resolve it once, check every address, dial a checked address.
 
-        :param host: a name or an address, an IPv6 address with or without brackets.
-        :param seconds: to connect; 0 for the rules' own.
+        :param host: a name or an address; an IPv6 address with or without brackets.
+        :param seconds: time limit to connect; 0 takes the limit of the rules.
         :raises RefusedUrl: the host, its port or one of its addresses is refused.
-        :raises FetchFailed: it cannot be reached.
+        :raises FetchFailed: the host cannot be reached.
         """
         bare = f"[{host}]" if ":" in host and not host.startswith("[") else host
         name, address = parse_host(bare)
@@ -165,16 +165,16 @@ class Egress:
     async def _dial(
         self, dialler: Dialler, host: str, port: int, seconds: float
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect to a checked address; with TLS where the host is the proxy's and it asks for that."""
+        """Connect to a checked address, with TLS if the host is the operator's ``https`` proxy."""
         addresses = await dialler.addresses(host, port, seconds)
         proxy = self._gate.proxy.url if self._gate.proxy else None
         secure = proxy is not None and dialler.only == proxy and proxy.scheme == "https"
-        last: Exception = OSError("no address")
-        ends = anyio.current_time() + seconds
+        last_error: Exception = OSError("no address")
+        deadline = anyio.current_time() + seconds
         for number, address in enumerate(addresses):
-            left = share(ends - anyio.current_time(), len(addresses) - number)
+            remaining = share(deadline - anyio.current_time(), len(addresses) - number)
             try:
-                with anyio.fail_after(left):
+                with anyio.fail_after(remaining):
                     if secure:
                         return await asyncio.open_connection(
                             str(address), port, ssl=self._tls_proxy, server_hostname=host
@@ -183,44 +183,44 @@ class Egress:
             except ssl.SSLError as error:
                 raise untrusted(host, error) from error
             except OSError as error:  # TimeoutError too
-                last = error
-        raise unreachable(host, port, last) from last
+                last_error = error
+        raise unreachable(host, port, last_error) from last_error
 
     async def _tunnel(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, place: str, seconds: float
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str, seconds: float
     ) -> None:
-        """Ask the operator's proxy to connect to a place."""
+        """Ask the operator's proxy to connect to ``host:port``."""
         assert self._gate.proxy is not None
         proxy = self._gate.proxy
         secret = base64.b64encode(f"{proxy.user}:{proxy.password}".encode()).decode("ascii")
         login = f"Proxy-Authorization: Basic {secret}\r\n" if proxy.user else ""
         try:
             with anyio.fail_after(seconds):
-                writer.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{login}\r\n".encode("ascii"))
+                writer.write(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{login}\r\n".encode("ascii"))
                 await writer.drain()
                 head = await reader.readuntil(b"\r\n\r\n")
         except TimeoutError as error:
-            raise FetchFailed(place, "timeout", "the proxy did not answer in time") from error
+            raise FetchFailed(target, "timeout", "the proxy did not answer in time") from error
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
-            raise FetchFailed(place, "proxy", "the proxy gave no proper answer") from error
-        words = head[:_PROXY_HEAD].split(b"\r\n", 1)[0].split()
-        if len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].startswith(b"2"):
-            said = b" ".join(words[1:4]).decode("ascii", "replace")
-            raise FetchFailed(place, "proxy", f"the proxy refused ({said})")
+            raise FetchFailed(target, "proxy", "the proxy sent no valid response") from error
+        status_line = head[:_PROXY_HEAD].split(b"\r\n", 1)[0].split()
+        if len(status_line) < 2 or not status_line[0].startswith(b"HTTP/") or not status_line[1].startswith(b"2"):
+            reason = b" ".join(status_line[1:4]).decode("ascii", "replace")
+            raise FetchFailed(target, "proxy", f"the proxy refused ({reason})")
 
     def _terms(self, endpoint: str, seconds: float) -> Terms:
-        """Return what holds for one client."""
-        place = self._gate.endpoint(endpoint) if endpoint else None
-        return Terms(self._gate, place, seconds or self.rules.total_seconds, seconds or self.rules.read_seconds)
+        """Return the limits and permissions of one client."""
+        endpoint_url = self._gate.endpoint(endpoint) if endpoint else None
+        return Terms(self._gate, endpoint_url, seconds or self.rules.total_seconds, seconds or self.rules.read_seconds)
 
     def _proxy(self) -> tuple[httpcore.URL, tuple[bytes, bytes] | None]:
-        """Return the operator's proxy as the HTTP library wants it."""
+        """Return the URL and credentials of the operator's proxy for the HTTP library."""
         assert self._gate.proxy is not None
         proxy = self._gate.proxy
-        place = httpcore.URL(
+        proxy_url = httpcore.URL(
             scheme=proxy.url.scheme.encode(), host=proxy.url.host.encode(), port=proxy.url.port, target=b"/"
         )
-        return place, (proxy.user.encode(), proxy.password.encode()) if proxy.user else None
+        return proxy_url, (proxy.user.encode(), proxy.password.encode()) if proxy.user else None
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -228,14 +228,14 @@ class Egress:
 
     @cached_property
     def _tls_http2(self) -> ssl.SSLContext:
-        return self._context()  # one for each protocol: the HTTP library writes what is offered into it
+        return self._context()  # separate from _tls: the HTTP library writes the offered protocols into the context
 
     @cached_property
     def _tls_proxy(self) -> ssl.SSLContext:
         return self._context()
 
     def _context(self) -> ssl.SSLContext:
-        """Return a TLS context that verifies names against public certificates and the operator's own."""
+        """Return a TLS context that trusts the public certificates and those of ``ca_file``."""
         context = ssl.create_default_context(cafile=certifi.where())
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         if self.rules.ca_file:
@@ -250,5 +250,5 @@ class Egress:
 
 
 def _no_cookies() -> CookieJar:
-    """Return a jar that takes nothing: what one page sets is no other page's business."""
+    """Return a cookie jar that accepts nothing, so that no page sees the cookies of another."""
     return CookieJar(DefaultCookiePolicy(allowed_domains=[]))

@@ -1,4 +1,4 @@
-"""The time and the bytes that one exchange may take, carried down to every read of its connection."""
+"""The limits of one exchange in time and bytes, enforced at every read of its connection."""
 
 from __future__ import annotations
 
@@ -8,81 +8,81 @@ from typing import Final
 from .errors import FetchFailed
 
 READ_SIZE: Final = 64 * 1024
-"""What a connection reads at once."""
+"""Bytes of one read; an HTTP library may read this much ahead, so limits on the wire allow for it."""
 
 
 class Exchange:
-    """One request and its answer: when it must have ended, and what may still come.
+    """One request and its response, with a deadline and an allowance of bytes.
 
     :param url: for messages; without its query, which may hold a key.
-    :param seconds: for the whole.
-    :param wire: bytes that may be read, with all framing.
-    :param head: bytes that may be read before the answer's head is whole.
+    :param seconds: time limit of the whole exchange.
+    :param wire: bytes that may be read, framing included.
+    :param head: bytes that may be read before the response head is complete.
     """
 
     def __init__(self, url: str, seconds: float, wire: int, head: int) -> None:
         self.url = url
         self.seconds = seconds
-        self.ends = time.monotonic() + seconds
+        self.deadline = time.monotonic() + seconds
         self._wire = wire + head + READ_SIZE
         self._head = head + READ_SIZE
         self._in_head = True
         self._taken = 0
 
-    def left(self) -> float:
-        """Return the seconds that are left.
+    def seconds_left(self) -> float:
+        """Return the remaining seconds.
 
-        :raises FetchFailed: none are.
+        :raises FetchFailed: the deadline has passed.
         """
-        left = self.ends - time.monotonic()
-        if left <= 0:
-            raise self.late()
-        return left
+        remaining = self.deadline - time.monotonic()
+        if remaining <= 0:
+            raise self.timeout_error()
+        return remaining
 
-    def late(self) -> FetchFailed:
-        """Return the error for an exchange that took too long."""
+    def timeout_error(self) -> FetchFailed:
+        """Return the error for an exchange past its deadline."""
         return FetchFailed(self.url, "timeout", f"not finished within {self.seconds:g} s")
 
-    def took(self, count: int) -> None:
-        """Count bytes that were read.
+    def count(self, size: int) -> None:
+        """Count received bytes.
 
-        :raises FetchFailed: too many.
+        :raises FetchFailed: the exchange is over its limit.
         """
-        self._taken += count
+        self._taken += size
         if self._in_head and self._taken > self._head:
-            raise FetchFailed(self.url, "headers", "the headers of the answer are over the limit")
+            raise FetchFailed(self.url, "headers", "the response headers are over the limit")
         if self._taken > self._wire:
-            raise FetchFailed(self.url, "too-large", "the answer is over the limit of bytes on the wire")
+            raise FetchFailed(self.url, "too-large", "the response is over the limit of bytes on the wire")
 
-    def head_is_whole(self) -> None:
-        """Note that the body begins."""
+    def note_head_complete(self) -> None:
+        """Note that the response head is complete, which lifts the limit on its size."""
         self._in_head = False
 
 
 class Allowance(float):
-    """Seconds for one operation; as a float it passes through the HTTP library to the connection."""
+    """The timeout of one operation with its exchange; a float, so that the HTTP library hands it to the connection."""
 
     exchange: Exchange
 
     def __new__(cls, seconds: float, exchange: Exchange) -> Allowance:
-        """Make one of an exchange."""
-        made = super().__new__(cls, seconds)
-        made.exchange = exchange
-        return made
+        """Make the timeout of an operation of an exchange."""
+        allowance = super().__new__(cls, seconds)
+        allowance.exchange = exchange
+        return allowance
 
 
 def seconds_left(timeout: float | None) -> float | None:
-    """Return the seconds of one operation, cut by what its exchange has left.
+    """Return the timeout of one operation, at most the remaining seconds of its exchange.
 
-    :raises FetchFailed: the exchange has nothing left.
+    :raises FetchFailed: the deadline of the exchange has passed.
     """
-    return min(float(timeout), timeout.exchange.left()) if isinstance(timeout, Allowance) else timeout
+    return min(float(timeout), timeout.exchange.seconds_left()) if isinstance(timeout, Allowance) else timeout
 
 
 def count_bytes(timeout: float | None, count: int) -> None:
-    """Count bytes for the exchange of an allowance.
+    """Count received bytes for the exchange of an operation.
 
-    :raises FetchFailed: too many.
+    :raises FetchFailed: the exchange is over its limit.
     """
     if isinstance(timeout, Allowance):
-        timeout.exchange.took(count)
+        timeout.exchange.count(count)

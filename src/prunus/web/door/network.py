@@ -1,4 +1,4 @@
-"""Connections: a name is resolved once, every address is checked, and the checked address is dialled."""
+"""Connections: resolve a name once, check every address, and connect to a checked address."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from .gate import Gate
 from .url import Url, parse_host
 
 Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
-"""``(host, port) -> addresses``; blocks; raises OSError where the name does not resolve."""
+"""``(host, port) -> addresses``; blocks; raises OSError if the name does not resolve."""
 
 TRIES: Final = 4
-"""Addresses of one host that are dialled."""
+"""Most addresses of one host that are tried."""
 
 
 def system_resolver(host: str, port: int) -> list[str]:
-    """Resolve a name as the system does.
+    """Resolve a name with the system's resolver.
 
-    :raises OSError: it does not resolve.
+    :raises OSError: the name does not resolve.
     """
-    found = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(answer[4][0]) for answer in found))
+    answers = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(answer[4][0]) for answer in answers))
 
 
 class Dialler:
-    """Resolves, checks and picks the addresses for a client.
+    """Resolves hosts, checks their addresses and orders them, for one client.
 
-    :param endpoint: what the operator allows for this client.
-    :param only: where set, nothing but this host and port is dialled: the operator's proxy.
+    :param endpoint: host and port that the operator allows for this client.
+    :param only: the operator's proxy; if set, no other host and port is dialled.
     """
 
     def __init__(self, gate: Gate, resolver: Resolver, endpoint: Url | None = None, only: Url | None = None) -> None:
@@ -51,20 +51,20 @@ class Dialler:
         self.only = only
 
     def checked(self, host: str, port: int, answers: Sequence[str]) -> list[Address]:
-        """Return the addresses to dial.
+        """Check resolved addresses and return those to dial, in order.
 
-        :raises RefusedUrl: one of them lies inside.
-        :raises FetchFailed: there are none.
+        :raises RefusedUrl: one of them is internal.
+        :raises FetchFailed: the name has no address.
         """
         addresses = self._gate.addresses(host, port, answers, self._endpoint)
         if not addresses:
             raise FetchFailed(host, "dns", "the name has no address")
-        return _in_order(addresses)[:TRIES]
+        return _dialling_order(addresses)[:TRIES]
 
     def literal(self, host: str, port: int) -> list[str]:
-        """Return a host that is an address; an empty list for a name. Both as the parser reads them.
+        """Return the address of a host that is written as an address; an empty list for a name.
 
-        :raises RefusedUrl: it is not in the parser's own form, or not what this client may dial.
+        :raises RefusedUrl: the host is not in the parser's canonical form, or this client may not dial it.
         """
         if self.only is not None and (host, port) != (self.only.host, self.only.port):
             raise RefusedUrl(host, "host", "this connection is for the proxy alone", "use another client")
@@ -74,89 +74,94 @@ class Dialler:
         return [str(address)] if address is not None else []
 
     async def addresses(self, host: str, port: int, seconds: float | None) -> list[Address]:
-        """Resolve a host once and check all its addresses, as :meth:`checked`."""
+        """Resolve a host once and check all its addresses, like :meth:`checked`."""
         answers: Sequence[str] = self.literal(host, port)
         if not answers:
             loop = asyncio.get_running_loop()
-            said: asyncio.Future[Sequence[str] | Exception] = loop.create_future()
+            outcome: asyncio.Future[Sequence[str] | Exception] = loop.create_future()
 
-            def hand_over(found: Sequence[str] | Exception) -> None:
-                if not said.done():
-                    said.set_result(found)
+            def set_outcome(answers_or_error: Sequence[str] | Exception) -> None:
+                if not outcome.done():
+                    outcome.set_result(answers_or_error)
 
-            def tell(found: Sequence[str] | Exception) -> None:
-                with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile: nobody waits
-                    loop.call_soon_threadsafe(hand_over, found)
+            def report(answers_or_error: Sequence[str] | Exception) -> None:
+                with contextlib.suppress(RuntimeError):  # the event loop has ended; nobody waits
+                    loop.call_soon_threadsafe(set_outcome, answers_or_error)
 
-            self._ask(host, port, tell)
+            self._resolve_in_thread(host, port, report)
             try:
                 async with asyncio.timeout(seconds):
-                    answers = _said(host, await said)
+                    answers = _answers_or_raise(host, await outcome)
             except TimeoutError as error:
-                raise _unanswered(host, seconds) from error
+                raise _resolver_timeout(host, seconds) from error
         return self.checked(host, port, answers)
 
     def addresses_blocking(self, host: str, port: int, seconds: float | None) -> list[Address]:
-        """The same for a thread."""
+        """The blocking form of :meth:`addresses`."""
         answers: Sequence[str] = self.literal(host, port)
         if not answers:
-            said: queue.SimpleQueue[Sequence[str] | Exception] = queue.SimpleQueue()
-            self._ask(host, port, said.put)
+            outcome: queue.SimpleQueue[Sequence[str] | Exception] = queue.SimpleQueue()
+            self._resolve_in_thread(host, port, outcome.put)
             try:
-                answers = _said(host, said.get(timeout=seconds))
+                answers = _answers_or_raise(host, outcome.get(timeout=seconds))
             except queue.Empty as error:
-                raise _unanswered(host, seconds) from error
+                raise _resolver_timeout(host, seconds) from error
         return self.checked(host, port, answers)
 
-    def _ask(self, host: str, port: int, tell: Callable[[Sequence[str] | Exception], None]) -> None:
-        """Ask the resolver in a thread that nobody has to wait for: the system's knows no time-out."""
+    def _resolve_in_thread(self, host: str, port: int, report: Callable[[Sequence[str] | Exception], None]) -> None:
+        """Call the resolver in a daemon thread, because the system's resolver has no timeout."""
 
         def run() -> None:
             try:
-                found: Sequence[str] | Exception = self._resolver(host, port)
-            except Exception as error:  # handed to whoever waits, who raises it
-                found = error
-            tell(found)
+                answers_or_error: Sequence[str] | Exception = self._resolver(host, port)
+            except Exception as error:  # raised by the waiting caller
+                answers_or_error = error
+            report(answers_or_error)
 
         threading.Thread(target=run, name=f"resolve {host}", daemon=True).start()
 
 
-def _said(host: str, found: Sequence[str] | Exception) -> Sequence[str]:
-    """Return what a resolver said, or raise what it raised."""
-    if isinstance(found, OSError):
-        raise FetchFailed(host, "dns", f"the name does not resolve ({found.strerror or found})") from found
-    if isinstance(found, Exception):
-        raise found
-    return found
+def _answers_or_raise(host: str, answers_or_error: Sequence[str] | Exception) -> Sequence[str]:
+    """Return the resolver's addresses, or raise its error."""
+    if isinstance(answers_or_error, OSError):
+        reason = answers_or_error.strerror or answers_or_error
+        raise FetchFailed(host, "dns", f"the name does not resolve ({reason})") from answers_or_error
+    if isinstance(answers_or_error, Exception):
+        raise answers_or_error
+    return answers_or_error
 
 
-def _unanswered(host: str, seconds: float | None) -> FetchFailed:
-    """Return the error for a resolver that does not answer."""
+def _resolver_timeout(host: str, seconds: float | None) -> FetchFailed:
+    """Return the error for a resolver that exceeded its time limit."""
     return FetchFailed(host, "dns", f"the name did not resolve within {seconds or 0:g} s")
 
 
-def _in_order(addresses: list[Address]) -> list[Address]:
-    """Return addresses in the order in which to dial them: an IPv4 one second, for broken IPv6 answers late."""
-    four = [address for address in addresses if isinstance(address, IPv4Address)]
-    six = [address for address in addresses if not isinstance(address, IPv4Address)]
-    if not six or not four or isinstance(addresses[0], IPv4Address):
+def _dialling_order(addresses: list[Address]) -> list[Address]:
+    """Order addresses for dialling: an IPv4 address second, because broken IPv6 fails only after a timeout."""
+    ipv4 = [address for address in addresses if isinstance(address, IPv4Address)]
+    ipv6 = [address for address in addresses if not isinstance(address, IPv4Address)]
+    if not ipv6 or not ipv4 or isinstance(addresses[0], IPv4Address):
         return addresses
-    return [six[0], *four[:1], *six[1:], *four[1:]]
+    return [ipv6[0], *ipv4[:1], *ipv6[1:], *ipv4[1:]]
 
 
 def share(left: float | None, tries: int) -> float | None:
-    """Return the seconds for the next of some tries, so that a silent address leaves time for the others."""
+    """Return the timeout of the next attempt, so that a silent address leaves time for the others.
+
+    :param left: remaining seconds of all attempts; None without a limit.
+    :param tries: remaining attempts.
+    """
     return None if left is None else max(left / tries, min(left, 2.0))
 
 
 def unreachable(host: str, port: int, error: BaseException) -> FetchFailed:
-    """Return the error for a host that cannot be connected to."""
+    """Return the error for a host that accepts no connection."""
     reason = "no answer" if isinstance(error, httpcore.TimeoutException | TimeoutError) else str(error)
     return FetchFailed(host, "connect", f"cannot connect to port {port} ({reason})")
 
 
 class AsyncBackend(httpcore.AsyncNetworkBackend):
-    """Dials only what a :class:`Dialler` has checked."""
+    """Connects only to addresses that a :class:`Dialler` has checked."""
 
     def __init__(self, dialler: Dialler) -> None:
         self._dialler = dialler
@@ -167,20 +172,20 @@ class AsyncBackend(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         """Connect to a checked address of a host."""
         addresses = await self._dialler.addresses(host, port, seconds_left(timeout))
-        last: Exception = OSError("no address")
+        last_error: Exception = OSError("no address")
         with anyio.move_on_after(seconds_left(timeout)) as scope:
             for number, address in enumerate(addresses):
-                left = scope.deadline - anyio.current_time()
+                remaining = scope.deadline - anyio.current_time()
                 try:
-                    seconds = share(left, len(addresses) - number)
+                    seconds = share(remaining, len(addresses) - number)
                     return AsyncStream(await self._inner.connect_tcp(str(address), port, seconds))
                 except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                    last = error
-        raise unreachable(host, port, last) from last
+                    last_error = error
+        raise unreachable(host, port, last_error) from last_error
 
     async def connect_unix_socket(self, path: str, *rest: Any, **options: Any) -> httpcore.AsyncNetworkStream:
-        """Refuse."""
-        raise RefusedUrl(path, "scheme", "sockets of this machine are not read", "use http")
+        """Refuse: a Unix socket reaches services of this machine."""
+        raise RefusedUrl(path, "scheme", "Unix sockets are not allowed", "use http")
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -188,9 +193,9 @@ class AsyncBackend(httpcore.AsyncNetworkBackend):
 
 
 class AsyncStream(httpcore.AsyncNetworkStream):
-    """A connection whose every operation ends with its exchange.
+    """An async connection; no operation outlasts its exchange.
 
-    :param counts: whether bytes are counted; not where several exchanges share a connection (HTTP/2).
+    :param counts: whether bytes are counted; False if several exchanges share the connection (HTTP/2).
     """
 
     def __init__(self, inner: httpcore.AsyncNetworkStream, counts: bool = True) -> None:
@@ -198,14 +203,14 @@ class AsyncStream(httpcore.AsyncNetworkStream):
         self._counts = counts
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Return what came, at most ``max_bytes``."""
+        """Return received bytes, at most ``max_bytes``."""
         data = await self._inner.read(max_bytes, seconds_left(timeout))
         if self._counts:
             count_bytes(timeout, len(data))
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send all."""
+        """Send the whole buffer."""
         await self._inner.write(buffer, seconds_left(timeout))
 
     async def aclose(self) -> None:
@@ -215,7 +220,7 @@ class AsyncStream(httpcore.AsyncNetworkStream):
     async def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.AsyncNetworkStream:
-        """Begin TLS; the name is verified, whatever address was dialled."""
+        """Start TLS and verify the host name, not the dialled address."""
         try:
             inner = await self._inner.start_tls(ssl_context, server_hostname, seconds_left(timeout))
         except (httpcore.ConnectError, ssl.SSLError) as error:
@@ -223,12 +228,12 @@ class AsyncStream(httpcore.AsyncNetworkStream):
         return AsyncStream(inner, counts=not _is_http2(inner))
 
     def get_extra_info(self, info: str) -> Any:
-        """Return a fact of the connection."""
+        """Return connection information by its httpcore name."""
         return self._inner.get_extra_info(info)
 
 
 def untrusted(host: str, error: BaseException) -> FetchFailed:
-    """Return the error for TLS that failed, in the library's words without its source lines."""
+    """Return the error for failed TLS, in OpenSSL's words without its source lines."""
     cause = error.__cause__ if isinstance(error.__cause__, ssl.SSLError) else error
     if isinstance(cause, ssl.SSLCertVerificationError):
         return FetchFailed(host, "tls", f"its certificate is not trusted ({cause.verify_message})")
@@ -243,18 +248,20 @@ def _is_http2(stream: httpcore.AsyncNetworkStream) -> bool:
 
 
 def connect_blocking(dialler: Dialler, host: str, port: int, timeout: float | None) -> socket.socket:
-    """Connect to a checked address of a host, in a thread.
+    """Connect to a checked address of a host, blocking.
 
-    :raises FetchFailed: none of them answers.
+    :raises FetchFailed: no address accepts the connection.
     """
     addresses = dialler.addresses_blocking(host, port, seconds_left(timeout))
-    last: Exception = OSError("no address")
+    last_error: Exception = OSError("no address")
     for number, address in enumerate(addresses):
         try:
-            made = socket.create_connection((str(address), port), share(seconds_left(timeout), len(addresses) - number))
+            connection = socket.create_connection(
+                (str(address), port), share(seconds_left(timeout), len(addresses) - number)
+            )
         except OSError as error:
-            last = error
+            last_error = error
             continue
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return made
-    raise unreachable(host, port, last) from last
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+    raise unreachable(host, port, last_error) from last_error

@@ -1,9 +1,9 @@
-"""The local proxy through which a browser reaches the network: every host is resolved, checked and dialled by the door.
+"""The local proxy between a browser and the network: the egress door resolves, checks and dials every host.
 
-It listens on loopback, on a port of its own, for one page. Who uses it must know a password that only the
-browser is told, so that no other program of this machine finds a tunnel here. TLS runs through it from
-end to end; plain HTTP is passed on a request at a time. Bytes in both directions are counted, and
-the end of the allowance ends every connection.
+The proxy serves one page, on a free loopback port. A random password that only the browser gets keeps other
+programs of this machine from using it as a tunnel. TLS connections pass through end to end; plain HTTP is
+forwarded one request at a time. The proxy counts the bytes of both directions and closes every connection
+when the allowance is used up.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _HEAD_SECONDS: Final = 15.0
 _IDLE_SECONDS: Final = 60.0
 _CHUNK: Final = 64 * 1024
 _MOST_CONNECTIONS: Final = 128
-_MOST_REFUSED: Final = 200  # hosts of a page that are remembered
+_MOST_REFUSED: Final = 200  # hosts of a page that are recorded, in refused and in failed
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _HOP: Final = frozenset(
     """connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer
     transfer-encoding upgrade host""".split()
 )
 _BAD, _LOGIN, _REFUSED, _LENGTH, _BUSY, _FAILED = 400, 407, 403, 411, 503, 502
-_SAYS: Final = {
+_REASONS: Final = {
     _BAD: "Bad Request",
     _LOGIN: 'Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="prunus"',
     _REFUSED: "Forbidden",
@@ -43,10 +43,10 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class CheckingDoor(Protocol):
-    """What the proxy needs of the egress door."""
+    """The part of the egress door that the proxy uses."""
 
     def check_url(self, url: str) -> Url:
-        """Read a URL, or raise RefusedUrl."""
+        """Parse and check a URL, or raise RefusedUrl."""
         ...
 
     async def dial(self, host: str, port: int, *, seconds: float = 0.0) -> Streams:
@@ -54,8 +54,11 @@ class CheckingDoor(Protocol):
         ...
 
 
-class _Answered(Exception):
-    """A request that ends with a status of ours."""
+class _RefusedRequest(Exception):
+    """Ends a request with an HTTP status of the proxy itself.
+
+    :param tunnel: the request was a CONNECT.
+    """
 
     def __init__(self, status: int, *, tunnel: bool = False) -> None:
         super().__init__(str(status))
@@ -67,10 +70,10 @@ class PinningProxy:
     """A proxy for one page; an async context manager.
 
     :param door: resolves, checks and dials.
-    :param max_bytes: that may pass, both directions together.
-    :ivar refused: hosts that the door refused, with its reason.
-    :ivar failed: hosts that could not be reached, with the reason.
-    :ivar bytes: that have passed.
+    :param max_bytes: bytes that may pass, both directions together.
+    :ivar refused: hosts that the door refused, each with the reason.
+    :ivar failed: hosts that could not be reached, each with the reason.
+    :ivar bytes: bytes that have passed.
     """
 
     def __init__(self, door: CheckingDoor, max_bytes: int) -> None:
@@ -88,7 +91,7 @@ class PinningProxy:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The proxy's own URL."""
         assert self._server is not None
         host, port = self._server.sockets[0].getsockname()[:2]
         return f"http://{host}:{port}"
@@ -120,37 +123,37 @@ class PinningProxy:
         """Serve one connection of the browser: one request, or one tunnel."""
         try:
             if len(self._tasks) > _MOST_CONNECTIONS or self.exhausted:
-                raise _Answered(_BUSY)
+                raise _RefusedRequest(_BUSY)
             await self._request(reader, writer)
-        except _Answered as answer:
-            if answer.status in (_REFUSED, _FAILED) and not answer.tunnel:
-                return  # a status of ours would look like one of the site's: no answer is an error to every script
-            writer.write(f"HTTP/1.1 {answer.status} {_SAYS[answer.status]}\r\n".encode())
+        except _RefusedRequest as refusal:
+            if refusal.status in (_REFUSED, _FAILED) and not refusal.tunnel:
+                return  # without a response every script sees an error; a status of ours would look like the site's
+            writer.write(f"HTTP/1.1 {refusal.status} {_REASONS[refusal.status]}\r\n".encode())
             writer.write(b"Content-Length: 0\r\nConnection: close\r\n\r\n")
             with contextlib.suppress(OSError, TimeoutError):
                 await asyncio.wait_for(writer.drain(), 5.0)
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # one side went away or said nothing: the connection ends, which the browser sees
+            pass  # a side closed or stayed silent: closing the connection tells the browser
         finally:
             await _close(writer)
 
     async def _request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Read a request, check who asks and for what, and pass it on."""
+        """Read a request, check its password and its target, and forward it."""
         method, target, headers = await _read_head(reader)
-        given = next((value for name, value in headers if name == "proxy-authorization"), "")
-        if not secrets.compare_digest(_scheme_lowered(given), self._expected):
-            raise _Answered(_LOGIN)
+        credentials = next((value for name, value in headers if name == "proxy-authorization"), "")
+        if not secrets.compare_digest(_scheme_lowered(credentials), self._expected):
+            raise _RefusedRequest(_LOGIN)
         if method == "CONNECT":
             host, _, port = target.rpartition(":")
             if not port.isascii() or not port.isdigit() or int(port[:6]) > 65_535:
-                raise _Answered(_BAD)
+                raise _RefusedRequest(_BAD)
             upstream = await self._dial(target, host, int(port), tunnel=True)
-            await self._joined(upstream, self._tunnel(reader, writer, upstream))
+            await self._closing_after(upstream, self._tunnel(reader, writer, upstream))
             return
         if method not in _METHODS or not target.lower().startswith("http://"):
-            raise _Answered(_BAD)
+            raise _RefusedRequest(_BAD)
         if any(name == "transfer-encoding" for name, _ in headers):
-            raise _Answered(_LENGTH)
+            raise _RefusedRequest(_LENGTH)
         length = _length(headers)
         try:
             url = self._door.check_url(target)
@@ -160,10 +163,10 @@ class PinningProxy:
         head = [f"{method} {url.target} HTTP/1.1", f"Host: {url.netloc}", "Connection: close"]
         head += [f"{name}: {value}" for name, value in headers if name not in _HOP]
         start = "\r\n".join([*head, "", ""]).encode("latin-1")
-        await self._joined(upstream, self._exchange(reader, writer, upstream, start, length))
+        await self._closing_after(upstream, self._exchange(reader, writer, upstream, start, length))
 
     async def _dial(self, place: str, host: str, port: int, *, tunnel: bool = False) -> Streams:
-        """Open a connection through the door; what it refuses is refused here."""
+        """Open a connection through the door, or refuse the request as the door does."""
         try:
             return await self._door.dial(host, port)
         except BadInput as error:
@@ -171,65 +174,69 @@ class PinningProxy:
         except OutsideFailed as error:
             if len(self.failed) < _MOST_REFUSED:
                 self.failed[place] = str(error)
-            raise _Answered(_FAILED, tunnel=tunnel) from error
+            raise _RefusedRequest(_FAILED, tunnel=tunnel) from error
 
-    def _refuse(self, place: str, error: PrunusError, *, tunnel: bool = False) -> _Answered:
+    def _refuse(self, place: str, error: PrunusError, *, tunnel: bool = False) -> _RefusedRequest:
         if len(self.refused) < _MOST_REFUSED:
             self.refused[place] = str(error)
-        return _Answered(_REFUSED, tunnel=tunnel)
+        return _RefusedRequest(_REFUSED, tunnel=tunnel)
 
-    async def _joined(self, upstream: Streams, work: Coroutine[object, object, None]) -> None:
-        """Do some work over a connection that is closed after it, whatever happens."""
+    async def _closing_after(self, upstream: Streams, work: Coroutine[object, object, None]) -> None:
+        """Await work that uses an upstream connection, then close the connection, also after an error."""
         try:
             await work
         finally:
             await _close(upstream[1])
 
     async def _tunnel(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, upstream: Streams) -> None:
-        """Pass bytes both ways until one side ends."""
+        """Forward bytes in both directions until one side closes."""
         writer.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
-        there = asyncio.ensure_future(self._pump(reader, upstream[1]))
-        back = asyncio.ensure_future(self._pump(upstream[0], writer))
+        upward = asyncio.ensure_future(self._pump(reader, upstream[1]))
+        downward = asyncio.ensure_future(self._pump(upstream[0], writer))
         try:
-            await asyncio.wait((there, back), return_when=asyncio.FIRST_COMPLETED)
-            if there.done() and not back.done():  # the browser has said all: what comes still comes
-                await asyncio.wait((back,), timeout=_IDLE_SECONDS)
+            await asyncio.wait((upward, downward), return_when=asyncio.FIRST_COMPLETED)
+            # the browser has sent everything, but the response may still be arriving
+            if upward.done() and not downward.done():
+                await asyncio.wait((downward,), timeout=_IDLE_SECONDS)
         finally:
-            there.cancel()
-            back.cancel()
-            await asyncio.gather(there, back, return_exceptions=True)
+            upward.cancel()
+            downward.cancel()
+            await asyncio.gather(upward, downward, return_exceptions=True)
 
     async def _exchange(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, upstream: Streams, start: bytes, length: int
     ) -> None:
-        """Send one request with its body, and bring its answer back; the connection is used for no other."""
+        """Forward one request with its body, and return its response; the connection serves no other request."""
         upstream[1].write(start)
         self.bytes += len(start)
         sending = asyncio.ensure_future(self._pump(reader, upstream[1], length))
         try:
-            await self._answer(upstream[0], writer)
+            await self._forward_response(upstream[0], writer)
         finally:
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass an answer on; its head says that the connection ends with it."""
+    async def _forward_response(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Forward a response with the header ``Connection: close``."""
         while True:
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _IDLE_SECONDS)
             self.bytes += len(head)
             first, *lines = head[:-4].split(b"\r\n")
-            words = first.split()
-            if len(words) < 2 or not words[0].startswith(b"HTTP/1") or words[1] == b"101":
-                raise _Answered(_FAILED)
-            if not words[1].startswith(b"1"):
-                break  # 100 and 103 only announce
+            status_line = first.split()
+            if len(status_line) < 2 or not status_line[0].startswith(b"HTTP/1") or status_line[1] == b"101":
+                raise _RefusedRequest(_FAILED)
+            if not status_line[1].startswith(b"1"):
+                break  # 1xx responses are interim: the final one follows
         ours = (b"connection", b"keep-alive", b"proxy-connection", b"upgrade", b"alt-svc")
         kept = [line for line in lines if line.partition(b":")[0].strip().lower() not in ours]
         writer.write(b"\r\n".join([first, *kept, b"Connection: close", b"", b""]))
-        await self._pump(reader, writer, _body_length(words[1], lines))
+        await self._pump(reader, writer, _body_length(status_line[1], lines))
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, length: int = -1) -> None:
-        """Pass bytes on until the end, ``length`` bytes, silence, or the end of the allowance."""
+        """Forward bytes until the sender closes, ``length`` bytes have passed, a timeout, or the allowance is used up.
+
+        :param length: -1 for no bound.
+        """
         try:
             while length and not self.exhausted:
                 size = _CHUNK if length < 0 else min(_CHUNK, length)
@@ -241,7 +248,7 @@ class PinningProxy:
                 writer.write(data)
                 await asyncio.wait_for(writer.drain(), _IDLE_SECONDS)
         except (OSError, TimeoutError):
-            return  # the tunnel ends as a broken line does
+            return  # ends the tunnel like a broken connection
         if length < 0 and writer.can_write_eof() and not writer.is_closing():
             with contextlib.suppress(OSError):
                 writer.write_eof()
@@ -251,38 +258,38 @@ async def _read_head(reader: asyncio.StreamReader) -> tuple[str, str, list[tuple
     """Read a request's method, target and headers (lower-case names)."""
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_SECONDS)
     first, *lines = head[:-4].decode("latin-1").split("\r\n")
-    words = first.split(" ")
-    if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        raise _Answered(_BAD)
+    request_line = first.split(" ")
+    if len(request_line) != 3 or not request_line[2].startswith("HTTP/1."):
+        raise _RefusedRequest(_BAD)
     headers = []
     for line in lines:
         name, colon, value = line.partition(":")
         if not colon or name != name.strip() or not name or any(letter in value for letter in "\r\n\0"):
-            raise _Answered(_BAD)
+            raise _RefusedRequest(_BAD)
         headers.append((name.lower(), value.strip()))
-    return words[0], words[1], headers
+    return request_line[0], request_line[1], headers
 
 
 def _length(headers: list[tuple[str, str]]) -> int:
-    """Return the bytes of a request's body."""
+    """Return the length of a request's body in bytes."""
     values = {value for name, value in headers if name == "content-length"}
     if not values:
         return 0
     text = values.pop()
     if values or not text.isascii() or not text.isdigit() or len(text) > 12:
-        raise _Answered(_BAD)
+        raise _RefusedRequest(_BAD)
     return int(text)
 
 
 def _body_length(status: bytes, lines: list[bytes]) -> int:
-    """Return the bytes of an answer's body where its head says them; -1 where its end is the connection's."""
+    """Return the length of a response's body by its head; -1 if the body ends with the connection."""
     if status in (b"204", b"304"):
         return 0
     fields = [line.partition(b":") for line in lines]
     values = {value.strip() for name, _, value in fields if name.strip().lower() == b"content-length"}
-    coded = any(name.strip().lower() == b"transfer-encoding" for name, _, _ in fields)
+    has_transfer_encoding = any(name.strip().lower() == b"transfer-encoding" for name, _, _ in fields)
     text = values.pop() if len(values) == 1 else b""
-    return int(text) if text.isdigit() and len(text) <= 15 and not coded else -1
+    return int(text) if text.isdigit() and len(text) <= 15 and not has_transfer_encoding else -1
 
 
 def _scheme_lowered(value: str) -> bytes:
@@ -292,12 +299,12 @@ def _scheme_lowered(value: str) -> bytes:
 
 
 def _host_of(target: str) -> str:
-    """Return what of a target names the host, for a message."""
+    """Return the host part of a request's target, for a message."""
     return target.partition("//")[2].partition("/")[0][:300]
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:
-    """Close a connection without waiting for a peer that does not answer."""
+    """Close a connection; wait at most a second for the peer."""
     writer.close()
     with contextlib.suppress(OSError, TimeoutError):
         await asyncio.wait_for(writer.wait_closed(), 1.0)

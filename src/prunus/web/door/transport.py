@@ -1,7 +1,7 @@
-"""The transports under every client: each request is checked, each answer is bounded and unpacked.
+"""The HTTP transports of every client: they check each request, and bound and decompress each response.
 
-A transport sees every hop of whatever its client does, so nothing that a client is told can go round
-the checks. The errors of the HTTP library become errors of Prunus here.
+A transport sends every request of its client, redirects included, so no option of a client bypasses the
+checks. It turns the errors of the HTTP library into errors of Prunus.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import anyio
 import httpcore
 import httpx
 
-from .decode import Decoder, decoder, unpacked
+from .decode import Decoder, decoder, decompress
 from .errors import FetchFailed, RefusedUrl
 from .exchange import Allowance, Exchange
 from .gate import EgressRules, Gate
@@ -23,19 +23,21 @@ from .url import DEFAULT_PORTS, Url, parse_host
 
 Raw = list[tuple[bytes, bytes]]
 
-_UNTRUE: Final = frozenset((b"content-encoding", b"content-length"))
-"""Headers that say nothing true about an unpacked body."""
+_ENCODED_BODY_HEADERS: Final = frozenset((b"content-encoding", b"content-length"))
+"""Headers that are wrong for a decompressed body."""
 
 LOCATION: Final = "location"
-"""Where an answer's extensions hold its Location header: the HTTP library would read it with a parser of its own."""
+"""Key of a response's extensions for its Location header, which is removed from the headers: the HTTP library would
+parse it with another URL parser."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What holds for all requests of one client.
+    """The checks and limits of all requests of one client.
 
     :param endpoint: scheme, host and port that the operator allows.
-    :param seconds: for a whole exchange, and between two bytes.
+    :param total: seconds of a whole exchange.
+    :param read: seconds between two bytes.
     """
 
     gate: Gate
@@ -49,24 +51,24 @@ class Terms:
         return self.gate.rules
 
     def checked(self, request: httpx.Request) -> Url:
-        """Return the URL of a request as our parser reads it.
+        """Parse and check the URL of a request.
 
-        :raises RefusedUrl: it is refused, or the client reads it in another way.
+        :raises RefusedUrl: a check fails, or the HTTP library and our parser disagree about the host.
         """
         text = str(request.url)
         try:
             url = self.gate.url(text, self.endpoint)
-        except RefusedUrl as error:  # a query may hold a key, which belongs in no message
+        except RefusedUrl as error:  # without the query, which may hold a key
             raise RefusedUrl(text.partition("?")[0], error.kind, error.why, error.way_out) from None
         theirs = request.url.raw_host.decode("ascii", "replace")
         if parse_host(f"[{theirs}]" if ":" in theirs else theirs)[0] != url.host:
             raise RefusedUrl(
-                text.partition("?")[0], "ambiguous", "its host is read in two ways", "write the host plainly"
+                text.partition("?")[0], "ambiguous", "parsers disagree about its host", "write the host plainly"
             )
         return url
 
     def begin(self, request: httpx.Request, url: Url) -> tuple[Exchange, httpcore.Request]:
-        """Return the exchange of a request and the request as it is sent."""
+        """Return the exchange of a request, and the request for the connection pool."""
         exchange = Exchange(url.bare, self.total, self.rules.max_wire_bytes, self.rules.max_header_bytes)
         read = Allowance(self.read, exchange)
         timeout = {
@@ -83,59 +85,65 @@ class Terms:
         )
         return exchange, sent
 
-    def answered(self, exchange: Exchange, headers: Raw) -> tuple[_Counter, Raw]:
-        """Look at the head of an answer; return what counts its body, and the headers to hand on.
+    def check_head(self, exchange: Exchange, headers: Raw) -> tuple[_BodyReader, Raw]:
+        """Check the head of a response; return the reader of its body, and the headers for the client.
 
-        :raises FetchFailed: too many headers, or a coding that is not read.
+        :raises FetchFailed: the headers are over their limit, or the content coding is not supported.
         """
-        exchange.head_is_whole()
+        exchange.note_head_complete()
         size = sum(len(name) + len(value) + 4 for name, value in headers)
         if size > self.rules.max_header_bytes:
             limit = self.rules.max_header_bytes
-            raise FetchFailed(exchange.url, "headers", f"the headers of the answer are over the limit of {limit} bytes")
+            raise FetchFailed(exchange.url, "headers", f"the response headers are over the limit of {limit} bytes")
         coding = b", ".join(value for name, value in headers if name.lower() == b"content-encoding")
-        undo = decoder(coding.decode("latin-1"), exchange.url)
-        counter = _Counter(exchange, undo, self.rules.max_wire_bytes, self.rules.max_bytes)
-        dropped = {b"location"} if undo is None else {b"location", *_UNTRUE}
-        return counter, [(name, value) for name, value in headers if name.lower() not in dropped]
+        body_decoder = decoder(coding.decode("latin-1"), exchange.url)
+        body_reader = _BodyReader(exchange, body_decoder, self.rules.max_wire_bytes, self.rules.max_bytes)
+        dropped = {b"location"} if body_decoder is None else {b"location", *_ENCODED_BODY_HEADERS}
+        return body_reader, [(name, value) for name, value in headers if name.lower() not in dropped]
 
 
-class _Counter:
-    """Counts and unpacks the body of one answer."""
+class _BodyReader:
+    """Counts and decompresses the body of one response.
 
-    def __init__(self, exchange: Exchange, undo: Decoder | None, wire: int, most: int) -> None:
+    :param max_wire: bytes of the body as sent.
+    :param max_size: bytes of the body after decompression.
+    """
+
+    def __init__(self, exchange: Exchange, body_decoder: Decoder | None, max_wire: int, max_size: int) -> None:
         self.exchange = exchange
-        self._undo = undo
-        self._wire, self._most = wire, most
-        self._came = self._made = 0
+        self._decoder = body_decoder
+        self._max_wire, self._max_size = max_wire, max_size
+        self._wire_bytes = self._bytes = 0
 
     def take(self, data: bytes) -> Iterator[bytes]:
-        """Yield the unpacked pieces of what came.
+        """Yield the decompressed pieces of received data.
 
-        :raises FetchFailed: over a limit, or damaged.
+        :raises FetchFailed: the body is over a limit, or damaged.
         """
-        self._came += len(data)
-        if self._came > self._wire:
-            raise FetchFailed(self.exchange.url, "too-large", f"more than {self._wire} bytes on the wire")
-        for piece in [data] if self._undo is None else unpacked(self._undo, data, self.exchange.url):
-            self._made += len(piece)
-            if self._made > self._most:
-                raise FetchFailed(self.exchange.url, "too-large", f"more than {self._most} bytes after decompression")
+        self._wire_bytes += len(data)
+        if self._wire_bytes > self._max_wire:
+            raise FetchFailed(self.exchange.url, "too-large", f"more than {self._max_wire} bytes on the wire")
+        for piece in [data] if self._decoder is None else decompress(self._decoder, data, self.exchange.url):
+            self._bytes += len(piece)
+            if self._bytes > self._max_size:
+                raise FetchFailed(
+                    self.exchange.url, "too-large", f"more than {self._max_size} bytes after decompression"
+                )
             yield piece
 
     def finish(self) -> None:
-        """Check that nothing is missing at the end.
+        """Check that the body is complete.
 
-        :raises FetchFailed: the compressed answer ended early.
+        :raises FetchFailed: the compressed body ended early.
         """
-        if self._undo is not None and not self._undo.whole():
-            raise FetchFailed(self.exchange.url, "cut", "the compressed answer ended early")
+        if self._decoder is not None and not self._decoder.whole():
+            raise FetchFailed(self.exchange.url, "cut", "the compressed response ended early")
 
 
 class AsyncTransport(httpx.AsyncBaseTransport):
-    """Sends through a pool, or through the operator's proxy.
+    """Sends requests directly or through the operator's proxy.
 
-    :param direct, proxied: the pools; ``proxied`` is None without a proxy.
+    :param direct, proxied: the connection pools; ``proxied`` is None without a proxy.
     """
 
     def __init__(
@@ -145,22 +153,22 @@ class AsyncTransport(httpx.AsyncBaseTransport):
         self._direct, self._proxied = direct, proxied
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Check, send, and return the answer with its body still to come."""
+        """Check and send a request; return the response with its body unread."""
         url = self._terms.checked(request)
         exchange, sent = self._terms.begin(request, url)
-        straight = self._proxied is None or self._terms.gate.direct(url, self._terms.endpoint)
-        pool = self._direct if straight else self._proxied
+        is_direct = self._proxied is None or self._terms.gate.direct(url, self._terms.endpoint)
+        pool = self._direct if is_direct else self._proxied
         assert pool is not None
-        with _named(exchange):
-            with anyio.fail_after(exchange.left()):
-                answer = await pool.handle_async_request(sent)
+        with _named_errors(exchange):
+            with anyio.fail_after(exchange.seconds_left()):
+                response = await pool.handle_async_request(sent)
             try:
-                counter, headers = self._terms.answered(exchange, answer.headers)
+                body_reader, headers = self._terms.check_head(exchange, response.headers)
             except FetchFailed:
-                await answer.aclose()
+                await response.aclose()
                 raise
         return httpx.Response(
-            answer.status, headers=headers, stream=_AsyncBody(answer, counter), extensions=_extensions(answer)
+            response.status, headers=headers, stream=_AsyncBody(response, body_reader), extensions=_extensions(response)
         )
 
     async def aclose(self) -> None:
@@ -171,28 +179,28 @@ class AsyncTransport(httpx.AsyncBaseTransport):
 
 
 class Transport(httpx.BaseTransport):
-    """The same for threads."""
+    """The blocking form of :class:`AsyncTransport`."""
 
     def __init__(self, terms: Terms, direct: httpcore.ConnectionPool, proxied: httpcore.ConnectionPool | None) -> None:
         self._terms = terms
         self._direct, self._proxied = direct, proxied
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Check, send, and return the answer with its body still to come."""
+        """Check and send a request; return the response with its body unread."""
         url = self._terms.checked(request)
         exchange, sent = self._terms.begin(request, url)
-        straight = self._proxied is None or self._terms.gate.direct(url, self._terms.endpoint)
-        pool = self._direct if straight else self._proxied
+        is_direct = self._proxied is None or self._terms.gate.direct(url, self._terms.endpoint)
+        pool = self._direct if is_direct else self._proxied
         assert pool is not None
-        with _named(exchange):
-            answer = pool.handle_request(sent)
+        with _named_errors(exchange):
+            response = pool.handle_request(sent)
             try:
-                counter, headers = self._terms.answered(exchange, answer.headers)
+                body_reader, headers = self._terms.check_head(exchange, response.headers)
             except FetchFailed:
-                answer.close()
+                response.close()
                 raise
         return httpx.Response(
-            answer.status, headers=headers, stream=_Body(answer, counter), extensions=_extensions(answer)
+            response.status, headers=headers, stream=_Body(response, body_reader), extensions=_extensions(response)
         )
 
     def close(self) -> None:
@@ -203,75 +211,77 @@ class Transport(httpx.BaseTransport):
 
 
 class _AsyncBody(httpx.AsyncByteStream):
-    """A body that is counted, unpacked and ended in time."""
+    """A response body: counted, decompressed, and bounded in time."""
 
-    def __init__(self, answer: httpcore.Response, counter: _Counter) -> None:
-        self._answer, self._counter = answer, counter
+    def __init__(self, response: httpcore.Response, body_reader: _BodyReader) -> None:
+        self._response, self._body_reader = response, body_reader
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        exchange = self._counter.exchange
-        coming = self._answer.aiter_stream()
-        with _named(exchange):
+        exchange = self._body_reader.exchange
+        stream = self._response.aiter_stream()
+        with _named_errors(exchange):
             while True:
-                with anyio.fail_after(exchange.left()):
-                    data = await anext(coming, None)
+                with anyio.fail_after(exchange.seconds_left()):
+                    data = await anext(stream, None)
                 if data is None:
                     break
-                for piece in self._counter.take(data):
+                for piece in self._body_reader.take(data):
                     yield piece
-            self._counter.finish()
+            self._body_reader.finish()
 
     async def aclose(self) -> None:
-        """Give the connection back, or close it where something is still to come."""
-        await self._answer.aclose()
+        """Return the connection to the pool, or close it if part of the body is unread."""
+        await self._response.aclose()
 
 
 class _Body(httpx.SyncByteStream):
-    """The same for threads."""
+    """The blocking form of :class:`_AsyncBody`."""
 
-    def __init__(self, answer: httpcore.Response, counter: _Counter) -> None:
-        self._answer, self._counter = answer, counter
+    def __init__(self, response: httpcore.Response, body_reader: _BodyReader) -> None:
+        self._response, self._body_reader = response, body_reader
 
     def __iter__(self) -> Iterator[bytes]:
-        with _named(self._counter.exchange):
-            for data in self._answer.iter_stream():
-                self._counter.exchange.left()
-                yield from self._counter.take(data)
-            self._counter.finish()
+        with _named_errors(self._body_reader.exchange):
+            for data in self._response.iter_stream():
+                self._body_reader.exchange.seconds_left()
+                yield from self._body_reader.take(data)
+            self._body_reader.finish()
 
     def close(self) -> None:
-        """Give the connection back, or close it where something is still to come."""
-        self._answer.close()
+        """Return the connection to the pool, or close it if part of the body is unread."""
+        self._response.close()
 
 
-def _extensions(answer: httpcore.Response) -> dict[str, Any]:
-    """Return what a client may know of an answer; never the connection itself."""
-    known = {name: answer.extensions[name] for name in ("http_version", "reason_phrase") if name in answer.extensions}
-    location = next((value for name, value in answer.headers if name.lower() == b"location"), None)
+def _extensions(response: httpcore.Response) -> dict[str, Any]:
+    """Return the extensions of a response that a client may see; never the connection itself."""
+    known = {
+        name: response.extensions[name] for name in ("http_version", "reason_phrase") if name in response.extensions
+    }
+    location = next((value for name, value in response.headers if name.lower() == b"location"), None)
     return known if location is None else {**known, LOCATION: location.decode("utf-8", "replace")}
 
 
 @contextmanager
-def _named(exchange: Exchange) -> Iterator[None]:
-    """Turn the errors of the HTTP library into ours, which name the URL."""
+def _named_errors(exchange: Exchange) -> Iterator[None]:
+    """Turn the errors of the HTTP library into Prunus errors that name the URL."""
     url = exchange.url
     try:
         yield
     except FetchFailed as error:
         if error.subject == url:
             raise
-        raise FetchFailed(url, error.kind, error.why) from error  # a connection knows its host only
+        raise FetchFailed(url, error.kind, error.why) from error  # a connection names only its host
     except RefusedUrl as error:
         raise RefusedUrl(
             url, error.kind, error.why, "the operator may allow it with the setting allow_hosts"
         ) from error
     except (httpcore.TimeoutException, TimeoutError) as error:
-        raise _late(exchange, error) from error
+        raise _timeout_error(exchange, error) from error
     except httpcore.ProxyError as error:
         raise FetchFailed(url, "proxy", f"the proxy refused ({str(error)[:80]})") from error
     except httpcore.RemoteProtocolError as error:
         cut = "closed connection" in str(error) or "disconnected" in str(error)
-        kind, why = ("cut", "the answer ended early") if cut else ("protocol", "the answer is no proper HTTP")
+        kind, why = ("cut", "the response ended early") if cut else ("protocol", "the response is not valid HTTP")
         raise FetchFailed(url, kind, f"{why} ({str(error)[:80]})") from error
     except (httpcore.ProtocolError, httpcore.UnsupportedProtocol) as error:
         raise FetchFailed(url, "protocol", f"the request cannot be sent ({str(error)[:80]})") from error
@@ -279,8 +289,8 @@ def _named(exchange: Exchange) -> Iterator[None]:
         raise FetchFailed(url, "cut", f"the connection broke ({str(error)[:80]})") from error
 
 
-def _late(exchange: Exchange, error: Exception) -> FetchFailed:
-    """Return the error for an answer that came too slowly."""
+def _timeout_error(exchange: Exchange, error: Exception) -> FetchFailed:
+    """Return the error for a timeout: the limit of the whole exchange, or of one read."""
     if isinstance(error, httpcore.PoolTimeout) or not isinstance(error, httpcore.TimeoutException):
-        return exchange.late()
-    return FetchFailed(exchange.url, "timeout", "it sent nothing for too long")
+        return exchange.timeout_error()
+    return FetchFailed(exchange.url, "timeout", "the server sent nothing for too long")

@@ -1,8 +1,8 @@
-"""The one URL parser. What it returns is what is dialled; what it cannot read in one way only is refused.
+"""The one URL parser: the door dials exactly the host it returns, and it refuses every ambiguous URL.
 
-It reads http and https addresses as browsers do (WHATWG URL), and refuses where readers disagree:
-user names, backslashes before the path, hosts written as numbers, with percent signs or with letters
-that only look like ASCII. It repairs nothing but the path and the query.
+It reads http and https URLs as browsers do (WHATWG URL), and refuses where parsers disagree: user names,
+backslashes before the path, hosts written as numbers, with percent signs, or with letters that only look
+like ASCII. It repairs only the path and the query.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .addresses import Address
 from .errors import RefusedUrl
 
 LONGEST: Final = 8192
-"""Code points of a URL."""
+"""Most code points of a URL."""
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
@@ -42,9 +42,9 @@ class Url:
     """A checked URL.
 
     :param host: a lower-case ASCII name without a trailing dot, or an address in its canonical form without brackets.
-    :param address: the host where it is an address, else None.
-    :param port: always set.
-    :param target: path and query, as they are sent.
+    :param address: the parsed address; None if the host is a name.
+    :param port: always set, from the scheme if the URL holds none.
+    :param target: path and query as sent in the request.
     :param fragment: kept for the reader, never sent.
     """
 
@@ -57,7 +57,7 @@ class Url:
 
     @property
     def netloc(self) -> str:
-        """Host, and port where it is not the scheme's own, as the Host header has them."""
+        """Host, and port unless it is the scheme's default, as in the Host header."""
         host = f"[{self.host}]" if isinstance(self.address, IPv6Address) else self.host
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -76,9 +76,9 @@ class Url:
 
 
 def parse_url(text: str) -> Url:
-    """Read a URL.
+    """Parse a URL.
 
-    :raises RefusedUrl: it is no http or https URL, or can be read in more than one way.
+    :raises RefusedUrl: it is no http or https URL, or it is ambiguous.
     """
     if len(text) > LONGEST:
         raise RefusedUrl(text, "syntax", f"{len(text)} characters are too many for a URL", f"at most {LONGEST}")
@@ -87,7 +87,7 @@ def parse_url(text: str) -> Url:
     scheme, rest = _scheme(text)
     if not rest.startswith("//"):
         raise RefusedUrl(text, "syntax", f"'//' must follow '{scheme}:'", WRITE_IT_PLAIN)
-    authority, target, fragment = _parts(rest[2:])
+    authority, target, fragment = _split_authority(rest[2:])
     if "@" in authority:
         raise RefusedUrl(text, "credentials", "a URL with a user name or password is not read", "take it out")
     host, port = _host_and_port(text, authority, scheme)
@@ -96,33 +96,33 @@ def parse_url(text: str) -> Url:
 
 
 def parse_host(host: str, text: str = "") -> tuple[str, Address | None]:
-    """Read a host: return its canonical form, and the address where it is one.
+    """Parse a host; return its canonical form, and its address (None for a name).
 
     :param host: a name, an IPv4 address, or an IPv6 address in brackets.
-    :param text: the whole that it stands in, for the message.
-    :raises RefusedUrl: it is neither, or can be read in more than one way.
+    :param text: the whole URL, for the message.
+    :raises RefusedUrl: it is none of these, or it is ambiguous.
     """
     text = text or host
     if not host:
         raise RefusedUrl(text, "host", "there is no host", WRITE_IT_PLAIN)
     if host.startswith("["):
-        return _bracketed(host, text)
+        return _parse_ipv6(host, text)
     name = _ascii(host, text).lower()
     name = name[:-1] if name.endswith(".") else name
     labels = name.split(".")
     if _NUMBER.fullmatch(labels[-1]):
-        return _quad(name, text)
+        return _parse_ipv4(name, text)
     if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise RefusedUrl(text, "host", "this is no name of a host", WRITE_IT_PLAIN)
+        raise RefusedUrl(text, "host", "this is not a host name", WRITE_IT_PLAIN)
     if "xn--" in name:
         _check_international(name, text)
     return name, None
 
 
 def resolve(base: Url, reference: str) -> Url:
-    """Read a reference that was found at ``base`` (RFC 3986 §5.2): a redirect or a link.
+    """Resolve a reference, a redirect or a link, against its base URL (RFC 3986 §5.2).
 
-    :raises RefusedUrl: as :func:`parse_url`.
+    :raises RefusedUrl: like :func:`parse_url`.
     """
     if _SCHEME.match(reference):
         return parse_url(reference)
@@ -142,17 +142,17 @@ def resolve(base: Url, reference: str) -> Url:
 
 
 def _scheme(text: str) -> tuple[str, str]:
-    """Return the scheme in lower case and what follows its colon."""
-    found = _SCHEME.match(text)
-    scheme = found.group(1).lower() if found else ""
-    if not found or scheme not in DEFAULT_PORTS:
-        said = f"{scheme}: is not read" if found else "this is no whole URL"
-        raise RefusedUrl(text, "scheme", said, "begin it with https:// or http://")
-    return scheme, text[found.end() :]
+    """Return the scheme in lower case, and the rest after its colon."""
+    match = _SCHEME.match(text)
+    scheme = match.group(1).lower() if match else ""
+    if not match or scheme not in DEFAULT_PORTS:
+        why = f"the scheme {scheme}: is not supported" if match else "this is not a whole URL"
+        raise RefusedUrl(text, "scheme", why, "begin it with https:// or http://")
+    return scheme, text[match.end() :]
 
 
-def _parts(rest: str) -> tuple[str, str, str]:
-    """Split what follows '//' into authority, target and fragment."""
+def _split_authority(rest: str) -> tuple[str, str, str]:
+    """Split the text after '//' into authority, target and fragment."""
     cut = re.search(r"[/?#]", rest)
     authority = rest[: cut.start()] if cut else rest
     target, _, fragment = rest[len(authority) :].partition("#")
@@ -160,26 +160,26 @@ def _parts(rest: str) -> tuple[str, str, str]:
 
 
 def _host_and_port(text: str, authority: str, scheme: str) -> tuple[str, int]:
-    """Split an authority."""
+    """Split an authority into host and port."""
     if "\\" in authority or any(char.isspace() for char in authority):
-        raise RefusedUrl(text, "ambiguous", "backslashes and spaces in a host are read in two ways", WRITE_IT_PLAIN)
+        raise RefusedUrl(text, "ambiguous", "a host with backslashes or spaces is ambiguous", WRITE_IT_PLAIN)
     if authority.startswith("["):
         host, bracket, after = authority.partition("]")
         host += bracket
         if not bracket or (after and not after.startswith(":")):
-            raise RefusedUrl(text, "host", "the brackets around the address are not whole", WRITE_IT_PLAIN)
+            raise RefusedUrl(text, "host", "the brackets around the address are not closed", WRITE_IT_PLAIN)
         colon, digits = after[:1], after[1:]
     else:
         host, colon, digits = authority.partition(":")
     if not colon:
         return host, DEFAULT_PORTS[scheme]
     if not _PORT.fullmatch(digits) or not 0 < int(digits) < 65536:
-        raise RefusedUrl(text, "port", "what follows ':' is no port", "a port is a number from 1 to 65535")
+        raise RefusedUrl(text, "port", "the text after ':' is no port", "a port is a number from 1 to 65535")
     return host, int(digits)
 
 
 def _ascii(host: str, text: str) -> str:
-    """Return a name in ASCII (IDNA 2008), and refuse letters that only stand for ASCII ones."""
+    """Return a name in ASCII (IDNA 2008), and refuse letters that only look like ASCII."""
     if host.isascii():
         return host
     labels = []
@@ -192,32 +192,32 @@ def _ascii(host: str, text: str) -> str:
         except (idna.IDNAError, UnicodeError) as error:
             raise RefusedUrl(text, "host", "this is no international name", "write its xn-- form") from error
         if not encoded.lower().startswith("xn--"):
-            why = "letters in the host look like ASCII and are not, or are not seen"
+            why = "the host has letters that look like ASCII but are not, or that are invisible"
             raise RefusedUrl(text, "ambiguous", why, WRITE_IT_PLAIN)
         labels.append(encoded)
     return ".".join(labels)
 
 
 def _check_international(name: str, text: str) -> None:
-    """Refuse what cannot be turned back into letters (IDNA 2008): the HTTP library trips over it."""
+    """Refuse an xn-- name that cannot be decoded (IDNA 2008): the HTTP library fails on it."""
     try:
         idna.decode(name)
     except (idna.IDNAError, UnicodeError) as error:
         raise RefusedUrl(text, "host", "the host's xn-- form is not valid", "write the host's letters") from error
 
 
-def _quad(name: str, text: str) -> tuple[str, Address]:
-    """Read an IPv4 address: four decimal numbers, and nothing else that systems take for one."""
+def _parse_ipv4(name: str, text: str) -> tuple[str, Address]:
+    """Parse an IPv4 address: only four decimal numbers, although systems accept other forms."""
     if not _QUAD.fullmatch(name) or any(int(part) > 255 for part in name.split(".")):
-        why = "a host that is a number is read in several ways"
+        why = "a host written as a number is ambiguous"
         raise RefusedUrl(text, "ambiguous", why, "write an IPv4 address as four decimal numbers, as in 1.2.3.4")
     return name, IPv4Address(name)
 
 
-def _bracketed(host: str, text: str) -> tuple[str, Address]:
-    """Read an IPv6 address in brackets; no zone, no other version."""
+def _parse_ipv6(host: str, text: str) -> tuple[str, Address]:
+    """Parse an IPv6 address in brackets, without a zone."""
     if "%" in host:
-        raise RefusedUrl(text, "host", "an address with a zone lies inside", WRITE_IT_PLAIN)
+        raise RefusedUrl(text, "host", "an address with a zone is internal", WRITE_IT_PLAIN)
     try:
         address = IPv6Address(host[1:-1])
     except (AddressValueError, ValueError) as error:
@@ -226,7 +226,7 @@ def _bracketed(host: str, text: str) -> tuple[str, Address]:
 
 
 def _target(target: str) -> str:
-    """Return path and query as they are sent: percent-encoded, without dot segments."""
+    """Return path and query as sent: percent-encoded, without dot segments."""
     path, mark, query = target.partition("?")
     path = quote(_STRAY_PERCENT.sub("%25", path), safe=_PATH_SAFE)
     query = quote(_STRAY_PERCENT.sub("%25", query), safe=_QUERY_SAFE)
@@ -234,7 +234,7 @@ def _target(target: str) -> str:
 
 
 def _without_dots(path: str) -> str:
-    """Take '.' and '..' out of a path (RFC 3986 §5.2.4)."""
+    """Remove '.' and '..' from a path (RFC 3986 §5.2.4)."""
     kept: list[str] = []
     segments = path.split("/")[1:]
     for segment in segments:

@@ -19,7 +19,7 @@ import httpx
 from ...core.errors import OutsideFailed, PrunusError
 from ...core.types import Page
 from ..door.egress import Egress
-from ..door.errors import BUSY, FetchFailed, RefusedUrl, shown
+from ..door.errors import BUSY, FetchFailed, RefusedUrl, printable_url
 from ..door.transport import LOCATION
 from ..door.url import Url, resolve
 from ..retry import Retries, http_date, retry_after, wish
@@ -214,7 +214,7 @@ class HttpFetcher:
             following = resolve(url, location)
             self._door.check_url(str(following))
         except RefusedUrl as error:
-            why = f"it redirects to {shown(location)}: {error.why}"
+            why = f"it redirects to {printable_url(location)}: {error.why}"
             raise RefusedUrl(str(url), error.kind, why, error.way_out) from error
         return following
 
