@@ -432,7 +432,7 @@ def test_no_browser_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("prunus.web.fetch.browser.NAMES", ("chromium", "chrome"))
     with pytest.raises(MissingExtra, match=r"no Chromium is installed under a usual name; install Chromium"):
         find_browser()
-    with pytest.raises(MissingExtra, match=r"/no/such is no program"):
+    with pytest.raises(MissingExtra, match=r"/no/such is not a program"):
         find_browser("/no/such")
 
 

@@ -47,7 +47,7 @@ def page(text: str = "Text.", status: int = 200, **more: object) -> Page:
 
 
 def keep(cache: Cache, clock: Clock, headers: dict[str, str], kept: Page | None = None, url: str = URL) -> None:
-    cache.stored(url, kept or page(), {"Date": formatdate(clock.now, usegmt=True), **headers}, clock.now, clock.now)
+    cache.store(url, kept or page(), {"Date": formatdate(clock.now, usegmt=True), **headers}, clock.now, clock.now)
 
 
 # --- fresh ---------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def test_a_redirect_that_says_for_how_long_it_holds_is_kept(cache: Cache, clock:
 def test_a_response_to_credentials_is_not_kept_and_replaces_nothing(cache: Cache, clock: Clock) -> None:
     keep(cache, clock, {"Cache-Control": "max-age=60"})
     secret = page("For one reader.")
-    cache.stored(URL, secret, {"Cache-Control": "max-age=60"}, clock.now, clock.now, authorised=True)
+    cache.store(URL, secret, {"Cache-Control": "max-age=60"}, clock.now, clock.now, authorised=True)
     found = cache.fresh(URL)
     assert found is not None and found.content == b"Text."
 
@@ -152,7 +152,7 @@ def test_an_answer_that_varies_is_given_to_the_same_request_only(tmp_path: Path,
     keep(french, clock, {"Cache-Control": "max-age=60", "Vary": "Accept-Language", "ETag": '"f"'}, page("Français."))
     assert [cache.fresh(URL).content.decode() for cache in (german, french)] == ["Deutsch.", "Français."]  # type: ignore[union-attr]
     assert french.validators(URL) == {"if-none-match": '"f", "d"'}
-    chosen = french.revalidated(
+    chosen = french.revalidate(
         URL, {"ETag": '"d"', "Vary": "accept-language", "Cache-Control": "max-age=60"}, clock.now
     )
     assert chosen is not None and chosen.content == b"Deutsch."
@@ -193,7 +193,7 @@ def test_a_hostile_tag_is_never_sent_back(cache: Cache, clock: Clock, tag: str) 
 def test_a_confirmed_page_is_fresh_again(cache: Cache, clock: Clock) -> None:
     keep(cache, clock, {"ETag": '"a"', "Cache-Control": "max-age=60", "Age": "59", "Content-Type": "text/html"})
     clock.now += 1000
-    found = cache.revalidated(
+    found = cache.revalidate(
         URL,
         {"ETag": '"a"', "Cache-Control": "max-age=30", "Content-Type": "x/y", "Date": formatdate(clock.now)},
         clock.now,
@@ -210,14 +210,14 @@ def test_a_confirmed_page_is_fresh_again(cache: Cache, clock: Clock) -> None:
 
 def test_a_304_for_another_version_confirms_nothing(cache: Cache, clock: Clock) -> None:
     keep(cache, clock, {"ETag": '"a"', "Cache-Control": "max-age=60"})
-    assert cache.revalidated(URL, {"ETag": '"b"'}, clock.now) is None
+    assert cache.revalidate(URL, {"ETag": '"b"'}, clock.now) is None
     cache.clear()
-    assert cache.revalidated(URL, {"ETag": '"a"'}, clock.now) is None
+    assert cache.revalidate(URL, {"ETag": '"a"'}, clock.now) is None
 
 
 def test_a_304_that_forbids_keeping_gives_the_page_once(cache: Cache, clock: Clock) -> None:
     keep(cache, clock, {"ETag": '"a"', "Cache-Control": "max-age=60"})
-    assert cache.revalidated(URL, {"Cache-Control": "no-store"}, clock.now) is not None
+    assert cache.revalidate(URL, {"Cache-Control": "no-store"}, clock.now) is not None
     assert cache.info().entries == 0
 
 
@@ -311,7 +311,7 @@ def test_the_folder_is_for_its_owner_alone(cache: Cache, tmp_path: Path) -> None
 
 def test_a_folder_that_cannot_be_used_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(BadInput, match=r"cannot be used to keep pages .*set home to a folder"):
+    with pytest.raises(BadInput, match=r"cannot store pages.*set home"):
         Cache(tmp_path / "file" / "cache")
 
 
@@ -340,7 +340,7 @@ def test_a_torn_entry_is_never_served(cache: Cache, clock: Clock, tmp_path: Path
     spoil(tmp_path, statement)
     for url in (URL, URL + "/other"):
         assert cache.fresh(url) is None and cache.stale(url) is None
-        assert cache.revalidated(url, {}, clock.now) is None
+        assert cache.revalidate(url, {}, clock.now) is None
     keep(cache, clock, {"Cache-Control": "max-age=60"})
     assert cache.fresh(URL) is not None, "the damage is gone"
 
@@ -411,7 +411,7 @@ while True:
     number += 1
     text = f"{sys.argv[2]} {number} " * 2_000
     url = f"https://example.org/{number % 50}"
-    cache.stored(url, Page(text.encode(), url), {"cache-control": "max-age=600"}, 1_800_000_000.0, 1_800_000_000.0)
+    cache.store(url, Page(text.encode(), url), {"cache-control": "max-age=600"}, 1_800_000_000.0, 1_800_000_000.0)
     cache.fresh(url)
 """
 

@@ -592,7 +592,7 @@ class Kept:
         page = self.pages.get(url)
         return {"if-none-match": page.headers["etag"]} if page and "etag" in page.headers else {}
 
-    def stored(
+    def store(
         self,
         url: str,
         page: Page,
@@ -605,7 +605,7 @@ class Kept:
         if not authorised and page.status < 400:
             self.pages[url] = page
 
-    def revalidated(self, url: str, response_headers: Any, now: float) -> Page | None:
+    def revalidate(self, url: str, response_headers: Any, now: float) -> Page | None:
         return None if self.gone else replace(self.pages[url], fetched_at="confirmed")
 
     def stale(self, url: str) -> Page | None:

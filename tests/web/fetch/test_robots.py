@@ -239,7 +239,7 @@ def test_what_is_remembered_is_bounded() -> None:
             fetch_all(HttpFetcher(door, robots=robots), [server.url(host=f"h{number}.corp") for number in range(20)])
         )
     assert all(isinstance(one, Page) for one in found)
-    assert len(robots._known) <= 5
+    assert len(robots._cache) <= 5
 
 
 def test_a_crawl_delay_is_the_pause_between_two_requests() -> None:

@@ -1,1 +1,1 @@
-"""Fetching: the one egress door, pages over HTTP, robots.txt, the cache, the browser."""
+"""Page fetching: HTTP, robots.txt, the cache, snapshots, wall detection and the browser."""

@@ -1,4 +1,7 @@
-"""The arithmetic of RFC 9111: how long a stored response is fresh, and how old it is. Seconds since 1970."""
+"""Cache freshness by RFC 9111: how long a stored response is fresh, and how old it is.
+
+Points in time are seconds since 1970. Header names are in lower case.
+"""
 
 from __future__ import annotations
 
@@ -9,76 +12,78 @@ from typing import Final
 from ..retry import http_date
 
 HEURISTIC_STATUSES: Final = frozenset({200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501})
-"""Final status codes that may be kept without being told how long (RFC 9110 §15.1; 206 is a part of a page)."""
+"""Statuses whose responses may be cached without explicit freshness (RFC 9110 §15.1); 206, a part of a page, is not."""
 
 HEURISTIC_SHARE: Final = 0.1
-"""Share of the time since the last change for which a page is taken to stay as it is (RFC 9111 §4.2.2)."""
+"""Heuristic freshness as a share of the time since Last-Modified (RFC 9111 §4.2.2)."""
 
 HEURISTIC_MOST: Final = 86_400.0
-"""Seconds for which a page may be fresh at most without its server saying so."""
+"""Longest heuristic freshness, in seconds."""
 
-_FAR: Final = 2_147_483_648  # what a cache reads larger numbers of seconds as (RFC 9111 §1.2.2)
-_LONGEST: Final = 8192  # code points of a header that are read
+_FAR: Final = 2_147_483_648  # larger numbers of seconds count as this (RFC 9111 §1.2.2)
+_LONGEST: Final = 8192  # code points of a header that are parsed
 _DIRECTIVE: Final = re.compile(r"""[\s,]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,;"]*))?""")
 
 
 def directives(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the directives of Cache-Control by lower-case name; of a repeated one the first counts."""
-    found: dict[str, str] = {}
+    """Return the Cache-Control directives by lower-case name; the first of a repeated directive counts."""
+    rules: dict[str, str] = {}
     for name, value in _DIRECTIVE.findall(headers.get("cache-control", "")[:_LONGEST]):
-        found.setdefault(name.lower(), value.strip('"').strip())
-    return found
+        rules.setdefault(name.lower(), value.strip('"').strip())
+    return rules
 
 
 def seconds(value: str | None) -> float | None:
-    """Read a number of seconds; None where it is not one."""
+    """Parse a number of seconds; None if the value is not a number."""
     text = (value or "").strip()
     return float(min(int(text[:20]), _FAR)) if text.isascii() and text.isdigit() else None
 
 
 def date(headers: Mapping[str, str], name: str) -> float | None:
-    """Read a header that is an HTTP date; None where it is absent or not one."""
-    found = http_date(headers.get(name, ""))
-    return None if found is None else found.timestamp()
+    """Parse a header as an HTTP date; None if it is absent or no date."""
+    moment = http_date(headers.get(name, ""))
+    return None if moment is None else moment.timestamp()
 
 
 def lifetime(headers: Mapping[str, str], status: int, answered: float) -> float:
-    """Return for how many seconds from its origin a response is fresh (RFC 9111 §4.2.1, for a private cache).
+    """Return the freshness lifetime of a response in seconds (RFC 9111 §4.2.1, for a private cache).
 
-    ``s-maxage`` is for shared caches alone and is passed over.
+    ``s-maxage`` is for shared caches only and is ignored.
 
-    :param answered: when the response came, in place of a Date that it lacks.
+    :param answered: when the response arrived; stands in for a missing Date header.
     """
-    found = directives(headers)
-    if "no-cache" in found:
+    rules = directives(headers)
+    if "no-cache" in rules:
         return 0.0
-    if "max-age" in found:
-        return seconds(found["max-age"]) or 0.0
-    made = date(headers, "date")
-    made = answered if made is None else made
+    if "max-age" in rules:
+        return seconds(rules["max-age"]) or 0.0
+    generated = date(headers, "date")
+    generated = answered if generated is None else generated
     if "expires" in headers:
-        ends = date(headers, "expires")  # "0" and the like have expired
-        return max(0.0, ends - made) if ends is not None else 0.0
+        expires = date(headers, "expires")  # an invalid date, such as "0", means expired
+        return max(0.0, expires - generated) if expires is not None else 0.0
     changed = date(headers, "last-modified")
     if status in HEURISTIC_STATUSES and changed is not None:
-        return min(max(0.0, (made - changed) * HEURISTIC_SHARE), HEURISTIC_MOST)
+        return min(max(0.0, (generated - changed) * HEURISTIC_SHARE), HEURISTIC_MOST)
     return 0.0
 
 
 def is_explicit(headers: Mapping[str, str]) -> bool:
-    """Tell whether a response says itself for how long it may be kept."""
-    found = directives(headers)
-    return "max-age" in found or "expires" in headers or "public" in found or "private" in found
+    """Tell whether a response has explicit freshness or is marked as cacheable."""
+    rules = directives(headers)
+    return "max-age" in rules or "expires" in headers or "public" in rules or "private" in rules
 
 
 def age(headers: Mapping[str, str], requested: float, answered: float, now: float) -> float:
-    """Return the seconds since a response left its origin (RFC 9111 §4.2.3).
+    """Return the age of a response in seconds (RFC 9111 §4.2.3).
 
-    A clock that was set back since then makes it old for ever: nobody knows better.
+    If the clock was set back after the response arrived, the true age is unknown and the response counts as very old.
+
+    :param requested, answered: when the request was sent, and when the response arrived.
     """
     if answered > now + 1.0:
         return float(_FAR)
-    made = date(headers, "date")
-    apparent = max(0.0, answered - made) if made is not None else 0.0
+    generated = date(headers, "date")
+    apparent = max(0.0, answered - generated) if generated is not None else 0.0
     corrected = (seconds(headers.get("age")) or 0.0) + max(0.0, answered - requested)
     return max(apparent, corrected) + max(0.0, now - answered)

@@ -1,8 +1,8 @@
 # ruff: noqa: E501 (tables of patterns read best with one entry a line)
-"""What walls look like, as data: each entry with whom it betrays and why it is safe to believe it.
+"""The patterns of walls, as data: bot checks, consent and login walls, paywalls, parked domains, empty shells.
 
-All conditions of an entry must hold at once. ``most`` bounds the words of running text: a page that
-says more than a wall ever says is read as a page, whatever it is about.
+A page matches a :class:`Marker` if all its conditions hold. ``most`` bounds the words of running text: no
+wall has more, so a longer page counts as content whatever its subject.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Kind = Literal["bot", "consent", "login", "paywall", "soft404", "parked", "shell
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """One way to know a wall.
+    """One pattern of a wall.
 
-    :param who: whose wall it is, for the reason that users see.
-    :param header: a response header, and what it says.
-    :param title, text, markup: patterns for the title, the visible text, the source.
-    :param statuses: HTTP statuses with which it comes; empty: any.
-    :param most: words of running text that it has at most.
+    :param who: the vendor or site of the wall, for the reason that users see.
+    :param header: name of a response header, and a pattern for its value.
+    :param title, text, markup: patterns for the title, the visible text and the HTML source; '' matches any.
+    :param statuses: HTTP statuses of the wall; empty for any.
+    :param most: most words of running text.
     """
 
     kind: Kind
@@ -39,13 +39,13 @@ _REFUSED: Final = frozenset({401, 403, 405, 406, 418, 429, 503})
 _NO_LIMIT: Final = 1_000_000
 
 MARKERS: Final[tuple[Marker, ...]] = (
-    # Headers that exist for no other purpose: believed whatever the page says.
+    # Headers that only walls send: they decide whatever the page says.
     Marker("bot", "Cloudflare challenge", header=("cf-mitigated", "challenge"), most=_NO_LIMIT),
     Marker("bot", "AWS WAF challenge", header=("x-amzn-waf-action", "challenge|captcha"), most=_NO_LIMIT),
     Marker("bot", "Vercel checkpoint", header=("x-vercel-mitigated", "challenge|deny"), most=_NO_LIMIT),
     Marker("bot", "DataDome", header=("x-datadome", "."), statuses=_REFUSED),
     Marker("bot", "DataDome", header=("x-dd-b", "."), statuses=_REFUSED),
-    # Cloudflare. The script path alone also stands in ordinary pages (it measures visitors), hence the titles.
+    # Cloudflare. Ordinary pages contain the script path too (it measures visitors), hence the titles.
     Marker("bot", "Cloudflare challenge", title=r"^just a moment", markup=r"/cdn-cgi/challenge-platform|_cf_chl_opt"),
     Marker("bot", "Cloudflare challenge", text=r"checking (?:if the site connection is secure|your browser before)"),
     Marker("bot", "Cloudflare block", title=r"^attention required!? *\| *cloudflare|^access denied \| .* cloudflare"),
@@ -56,7 +56,7 @@ MARKERS: Final[tuple[Marker, ...]] = (
     Marker("bot", "DataDome", text=r"^\W*please enable js and disable any ad blocker", most=60),
     Marker("bot", "HUMAN (PerimeterX)", markup=r"px-captcha|captcha\.px-c(?:dn|loud)\.net|_pxappid", title=r"denied|robot|human|captcha"),
     Marker("bot", "HUMAN (PerimeterX)", text=r"press (?:&|and) hold to confirm you are|access to this page has been denied"),
-    # Akamai: the words of its error page, in its order; the reference number is never in prose.
+    # Akamai: the words of its error page, in order; prose contains no reference number.
     Marker("bot", "Akamai", title=r"^access denied$", text=r"you don't have permission to access.{0,600}reference *#", most=90),
     Marker("bot", "Akamai", markup=r"/_sec/cp_challenge|sec-if-cpt-container|sec-text-if", most=60),
     Marker("bot", "Imperva", markup=r"_incapsula_resource", most=60),
@@ -70,7 +70,7 @@ MARKERS: Final[tuple[Marker, ...]] = (
     Marker("bot", "F5", text=r"the requested url was rejected\. please consult with your administrator", most=60),
     Marker("bot", "Radware", title=r"radware (?:bot manager|page)|^captcha *-? *radware"),
     Marker("bot", "DDoS-Guard", title=r"^ddos-guard", most=200),
-    Marker("bot", "Anubis", title=r"^making sure you(?:'|\u2019|&#39;)re not a bot", most=400),  # it explains itself at length
+    Marker("bot", "Anubis", title=r"^making sure you(?:'|\u2019|&#39;)re not a bot", most=400),  # a long explanation for visitors
     Marker("bot", "Fastly challenge", title=r"^client challenge$", most=120),
     Marker("bot", "Vercel checkpoint", title=r"^vercel security checkpoint"),
     Marker("bot", "Google", text=r"our systems have detected unusual traffic from your computer network", markup=r"captcha-form|recaptcha/|/sorry/", most=180),
@@ -80,7 +80,7 @@ MARKERS: Final[tuple[Marker, ...]] = (
     Marker("bot", "Baidu", title=r"^百度安全验证"),
     Marker("bot", "Alibaba", title=r"^(?:验证码拦截|滑动验证页面|访问被拒绝|captcha interception)$"),
     Marker("bot", "Yandex", markup=r"/showcaptcha|smart-?captcha", title=r"^(?:ой!|oops!|вы не робот|are you not a robot)", most=200),
-    # The same in nobody's name: the title alone says what it is, and there is next to nothing else.
+    # Bot checks without a known vendor: the title names the check, and the page holds hardly any text.
     Marker(
         "bot", "bot check", most=80,
         title=r"^(?:(?:are you (?:a )?(?:robot|human)|robot check|bot (?:check|verification|detection)|human verification"
@@ -97,16 +97,16 @@ MARKERS: Final[tuple[Marker, ...]] = (
         r"|complete (?:the|this) (?:captcha|security check)|solve (?:the|this) captcha|prove (?:that )?you|security check"
         r"|kein roboter|pas un robot|no (?:eres|soy) un robot|non sono un robot|не робот|请完成.{0,8}验证",
     ),
-    # Consent on an address of its own. Consent laid over a page is no wall: the page stands below it.
+    # Consent on a separate page. A consent layer over a page is no wall: the content is below it.
     Marker("consent", "Google", title=r"^before you continue|^bevor sie fortfahren|^avant d.acc[eé]der|^antes de (?:ir|continuar)", most=700),
     Marker("consent", "Yahoo", markup=r"consent\.yahoo\.com|guce\.[a-z.]*yahoo|action=[\"']/v2/collectconsent", text=r"cookies", most=400),
-    # Sites that show nobody anything without an account.
+    # Sites that show nothing without an account.
     Marker("login", "LinkedIn", title=r"^sign up \| linkedin|^linkedin(?: login|:? log in)", most=300),
     Marker("login", "LinkedIn", markup=r"linkedin\.com/authwall|sessionredirect=", title=r"linkedin", most=80),
     Marker("login", "Facebook", text=r"you must log in to continue", most=120),
     Marker("login", "Instagram", title=r"^log ?in *[•·] *instagram$"),
     Marker("login", "X", text=r"^\W*(?:something went wrong, but don.t fret|log in to x)", most=80),
-    # Parked domains: hosts that serve nothing else, with next to no text; or the sentence that sells this domain.
+    # Parked domains: scripts of parking services with hardly any text, or a sentence that offers the domain for sale.
     Marker(
         "parked", "domain parking", most=80,
         markup=r"//[a-z0-9.-]{0,80}(?:sedoparking|parkingcrew|bodis|parklogic|parkweb|skenzo|cashparking|domainparking"
@@ -124,9 +124,9 @@ MARKERS: Final[tuple[Marker, ...]] = (
     Marker("parked", "empty site of a host", title=r"^(?:welcome to nginx!?|apache2 (?:\w+ )?default page.*|iis windows server|test page for the .*|default web site page)$", most=500),
     Marker("parked", "account suspended", title=r"^account suspended$|^this account has been suspended$", most=80),
 )  # fmt: skip
-"""Walls by known marks, tried in this order."""
+"""The markers, tried in this order."""
 
-# --- what several rules ask ------------------------------------------------------------------------
+# --- patterns for the rules of walls ------------------------------------------------------------------------
 
 CONSENT_WORDS: Final = re.compile(
     r"cookies?\b|consent\b|privacy|personal(?:i[sz]ed)? (?:data|ads|content)|\bpartners?\b|vendors?\b|advertis\w+|tracking"
@@ -134,7 +134,7 @@ CONSENT_WORDS: Final = re.compile(
     r"|traceurs|confidentialit[eé]|accepter|refuser|publicit[eé]s?|privacidad|aceptar|rechazar|publicidad|toestemming",
     re.IGNORECASE,
 )
-"""The vocabulary of consent. Every sixth word of a consent wall is one of these; of an article about them, fewer."""
+"""The vocabulary of consent. In a consent wall every sixth word matches; in an article on the subject, fewer."""
 
 CONSENT_CONTROL: Final = re.compile(
     r"^\W*(?:(?:i )?(?:accept|agree|consent)(?: (?:to )?(?:all|everything|cookies|all cookies|and (?:close|continue|proceed)))?"
@@ -144,20 +144,20 @@ CONSENT_CONTROL: Final = re.compile(
     r"|alles accepteren|akkoord|aceitar(?: tudo)?|принять(?: все)?|同意|全部接受)\W*$",
     re.IGNORECASE,
 )
-"""What the control that lets one pass says; it says nothing else."""
+"""The whole label of a button that accepts or rejects consent."""
 
 CONSENT_SOURCE: Final = re.compile(
     r"onetrust|didomi|sourcepoint|sp-prod\.net|privacy-mgmt|usercentrics|quantcast|cookiebot|trustarc|iubenda|consentmanager"
     r"|contentpass|axeptio|sirdata|opencmp|fundingchoices|__tcfapi|__cmp\b|tcfapi",
     re.IGNORECASE,
 )
-"""Consent platforms, by what they load. They stand on ordinary pages, too: never enough alone."""
+"""Scripts of consent platforms. Ordinary pages load them too, so a match alone proves nothing."""
 
 CONSENT_SUBJECT: Final = re.compile(
     r"polic(?:y|ies)|notice|statement|erkl[aä]rung|hinweise|richtlinie|pol[ií]tica|politique|informativa|beleid|политика|政策|settings|faq|help",
     re.I,
 )
-"""A page that is itself about cookies or privacy says so in its name."""
+"""Title or heading of a page whose subject is cookies or privacy."""
 
 CONSENT_ADDRESS: Final = re.compile(
     r"//(?:consent|cmp|zustimmung)\.|/(?:consent|cookie-?wall|cookie-?consent|zustimmung|privacy-?gate|gdpr)(?:[/?#]|$)",
@@ -200,7 +200,7 @@ _ABSENT: Final = (
     r"|страница не найдена|页面(?:不存在|未找到|找不到)|(?:找不到|未找到)(?:页面|網頁|网页)|ページが見つかりません(?:でした)?|sidan hittades inte"
 )
 SOFT_404_TITLE: Final = re.compile(rf"^(?:{_ABSENT})[ !.?…]*$", re.IGNORECASE)
-"""A part of a title, between its bars and dashes, that says nothing but that there is no page."""
+"""A part of a title, between bars or dashes, that only says that the page does not exist."""
 
 SOFT_404_TEXT: Final = re.compile(
     r"(?:page|article|content|link|address|url|document|file|story)\b[^.!?]{0,60}(?:you|your)\b[^.!?]{0,80}"
@@ -212,7 +212,7 @@ SOFT_404_TEXT: Final = re.compile(
     r"|не найден|не существует|удален|不存在|找不到|已删除|見つかりません",
     re.IGNORECASE,
 )
-"""Words that a page says of itself to the one who came; documentation of the status says them of another."""
+"""Sentences that tell the visitor that this page is missing; documentation of status 404 does not address the visitor."""
 
 SHELL_TEXT: Final = re.compile(
     r"(?:enable|turn on|activate|requires?|need|without) (?:\w+ ){0,4}java ?script|java ?script (?:is|must be|seems to be|appears to be|has been|to be) "
@@ -227,13 +227,13 @@ SHELL_ROOT: Final = re.compile(
     r"\s*(?:<!--.{0,300}?-->\s*)?</\1>",
     re.IGNORECASE | re.DOTALL,
 )
-"""An empty element for a program to fill, under one of the usual names."""
+"""An empty root element for a script to fill, with one of the usual ids."""
 
 REDIRECT: Final = re.compile(
     r"<meta\b[^>]{0,200}http-equiv\s*=\s*[\"']?refresh\b[^>]{0,200}url\s*=|\b(?:window|document|self|top)?\.?location(?:\.href)?\s*=\s*[\"'`]|location\.(?:replace|assign)\(",
     re.IGNORECASE,
 )
-"""A page that sends its reader on by itself."""
+"""Source of a page that redirects by a meta element or a script."""
 REDIRECT_TEXT: Final = re.compile(
     r"^\W*$|redirect|if (?:you are|the page does|nothing|your browser does) not|moved|weiterleit|redirig|перенаправ|跳转",
     re.I,

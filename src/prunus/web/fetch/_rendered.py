@@ -1,8 +1,8 @@
-"""The page as it stands in the browser, written as HTML: a script that runs apart from the page's own.
+"""The scripts that run in the browser: one serialises the rendered page as HTML, one observes its loading.
 
-It runs in an isolated world, in which no function is the page's, and changes nothing. Of shadow roots it
-writes what is shown: the root's content with the host's children in its slots. A frame of the same origin that
-is large enough to be read stands in its place as a section.
+They run in an isolated world, where the page cannot have replaced any function, and change nothing. A shadow
+root is written as displayed: its content, with the host's children in the slots. A readable frame of the same
+origin (at least 10,000 square pixels) becomes a section in place of the frame.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SCRIPT: Final = r"""
       const box = frame.getBoundingClientRect();
       const body = frame.contentDocument && frame.contentDocument.body;
       return body && box.width * box.height >= 10000 && frame.checkVisibility() ? body : null;
-    } catch (error) { return null; }  // another origin's
+    } catch (error) { return null; }  // the frame has another origin
   };
   const open = (node, name, moved) => {
     let text = "<" + name;
@@ -78,7 +78,7 @@ SCRIPT: Final = r"""
   return { html: parts.join(""), cut: cut || size > most, frames, shadows };
 })
 """
-"""Takes the most code units to write; returns html, and whether it was cut, its frames and its shadow roots."""
+"""Argument: most code units to write. Returns html, cut (whether over that limit), and counts of frames and shadows."""
 
 QUIET: Final = r"""
 (function () {
@@ -87,4 +87,4 @@ QUIET: Final = r"""
   return [document.readyState, text, document.getElementsByTagName("*").length];
 })
 """
-"""What tells a page that still fills itself from one that is done: asked again and again until it stays the same."""
+"""Returns ready state, text length and element count; a page is complete once they stop changing."""

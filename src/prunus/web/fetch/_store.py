@@ -1,10 +1,9 @@
-"""Pages on disk in one SQLite file: what the cache and the snapshots have in common.
+"""Pages on disk in one SQLite file: the common storage of the cache and the snapshots.
 
-A row has a name, a variant of it, and what is known about it as JSON; its content is kept once
-however many rows share it. SQLite in WAL mode makes every change whole or absent, in any number of
-processes and after a kill at any moment; a seal over each row and the sha256 of each content make
-sure that nothing damaged is ever given out. The least recently used rows go when the limit is
-passed.
+A row has a name, a variant, and metadata as JSON. Rows with equal content share one stored copy. SQLite in
+WAL mode makes every change atomic, with several processes and after a kill at any moment. A hash over each
+row (its seal) and the sha256 of each content detect damage: damaged data is removed, never returned. When
+the store is over its limit, it evicts the least recently used rows.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from ...core.types import Page
 T = TypeVar("T")
 
 _VERSION: Final = 1
-_OVERHEAD: Final = 512  # bytes that a row costs beside its text: indexes, and SQLite's own
-_USED_STEP: Final = 60.0  # seconds: how exactly the time of the last use is known, to spare a write for each read
+_OVERHEAD: Final = 512  # bytes of a row beside its text: indexes and SQLite's own data
+_USED_STEP: Final = 60.0  # seconds: precision of the time of last use, so that not every read causes a write
 _BATCH: Final = 32  # rows that one step of eviction looks at
-_SPARE: Final = 1024  # pages of 4 KiB that stay free in the file, to be written over
+_SPARE: Final = 1024  # free pages of 4 KiB that stay in the file for reuse
 _BUSY: Final = 10.0  # seconds to wait for another process that writes
 
 _KNOWN: Final = ("url", "final_url", "media_type", "charset", "status", "fetched_at", "published")
@@ -60,8 +59,9 @@ CREATE TRIGGER body_out AFTER DELETE ON bodies BEGIN UPDATE total SET bytes = by
 class CacheRow:
     """One entry without its content.
 
-    :param body: sha256 of the content, hex.
-    :param used: when it was last used, seconds since 1970, to about a minute.
+    :param meta: metadata, as stored by the cache or the snapshots.
+    :param body: sha256 of the content, hexadecimal.
+    :param used: time of last use, seconds since 1970, to about a minute.
     """
 
     name: str
@@ -73,13 +73,13 @@ class CacheRow:
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """What a store holds.
+    """Size and state of a store.
 
-    :param entries: pages, or variants of pages.
-    :param bytes: what counts against ``max_bytes``: content, what is known about it, and indexes.
+    :param entries: number of pages; variants of a page count separately.
+    :param bytes: bytes that count against ``max_bytes``: content, metadata and indexes.
     :param disk_bytes: size of the files.
-    :param failures: reads and writes that went wrong in this process, and were done without.
-    :param last_failure: why the last of them did; '' without any.
+    :param failures: failed reads and writes of this process; each was skipped.
+    :param last_failure: reason of the last failure; '' without a failure.
     """
 
     path: str
@@ -91,32 +91,32 @@ class StoreInfo:
     last_failure: str
 
 
-def known_of(page: Page) -> dict[str, Any]:
-    """Return all that is known about a page but its content, for JSON."""
-    known = {name: getattr(page, name) for name in _KNOWN}
-    return {**known, "headers": dict(page.headers), "text": isinstance(page.content, str)}
+def page_fields(page: Page) -> dict[str, Any]:
+    """Return the fields of a page without its content, for JSON."""
+    fields = {name: getattr(page, name) for name in _KNOWN}
+    return {**fields, "headers": dict(page.headers), "text": isinstance(page.content, str)}
 
 
-def bytes_of(page: Page) -> bytes:
-    """Return a page's content as it is hashed and kept."""
+def page_bytes(page: Page) -> bytes:
+    """Return a page's content as the bytes to hash and store."""
     return page.content.encode("utf-8", "surrogatepass") if isinstance(page.content, str) else page.content
 
 
-def page_of(known: Mapping[str, Any], content: bytes, snapshot: str) -> Page:
-    """Return the page that :func:`known_of` and :func:`bytes_of` took apart."""
+def restore_page(known: Mapping[str, Any], content: bytes, snapshot: str) -> Page:
+    """Return the page for the results of :func:`page_fields` and :func:`page_bytes`."""
     fields = {name: known[name] for name in _KNOWN}
-    whole = content.decode("utf-8", "surrogatepass") if known["text"] else content
-    return Page(whole, **fields, snapshot=snapshot, headers=dict(known["headers"]))
+    text_or_bytes = content.decode("utf-8", "surrogatepass") if known["text"] else content
+    return Page(text_or_bytes, **fields, snapshot=snapshot, headers=dict(known["headers"]))
 
 
 class Store:
-    """Rows and contents in one file, bounded in bytes.
+    """Rows and contents in one SQLite file, bounded in bytes.
 
-    :param path: the file; its folder is made, for its owner alone.
-    :param max_bytes: what may be kept.
-    :param clock: seconds since 1970.
-    :param setting: what the user changes when the folder cannot be used, for the error's text.
-    :raises BadInput: the folder cannot be made or written.
+    :param path: the file; its folder is created with access for its owner only.
+    :param max_bytes: most bytes to store.
+    :param clock: returns seconds since 1970.
+    :param setting: the setting to change if the folder cannot be used, for the error message.
+    :raises BadInput: the folder cannot be created or written.
     """
 
     def __init__(self, path: Path, max_bytes: int, clock: Callable[[], float], setting: str = "home") -> None:
@@ -137,33 +137,33 @@ class Store:
         except (OSError, sqlite3.Error) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise BadInput(
-                f"{path}: cannot be used to keep pages ({reason}); set {setting} to a folder that can be written",
+                f"{path}: cannot store pages here ({reason}); set {setting} to a writable folder",
                 subject=str(path),
             ) from error
 
     # --- reading ---------------------------------------------------------------------------------
 
     def rows(self, name: str) -> list[CacheRow]:
-        """Return every variant of a name, the one stored last first; damaged rows are removed and left out."""
+        """Return every variant of a name, the last stored first; remove and omit damaged rows."""
         query = "SELECT name, variant, meta, body, seal, used FROM rows WHERE name = ? ORDER BY id DESC"
         nothing: list[Any] = []
-        stored = self._run(lambda connection: connection.execute(query, (_plain(name),)).fetchall(), nothing)
-        found = []
+        stored = self._run(lambda connection: connection.execute(query, (_storable_name(name),)).fetchall(), nothing)
+        rows = []
         for *fields, seal, used in stored:
             if seal == _seal(*fields):
-                found.append(CacheRow(fields[0], fields[1], json.loads(fields[2]), fields[3], used))
+                rows.append(CacheRow(fields[0], fields[1], json.loads(fields[2]), fields[3], used))
             else:
                 self._note(f"{name}: a damaged entry was removed")
                 self.remove(name, fields[1])
-        return found
+        return rows
 
     def content(self, row: CacheRow) -> bytes | None:
-        """Return a row's content, checked against its hash; None, and the row removed, where it is not whole."""
+        """Return a row's content, checked against its hash; None if it is missing or damaged (and then removed)."""
         query = "SELECT content FROM bodies WHERE sha = ?"
-        found = self._run(lambda connection: connection.execute(query, (row.body,)).fetchone(), None)
-        if found is None:  # another process removed it in the meantime, or the disk refuses
+        stored = self._run(lambda connection: connection.execute(query, (row.body,)).fetchone(), None)
+        if stored is None:  # another process removed it, or the read failed
             return None
-        content = bytes(found[0])
+        content = bytes(stored[0])
         if hashlib.sha256(content).hexdigest() != row.body:
             self._note(f"{row.name}: damaged content was removed")
             self._change("DELETE FROM rows WHERE body = ?", row.body)
@@ -177,26 +177,27 @@ class Store:
     # --- writing ---------------------------------------------------------------------------------
 
     def put(self, name: str, variant: str, meta: Mapping[str, Any], content: bytes) -> bool:
-        """Store or replace one row, and make room for it.
+        """Store or replace one row, and evict others to make room.
 
-        :returns: False where it is larger than the whole store may be, or could not be written.
+        :returns: False if the entry is larger than ``max_bytes`` or could not be written.
         """
-        name, variant = _plain(name), _plain(variant)
-        written = json.dumps(meta, sort_keys=True)
+        name, variant = _storable_name(name), _storable_name(variant)
+        meta_json = json.dumps(meta, sort_keys=True)
         body = hashlib.sha256(content).hexdigest()
-        size = 2 * (len(name.encode()) + len(variant.encode())) + len(written) + _OVERHEAD  # names: in an index, too
+        # names count twice: an index holds them too
+        size = 2 * (len(name.encode()) + len(variant.encode())) + len(meta_json) + _OVERHEAD
         if size + len(content) + _OVERHEAD > self.max_bytes:
-            self._note(f"{name}: larger than all that may be kept ({self.max_bytes} bytes)")
+            self._note(f"{name}: larger than the limit of the store ({self.max_bytes} bytes)")
             return False
-        seal, now = _seal(name, variant, written, body), self._clock()
-        row = (name, variant, written, body, seal, size, now)
-        same = (
+        seal, now = _seal(name, variant, meta_json, body), self._clock()
+        row = (name, variant, meta_json, body, seal, size, now)
+        update_same_content = (
             "UPDATE rows SET id = (SELECT max(id) + 1 FROM rows), meta = ?, seal = ?, bytes = ?, used = ?"
             " WHERE name = ? AND variant = ? AND body = ?"
         )
 
         def write(connection: sqlite3.Connection) -> bool:
-            if connection.execute(same, (written, seal, size, now, name, variant, body)).rowcount:
+            if connection.execute(update_same_content, (meta_json, seal, size, now, name, variant, body)).rowcount:
                 self._evict(connection)
                 return True
             connection.execute("DELETE FROM rows WHERE name = ? AND variant = ?", (name, variant))
@@ -209,28 +210,28 @@ class Store:
             self._evict(connection)
             return True
 
-        written_down = self._run(write, False, write=True)
+        stored = self._run(write, False, write=True)
         self._run(_shrink, None)
-        return written_down
+        return stored
 
     def annotate(self, row: CacheRow, meta: Mapping[str, Any]) -> bool:
-        """Replace what is known about a row, if it still is the one that was read; tell whether it was."""
-        written = json.dumps(meta, sort_keys=True)
-        seal = _seal(row.name, row.variant, written, row.body)
+        """Replace the metadata of a row; tell whether the row still has the content that was read."""
+        meta_json = json.dumps(meta, sort_keys=True)
+        seal = _seal(row.name, row.variant, meta_json, row.body)
         statement = "UPDATE rows SET meta = ?, seal = ?, used = ? WHERE name = ? AND variant = ? AND body = ?"
-        return self._change(statement, written, seal, self._clock(), row.name, row.variant, row.body) > 0
+        return self._change(statement, meta_json, seal, self._clock(), row.name, row.variant, row.body) > 0
 
     def remove(self, name: str, variant: str | None = None) -> None:
         """Remove a name, or one variant of it."""
         if variant is None:
-            self._change("DELETE FROM rows WHERE name = ?", _plain(name))
+            self._change("DELETE FROM rows WHERE name = ?", _storable_name(name))
         else:
-            self._change("DELETE FROM rows WHERE name = ? AND variant = ?", _plain(name), variant)
+            self._change("DELETE FROM rows WHERE name = ? AND variant = ?", _storable_name(name), variant)
 
     def clear(self) -> int:
-        """Remove everything and give the space back; return how many rows there were.
+        """Remove all rows and return the disk space; return the number of removed rows.
 
-        :raises BadInput: another process kept it busy, or it cannot be written.
+        :raises BadInput: another process kept the file locked, or it cannot be written.
         """
         count = self._change("DELETE FROM rows")
         if count < 0:
@@ -244,7 +245,7 @@ class Store:
         return count
 
     def info(self) -> StoreInfo:
-        """Return what is kept now."""
+        """Return the size and state of the store."""
         query = "SELECT (SELECT count(*) FROM rows), bytes FROM total"
         entries, size = self._run(lambda connection: connection.execute(query).fetchone(), (0, 0))
         files = (self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-shm")))
@@ -252,7 +253,7 @@ class Store:
         return StoreInfo(str(self.path), entries, size, disk, self.max_bytes, self.failures, self.last_failure)
 
     def close(self) -> None:
-        """Close the file; the next use opens it again."""
+        """Close the file; the next call opens it again."""
         with self._lock:
             if self._connection is not None and self._process == os.getpid():
                 self._connection.close()
@@ -261,7 +262,7 @@ class Store:
     # --- the file --------------------------------------------------------------------------------
 
     def _evict(self, connection: sqlite3.Connection) -> None:
-        """Remove the least recently used rows until the rest fits."""
+        """Remove the least recently used rows until the rest fits the limit."""
         while connection.execute("SELECT bytes FROM total").fetchone()[0] > self.max_bytes:
             oldest = connection.execute("SELECT id FROM rows ORDER BY used, id LIMIT ?", (_BATCH,)).fetchall()
             for (row,) in oldest:
@@ -270,13 +271,13 @@ class Store:
                     break
 
     def _change(self, statement: str, *values: str | float) -> int:
-        """Run one statement that writes; return how many rows it changed, -1 where that failed."""
+        """Run one writing statement; return the number of changed rows, -1 after a failure."""
         return self._run(lambda connection: connection.execute(statement, values).rowcount, -1, write=True)
 
     def _run(self, work: Callable[[sqlite3.Connection], T], default: T, *, write: bool = False) -> T:
-        """Do some work, in a transaction if it writes.
+        """Run work on the connection, in a transaction if it writes.
 
-        What the disk refuses is noted and answered with ``default``: a store must not fail a page.
+        An SQLite error is noted and ``default`` is returned: a broken store must not make a page fail.
         """
         with self._lock:
             try:
@@ -294,28 +295,28 @@ class Store:
             except sqlite3.Error as error:
                 self._note(f"{self.path}: {error}")
                 if _is_damaged(error):
-                    self._set_aside()
+                    self._rename_damaged()
                 return default
 
     def _open(self) -> sqlite3.Connection:
-        """Return this process's connection; a forked child opens one of its own."""
+        """Return this process's connection; a forked child opens a new one."""
         if self._connection is not None and self._process == os.getpid():
             return self._connection
-        self._inherited = self._connection  # to close it here would take its parent's locks away
+        self._inherited = self._connection  # never closed here: that would release the parent process's locks
         try:
             connection = self._connect()
         except sqlite3.DatabaseError as error:
             if not _is_damaged(error):
                 raise
             self._note(f"{self.path}: {error}")
-            self._set_aside()
+            self._rename_damaged()
             connection = self._connect()
         self._connection, self._process = connection, os.getpid()
         weakref.finalize(self, _close, connection, self._process)
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        """Open the file, and lay it out where it is new."""
+        """Open the file, and create the tables in a new file."""
         self._file = self.path.stat().st_ino if self.path.exists() else 0
         connection = sqlite3.connect(self.path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
         try:
@@ -333,14 +334,14 @@ class Store:
             connection.execute("COMMIT")
             self._file = self.path.stat().st_ino
             if version not in (0, _VERSION):
-                raise sqlite3.OperationalError(f"laid out by another version ({version}) of Prunus")
+                raise sqlite3.OperationalError(f"written by another version of Prunus (layout {version})")
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _set_aside(self) -> None:
-        """Move a damaged file away, so that the next use begins a new one; unless another process did."""
+    def _rename_damaged(self) -> None:
+        """Rename a damaged file, so that the next call creates a new one; do nothing if another process already did."""
         self.close()
         if not self.path.exists() or self.path.stat().st_ino != self._file:
             return
@@ -355,30 +356,30 @@ class Store:
 
 
 def _seal(*fields: str) -> str:
-    """Return the hash over all of a row that is not its content."""
+    """Return the hash over the fields of a row, which detects damage."""
     return hashlib.sha256("\0".join(fields).encode()).hexdigest()
 
 
 def _shrink(connection: sqlite3.Connection) -> None:
-    """Give the space of removed rows back where there is much of it; the rest is written over."""
+    """Return the disk space of removed rows if it is large; the rest is reused."""
     free = connection.execute("PRAGMA freelist_count").fetchone()[0]
     if free > 2 * _SPARE:
-        connection.executescript(f"PRAGMA incremental_vacuum({free - _SPARE})")  # execute() frees one page alone
+        connection.executescript(f"PRAGMA incremental_vacuum({free - _SPARE})")  # execute() would free only one page
 
 
 def _close(connection: sqlite3.Connection, process: int) -> None:
-    """Close a connection in the process that opened it; a child would take its parent's locks away."""
+    """Close a connection only in the process that opened it; a child would release its parent's locks."""
     if process == os.getpid():
         connection.close()
 
 
-def _plain(name: str) -> str:
-    """Return a name as SQLite can hold it: without lone surrogates."""
+def _storable_name(name: str) -> str:
+    """Return a name without lone surrogates, which SQLite cannot store."""
     return name.encode("utf-8", "replace").decode()
 
 
 def _statements(script: str) -> Iterator[str]:
-    """Cut a script into statements; ``executescript`` would end the transaction."""
+    """Split a script into statements, because ``executescript`` would end the transaction."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -388,5 +389,5 @@ def _statements(script: str) -> Iterator[str]:
 
 
 def _is_damaged(error: sqlite3.Error) -> bool:
-    """Tell a damaged file from a busy or full disk."""
+    """Tell whether an error means a damaged file, not a locked file or a full disk."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

@@ -1,9 +1,9 @@
-"""Pages that fill themselves by script, read with an installed Chromium (``pip install 'prunus[browser]'``).
+"""Pages that need JavaScript, rendered with an installed Chromium (``pip install 'prunus[browser]'``).
 
-Everything that the browser sends goes through the egress door, by a proxy on loopback that only it can use
-(:mod:`._proxy`): hosts are resolved, checked and dialled there, for pages, pictures, scripts, frames and
-sockets alike. The browser itself resolves no name, opens no UDP socket, keeps nothing between two pages and
-sees none of this process's environment. Time, bytes and the size of the page are bounded.
+All traffic of the browser passes the egress door, through a loopback proxy that only this browser can use
+(:mod:`prunus.web.door.proxy`): the door resolves, checks and dials every host, for pages, images, scripts,
+frames and WebSockets alike. The browser itself resolves no name, opens no UDP socket, keeps no data between
+two pages, and gets nothing of this process's environment. Time, bytes and page size are bounded.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ NAMES: Final = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
 )  # fmt: skip
-"""Where an installed browser is looked for, in this order."""
+"""Program names and paths of browsers to look for, in this order."""
 
 SWITCHES: Final = (
-    "--disable-quic",  # UDP, past the proxy
+    "--disable-quic",  # QUIC is UDP, which would bypass the proxy
     "--dns-prefetch-disable",
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # whatever would resolve by itself finds nothing
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # the browser's own resolver finds no host
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--disable-background-networking",
@@ -54,39 +54,40 @@ SWITCHES: Final = (
     "--disable-gpu",
     "--mute-audio",
     "--no-first-run",
-    "--js-flags=--max-old-space-size=512",  # MiB that the scripts of a page may hold
+    "--js-flags=--max-old-space-size=512",  # MiB of memory for the scripts of a page
 )
-"""Beside what Playwright sets. The proxy, with ``<-loopback>``, is set for each page."""
+"""Command-line switches in addition to Playwright's. Playwright sets the proxy for each page, loopback included."""
 
-_NOWHERE: Final = "http://127.0.0.1:9"  # the proxy of everything that belongs to no page: nobody answers
-_CLOSING: Final = 10.0
+_NOWHERE: Final = "http://127.0.0.1:9"  # proxy for traffic that belongs to no page; no server listens there
+_CLOSE_SECONDS: Final = 10.0
 
 
 def find_browser(executable: str = "") -> str:
     """Return the path of an installed Chromium.
 
-    :raises MissingExtra: there is none; the message says what to install or set.
+    :param executable: name or path of the browser; '' tries :data:`NAMES`.
+    :raises MissingExtra: no browser was found; the message says what to install or set.
     """
     names = (executable,) if executable else NAMES
     found = next((path for path in map(shutil.which, names) if path), None)
     if found is None:
-        what = f"{executable} is no program" if executable else "no Chromium is installed under a usual name"
+        reason = f"{executable} is not a program" if executable else "no Chromium is installed under a usual name"
         raise MissingExtra(
-            f"{what}; install Chromium or Chrome, or give the path of one", subject=executable or "browser"
+            f"{reason}; install Chromium or Chrome, or set the path of a browser", subject=executable or "browser"
         )
     return found
 
 
 class BrowserFetcher:
-    """Reads pages with a browser (a :class:`prunus.core.ports.Fetcher`).
+    """Renders pages with a browser (a :class:`prunus.core.ports.Fetcher`).
 
-    Used as an ``async`` context manager it keeps one browser for all its pages, with a new profile for each; else
-    every page starts a browser of its own.
+    As an ``async`` context manager it keeps one browser for all pages, with a new profile for each page; otherwise
+    every page starts a new browser.
 
     :param door: the egress door.
-    :param rules: limits, and which browser.
-    :param allowed: asked before each page that the main frame loads, as far as the browser shows redirects
-        (robots.txt); it raises what forbids the page.
+    :param rules: limits, and which browser to start.
+    :param allowed: called with each URL that the main frame loads, redirects included as far as the browser
+        reports them; raises if robots.txt forbids the URL.
     :raises MissingExtra: Playwright or a browser is missing.
     """
 
@@ -98,7 +99,7 @@ class BrowserFetcher:
         allowed: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         try:
-            import playwright.async_api  # noqa: F401  (only to say early that it is missing)
+            import playwright.async_api  # noqa: F401  (reports a missing package before any page is fetched)
         except ImportError as error:
             raise MissingExtra(
                 "rendering needs Playwright: pip install 'prunus[browser]'", subject="prunus[browser]"
@@ -107,41 +108,41 @@ class BrowserFetcher:
         self.executable = find_browser(self.rules.executable)
         self._door = door
         self._allowed = allowed
-        self._kept: Browser | None = None
-        self._closing: contextlib.AsyncExitStack | None = None
+        self._browser: Browser | None = None
+        self._stack: contextlib.AsyncExitStack | None = None
 
     async def __aenter__(self) -> BrowserFetcher:
-        self._closing = contextlib.AsyncExitStack()
-        self._kept = await self._closing.enter_async_context(self._launched())
+        self._stack = contextlib.AsyncExitStack()
+        self._browser = await self._stack.enter_async_context(self._launch())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._closing is not None:
-            await self._closing.aclose()
-        self._kept = self._closing = None
+        if self._stack is not None:
+            await self._stack.aclose()
+        self._browser = self._stack = None
 
     async def fetch(self, url: str) -> Page:
-        """Return a page as it stands once its scripts have run, as UTF-8 HTML.
+        """Return a page after its scripts have run, as UTF-8 HTML.
 
-        :raises RefusedUrl: the address, or the one that it leads to, is refused.
-        :raises FetchFailed: it did not come, or not in time.
-        :raises BadPage: it is a download, no page, or over a limit.
+        :raises RefusedUrl: the URL or the target of a redirect is refused.
+        :raises FetchFailed: the page did not load, or not in time.
+        :raises BadPage: it is a download, not a web page, or over the limit of size.
         :raises MissingExtra: the browser does not start.
         """
         self._door.check_url(url)
         try:
             async with asyncio.timeout(self.rules.total_seconds):
-                if self._kept is not None and self._kept.is_connected():
-                    return await self._read(self._kept, url)
-                async with self._launched() as browser:
-                    return await self._read(browser, url)
+                if self._browser is not None and self._browser.is_connected():
+                    return await self._render(self._browser, url)
+                async with self._launch() as browser:
+                    return await self._render(browser, url)
         except TimeoutError as error:
-            why = f"the browser was not done with it in {self.rules.total_seconds:g} s"
+            why = f"the browser did not finish within {self.rules.total_seconds:g} s"
             raise FetchFailed(url, "timeout", why) from error
 
     @contextlib.asynccontextmanager
-    async def _launched(self) -> AsyncIterator[Browser]:
-        """Start a browser, and end it."""
+    async def _launch(self) -> AsyncIterator[Browser]:
+        """Start a browser, and close it afterwards."""
         from playwright.async_api import Error, async_playwright
 
         root = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -161,18 +162,18 @@ class BrowserFetcher:
                         timeout=self.rules.total_seconds * 1000,
                     )
                 except Error as error:
-                    raise MissingExtra(_why_not(self.executable, str(error)), subject=self.executable) from error
+                    raise MissingExtra(_launch_failure(self.executable, str(error)), subject=self.executable) from error
                 try:
                     yield browser
                 finally:
                     with contextlib.suppress(Error, TimeoutError):
-                        await asyncio.wait_for(browser.close(), _CLOSING)
+                        await asyncio.wait_for(browser.close(), _CLOSE_SECONDS)
             finally:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(driver.stop(), _CLOSING)
+                    await asyncio.wait_for(driver.stop(), _CLOSE_SECONDS)
 
-    async def _read(self, browser: Browser, url: str) -> Page:
-        """Read one page in a profile and through a proxy of its own."""
+    async def _render(self, browser: Browser, url: str) -> Page:
+        """Render one page with a new profile and a new proxy."""
         from playwright.async_api import Error
 
         async with PinningProxy(self._door, self.rules.max_bytes) as proxy:
@@ -189,19 +190,19 @@ class BrowserFetcher:
                 return await Visit(self.rules, self._door, proxy, self._allowed).page(context, url)
             finally:
                 with contextlib.suppress(Error, TimeoutError):
-                    await asyncio.wait_for(context.close(), _CLOSING)
+                    await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
 
 
-def _user_agent(version: str, ours: str) -> str:
-    """Return an honest name: the browser's, that it has no window, and ours."""
+def _user_agent(version: str, prunus_agent: str) -> str:
+    """Return an honest User-Agent header: the browser and its version, headless, and Prunus."""
     engine = f"AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/{version} Safari/537.36"
-    return f"Mozilla/5.0 (X11; Linux x86_64) {engine} {ours}".strip()
+    return f"Mozilla/5.0 (X11; Linux x86_64) {engine} {prunus_agent}".strip()
 
 
-def _why_not(executable: str, said: str) -> str:
-    """Say in one line why a browser did not start."""
-    if "No usable sandbox" in said:
+def _launch_failure(executable: str, message: str) -> str:
+    """Return in one line why a browser did not start."""
+    if "No usable sandbox" in message:
         return f"{executable}: its sandbox does not work here; allow user namespaces, or switch it off (sandbox=False)"
-    lines = [line.strip(" -\t") for line in said.split("\n") if line.strip()]
-    telling = next((line for line in lines if "rror" in line), lines[0] if lines else "no reason given")
-    return f"{executable}: the browser does not start ({telling[:200]}); install Chromium, or give another path"
+    lines = [line.strip(" -\t") for line in message.split("\n") if line.strip()]
+    error_line = next((line for line in lines if "rror" in line), lines[0] if lines else "no reason given")
+    return f"{executable}: the browser does not start ({error_line[:200]}); install Chromium, or set another path"

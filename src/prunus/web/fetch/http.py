@@ -1,4 +1,4 @@
-"""Pages over HTTP: redirects, retries, limits, politeness, many at once. Everything goes through the door."""
+"""Pages over HTTP: redirects, retries, limits, politeness and concurrency. All requests use the egress door."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..door.errors import BUSY, FetchFailed, RefusedUrl, printable_url
 from ..door.transport import LOCATION
 from ..door.url import Url, resolve
 from ..retry import Retries, http_date, retry_after, wish
-from ._many import Result, each
+from ._many import Result, run_all
 from ._turns import Clock, HostTurns
 
 if TYPE_CHECKING:
@@ -37,29 +37,29 @@ KEPT: Final = frozenset(
     "content-type content-language content-disposition content-location last-modified etag cache-control expires "
     "date age vary link location retry-after x-robots-tag".split()
 )
-"""Headers that a page keeps."""
+"""Response headers that a page keeps."""
 
 _TYPE: Final = re.compile(r"\s*([A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127})\s*(?:;|$)")
 _CHARSET: Final = re.compile(r""";\s*charset\s*=\s*["']?\s*([A-Za-z0-9_.:+-]{1,40})""", re.IGNORECASE)
 
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
-_OLD_WILL_DO: Final = ("connect", "cut", "dns", "timeout")
-_IDLE_BODY: Final = 64 * 1024
-"""Bytes of a redirect or an error that are read, so that its connection can be used again."""
+_STALE_ALLOWED: Final = ("connect", "cut", "dns", "timeout")
+_MAX_OTHER_BODY: Final = 64 * 1024
+"""Most bytes to read of the body of a redirect or an error; a body read to its end leaves the connection reusable."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRules:
-    """How pages are fetched; the limits of one exchange are the door's. Seconds.
+    """Politeness and retries, in seconds; the egress door holds the limits of one exchange.
 
-    :param at_once: pages at once.
-    :param per_host: requests to one host at once.
-    :param delay: least time between two requests to a host; robots.txt may ask for more.
-    :param max_delay: a host that asks for longer pauses than this is not read further.
-    :param retries: further tries where a host is busy (429, 5xx) or a connection breaks.
-    :param backoff: before the first further try; it doubles, and varies by half.
+    :param at_once: most concurrent pages.
+    :param per_host: most concurrent requests to one host.
+    :param delay: shortest pause between two requests to a host; robots.txt may require a longer one.
+    :param max_delay: longest pause that robots.txt may require; the pages of a host that requires more fail.
+    :param retries: retries after a busy response (429, 5xx) or a broken connection.
+    :param backoff: pause before the first retry; doubled for each further one, and varied by half.
     :param max_wait: longest wait that Retry-After may ask for.
-    :param languages: Accept-Language; '' says nothing.
+    :param languages: the Accept-Language header; '' sends none.
     """
 
     at_once: int = 16
@@ -72,17 +72,17 @@ class FetchRules:
     languages: str = ""
 
 
-class _Time:
-    """What one page may still take while the network works for it; waiting for its turn does not count."""
+class _TimeBudget:
+    """The remaining network time of one page, redirects and retries included; waiting for a slot does not count."""
 
     def __init__(self, url: str, seconds: float) -> None:
         self._url, self._seconds, self.left = url, seconds, seconds
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run something, and end it when the time is over.
+        """Run the context and charge its time; cancel it when the time is used up.
 
-        :raises FetchFailed: it is over.
+        :raises FetchFailed: the time is used up.
         """
         begun = time.monotonic()
         try:
@@ -96,7 +96,7 @@ class _Time:
 
 @dataclass(slots=True)
 class _Session:
-    """What belongs to one event loop: connections and turns."""
+    """State of one event loop: the client with its connections, and the turns of hosts."""
 
     loop: asyncio.AbstractEventLoop
     client: httpx.AsyncClient
@@ -104,13 +104,13 @@ class _Session:
 
 
 class HttpFetcher:
-    """Fetches pages (:class:`prunus.core.ports.Fetcher`). As ``async with`` it keeps its connections between pages.
+    """Fetches pages (:class:`prunus.core.ports.Fetcher`). Inside ``async with`` it reuses connections between pages.
 
     :param door: the egress door, with the limits.
     :param rules: politeness and retries.
-    :param cache: where answers are kept; None keeps none.
-    :param robots: what sites let robots read; None asks nobody, which is for the operator alone to choose.
-    :param clock: time and chance.
+    :param cache: the HTTP cache; None for no cache.
+    :param robots: the robots.txt rules; None ignores robots.txt, which only the operator may choose.
+    :param clock: time and randomness.
     """
 
     def __init__(
@@ -147,8 +147,8 @@ class HttpFetcher:
     async def fetch(self, url: str) -> Page:
         """Return the page at a URL.
 
-        :raises RefusedUrl: the URL, or one that it redirects to, is refused.
-        :raises FetchFailed: it cannot be had; for 4xx and 5xx with the status.
+        :raises RefusedUrl: the door or robots.txt refuses the URL or the target of a redirect.
+        :raises FetchFailed: the page cannot be fetched; for 4xx and 5xx with the status.
         """
         start = self._door.check_url(url)
         async with self._current() as session:
@@ -158,87 +158,89 @@ class HttpFetcher:
     async def fetch_many(
         self, urls: Iterable[str], limit: int = 0, *, ordered: bool = False
     ) -> AsyncGenerator[Result, None]:
-        """Yield ``(position, page or error)`` for many URLs, each failing alone.
+        """Yield ``(position, page or error)`` for many URLs; a failure ends only its own page.
 
-        URLs are taken from the iterable as slots get free, so that there may be any number of them. When
-        this is closed or its reader is cancelled, everything under way is cancelled and awaited; a loop that
-        may be left early closes it at once with :func:`contextlib.aclosing`.
+        URLs are taken from the iterable as slots become free, so it may be endless. Closing the generator, or
+        cancelling its reader, cancels and awaits all requests under way; a loop that may end early should close
+        the generator with :func:`contextlib.aclosing`.
 
-        :param limit: at once; 0 for the rules' own.
-        :param ordered: in the order of the URLs, rather than as they come.
+        :param limit: most concurrent pages; 0 takes the limit of the rules.
+        :param ordered: whether to yield in the order of the URLs; else the first finished comes first.
         """
         async with self._current() as session:
 
-            async def one(url: str) -> Page | PrunusError:
+            async def fetch_one(url: str) -> Page | PrunusError:
                 try:
                     page = await self._walk(session, self._door.check_url(url))
                 except PrunusError as error:
                     return error
                 return replace(page, url=url)
 
-            async with aclosing(each(one, urls, limit or self._rules.at_once, ordered)) as results:
+            async with aclosing(run_all(fetch_one, urls, limit or self._rules.at_once, ordered)) as results:
                 async for result in results:
                     yield result
 
     @property
     def request_headers(self) -> dict[str, str]:
-        """What every request carries, for a cache that tells variants apart."""
+        """Headers of every request; the cache selects variants by them (Vary)."""
         languages = {"accept-language": self._rules.languages} if self._rules.languages else {}
         return {**self._door.request_headers, "accept": ACCEPT, **languages}
 
     # --- one page --------------------------------------------------------------------------------
 
     async def _walk(self, session: _Session, url: Url) -> Page:
-        """Follow redirects to a page; each step is checked, asked and kept on its own."""
+        """Follow redirects to a page; every step is checked, requested and cached separately."""
         limits = self._door.rules
-        clock = _Time(str(url), limits.total_seconds)
-        cookies = httpx.Cookies()  # for sites that set one and redirect to see it; no page sees another's
-        been: set[tuple[str, str]] = set()
+        budget = _TimeBudget(str(url), limits.total_seconds)
+        cookies = httpx.Cookies()  # for sites that set a cookie and check it after a redirect; a new jar for each page
+        visited: set[tuple[str, str]] = set()
         for _ in range(limits.max_redirects + 1):
-            page = await self._hop(session, url, cookies, clock)
+            page = await self._hop(session, url, cookies, budget)
             if page.status not in _REDIRECTS or "location" not in page.headers:
-                return _content(page, self._clock.now())
-            following = self._following(url, page.headers["location"])
-            if following.origin != url.origin:
+                return _success_or_raise(page, self._clock.now())
+            target = self._redirect_target(url, page.headers["location"])
+            if target.origin != url.origin:
                 cookies.clear()
-            step = (str(following), repr(sorted((cookie.name, cookie.value) for cookie in cookies.jar)))
-            if step in been:
+            step = (str(target), repr(sorted((cookie.name, cookie.value) for cookie in cookies.jar)))
+            if step in visited:
                 raise FetchFailed(str(url), "redirects", "it redirects in a loop")
-            been.add(step)
-            url = following
+            visited.add(step)
+            url = target
         raise FetchFailed(str(url), "redirects", f"more than {limits.max_redirects} redirects")
 
-    def _following(self, url: Url, location: str) -> Url:
-        """Return where a redirect leads, checked."""
+    def _redirect_target(self, url: Url, location: str) -> Url:
+        """Return the checked target of a redirect."""
         try:
-            following = resolve(url, location)
-            self._door.check_url(str(following))
+            target = resolve(url, location)
+            self._door.check_url(str(target))
         except RefusedUrl as error:
             why = f"it redirects to {printable_url(location)}: {error.why}"
             raise RefusedUrl(str(url), error.kind, why, error.way_out) from error
-        return following
+        return target
 
-    async def _hop(self, session: _Session, url: Url, cookies: httpx.Cookies, clock: _Time) -> Page:
-        """Return the answer to one address, from the cache or from its server."""
+    async def _hop(self, session: _Session, url: Url, cookies: httpx.Cookies, budget: _TimeBudget) -> Page:
+        """Return the response of one URL, from the cache or from its server."""
         key = str(url)
         cache = None if len(cookies) else self._cache
-        kept = cache.fresh(key) if cache else None
-        if kept is not None:
-            return kept
+        fresh = cache.fresh(key) if cache else None
+        if fresh is not None:
+            return fresh
         try:
-            async with session.turns.at(url.host):
-                return await self._tries(session, url, cookies, clock)
+            async with session.turns.slot(url.host):
+                return await self._request_with_retries(session, url, cookies, budget)
         except FetchFailed as error:
-            old = cache.stale(key) if cache and (error.status in BUSY or error.kind in _OLD_WILL_DO) else None
-            if old is None:
+            stale = cache.stale(key) if cache and (error.status in BUSY or error.kind in _STALE_ALLOWED) else None
+            if stale is None:
                 raise
-            return old
+            return stale
 
-    async def _tries(self, session: _Session, url: Url, cookies: httpx.Cookies, clock: _Time) -> Page:
-        """Ask a server, and again where that may help."""
+    async def _request_with_retries(
+        self, session: _Session, url: Url, cookies: httpx.Cookies, budget: _TimeBudget
+    ) -> Page:
+        """Request one URL, with retries."""
         delay = self._rules.delay
         if self._robots is not None:
-            async with session.turns.alone(url.host):
+            async with session.turns.robots_lock(url.host):
                 delay = max(delay, await self._robots.delay(session.client, url))
         if delay > self._rules.max_delay:
             why = (
@@ -248,19 +250,19 @@ class HttpFetcher:
 
         async def attempt() -> Page:
             await session.turns.wait(url.host, delay)
-            async with clock.running():
-                return await self._ask(session.client, url, cookies)
+            async with budget.running():
+                return await self._request_once(session.client, url, cookies)
 
-        async def pause(seconds: float) -> None:  # the host rests, for all who want something of it
-            clock.left -= seconds
+        async def pause(seconds: float) -> None:  # delays every request to this host
+            budget.left -= seconds
             session.turns.hold(url.host, seconds)
 
         rules = self._rules
         retries = Retries(rules.retries + 1, rules.backoff, rules.max_wait, self._clock.jitter)
-        return await retries.acall(attempt, sleep=pause, left=lambda: clock.left, may_pass=_may_pass)
+        return await retries.acall(attempt, sleep=pause, left=lambda: budget.left, may_pass=_may_pass)
 
-    async def _ask(self, client: httpx.AsyncClient, url: Url, cookies: httpx.Cookies) -> Page:
-        """Send one request; return what came, which for a redirect has no content."""
+    async def _request_once(self, client: httpx.AsyncClient, url: Url, cookies: httpx.Cookies) -> Page:
+        """Send one request and return its response as a page; a page of a redirect or error may lack its content."""
         key = str(url)
         cache = self._cache
         conditions = cache.validators(key) if cache and not len(cookies) else {}
@@ -268,41 +270,41 @@ class HttpFetcher:
             request = client.build_request("GET", key, headers={**self.request_headers, **conditions})
             cookies.set_cookie_header(request)
             authorised = "cookie" in request.headers
-            asked = self._clock.now()
+            requested = self._clock.now()
             response = await client.send(request, stream=True)
             try:
-                content, whole = await _read(response)
+                content, complete = await _read(response)
             finally:
                 await response.aclose()
             answered = self._clock.now()
             cookies.extract_cookies(response)
-            headers = dict(response.headers)  # by lower-case name, several of one name joined
+            headers = dict(response.headers)  # lower-case names; repeated headers joined
             if LOCATION in response.extensions:
                 headers["location"] = response.extensions[LOCATION]
             if response.status_code != HTTPStatus.NOT_MODIFIED or not conditions or cache is None:
                 break
-            confirmed = cache.revalidated(key, headers, answered)
+            confirmed = cache.revalidate(key, headers, answered)
             if confirmed is not None:
                 return confirmed
-            conditions = {}  # the entry went away meanwhile: ask for the whole
+            conditions = {}  # the entry was removed meanwhile: request the whole page
         page = _page(key, response.status_code, headers, content, answered)
-        if cache and whole:
-            cache.stored(key, page, headers, asked, answered, authorised=authorised)
+        if cache and complete:
+            cache.store(key, page, headers, requested, answered, authorised=authorised)
         if page.status >= 400 or page.status < 200:
-            raise _refusal(page, answered)
+            raise _status_error(page, answered)
         return page
 
     # --- connections -----------------------------------------------------------------------------
 
     @asynccontextmanager
     async def _current(self) -> AsyncIterator[_Session]:
-        """Return the open session of this loop, or one for this call alone."""
+        """Yield the open session of this event loop, or a session for this call only."""
         session = self._session
         if session is not None and session.loop is asyncio.get_running_loop():
             yield session
             return
-        async with self._opened() as own:
-            yield own
+        async with self._opened() as temporary:
+            yield temporary
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[_Session]:
@@ -312,42 +314,42 @@ class HttpFetcher:
 
 
 def _may_pass(error: OutsideFailed, tries: int) -> bool:
-    """Tell whether another try may help; once where a connection that was used before holds what is left over."""
-    if not isinstance(error, FetchFailed) or error.kind in ("timeout", "dns"):  # the page's time is over; nobody there
+    """Tell whether a retry may help. A protocol error gets one retry: a reused connection may hold leftover bytes."""
+    if not isinstance(error, FetchFailed) or error.kind in ("timeout", "dns"):  # no time left, or no such host
         return False
     return error.may_pass or (error.kind == "protocol" and tries == 1)
 
 
 async def _read(response: httpx.Response) -> tuple[bytes, bool]:
-    """Return the body, and whether it is whole: of what is no page only the beginning is read."""
-    most = -1 if response.is_success else _IDLE_BODY
+    """Return the body, and whether it is complete; without success, a body over ``_MAX_OTHER_BODY`` is not read."""
+    limit = -1 if response.is_success else _MAX_OTHER_BODY
     parts: list[bytes] = []
     size = 0
     async for data in response.aiter_raw():
         parts.append(data)
         size += len(data)
-        if 0 <= most < size:
+        if 0 <= limit < size:
             return b"", False
     return b"".join(parts), True
 
 
 def _page(url: str, status: int, headers: Mapping[str, str], content: bytes, now: float) -> Page:
-    """Return one answer as a page.
+    """Return a response as a page.
 
-    ``published`` is the Last-Modified date, for want of a better one: many servers say when a file was
-    copied. What the page says about itself goes before it.
+    ``published`` is the Last-Modified date for lack of a better one: on many servers it is only the date of the
+    file. A date in the page itself takes precedence later.
 
     :param headers: by lower-case name.
-    :param now: when it was read, seconds since 1970.
+    :param now: when the response arrived, seconds since 1970.
     """
-    kind = headers.get("content-type", "")
-    found, charset = _TYPE.match(kind), _CHARSET.search(kind)
+    content_type = headers.get("content-type", "")
+    type_match, charset = _TYPE.match(content_type), _CHARSET.search(content_type)
     changed = http_date(headers.get("last-modified", ""))
     return Page(
         content,
         url=url,
         final_url=url,
-        media_type=found.group(1).lower() if found else "",
+        media_type=type_match.group(1).lower() if type_match else "",
         charset=charset.group(1).lower() if charset else "",
         status=status,
         fetched_at=datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds"),
@@ -357,21 +359,21 @@ def _page(url: str, status: int, headers: Mapping[str, str], content: bytes, now
     )
 
 
-def _content(page: Page, now: float) -> Page:
-    """Return a page that has content, or raise for an answer that has none."""
+def _success_or_raise(page: Page, now: float) -> Page:
+    """Return the page of a complete success; raise for any other status."""
     if 200 <= page.status < 300 and page.status != HTTPStatus.PARTIAL_CONTENT:
         return page
-    raise _refusal(page, now)
+    raise _status_error(page, now)
 
 
-def _refusal(page: Page, now: float) -> FetchFailed:
-    """Return the error for an answer that is no page."""
+def _status_error(page: Page, now: float) -> FetchFailed:
+    """Return the error for a response with another status than success."""
     try:
         phrase = HTTPStatus(page.status).phrase
     except ValueError:
         phrase = "an unknown status"
-    asked = retry_after(page.headers, now)
-    why = f"answered {page.status} ({phrase}){wish(asked)}"
-    failed = FetchFailed(page.final_url, "status", why, status=page.status, retry_after=asked)
+    wait = retry_after(page.headers, now)
+    why = f"answered {page.status} ({phrase}){wish(wait)}"
+    failed = FetchFailed(page.final_url, "status", why, status=page.status, retry_after=wait)
     failed.page = page
     return failed

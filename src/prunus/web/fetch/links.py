@@ -1,4 +1,4 @@
-"""Which links of a page are worth following for a question (``--follow N``)."""
+"""Rank the links of a page by how likely they lead to the answer of a question (``--follow N``)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Promising", "promising_links"]
 _CHROME_WEIGHT: Final = 0.5
 _DENSE_WEIGHT: Final = 0.5
 _AROUND_WEIGHT: Final = 0.4
-_DENSE_FLOOR: Final = 0.2  # cosine below which static embeddings say nothing
+_DENSE_FLOOR: Final = 0.2  # cosine similarity below which static embeddings carry no signal
 _MOST: Final = 2_000  # links of one page that are ranked
 
 _ACTION: Final = re.compile(
@@ -31,7 +31,7 @@ _ACTION: Final = re.compile(
     r"(?:$|[/_?&=.-])",
     re.IGNORECASE,
 )
-"""Paths that do something, or speak of the site itself. A fetch must not log anybody out."""
+"""Paths of actions, which a fetch must not trigger (log out, delete), and of pages about the site itself."""
 
 _NO_PAGE: Final = re.compile(
     r"\.(?:png|jpe?g|gif|webp|avif|svg|ico|css|m?js|json|map|woff2?|ttf|mp[34]|webm|ogg|wav|avi|mov|zip|t?gz|bz2|xz|7z|rar"
@@ -43,11 +43,13 @@ _WORD: Final = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Promising:
-    """A link that may lead to what a question asks for.
+    """A link that may lead to the answer of a question.
 
-    :param url: absolute; not checked, which the egress door does.
-    :param text: what the link says; all its texts, where a page links twice.
-    :param score: higher is better; only the order means something.
+    :param url: absolute; not yet checked by the egress door.
+    :param text: link text; the texts of all links of the page to this URL.
+    :param around: text around the link.
+    :param chrome: whether the link is only in menus, headers or footers.
+    :param score: higher is better; only the order is meaningful.
     """
 
     url: str
@@ -58,22 +60,24 @@ class Promising:
 
 
 def promising_links(tree: Tree, query: str, count: int, embedder: Embedder | None = None) -> list[Promising]:
-    """Return the links of a page that look most like leading to the answer, the best first.
+    """Return the links of a page that most likely lead to the answer, the best first.
 
-    Ranked by BM25 over what the link says and the words of its address, with what stands around it as a weaker
-    field, and by embeddings where there are any. Links in menus and footers count half. Links to this page, to
-    files that are no pages, and those that do something (log out, buy, delete) are left out; two links to one page
-    are one. What shares no word with the question, and no meaning that an embedder sees, is not returned.
+    The score is BM25 over the link text and the words of the URL, with the surrounding text as a weaker field,
+    plus the similarity of embeddings if an embedder is given. Links in menus and footers count half. Links to the
+    page itself, to files that are no pages, and to actions (log out, buy, delete) are omitted; several links to
+    one page are merged. Links with a score of zero are not returned.
 
-    :param count: at most so many.
+    :param count: most links to return.
+    :param embedder: adds the similarity of meaning; None scores by words only.
     """
     links = _merged([link for link in links_of(tree) if _is_page(link.target)][:_MOST])
     if not links or count < 1:
         return []
-    said = [f"{link.text}\n{_words_of(link.target)}" for link in links]
-    around = ["" if link.chrome else f"{link.heading}\n{link.around}" for link in links]  # menus stand by anything
+    texts = [f"{link.text}\n{_url_words(link.target)}" for link in links]
+    # no context for links in menus: it has nothing to do with them
+    around = ["" if link.chrome else f"{link.heading}\n{link.around}" for link in links]
     language = guess_language(query, tree.lang or "en")
-    scores = BM25(said, around, language=language, above_weight=_AROUND_WEIGHT).scores(query)
+    scores = BM25(texts, around, language=language, above_weight=_AROUND_WEIGHT).scores(query)
     if scores.max() > 0:
         scores = scores / scores.max()
     if embedder is not None:
@@ -90,34 +94,34 @@ def promising_links(tree: Tree, query: str, count: int, embedder: Embedder | Non
 
 
 def _dense(embedder: Embedder, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-    """Return how much each text means what the query means, 0 to 1."""
-    cosine = embedder.embed(texts) @ embedder.embed([query], "query")[0]
-    above = (cosine.astype(np.float64) - _DENSE_FLOOR) / (1 - _DENSE_FLOOR)
+    """Return the similarity of each text to the query, 0 to 1."""
+    similarity = embedder.embed(texts) @ embedder.embed([query], "query")[0]
+    above = (similarity.astype(np.float64) - _DENSE_FLOOR) / (1 - _DENSE_FLOOR)
     return np.asarray(np.clip(above, 0.0, 1.0), np.float64)
 
 
 def _merged(links: Sequence[Link]) -> list[Link]:
-    """Make one of the links to one page: the first place, every text, and chrome only if all of them are."""
-    known: dict[str, Link] = {}
+    """Merge the links to one page: keep the first URL, all texts, and ``chrome`` only if all of them are."""
+    merged: dict[str, Link] = {}
     for link in links:
         key = canonical(link.target)
-        before = known.get(key)
-        if before is None:
-            known[key] = link
+        earlier = merged.get(key)
+        if earlier is None:
+            merged[key] = link
             continue
-        text = before.text if link.text in before.text else f"{before.text} / {link.text}"
-        better = link if before.chrome and not link.chrome else before
-        known[key] = replace(better, text=text, target=before.target, chrome=before.chrome and link.chrome)
-    return list(known.values())
+        text = earlier.text if link.text in earlier.text else f"{earlier.text} / {link.text}"
+        better = link if earlier.chrome and not link.chrome else earlier
+        merged[key] = replace(better, text=text, target=earlier.target, chrome=earlier.chrome and link.chrome)
+    return list(merged.values())
 
 
 def _is_page(target: str) -> bool:
-    """Tell whether an address may be a page that is only read."""
+    """Tell whether a URL looks like a page, not a file or an action."""
     parts = urlsplit(target)
     return not _NO_PAGE.search(parts.path) and not _ACTION.search(f"{parts.path}?{parts.query}")
 
 
-def _words_of(target: str) -> str:
-    """Return the words that stand in an address."""
+def _url_words(target: str) -> str:
+    """Return the words of a URL's path and query."""
     parts = urlsplit(target)
     return " ".join(_WORD.findall(unquote(f"{parts.path} {parts.query}")))

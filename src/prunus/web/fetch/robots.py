@@ -1,7 +1,7 @@
-"""robots.txt (RFC 9309): read once for each origin, obeyed by default.
+"""robots.txt (RFC 9309): read once for each origin, and obeyed by default.
 
-What the standard leaves open: ``Crawl-delay`` is obeyed as the pause between two requests to the host;
-a file is kept for an hour, and a failure to read it for a minute.
+Beyond the standard: ``Crawl-delay`` sets the pause between two requests to the host. A file is valid for an
+hour; after a failure to read it, the next attempt is made a minute later.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
@@ -23,7 +23,7 @@ from ..door.transport import LOCATION
 from ..door.url import Url, resolve
 
 MAX_BYTES: Final = 512 * 1024
-"""What is read of a file; the standard asks for 500 KiB at least."""
+"""Most bytes of a file to parse; the standard requires at least 500 KiB."""
 
 _MAX_REDIRECTS: Final = 5
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
@@ -31,17 +31,17 @@ _TOKEN: Final = re.compile(r"[A-Za-z_-]+")
 _ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 _NUMBER: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_NOBODY_THERE: Final = ("dns", "connect", "tls")
-"""Failures of the host itself, which have nothing to do with its robots.txt."""
+_HOST_FAILURES: Final = ("dns", "connect", "tls")
+"""Failures of the host itself, reported as such and not as a failure of its robots.txt."""
 
 _WAY_OUT: Final = "the operator may set robots = false"
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What one robots.txt says to one robot.
+    """The rules of one robots.txt for one robot.
 
-    :param rules: (path pattern, whether it allows), the longest first; where equal, allowing first.
+    :param rules: (path pattern, whether it allows), the longest pattern first; of equal length, allowing first.
     :param delay: seconds between two requests.
     """
 
@@ -49,36 +49,37 @@ class Policy:
     delay: float = 0.0
 
     def allows(self, target: str) -> bool:
-        """Tell whether a path with its query may be read: the longest rule that matches decides (§2.2.2)."""
-        path = _normal(target)
+        """Tell whether a path with its query may be fetched: the longest matching rule decides (§2.2.2)."""
+        path = _normalise(target)
         if path.partition("?")[0] == "/robots.txt":
             return True
         return next((allow for pattern, allow in self.rules if _matches(pattern, path)), True)
 
 
 def read_policy(text: str, agent: str) -> Policy:
-    """Return what a robots.txt says to a robot.
+    """Parse the rules of a robots.txt for one robot.
 
-    :param agent: product token, in any case; groups that name it are joined, else those for ``*`` hold.
+    :param agent: product token, in any case. All groups that name it apply together; without such a group, those
+        for ``*`` apply.
     """
-    own: list[tuple[str, str]] = []
-    anyone: list[tuple[str, str]] = []
+    named_lines: list[tuple[str, str]] = []
+    wildcard_lines: list[tuple[str, str]] = []
     named = False
     for agents, lines in _groups(text):
         if agent.lower() in agents:
-            own += lines
+            named_lines += lines
             named = True
         elif "*" in agents:
-            anyone += lines
-    lines = own if named else anyone
-    rules = [(_normal(value), key == "allow") for key, value in lines if key != "crawl-delay" and value]
+            wildcard_lines += lines
+    lines = named_lines if named else wildcard_lines
+    rules = [(_normalise(value), key == "allow") for key, value in lines if key != "crawl-delay" and value]
     delays = [float(value) for key, value in lines if key == "crawl-delay" and _NUMBER.fullmatch(value)]
     rules.sort(key=lambda rule: (-len(rule[0]), not rule[1]))
     return Policy(tuple(rules), max(delays, default=0.0))
 
 
 def _groups(text: str) -> Iterator[tuple[set[str], list[tuple[str, str]]]]:
-    """Yield the groups of a file: for whom, and their lines."""
+    """Yield the groups of a file: lower-case user agents, and (key, value) lines."""
     agents: set[str] = set()
     lines: list[tuple[str, str]] = []
     for line in re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")):
@@ -97,37 +98,45 @@ def _groups(text: str) -> Iterator[tuple[set[str], list[tuple[str, str]]]]:
     yield agents, lines
 
 
-def _normal(path: str) -> str:
-    """Return a path so that equal ones look equal: octets outside ASCII escaped, unreserved ones not (§2.2.2)."""
+def _normalise(path: str) -> str:
+    """Normalise a path for comparison: escape octets outside ASCII, unescape unreserved ones (§2.2.2)."""
 
-    def plain(found: re.Match[str]) -> str:
-        char = chr(int(found.group(1), 16))
-        return char if char in _UNRESERVED else found.group().upper()
+    def unescape(escape: re.Match[str]) -> str:
+        char = chr(int(escape.group(1), 16))
+        return char if char in _UNRESERVED else escape.group().upper()
 
-    return _ESCAPE.sub(plain, quote(path, safe="/%:@!$&'()*+,;=-._~?[]|"))
+    return _ESCAPE.sub(unescape, quote(path, safe="/%:@!$&'()*+,;=-._~?[]|"))
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """Match a pattern with ``*`` and a final ``$``, in time linear in the path for each part of the pattern."""
+    """Match a pattern with ``*`` and a final ``$``.
+
+    Not a regular expression: a hostile pattern costs at most one linear search of the path per part.
+    """
     anchored = pattern.endswith("$")
     first, *parts = pattern.removesuffix("$").split("*")
     if not path.startswith(first):
         return False
-    at = len(first)
+    position = len(first)
     last = parts.pop() if anchored and parts else None
     for part in parts:
-        found = path.find(part, at)
-        if found < 0:
+        start = path.find(part, position)
+        if start < 0:
             return False
-        at = found + len(part)
+        position = start + len(part)
     if not anchored:
         return True
-    return at == len(path) if last is None else len(path) - len(last) >= at and path.endswith(last)
+    return position == len(path) if last is None else len(path) - len(last) >= position and path.endswith(last)
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """What was found at an origin, and until when it holds."""
+class _Cached:
+    """The cached result of one origin.
+
+    :param policy: None if the file could not be read.
+    :param until: end of validity, in seconds of the clock.
+    :param why, kind: reason of the failure, for the message and in one word.
+    """
 
     policy: Policy | None
     until: float
@@ -136,13 +145,13 @@ class _Known:
 
 
 class Robots:
-    """Reads and remembers robots.txt, through the same door as everything.
+    """Reads robots.txt files through the egress door, and caches them in memory.
 
-    :param door: checks redirects; its user agent names the robot.
-    :param keep: seconds for which a file holds.
-    :param keep_failed: seconds for which a failure holds.
-    :param seconds: for reading one file.
-    :param clock: seconds from anywhere.
+    :param door: checks redirects; the first word of its user agent names the robot.
+    :param keep: seconds for which a file is valid.
+    :param keep_failed: seconds until the next attempt after a failure.
+    :param seconds: time limit for reading one file.
+    :param clock: returns monotonic seconds.
     """
 
     def __init__(
@@ -159,77 +168,73 @@ class Robots:
         self.agent = token.group() if token else "Prunus"
         self._keep, self._keep_failed, self._seconds = keep, keep_failed, seconds
         self._clock = clock
-        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._cache: OrderedDict[str, _Cached] = OrderedDict()
         self._most, self._most_rules = 1000, 200_000
 
     async def delay(self, client: httpx.AsyncClient, url: Url) -> float:
-        """Return the seconds to leave between two requests to a host, if its robots.txt lets us read the URL.
+        """Check that robots.txt allows a URL; return the pause in seconds between two requests to its host.
 
-        :param client: of the same door.
-        :raises RefusedUrl: it does not (kind ``robots``), or the host lies inside.
-        :raises FetchFailed: it cannot be read, and then the standard forbids everything (§2.3.1.4).
+        :param client: a client of the same door.
+        :raises RefusedUrl: robots.txt forbids the URL (kind ``robots``), or the host is internal.
+        :raises FetchFailed: robots.txt cannot be read, and then the standard forbids every URL (§2.3.1.4).
         """
-        known = self._known.get(url.origin)
-        if known is None or known.until <= self._clock():
-            known = await self._read(client, url)
-            self._remember(url.origin, known)
-        if known.policy is None:
-            if known.kind in _NOBODY_THERE:
-                raise FetchFailed(str(url), known.kind, known.why)
-            why = f"{url.origin}/robots.txt {known.why}, and until it can be read nothing there may be"
+        cached = self._cache.get(url.origin)
+        if cached is None or cached.until <= self._clock():
+            cached = await self._read(client, url)
+            self._remember(url.origin, cached)
+        if cached.policy is None:
+            if cached.kind in _HOST_FAILURES:
+                raise FetchFailed(str(url), cached.kind, cached.why)
+            why = f"{url.origin}/robots.txt {cached.why}; without it no page of the site may be read"
             raise FetchFailed(str(url), "robots", f"{why}; {_WAY_OUT}")
-        if not known.policy.allows(url.target):
+        if not cached.policy.allows(url.target):
             raise RefusedUrl(str(url), "robots", f"the site's robots.txt forbids {self.agent} to read it", _WAY_OUT)
-        return known.policy.delay
+        return cached.policy.delay
 
-    async def _read(self, client: httpx.AsyncClient, url: Url) -> _Known:
-        """Read the file of an origin."""
-        soon = self._clock() + self._keep_failed
+    async def _read(self, client: httpx.AsyncClient, url: Url) -> _Cached:
+        """Read and parse the file of an origin."""
+        retry_at = self._clock() + self._keep_failed
         try:
             async with asyncio.timeout(self._seconds):
-                status, text = await self._ask(client, url)
+                status, text = await self._fetch_following_redirects(client, url)
         except TimeoutError:
-            return _Known(None, soon, f"did not come within {self._seconds:g} s")
+            return _Cached(None, retry_at, f"did not come within {self._seconds:g} s")
         except FetchFailed as error:
-            if error.kind in _NOBODY_THERE:
-                return _Known(None, soon, error.why, error.kind)
-            return _Known(None, soon, f"cannot be read ({error.why})")
+            if error.kind in _HOST_FAILURES:
+                return _Cached(None, retry_at, error.why, error.kind)
+            return _Cached(None, retry_at, f"cannot be read ({error.why})")
         if status == 429 or status >= 500:
-            return _Known(None, soon, f"answered {status}")
+            return _Cached(None, retry_at, f"answered {status}")
         policy = read_policy(text, self.agent) if 200 <= status < 300 else Policy()
-        return _Known(policy, self._clock() + self._keep)
+        return _Cached(policy, self._clock() + self._keep)
 
-    async def _ask(self, client: httpx.AsyncClient, url: Url) -> tuple[int, str]:
-        """Return status and text of an origin's file, at most :data:`MAX_BYTES` of it."""
+    async def _fetch_following_redirects(self, client: httpx.AsyncClient, url: Url) -> tuple[int, str]:
+        """Return the status and the text of an origin's file, at most :data:`MAX_BYTES`."""
         place = resolve(url, "/robots.txt")
-        status, text, location = await _got(client, place)
+        status, text, location = await _fetch_file(client, place)
         for _ in range(_MAX_REDIRECTS):
             if not location:
                 return status, text
             try:
                 place = self._door.check_url(str(resolve(place, location)))
-                status, text, location = await _got(client, place)
-            except RefusedUrl as error:  # the origin itself is well; its robots.txt lies where nobody may go
-                raise FetchFailed(str(place), "redirects", f"it redirects to what is refused: {error.why}") from error
-        return (404, "") if location else (status, text)  # too many redirects are no file (§2.3.1.2)
+                status, text, location = await _fetch_file(client, place)
+            except RefusedUrl as error:  # the origin is allowed; only the target of its redirect is refused
+                raise FetchFailed(str(place), "redirects", f"it redirects to a refused URL: {error.why}") from error
+        return (404, "") if location else (status, text)  # too many redirects count as a missing file (§2.3.1.2)
 
-    def _remember(self, origin: str, known: _Known) -> None:
-        """Keep what was found, within bounds: by files and by rules."""
-        self._known[origin] = known
-        self._known.move_to_end(origin)
-        while len(self._known) > 1 and (len(self._known) > self._most or self._rules() > self._most_rules):
-            self._known.popitem(last=False)
+    def _remember(self, origin: str, cached: _Cached) -> None:
+        """Cache a result; evict the oldest beyond the bounds on files and rules."""
+        self._cache[origin] = cached
+        self._cache.move_to_end(origin)
+        while len(self._cache) > 1 and (len(self._cache) > self._most or self._rule_count() > self._most_rules):
+            self._cache.popitem(last=False)
 
-    def _rules(self) -> int:
-        return sum(_sizes(self._known.values()))
-
-
-def _sizes(known: Iterable[_Known]) -> Iterator[int]:
-    return (len(one.policy.rules) if one.policy else 0 for one in known)
+    def _rule_count(self) -> int:
+        return sum(len(cached.policy.rules) for cached in self._cache.values() if cached.policy)
 
 
-async def _got(client: httpx.AsyncClient, place: Url) -> tuple[int, str, str]:
-    """Return status, text and, for a redirect, where it leads."""
+async def _fetch_file(client: httpx.AsyncClient, place: Url) -> tuple[int, str, str]:
+    """Return the status, the text and, for a redirect, the location."""
     async with client.stream("GET", str(place)) as response:
         location = response.extensions.get(LOCATION, "") if response.status_code in _REDIRECTS else ""
         content = bytearray()

@@ -1,6 +1,6 @@
-"""Every page that was read, kept by the sha256 of its content, so that citations can be checked later.
+"""Snapshots: every page read, stored by the sha256 of its content, so that citations can be checked later.
 
-Local files are kept like fetched pages. The same content read from several addresses is kept once.
+Local files are stored like fetched pages. Equal content from several URLs is stored once.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Final
 
 from ...core.errors import BadPage
 from ...core.types import Page
-from ._store import CacheRow, Store, StoreInfo, bytes_of, known_of, page_of
+from ._store import CacheRow, Store, StoreInfo, page_bytes, page_fields, restore_page
 
 DEFAULT_MAX_BYTES: Final = 4 * 1024 * 1024 * 1024
-"""Bytes that the snapshots may hold."""
+"""Most bytes that the snapshots hold, unless configured otherwise."""
 
 _ID: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -25,10 +25,10 @@ _ID: Final = re.compile(r"[0-9a-f]{64}")
 class Snapshots:
     """Pages by snapshot id. Safe to use from several threads and processes.
 
-    :param folder: where the file lies; made if it is not there.
-    :param max_bytes: what may be kept; the least recently used goes first.
-    :param clock: seconds since 1970.
-    :raises BadInput: the folder cannot be made or written.
+    :param folder: folder of the file; created if missing.
+    :param max_bytes: most bytes to store; the least recently used page is evicted first.
+    :param clock: returns seconds since 1970.
+    :raises BadInput: the folder cannot be created or written.
     """
 
     def __init__(
@@ -37,44 +37,44 @@ class Snapshots:
         self._store = Store(folder / "snapshots.sqlite", max_bytes, clock)
 
     def put(self, page: Page) -> str:
-        """Keep a page as it was read; return its snapshot id.
+        """Store a page; return its snapshot id.
 
-        What cannot be kept (the disk is full, the page larger than the limit) is counted in
-        :meth:`info`, and :meth:`get` will say that it is not there.
+        A failure to store it (full disk, page over the limit) raises nothing: :meth:`info` counts it, and
+        :meth:`get` raises for that id.
         """
-        content = bytes_of(page)
+        content = page_bytes(page)
         snapshot = hashlib.sha256(content).hexdigest()
-        self._store.put(snapshot, page.url, known_of(page), content)
+        self._store.put(snapshot, page.url, page_fields(page), content)
         return snapshot
 
     def get(self, snapshot: str, url: str = "") -> Page:
-        """Return a page as it was read.
+        """Return a stored page.
 
         :param snapshot: the id, as in ``Citation.snapshot``.
-        :param url: which of the addresses that gave this content; '' the one read last.
-        :raises BadPage: it is no snapshot id, or the page is not kept any more, or damaged.
+        :param url: which of several URLs with this content; '' for the last read.
+        :raises BadPage: the id is malformed, or the page is no longer stored, or damaged.
         """
         row = self._row(snapshot, url)
         content = self._store.content(row)
         if content is None:
-            raise _gone(snapshot, "damaged or just evicted")
-        return page_of(row.meta, content, snapshot)
+            raise _missing(snapshot, "damaged or just evicted")
+        return restore_page(row.meta, content, snapshot)
 
     def verify(self, snapshot: str) -> bool:
-        """Tell whether a page is kept and whole."""
+        """Tell whether a page is stored and undamaged."""
         try:
             return self._store.content(self._row(snapshot, "")) is not None
         except BadPage:
             return False
 
     def info(self) -> StoreInfo:
-        """Return what is kept now, where, and how much may be."""
+        """Return the size, path and limit of the store."""
         return self._store.info()
 
     def clear(self) -> int:
-        """Remove everything; return how many pages there were.
+        """Remove all pages; return their number.
 
-        :raises BadInput: the file is busy or cannot be written.
+        :raises BadInput: the file is locked or cannot be written.
         """
         return self._store.clear()
 
@@ -89,8 +89,9 @@ class Snapshots:
         for row in rows:
             if not url or row.variant == url:
                 return row
-        raise _gone(snapshot, f"not kept for {url}" if rows else "not kept")
+        raise _missing(snapshot, f"not stored for {url}" if rows else "not stored")
 
 
-def _gone(snapshot: str, how: str) -> BadPage:
-    return BadPage(f"snapshot {snapshot[:12]}…: {how}; read the page again, or raise the limit", subject=snapshot)
+def _missing(snapshot: str, reason: str) -> BadPage:
+    message = f"snapshot {snapshot[:12]}…: {reason}; read the page again, or raise the limit snapshots_mb"
+    return BadPage(message, subject=snapshot)

@@ -1,9 +1,8 @@
 """Pages that are no content: bot checks, consent and login walls, paywalls, soft 404s, parked domains, empty shells.
 
-Precision comes first: a wall that is missed is one poor page among others, a page that is taken for
-a wall is lost. So every rule asks for its marks *and* for a page that says hardly anything else; an
-article about CAPTCHAs, cookies or the status 404 has too much to say. The marks are data, in
-:mod:`._markers`.
+Precision matters more than recall: a missed wall adds one poor page, but a page taken for a wall is lost. So
+every rule requires both a known pattern and a page with hardly any other text; an article about CAPTCHAs,
+cookies or the status 404 has more text. The patterns are data, in :mod:`._markers`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from . import _markers
 from ._markers import MARKERS, Kind, Marker
 
 MOST_WORDS: Final = 700
-"""Words of running text above which only a header can make a page a wall."""
+"""Words of running text above which only a response header identifies a wall."""
 
 _HTML: Final = ("", "text/html", "application/xhtml+xml", "text/plain")
 _CHROME: Final = frozenset({"nav", "footer", "aside", "button", "select", "a", "title"})
@@ -44,11 +43,11 @@ _REDIRECT_WORDS: Final = 25
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """Why a page is no content.
+    """The finding that a page is a wall, not content.
 
     :param kind: ``bot``, ``consent``, ``login``, ``paywall``, ``soft404``, ``parked`` or ``shell``
-        (an empty frame for a program to fill: a browser may read it).
-    :param reason: for users, one line.
+        (an empty frame that scripts fill: a browser may be able to read it).
+    :param reason: one line for users.
     """
 
     kind: Kind
@@ -58,8 +57,11 @@ class Wall:
         return self.reason
 
 
-class _Seen:
-    """What the rules look at, each computed when it is first asked for."""
+class _PageFacts:
+    """The properties of a page that the rules use; each is computed at first use.
+
+    :ivar words: visible words, the title left out.
+    """
 
     def __init__(self, page: Page, tree: Tree) -> None:
         self.page = page
@@ -83,30 +85,30 @@ class _Seen:
 
     @cached_property
     def fallback(self) -> int:
-        """Words that stand there for those without scripts."""
+        """Words in ``noscript`` elements."""
         return sum(self.tree.word_count(node) for node, tag in enumerate(self.tree.tag) if tag == "noscript")
 
     @cached_property
     def text(self) -> str:
-        """The head of the visible text, the title left out."""
+        """The beginning of the visible text, without the title."""
         start = self.tree.starts[self.tree.end[1]] if len(self.tree) > 1 and self.tree.tag[1] == "title" else 0
         return self.tree.canonical[start : start + _TEXT_READ].strip()
 
     @cached_property
     def source(self) -> str:
-        """The head of the source; letters beyond ASCII are of no interest."""
+        """The beginning of the source. Latin-1 never fails, and the patterns for the source are ASCII."""
         content = self.page.content[:_SOURCE_READ]
         return content if isinstance(content, str) else content.decode("latin-1")
 
     @cached_property
     def controls(self) -> list[str]:
-        """What the buttons and links say."""
+        """The texts of buttons and links."""
         tree = self.tree
         return [subtree_text(tree, node) for node, tag in enumerate(tree.tag) if tag in _CONTROLS]
 
     @cached_property
     def names(self) -> list[str]:
-        """The title, its parts, and the first headings: what the page calls itself."""
+        """The title, its parts, and the first two headings."""
         tree = self.tree
         found = [self.title, *_TITLE_PARTS.split(self.title)]
         found += [subtree_text(tree, node) for node, tag in enumerate(tree.tag) if tag in _HEADINGS][:2]
@@ -114,38 +116,38 @@ class _Seen:
 
     @cached_property
     def redirected(self) -> bool:
-        """Whether another page was asked for than the one that came."""
-        asked, came = urlsplit(self.page.url), urlsplit(self.page.final_url or self.page.url)
-        return (asked.hostname, asked.path.rstrip("/")) != (came.hostname, came.path.rstrip("/"))
+        """Whether a redirect led to another host or path."""
+        requested, final = urlsplit(self.page.url), urlsplit(self.page.final_url or self.page.url)
+        return (requested.hostname, requested.path.rstrip("/")) != (final.hostname, final.path.rstrip("/"))
 
 
 def detect(page: Page, tree: Tree) -> Wall | None:
-    """Tell whether a page is a wall or a shell rather than content.
+    """Tell whether a page is a wall or a shell instead of content.
 
-    :param page: as it came: status, headers and source are looked at.
-    :param tree: the same page, cleaned.
-    :returns: None for a page that is content, or may be.
+    :param page: the fetched page, with status, headers and source.
+    :param tree: the cleaned tree of the same page.
+    :returns: None for content, and in case of doubt.
     """
     if page.media_type.partition(";")[0].strip().lower() not in _HTML:
         return None
-    seen = _Seen(page, tree)
-    return next(_walls(seen), None)
+    facts = _PageFacts(page, tree)
+    return next(_walls(facts), None)
 
 
-def _walls(seen: _Seen) -> Iterator[Wall]:
-    """Yield what a page is found to be, the surest first."""
+def _walls(facts: _PageFacts) -> Iterator[Wall]:
+    """Yield the findings for a page, the most certain first."""
     for marker in MARKERS:
-        if _fits(marker, seen):
-            yield Wall(marker.kind, f"{_NAMES[marker.kind]} ({marker.who})")
-    if seen.prose > MOST_WORDS:
+        if _matches(marker, facts):
+            yield Wall(marker.kind, f"{_REASONS[marker.kind]} ({marker.who})")
+    if facts.prose > MOST_WORDS:
         return
     for rule in (_consent, _login, _paywall, _soft_404, _shell):
-        wall = rule(seen)
+        wall = rule(facts)
         if wall is not None:
             yield wall
 
 
-_NAMES: Final[dict[Kind, str]] = {
+_REASONS: Final[dict[Kind, str]] = {
     "bot": "a check for bots instead of the page",
     "consent": "a request for consent instead of the page",
     "login": "a login instead of the page",
@@ -161,84 +163,84 @@ def _pattern(source: str) -> re.Pattern[str]:
     return re.compile(source, re.IGNORECASE | re.DOTALL)
 
 
-def _fits(marker: Marker, seen: _Seen) -> bool:
-    """Tell whether all conditions of a marker hold; the cheap ones are asked first."""
-    if marker.statuses and seen.page.status not in marker.statuses:
+def _matches(marker: Marker, facts: _PageFacts) -> bool:
+    """Tell whether all conditions of a marker hold; the cheap conditions are tested first."""
+    if marker.statuses and facts.page.status not in marker.statuses:
         return False
     name, value = marker.header
-    if name and not _pattern(value).search(seen.headers.get(name, "")):
+    if name and not _pattern(value).search(facts.headers.get(name, "")):
         return False
-    if marker.title and not _pattern(marker.title).search(seen.title):
+    if marker.title and not _pattern(marker.title).search(facts.title):
         return False
-    if seen.words > 4 * marker.most or seen.prose > marker.most:
+    if facts.words > 4 * marker.most or facts.prose > marker.most:
         return False
-    if marker.text and not _pattern(marker.text).search(seen.text):
+    if marker.text and not _pattern(marker.text).search(facts.text):
         return False
-    return not marker.markup or bool(_pattern(marker.markup).search(seen.source))
+    return not marker.markup or bool(_pattern(marker.markup).search(facts.source))
 
 
-def _consent(seen: _Seen) -> Wall | None:
-    """Consent on a page of its own: little else is spoken of, and a control lets one pass."""
-    if seen.words > _CONSENT_WORDS or seen.words < 10:
+def _consent(facts: _PageFacts) -> Wall | None:
+    """Detect a separate consent page: its text is mostly about consent, and a button accepts or rejects it."""
+    if facts.words > _CONSENT_WORDS or facts.words < 10:
         return None
-    share = len(_markers.CONSENT_WORDS.findall(seen.text)) / seen.words
-    if share < _CONSENT_SHARE or not any(_markers.CONSENT_CONTROL.match(said) for said in seen.controls):
+    share = len(_markers.CONSENT_WORDS.findall(facts.text)) / facts.words
+    if share < _CONSENT_SHARE or not any(_markers.CONSENT_CONTROL.match(label) for label in facts.controls):
         return None
-    if any(_markers.CONSENT_SUBJECT.search(name) for name in seen.names):
+    if any(_markers.CONSENT_SUBJECT.search(name) for name in facts.names):
         return None
-    away = seen.redirected and _markers.CONSENT_ADDRESS.search(seen.page.final_url)
-    if not away and not (share > 2 * _CONSENT_SHARE and _markers.CONSENT_SOURCE.search(seen.source)):
+    on_consent_url = facts.redirected and _markers.CONSENT_ADDRESS.search(facts.page.final_url)
+    if not on_consent_url and not (share > 2 * _CONSENT_SHARE and _markers.CONSENT_SOURCE.search(facts.source)):
         return None
-    return Wall("consent", f"{_NAMES['consent']} ({share:.0%} of its {seen.words} words are about consent)")
+    return Wall("consent", f"{_REASONS['consent']} ({share:.0%} of its {facts.words} words are about consent)")
 
 
-def _login(seen: _Seen) -> Wall | None:
-    """A form that asks for a password, on a page that is for nothing else."""
-    if seen.page.status == 401 and seen.words <= _FORM_WORDS:
-        return Wall("login", f"{_NAMES['login']} (status 401)")
-    if seen.prose > _FORM_WORDS or seen.words > 2 * _FORM_WORDS or not _markers.PASSWORD.search(seen.source):
+def _login(facts: _PageFacts) -> Wall | None:
+    """Detect a login page: a password form with hardly any other text."""
+    if facts.page.status == 401 and facts.words <= _FORM_WORDS:
+        return Wall("login", f"{_REASONS['login']} (status 401)")
+    if facts.prose > _FORM_WORDS or facts.words > 2 * _FORM_WORDS or not _markers.PASSWORD.search(facts.source):
         return None
-    if seen.redirected and _markers.LOGIN_ADDRESS.search(seen.page.final_url):
-        return Wall("login", f"{_NAMES['login']} (sent on to {urlsplit(seen.page.final_url).hostname})")
-    if any(_markers.LOGIN_TITLE.match(name) for name in seen.names):
-        return Wall("login", f"{_NAMES['login']} (its name, and a form with a password)")
+    if facts.redirected and _markers.LOGIN_ADDRESS.search(facts.page.final_url):
+        return Wall("login", f"{_REASONS['login']} (redirected to {urlsplit(facts.page.final_url).hostname})")
+    if any(_markers.LOGIN_TITLE.match(name) for name in facts.names):
+        return Wall("login", f"{_REASONS['login']} (its name, and a form with a password)")
     return None
 
 
-def _paywall(seen: _Seen) -> Wall | None:
-    """A paywall and hardly a word before it; a page that shows its beginning is content."""
-    if seen.prose > _PAYWALL_WORDS or not _markers.PAYWALL_TEXT.search(seen.text):
+def _paywall(facts: _PageFacts) -> Wall | None:
+    """Detect a paywall with hardly any text before it; a page that shows the beginning of its article is content."""
+    if facts.prose > _PAYWALL_WORDS or not _markers.PAYWALL_TEXT.search(facts.text):
         return None
-    if not _markers.PAYWALL_SOURCE.search(seen.source):
+    if not _markers.PAYWALL_SOURCE.search(facts.source):
         return None
-    return Wall("paywall", f"{_NAMES['paywall']} ({seen.prose} words before it)")
+    return Wall("paywall", f"{_REASONS['paywall']} ({facts.prose} words before it)")
 
 
-def _soft_404(seen: _Seen) -> Wall | None:
-    """Success that says of itself that there is nothing."""
-    if not 200 <= seen.page.status < 300 or seen.prose > _SOFT_404_WORDS:
+def _soft_404(facts: _PageFacts) -> Wall | None:
+    """Detect a page with a success status that tells the visitor that there is no such page."""
+    if not 200 <= facts.page.status < 300 or facts.prose > _SOFT_404_WORDS:
         return None
-    named = next((name for name in seen.names if _markers.SOFT_404_TITLE.match(name)), "")
-    if not named or not _markers.SOFT_404_TEXT.search(f"{seen.title}. {seen.text}"):
+    named = next((name for name in facts.names if _markers.SOFT_404_TITLE.match(name)), "")
+    if not named or not _markers.SOFT_404_TEXT.search(f"{facts.title}. {facts.text}"):
         return None
-    return Wall("soft404", f"{_NAMES['soft404']} (it calls itself {named[:60]!r})")
+    return Wall("soft404", f"{_REASONS['soft404']} (it calls itself {named[:60]!r})")
 
 
-def _shell(seen: _Seen) -> Wall | None:
-    """Scripts, and no text until they have run; or a page that only sends on."""
-    if seen.words > _SHELL_WORDS + _LOADING_WORDS:
+def _shell(facts: _PageFacts) -> Wall | None:
+    """Detect a page without text until its scripts run, and a page that only redirects."""
+    if facts.words > _SHELL_WORDS + _LOADING_WORDS:
         return None
-    scripts = len(_SCRIPT.findall(seen.source))
-    sends_on = seen.words <= _REDIRECT_WORDS and _markers.REDIRECT_TEXT.search(seen.text)
-    if sends_on and _markers.REDIRECT.search(seen.source):
-        return Wall("shell", f"{_NAMES['shell']} (it sends on by itself)")
-    if not scripts or seen.prose - seen.fallback > _LOADING_WORDS:
-        asks = (
-            scripts and not seen.fallback and seen.prose <= _SHELL_WORDS and _markers.SHELL_TEXT.search(seen.text[:160])
-        )
-        return Wall("shell", f"{_NAMES['shell']} (it asks for JavaScript)") if asks else None
-    if _markers.SHELL_TEXT.search(seen.text) or _markers.SHELL_TEXT.search(seen.title):
-        return Wall("shell", f"{_NAMES['shell']} (it asks for JavaScript)")
-    if not seen.words or _markers.SHELL_ROOT.search(seen.source):
-        return Wall("shell", f"{_NAMES['shell']} ({seen.words} words and {scripts} scripts)")
+    scripts = len(_SCRIPT.findall(facts.source))
+    redirects = facts.words <= _REDIRECT_WORDS and _markers.REDIRECT_TEXT.search(facts.text)
+    if redirects and _markers.REDIRECT.search(facts.source):
+        return Wall("shell", f"{_REASONS['shell']} (it redirects by itself)")
+    if not scripts or facts.prose - facts.fallback > _LOADING_WORDS:
+        may_be_shell = scripts and not facts.fallback and facts.prose <= _SHELL_WORDS
+        if may_be_shell and _markers.SHELL_TEXT.search(facts.text[:160]):
+            return Wall("shell", f"{_REASONS['shell']} (it asks for JavaScript)")
+        return None
+    if _markers.SHELL_TEXT.search(facts.text) or _markers.SHELL_TEXT.search(facts.title):
+        return Wall("shell", f"{_REASONS['shell']} (it asks for JavaScript)")
+    if not facts.words or _markers.SHELL_ROOT.search(facts.source):
+        return Wall("shell", f"{_REASONS['shell']} ({facts.words} words and {scripts} scripts)")
     return None
