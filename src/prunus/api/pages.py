@@ -71,9 +71,9 @@ def read(
     failures = Failures()
     given = each_page(pages, reading_with(settings), None if strict else failures)
     if keep:
-        from ..web.reader import keep_each  # here: most calls keep nothing
+        from ..web.reader import store_snapshots  # here: most calls keep nothing
 
-        given = keep_each(settings, given)
+        given = store_snapshots(settings, given)
     if done is not None:
         given = _told(given, done)
     return read_pages(given, formats().to_html, strict=strict, failures=failures)

@@ -1,8 +1,8 @@
-"""JSON requests to a service, through the egress door: bounded, timed, tried again where that can help.
+"""JSON requests to a service through the egress door, with limits, timeouts and retries.
 
-A service that is busy (429) or broken for a moment (5xx, no connection) is asked again after a pause
-that doubles, or after what its ``Retry-After`` says. The key goes into the header and nowhere else:
-it is cut out of whatever a service answers before that becomes a message.
+After a busy response (429) or a transient failure (5xx, no connection) the request is retried, after a pause
+that doubles each time, or after the pause of the ``Retry-After`` header. The key is sent only in the header,
+and it is removed from the text of a response before an error message quotes it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from ..core.errors import BadInput, OutsideFailed, one_line
-from .retry import Retries, retry_after, wish
+from .retry import Retries, retry_after, wait_hint
 
 if TYPE_CHECKING:
     import httpx
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from ..core.ports import Door
 
 TRIES: Final = 4
-"""Requests in all before a service counts as failed."""
+"""Most requests for one call, the first included."""
 
 LONGEST_PAUSE: Final = 60.0
-"""Seconds; a service that wants more is not waited for."""
+"""Longest pause before a retry, in seconds; a service that asks for more fails at once."""
 
 MAX_BYTES: Final = 64 << 20
-"""Of an answer; 2,048 vectors of 3,072 numbers written out are below it."""
+"""Most bytes of a response; 2,048 vectors of 3,072 numbers as JSON text fit."""
 
-_MOST_SAID: Final = 64 << 10
-"""Bytes of a failed answer that are looked at."""
+_MAX_ERROR_BYTES: Final = 64 << 10
+"""Most bytes of an error response to parse."""
 
 BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
-"""Statuses of a service that may answer in a moment."""
+"""Statuses after which a retry may succeed."""
 
 
 class Refused(OutsideFailed):
-    """A service understood the request and does not want it: too long, too many, unknown model.
+    """A service rejected the request: too long, too many items, unknown model.
 
-    :param status: of the answer.
+    :param status: the HTTP status.
     """
 
     def __init__(self, message: str, *, subject: str, status: int) -> None:
@@ -53,13 +53,13 @@ class Refused(OutsideFailed):
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service that takes and gives JSON.
+    """A service with JSON requests and responses.
 
-    :param url: the whole address.
-    :param door: the way to the network.
+    :param url: the whole URL of the requests.
+    :param door: the egress door.
     :param key: sent as a bearer token; '' sends none.
-    :param seconds: time-out of one request.
-    :param sleep, now: waiting and the clock, for tests.
+    :param seconds: timeout of one request.
+    :param sleep, now: waiting, and the clock in seconds since 1970; tests replace them.
     """
 
     url: str
@@ -73,62 +73,65 @@ class Service:
         return f"Service({self.url!r})"  # never the key
 
     def post(self, body: Mapping[str, Any]) -> Any:
-        """Send a request and return the answer, read as JSON.
+        """Post a JSON body; return the JSON value of the response.
 
         :raises BadInput: the key is missing or refused.
-        :raises Refused: the service does not want this request.
-        :raises OutsideFailed: the service cannot be reached, stays broken, or answers no JSON.
+        :raises Refused: the service rejects the request.
+        :raises OutsideFailed: the service cannot be reached, all retries fail, or the response is not JSON.
         """
-        return Retries(TRIES, longest=LONGEST_PAUSE).call(lambda: self._once(body), sleep=self.sleep)
+        return Retries(TRIES, longest=LONGEST_PAUSE).call(lambda: self._post_once(body), sleep=self.sleep)
 
-    def _once(self, body: Mapping[str, Any]) -> Any:
+    def _post_once(self, body: Mapping[str, Any]) -> Any:
         headers = {"accept": "application/json"} | ({"authorization": f"Bearer {self.key}"} if self.key else {})
         with (
-            reaching(self.url, f"no answer within {self.seconds:g} s"),
+            network_errors(self.url, f"no response within {self.seconds:g} s"),
             self.door.client(self.url, seconds=self.seconds) as client,
-            client.stream("POST", self.url, json=body, headers=headers) as answer,
+            client.stream("POST", self.url, json=body, headers=headers) as response,
         ):
-            content = self._whole(answer)
-        if answer.status_code in BUSY:
-            asked = retry_after(answer.headers, self.now())
-            said = f"answers {answer.status_code}{wish(asked)}{ending(content, self.key)}"
-            raise OutsideFailed(f"{self.url}: {said}", subject=self.url, may_pass=True, retry_after=asked)
-        return self._read(answer.status_code, content)
+            content = self._read_body(response)
+        if response.status_code in BUSY:
+            wait = retry_after(response.headers, self.now())
+            why = f"HTTP {response.status_code}{wait_hint(wait)}{error_suffix(content, self.key)}"
+            raise OutsideFailed(f"{self.url}: {why}", subject=self.url, may_pass=True, retry_after=wait)
+        return self._parse(response.status_code, content)
 
-    def _whole(self, answer: httpx.Response) -> bytes:
-        """Read an answer up to the limit."""
-        parts, size, end = [], 0, time.monotonic() + self.seconds
-        for part in answer.iter_bytes():
+    def _read_body(self, response: httpx.Response) -> bytes:
+        """Read a response up to the limits of bytes and time."""
+        parts, size, deadline = [], 0, time.monotonic() + self.seconds
+        for part in response.iter_bytes():
             size += len(part)
-            if time.monotonic() > end:  # a time-out of httpx is for one piece, and pieces may drip for ever
-                raise OutsideFailed(f"{self.url}: no whole answer within {self.seconds:g} s", subject=self.url)
+            # httpx's timeout is for one read, and a server may send pieces for ever
+            if time.monotonic() > deadline:
+                raise OutsideFailed(f"{self.url}: no complete response within {self.seconds:g} s", subject=self.url)
             if size > MAX_BYTES:
-                raise OutsideFailed(f"{self.url}: answers more than {MAX_BYTES >> 20} MiB", subject=self.url)
+                raise OutsideFailed(f"{self.url}: the response is over {MAX_BYTES >> 20} MiB", subject=self.url)
             parts.append(part)
         return b"".join(parts)
 
-    def _read(self, status: int, content: bytes) -> Any:
+    def _parse(self, status: int, content: bytes) -> Any:
         if status in (401, 403):
-            what = "refuses the key" if self.key else "wants a key"
-            raise BadInput(f"{self.url}: {what} (HTTP {status}){ending(content, self.key)}", subject=self.url)
+            reason = "refuses the key" if self.key else "needs a key"
+            raise BadInput(f"{self.url}: {reason} (HTTP {status}){error_suffix(content, self.key)}", subject=self.url)
         if status >= 300:
-            raise Refused(f"{self.url}: HTTP {status}{ending(content, self.key)}", subject=self.url, status=status)
+            raise Refused(
+                f"{self.url}: HTTP {status}{error_suffix(content, self.key)}", subject=self.url, status=status
+            )
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as error:
             raise OutsideFailed(
-                f"{self.url}: the answer is not JSON{ending(content, self.key)}", subject=self.url
+                f"{self.url}: the response is not JSON{error_suffix(content, self.key)}", subject=self.url
             ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class JsonCall:
-    """One request of an ``async`` engine.
+    """One request of an async engine.
 
-    :param body: sent as JSON; None sends none.
-    :param endpoint: the address that the operator wrote down; '' where there is none.
-    :param seconds: for the whole exchange.
-    :param max_bytes: of the answer, unpacked.
+    :param body: sent as JSON; None sends no body.
+    :param endpoint: base URL that the operator configured; '' without one.
+    :param seconds: time limit of the whole exchange.
+    :param max_bytes: most bytes of the response after decompression.
     """
 
     method: str
@@ -142,7 +145,7 @@ class JsonCall:
 
 @dataclass(frozen=True, slots=True)
 class JsonReply:
-    """What came back, whatever its status."""
+    """A complete response with any status."""
 
     status: int
     headers: Mapping[str, str]
@@ -150,59 +153,61 @@ class JsonReply:
 
 
 async def exchange(door: Door, call: JsonCall) -> JsonReply:
-    """Send one request and read its answer; redirects are not followed.
+    """Send one request and read its response; redirects are not followed.
 
-    :raises OutsideFailed: no connection, no whole answer in time, or one over the limit. The message names the
-        host alone: an address may hold a key.
+    :raises OutsideFailed: no connection, no complete response in time, or a response over the limit. The message
+        names only the host, because the URL may hold a key.
     """
     host = urlsplit(call.url).hostname or "?"
-    with reaching(host, f"no whole answer within {call.seconds:g} s"):
+    with network_errors(host, f"no complete response within {call.seconds:g} s"):
         async with (
             asyncio.timeout(call.seconds),
             door.async_client(call.endpoint, seconds=call.seconds) as client,
-            client.stream(call.method, call.url, json=call.body, headers=dict(call.headers)) as answer,
+            client.stream(call.method, call.url, json=call.body, headers=dict(call.headers)) as response,
         ):
             parts, size = [], 0
-            async for part in answer.aiter_bytes():
+            async for part in response.aiter_bytes():
                 size += len(part)
                 if size > call.max_bytes:
-                    raise OutsideFailed(f"{host}: answers more than {call.max_bytes >> 20} MiB", subject=host)
+                    raise OutsideFailed(f"{host}: the response is over {call.max_bytes >> 20} MiB", subject=host)
                 parts.append(part)
-            return JsonReply(answer.status_code, answer.headers, b"".join(parts))
+            return JsonReply(response.status_code, response.headers, b"".join(parts))
 
 
 @contextmanager
-def reaching(where: str, late: str) -> Iterator[None]:
-    """Turn what the HTTP library raises on the way to a service into one line; what the door raises stays.
+def network_errors(where: str, timeout_reason: str) -> Iterator[None]:
+    """Turn the errors of the HTTP library into OutsideFailed; the errors of the egress door pass unchanged.
 
-    :param where: begins the message, which holds no other address: that may hold a key.
-    :param late: says what did not come in time.
+    :param where: the service, at the start of the message. The message shows no URL, which may hold a key.
+    :param timeout_reason: the rest of the message after a timeout.
+    :raises OutsideFailed: the HTTP library raised an error.
     """
     import httpx
 
     try:
         yield
     except (TimeoutError, httpx.TimeoutException) as error:
-        raise OutsideFailed(f"{where}: {late}", subject=where, may_pass=True) from error
+        raise OutsideFailed(f"{where}: {timeout_reason}", subject=where, may_pass=True) from error
     except httpx.TransportError as error:
         kind = type(error).__name__
         raise OutsideFailed(
             f"{where}: no connection, or it broke off ({kind})", subject=where, may_pass=True
         ) from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise OutsideFailed(f"{where}: cannot be asked ({type(error).__name__})", subject=where) from error
+        raise OutsideFailed(f"{where}: the request failed ({type(error).__name__})", subject=where) from error
 
 
-def endpoint(given: str, shapes: tuple[str, ...], kind: str) -> tuple[str, str, str]:
-    """Split the model of an ``http`` spec into (shape, address, name of the model).
+def endpoint(spec: str, shapes: tuple[str, ...], kind: str) -> tuple[str, str, str]:
+    """Split the model part of an ``http`` spec into (shape, URL, name of the model).
 
-    ``https://host/v1#name``, ``//host/v1#name`` (what is left of the spec ``http://host/v1#name``),
-    and with the shape before it: ``tei+https://host``.
+    The forms are ``https://host/v1#name``, ``//host/v1#name`` (the rest of the spec ``http://host/v1#name`` after
+    its kind), and either with a shape before it: ``tei+https://host``.
 
-    :param shapes: the shapes that there are; '' is returned where none is written.
-    :raises BadInput: no address, or one with a user or password in it.
+    :param shapes: the known request formats; the shape is '' if the spec names none.
+    :param kind: kind of the engine, for the message.
+    :raises BadInput: the spec holds no URL, or a URL with a user name or password.
     """
-    address, _, model = given.partition("#")
+    address, _, model = spec.partition("#")
     shape, plus, rest = address.partition("+")
     if plus and shape in shapes:
         address = rest
@@ -213,37 +218,36 @@ def endpoint(given: str, shapes: tuple[str, ...], kind: str) -> tuple[str, str, 
     try:
         parts = urlsplit(address)
     except ValueError as error:
-        raise BadInput(f"{kind}: {address!r} is no address", subject=kind) from error
+        raise BadInput(f"{kind}: {address!r} is not a URL; write {kind}:https://host/v1#model", subject=kind) from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadInput(
-            f"{kind} needs an address: {kind}:https://host/v1#model, not {address or 'nothing'!r}", subject=kind
-        )
+        raise BadInput(f"{kind} needs a URL: {kind}:https://host/v1#model, not {address or 'nothing'!r}", subject=kind)
     if parts.username or parts.password:
         raise BadInput(
-            f"{parts.hostname}: an address holds no user or password; give the key as a setting", subject=kind
+            f"{parts.hostname}: a URL may hold no user name or password; give the key as a setting",
+            subject=kind,
         )
     return shape, address.rstrip("/"), model
 
 
-def words_of(content: bytes) -> str:
-    """Return what the body of an error says: its message where it is JSON, else the text itself."""
+def error_text(content: bytes) -> str:
+    """Return the text of an error response: the message of a JSON body, else the whole body."""
     try:
-        found = message_of(json.loads(content))
+        message = error_message(json.loads(content))
     except (ValueError, RecursionError):
-        found = ""
-    return found or content.decode("utf-8", "replace")
+        message = ""
+    return message or content.decode("utf-8", "replace")
 
 
-def message_of(found: Any) -> str:
-    """Return the message of an error that was JSON, in any of the shapes that services give it; '' for none."""
-    for _ in range(4):
-        if isinstance(found, Mapping):
-            found = next((found[name] for name in ("error", "message", "detail", "msg") if found.get(name)), "")
-    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)[:2000] if found else ""
+def error_message(body: Any) -> str:
+    """Return the message of a JSON error in any of the usual formats; '' without one."""
+    for _ in range(4):  # services nest the message, as in {"error": {"message": …}}
+        if isinstance(body, Mapping):
+            body = next((body[name] for name in ("error", "message", "detail", "msg") if body.get(name)), "")
+    return body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)[:2000] if body else ""
 
 
-def ending(content: bytes, key: str) -> str:
-    """Return what a failed answer says, as the end of a message; '' for nothing, and for a web page."""
-    words = words_of(content[:_MOST_SAID])
-    shown = "" if words.lstrip().startswith("<") else one_line(words, [key])
-    return f": {shown}" if shown else ""
+def error_suffix(content: bytes, key: str) -> str:
+    """Return the text of an error response as the end of a message, without the key; '' for a web page."""
+    text = error_text(content[:_MAX_ERROR_BYTES])
+    reason = "" if text.lstrip().startswith("<") else one_line(text, [key])
+    return f": {reason}" if reason else ""

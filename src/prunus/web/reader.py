@@ -1,4 +1,7 @@
-"""Settings → the egress door, the fetcher, the cache and the snapshots. Loaded only where something is fetched."""
+"""Read pages as the settings say: egress door, fetcher, cache, snapshots, wall detection and browser.
+
+The modules of :mod:`.door` and :mod:`.fetch` are imported inside functions, because most calls fetch nothing.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _HTML: Final = ("", "text/html", "application/xhtml+xml")
 
 
 def make_door(settings: Settings) -> Egress:
-    """Return the only way to the network, with what the settings allow."""
+    """Return the egress door with the permissions and limits of the settings."""
     from .door.egress import Egress, EgressRules
 
     rules = EgressRules(
@@ -52,40 +55,40 @@ def make_door(settings: Settings) -> Egress:
 
 
 class LazyDoor:
-    """The door, made when an engine first goes through it: most calls never do (port: Door)."""
+    """An egress door that is created at first use, because most calls never use the network (port: Door)."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._door: Egress | None = None
 
-    def _made(self) -> Egress:
+    def _real_door(self) -> Egress:
         if self._door is None:
             self._door = make_door(self._settings)
         return self._door
 
     def client(self, endpoint: str = "", *, seconds: float = 0.0) -> httpx.Client:
         """See :class:`prunus.core.ports.Door`."""
-        return self._made().client(endpoint, seconds=seconds)
+        return self._real_door().client(endpoint, seconds=seconds)
 
     def async_client(self, endpoint: str = "", *, seconds: float = 0.0) -> httpx.AsyncClient:
         """See :class:`prunus.core.ports.Door`."""
-        return self._made().async_client(endpoint, seconds=seconds)
+        return self._real_door().async_client(endpoint, seconds=seconds)
 
 
 def open_cache(settings: Settings, door: Egress | None = None) -> Cache:
     """Return the cache of fetched pages.
 
-    :param door: the way to the network, where there is one already.
+    :param door: an existing egress door, whose request headers select the variants; None creates one.
     """
     from .fetch.cache import Cache
     from .fetch.http import HttpFetcher
 
-    asked = HttpFetcher(door or make_door(settings), _fetch_rules(settings)).request_headers
-    return Cache(settings.folder / "cache", max_bytes=settings.cache_mb * _MIB, request_headers=asked)
+    headers = HttpFetcher(door or make_door(settings), _fetch_rules(settings)).request_headers
+    return Cache(settings.folder / "cache", max_bytes=settings.cache_mb * _MIB, request_headers=headers)
 
 
 def open_snapshots(settings: Settings) -> Snapshots:
-    """Return the store of pages that answers were made from."""
+    """Return the store of page snapshots, against which citations are checked."""
     from .fetch.snapshots import Snapshots
 
     return Snapshots(settings.folder / "snapshots", max_bytes=settings.snapshots_mb * _MIB)
@@ -105,9 +108,9 @@ def _fetch_rules(settings: Settings) -> Any:
 
 
 class HitReader:
-    """Reads what a search found: addresses from the web, and files of the folders that it searched.
+    """Reads the pages of search hits: from the web, and from files in the searched folders.
 
-    :param folders: files are read from nowhere else, whatever a hit says.
+    :param folders: the searched folders; files outside them are refused, whatever path a hit holds.
     """
 
     def __init__(self, settings: Settings, folders: Sequence[Path] = ()) -> None:
@@ -116,36 +119,36 @@ class HitReader:
         self._web: PageReader | None = None
 
     async def pages(self, urls: Sequence[str]) -> AsyncGenerator[tuple[str, Page | PrunusError], None]:
-        """Yield (address, page or error) as they come, each failing alone."""
+        """Yield (URL, page or error), the first finished first; a failure ends only its own page."""
         import asyncio
 
         from ..pages.sources import read_file
 
-        addresses = []
+        web_urls = []
         for url in urls:
             if is_address(url):
-                addresses.append(url)
+                web_urls.append(url)
                 continue
             path = Path(url)
             try:
                 if not any(path.resolve().is_relative_to(folder) for folder in self._folders):
-                    raise BadInput(f"{url[:200]}: a hit that lies in no folder that was searched", subject=url[:200])
+                    raise BadInput(f"{url[:200]}: this hit is not in a searched folder", subject=url[:200])
                 page = await asyncio.to_thread(read_file, path, self._settings.max_file_mb)
-                for kept in keep_each(self._settings, [page]):
-                    yield url, kept
+                for stored in store_snapshots(self._settings, [page]):
+                    yield url, stored
             except PrunusError as error:
                 yield url, error
-        if addresses:
+        if web_urls:
             self._web = self._web or PageReader(self._settings)
-            async with aclosing(self._web.as_they_come(addresses)) as pages:
-                async for found in pages:
-                    yield found
+            async with aclosing(self._web.fetch_as_completed(web_urls)) as pages:
+                async for url_and_page in pages:
+                    yield url_and_page
 
 
 class PageReader:
-    """Reads pages from the web: cached, robots.txt obeyed, walls told from content, shells rendered.
+    """Reads pages from the web: caches them, obeys robots.txt, detects walls, and renders empty shells.
 
-    :param settings: what is allowed, and every limit.
+    :param settings: permissions and limits.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -157,92 +160,97 @@ class PageReader:
         self._robots = Robots(door) if settings.robots else None
         cache = open_cache(settings, door) if settings.cache_mb else None
         self._door = door
-        self._plain: HttpFetcher = HttpFetcher(door, _fetch_rules(settings), cache=cache, robots=self._robots)
+        self._http: HttpFetcher = HttpFetcher(door, _fetch_rules(settings), cache=cache, robots=self._robots)
         self._browser: BrowserFetcher | None = None
-        self._no_browser = ""
+        self._browser_missing = ""
         self._snapshots = open_snapshots(settings) if settings.snapshots_mb else None
 
     async def fetch(self, url: str) -> Page:
-        """Return one page; ``page.wall`` says why it is no content, where it is none.
+        """Return the page of a URL; for a wall, ``page.wall`` holds the kind and the reason.
 
-        :raises BadInput: the address is refused.
-        :raises OutsideFailed: it cannot be read.
+        :raises BadInput: the URL is refused.
+        :raises OutsideFailed: the page cannot be fetched or rendered.
         """
         if self.settings.browser == "always":
-            return self._kept(self._seen(await self._rendered(url)))
+            return self._store_snapshot(self._mark_wall(await self._render(url)))
         try:
-            page = await self._plain.fetch(url)
+            page = await self._http.fetch(url)
         except OutsideFailed as error:
-            raise self._failed(error) from error
-        return await self._finished(page)
+            raise self._explain_error(error) from error
+        return await self._finish(page)
 
-    async def each(self, urls: Sequence[str]) -> AsyncGenerator[Page | PrunusError, None]:
-        """Yield many pages in the order of their addresses, each failing alone."""
+    async def fetch_many(self, urls: Sequence[str]) -> AsyncGenerator[Page | PrunusError, None]:
+        """Yield the page or error of every URL, in order; a failure ends only its own page."""
         if self.settings.browser == "always":
             for url in urls:
                 yield await _or_error(self.fetch(url))
             return
-        async with self._plain, aclosing(self._plain.fetch_many(urls, ordered=True)) as pages:
+        async with self._http, aclosing(self._http.fetch_many(urls, ordered=True)) as pages:
             async for _, page in pages:
-                yield self._failed(page) if isinstance(page, PrunusError) else await _or_error(self._finished(page))
+                yield (
+                    self._explain_error(page) if isinstance(page, PrunusError) else await _or_error(self._finish(page))
+                )
 
-    async def as_they_come(self, urls: Sequence[str]) -> AsyncGenerator[tuple[str, Page | PrunusError], None]:
-        """Yield (address, page or error), the quickest first: a slow page holds up no other."""
+    async def fetch_as_completed(self, urls: Sequence[str]) -> AsyncGenerator[tuple[str, Page | PrunusError], None]:
+        """Yield (URL, page or error), the first finished first, so that a slow page delays no other."""
         if self.settings.browser == "always":
             for url in urls:
                 yield url, await _or_error(self.fetch(url))
             return
-        async with self._plain, aclosing(self._plain.fetch_many(urls)) as pages:
-            async for place, page in pages:
+        async with self._http, aclosing(self._http.fetch_many(urls)) as pages:
+            async for position, page in pages:
                 if isinstance(page, PrunusError):
-                    yield urls[place], self._failed(page)
+                    yield urls[position], self._explain_error(page)
                 else:
-                    yield urls[place], await _or_error(self._finished(page))
+                    yield urls[position], await _or_error(self._finish(page))
 
-    def _kept(self, page: Page) -> Page:
-        """Keep a page that was read, so that what is cited from it can be checked later."""
+    def _store_snapshot(self, page: Page) -> Page:
+        """Store the snapshot of a page, so that citations of it can be checked later; a wall is not stored."""
         if self._snapshots is not None and not page.wall:
             self._snapshots.put(page)
         return page
 
-    async def _finished(self, page: Page) -> Page:
-        """Look whether a page is content, render one that is an empty shell, keep what there is."""
-        return self._kept(await self._shown(self._seen(page)))
+    async def _finish(self, page: Page) -> Page:
+        """Detect a wall, render an empty shell, and store the snapshot."""
+        return self._store_snapshot(await self._render_if_shell(self._mark_wall(page)))
 
-    async def _shown(self, page: Page) -> Page:
-        """Render an empty shell, where a browser may be used."""
-        if page.wall.startswith("shell") and self.settings.browser == "auto" and not self._no_browser:
+    async def _render_if_shell(self, page: Page) -> Page:
+        """Render a page that is an empty shell, if the settings allow a browser."""
+        if page.wall.startswith("shell") and self.settings.browser == "auto" and not self._browser_missing:
             try:
-                return self._seen(await self._rendered(page.final_url or page.url, page))
+                return self._mark_wall(await self._render(page.final_url or page.url, page))
             except (MissingExtra, OutsideFailed, BadPage) as error:
-                self._no_browser = str(error) if isinstance(error, MissingExtra) else ""
+                self._browser_missing = str(error) if isinstance(error, MissingExtra) else ""
                 return replace(page, wall=f"{page.wall}; not rendered: {error}")
         return page
 
-    async def _rendered(self, url: str, page: Page | None = None) -> Page:
-        """Return a page as a browser shows it."""
+    async def _render(self, url: str, page: Page | None = None) -> Page:
+        """Return the rendered page of a URL.
+
+        :param page: the unrendered page, whose original URL the result keeps.
+        """
         if self._browser is None:
             from .fetch.browser import BrowserFetcher, BrowserRules
 
             rules = BrowserRules(executable=self.settings.chromium, total_seconds=self.settings.total_seconds)
-            self._browser = BrowserFetcher(self._door, rules, allowed=self._allowed if self._robots else None)
-        found: Page = await self._browser.fetch(url)
-        return replace(found, url=page.url) if page is not None else found
+            self._browser = BrowserFetcher(self._door, rules, allowed=self._check_robots if self._robots else None)
+        rendered: Page = await self._browser.fetch(url)
+        return replace(rendered, url=page.url) if page is not None else rendered
 
-    async def _allowed(self, url: str) -> None:
-        """Ask robots.txt before a browser loads a page."""
+    async def _check_robots(self, url: str) -> None:
+        """Check robots.txt before the browser loads a page."""
         if self._robots is not None:
             async with self._door.async_client() as client:
                 await self._robots.delay(client, self._door.check_url(url))
 
-    def _failed(self, error: PrunusError) -> PrunusError:
-        """Say what kind of wall stands behind a status, where one does."""
+    def _explain_error(self, error: PrunusError) -> PrunusError:
+        """Add the reason to an error whose response is a wall."""
         page: Page | None = getattr(error, "page", None)
-        wall = self._seen(page).wall if page is not None else ""
+        wall = self._mark_wall(page).wall if page is not None else ""
         return OutsideFailed(f"{error} ({wall})", subject=error.subject) if wall else error
 
-    def _seen(self, page: Page) -> Page:
-        """Say of a page why it is no content, where it is none."""
+    def _mark_wall(self, page: Page) -> Page:
+        """Return the page with ``wall`` set if it is not content."""
         from .fetch.walls import detect
 
         if page.media_type.split(";")[0].strip().lower() not in _HTML or not page.content:
@@ -250,7 +258,7 @@ class PageReader:
         try:
             tree = clean_tree(page.content, charset=page.charset, name=page.url)
         except BadPage:
-            return page  # reading it says why
+            return page  # the caller's own parse raises this error
         wall = detect(page, tree)
         return page if wall is None else replace(page, wall=f"{wall.kind}: {wall.reason}")
 
@@ -258,10 +266,10 @@ class PageReader:
 def follow(
     settings: Settings, trees: Sequence[Tree], question: str, count: int, embedder: Embedder | None = None
 ) -> Iterator[Page | PrunusError]:
-    """Fetch the links of pages that promise most for a question, each once, best first.
+    """Fetch the links of pages that most likely answer a question, each once, best first.
 
-    :param count: links to follow, over all pages.
-    :param embedder: judges the links beside their words, where one is given.
+    :param count: most links to follow, over all pages.
+    :param embedder: ranks links by meaning in addition to words; None ranks by words only.
     """
     from ..pages.links import canonical
     from .fetch.links import promising_links
@@ -278,8 +286,8 @@ def follow(
     return fetch_each(settings, wanted) if wanted else iter(())
 
 
-def keep_each(settings: Settings, pages: Iterable[Page]) -> Iterator[Page]:
-    """Keep files and other pages that are asked about, as fetched pages are kept."""
+def store_snapshots(settings: Settings, pages: Iterable[Page]) -> Iterator[Page]:
+    """Yield pages, and store the snapshots of those that were not fetched, such as local files."""
     snapshots = open_snapshots(settings) if settings.snapshots_mb else None
     for page in pages:
         if snapshots is not None and not is_address(page.url):
@@ -288,7 +296,7 @@ def keep_each(settings: Settings, pages: Iterable[Page]) -> Iterator[Page]:
 
 
 async def _or_error(work: Coroutine[Any, Any, Page]) -> Page | PrunusError:
-    """Return what came, or why nothing did."""
+    """Return the page of an awaitable, or the error that it raised."""
     try:
         return await work
     except PrunusError as error:
@@ -296,19 +304,19 @@ async def _or_error(work: Coroutine[Any, Any, Page]) -> Page | PrunusError:
 
 
 def fetch_each(settings: Settings, urls: Sequence[str]) -> Generator[Page | PrunusError, None, None]:
-    """Yield pages in the order of their addresses; they are fetched while the caller works on those before.
+    """Yield the page or error of every URL, in order; later pages are fetched while the caller uses earlier ones.
 
-    Closing the iterator, or Ctrl-C, ends all fetching at once.
+    Closing the generator, or Ctrl-C, cancels all requests.
     """
     with _loop() as call:
-        pages = PageReader(settings).each(urls)
+        pages = PageReader(settings).fetch_many(urls)
         try:
             while True:
                 page = call(_next(pages))
                 if page is None:
                     return
                 yield page
-        except GeneratorExit:  # the caller has seen enough; Ctrl-C ends in _loop, which cancels what still runs
+        except GeneratorExit:  # the caller stopped early; after Ctrl-C _loop cancels the remaining tasks
             call(pages.aclose())
             raise
 
@@ -319,8 +327,8 @@ async def _next(pages: AsyncGenerator[Page | PrunusError, None]) -> Page | Prunu
 
 @contextmanager
 def _loop() -> Iterator[Callable[[Coroutine[Any, Any, T]], T]]:
-    """An event loop in a thread of its own, so that it runs on while the caller is busy, inside notebooks too."""
-    import asyncio  # here: naming the door must not load it
+    """Run an event loop in a new thread: it runs while the caller is busy, and works inside notebooks too."""
+    import asyncio  # here: importing this module must not load it
 
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
@@ -345,18 +353,18 @@ def _loop() -> Iterator[Callable[[Coroutine[Any, Any, T]], T]]:
 
 
 async def _cancel_all() -> None:
-    """End what still runs in this loop."""
+    """Cancel all other tasks of this loop."""
     import asyncio
 
-    own = asyncio.current_task()
-    others = [task for task in asyncio.all_tasks() if task is not own]
+    current = asyncio.current_task()
+    others = [task for task in asyncio.all_tasks() if task is not current]
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
 
 
 def fetch_with(settings: Settings) -> Fetch:
-    """Return what reads addresses with these settings; nothing is loaded before it is called."""
+    """Return a function that fetches URLs with these settings; it loads its modules at its first call."""
 
     def fetch(urls: Sequence[str]) -> Iterator[Page | PrunusError]:
         return fetch_each(settings, urls)

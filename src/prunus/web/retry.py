@@ -1,4 +1,4 @@
-"""Asking a service again: after which failures, when, and until when. The one reader of ``Retry-After``."""
+"""Retries of requests: after which failures, after which pause, how often; and the parser of ``Retry-After``."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ _LONGEST_DATE: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often a request is tried, and how long is waited between two tries.
+    """The number of tries of a request, and the pauses between them.
 
-    What the server asks for wins over the doubling pause. A failure is raised at once where the pause would be over
-    ``longest`` or over the time that is left. Only failures that may pass are tried again: anything else, Ctrl-C and
-    cancellation among it, ends the request at once.
+    The server's Retry-After takes precedence over the doubling pause. A failure is raised at once if the pause
+    would be longer than ``longest`` or than the remaining time. Only an OutsideFailed that may pass is retried; any
+    other exception, Ctrl-C and cancellation included, ends the request at once.
 
-    :param tries: in all.
-    :param backoff: seconds before the second try; doubled before each further one.
-    :param longest: seconds of one pause.
-    :param jitter: a number from 0 to 1, so that many clients do not come back together; None varies nothing.
+    :param tries: most tries, the first included.
+    :param backoff: seconds before the second try; doubled before each further try.
+    :param longest: longest pause in seconds.
+    :param jitter: returns a random number from 0 to 1, so that many clients do not retry at the same moment; None
+        for exact pauses.
     """
 
     tries: int = 4
@@ -42,7 +43,7 @@ class Retries:
     jitter: Callable[[], float] | None = None
 
     def call(self, work: Callable[[], T], *, sleep: Callable[[float], None] = time.sleep) -> T:
-        """Return what ``work`` returns, or raise the last failure."""
+        """Return the result of ``work``, or raise its last failure."""
         return Retrying(sleep=sleep, **self._policy(_may_pass, _for_ever))(work)
 
     async def acall(
@@ -53,42 +54,44 @@ class Retries:
         left: Callable[[], float] | None = None,
         may_pass: Callable[[OutsideFailed, int], bool] | None = None,
     ) -> T:
-        """Return what ``work`` returns, or raise the last failure.
+        """Return the result of ``work``, or raise its last failure.
 
-        :param left: returns the seconds that all tries together may still take.
-        :param may_pass: tells from a failure and the tries so far whether another may help; None asks the failure.
+        :param left: returns the remaining seconds for all tries together; None for no limit.
+        :param may_pass: tells from a failure and the number of tries whether a retry may help; None takes
+            ``failure.may_pass``.
         """
 
-        async def one() -> T:  # tenacity awaits only what is a coroutine function
+        async def attempt() -> T:  # tenacity awaits only coroutine functions
             return await work()
 
-        found: T = await AsyncRetrying(sleep=sleep, **self._policy(may_pass or _may_pass, left or _for_ever))(one)
-        return found
+        result: T = await AsyncRetrying(sleep=sleep, **self._policy(may_pass or _may_pass, left or _for_ever))(attempt)
+        return result
 
     def _policy(self, may_pass: Callable[[OutsideFailed, int], bool], left: Callable[[], float]) -> dict[str, Any]:
-        def again(state: RetryCallState) -> bool:
+        def may_retry(state: RetryCallState) -> bool:
             error = _failure(state)
             return isinstance(error, OutsideFailed) and may_pass(error, state.attempt_number)
 
         def pause(state: RetryCallState) -> float:
             error = _failure(state)
-            asked = error.retry_after if isinstance(error, OutsideFailed) else None
-            varied = self.jitter() if self.jitter else None
-            if asked is not None:
-                return asked + (varied or 0.0) * min(1.0, asked / 10)
+            requested = error.retry_after if isinstance(error, OutsideFailed) else None
+            jitter = self.jitter() if self.jitter else None
+            if requested is not None:  # never earlier than requested; the jitter only adds, at most a second
+                return requested + (jitter or 0.0) * min(1.0, requested / 10)
             doubled: float = self.backoff * 2.0 ** (state.attempt_number - 1)
-            return doubled if varied is None else doubled * (0.5 + varied)
+            return doubled if jitter is None else doubled * (0.5 + jitter)
 
         def stop(state: RetryCallState) -> bool:
             return state.attempt_number >= self.tries or state.upcoming_sleep > min(self.longest, left())
 
-        return {"retry": again, "wait": pause, "stop": stop, "reraise": True}
+        return {"retry": may_retry, "wait": pause, "stop": stop, "reraise": True}
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the seconds that a server asks to wait; None where it does not say, or says nonsense.
+    """Return the seconds that a server asks to wait; None without a valid header.
 
-    :param headers: by lower-case name; ``retry-after-ms`` goes before ``retry-after``, which is seconds or a date.
+    :param headers: by lower-case name; ``retry-after-ms`` takes precedence over ``retry-after``, which holds seconds
+        or a date.
     :param now: seconds since 1970.
     """
     for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
@@ -99,13 +102,13 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     return None if moment is None else max(0.0, moment.timestamp() - now)
 
 
-def wish(asked: float | None) -> str:
-    """Return the end of a message about a server that asks to wait; '' where it does not."""
-    return f", and asks to wait {asked:g} s" if asked else ""
+def wait_hint(wait: float | None) -> str:
+    """Return the part of a message on the pause that a server asks for; '' without one."""
+    return f", and asks to wait {wait:g} s" if wait else ""
 
 
 def http_date(value: str) -> datetime | None:
-    """Read an HTTP date; None where it is none."""
+    """Parse an HTTP date as UTC; None if the value is not a date."""
     try:
         moment = parsedate_to_datetime(value[:_LONGEST_DATE])
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)

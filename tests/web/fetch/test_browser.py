@@ -360,10 +360,10 @@ def test_endless_pages_are_cut_off_in_time(read: Read) -> None:
         start = time.monotonic()
         assert clean(read(server.url("/drip"), server, **quick), format="text").count("and on") > 5
         assert "Gxx" in clean(read(server.url("/grow"), server, **quick), format="text").replace("\n", "")
-        with pytest.raises(FetchFailed, match=r"no page came in 2 s"):
+        with pytest.raises(FetchFailed, match="within 2 s"):
             read(never.url(), never, **quick)
         assert clean(read(server.url("/loop"), server, **quick), format="text") == "Before."
-        with pytest.raises(FetchFailed, match=r"not done with it in 3 s"):
+        with pytest.raises(FetchFailed, match="within 3 s"):
             read(server.url("/loop"), server, **{**quick, "total_seconds": 3.0})
         assert time.monotonic() - start < 60, "a loaded machine takes half of that"
 

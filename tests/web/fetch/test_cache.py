@@ -402,7 +402,7 @@ def test_many_threads_share_a_cache(cache: Cache, clock: Clock) -> None:
 WRITER = """
 import hashlib, sys
 from pathlib import Path
-from prunus.fetch.cache import Cache
+from prunus.web.fetch.cache import Cache
 from prunus.core.types import Page
 cache = Cache(Path(sys.argv[1]), max_bytes=3_000_000, clock=lambda: 1_800_000_000.0)
 print("ready", flush=True)

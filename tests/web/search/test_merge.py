@@ -147,7 +147,7 @@ def test_a_provider_that_fails_thrice_is_left_alone_and_tried_again_later() -> N
     for _ in range(5):
         found = ask(merged)
     assert bad.asked == 3
-    assert found.warnings == ("search a: left alone for a while after it failed",)
+    assert found.warnings == ("search a: paused after repeated failures",)
     now[0] = 31.0
     assert [hit.title for hit in ask(merged).hits] == ["two", "one"]
 

@@ -146,7 +146,7 @@ def test_asked_too_often_is_one_line_that_says_so(
         pass
 
     provider._sleep = sleep
-    with pytest.raises(SearchFailed, match=f"search {name}: asked too often") as caught:
+    with pytest.raises(SearchFailed, match=f"search {name}: too many requests") as caught:
         search(provider)
     assert caught.value.kind == "rate"
     assert len(service.asked) == tries
@@ -233,7 +233,7 @@ def one_line(error: Exception) -> None:
 
 def test_an_endless_answer_is_given_up(service: Service) -> None:
     service.say(b" " * (17 << 20))
-    with pytest.raises(SearchFailed, match="more than 16 MiB"):
+    with pytest.raises(SearchFailed, match="over 16 MiB"):
         search(engine("searxng", service))
 
 
@@ -335,7 +335,7 @@ def test_a_request_that_cannot_be_asked_is_bad_input_and_nothing_is_sent(
 
 @every
 def test_without_a_key_or_a_door_nothing_is_asked(service: Service, name: str) -> None:
-    with pytest.raises(BadInput, match="no way to the network"):
+    with pytest.raises(BadInput, match="egress door"):
         search(engine(name, service, door=None))
     provider = engine(name, service)
     if provider.wants_key:
@@ -347,5 +347,5 @@ def test_without_a_key_or_a_door_nothing_is_asked(service: Service, name: str) -
 @every
 @pytest.mark.parametrize("address", ["ftp://example.org", "http://user:pass@example.org", "nonsense", "http://"])
 def test_an_endpoint_is_an_address(name: str, address: str) -> None:
-    with pytest.raises(BadInput, match="no address"):
+    with pytest.raises(BadInput, match="https://host"):
         import_module(f"prunus.web.search.{name}").Engine(endpoint=address)

@@ -25,8 +25,8 @@ from ...core.errors import BadBudget, BadInput, OutsideFailed, PrunusError, one_
 from ...core.events import Event, TokenEvent, UsageEvent
 from ...core.ports import Door, LanguageModel, TokenCounter
 from ...core.types import Message, Usage
-from ...web.json_client import BUSY, message_of, reaching, words_of
-from ...web.retry import Retries, retry_after, wish
+from ...web.json_client import BUSY, error_message, error_text, network_errors
+from ...web.retry import Retries, retry_after, wait_hint
 from ._shared import MESSAGE_TOKENS, CallOptions, Stops, check_messages, encodable, with_schema
 
 if TYPE_CHECKING:
@@ -250,13 +250,13 @@ class Engine(LanguageModel):
         found, chunks = b"", answer.aiter_raw()
         while len(found) < _MOST_SAID and (chunk := await self._within(deadline, anext(chunks, b""))):
             found += chunk
-        return words_of(found[:_MOST_SAID])
+        return error_text(found[:_MOST_SAID])
 
     async def _within(self, deadline: float, work: Awaitable[T]) -> T:
         """Wait for the network until a moment of the monotonic clock; what goes wrong names the model."""
         where, key = self._place.where, self._place.key
         try:
-            with reaching(where, "no answer within the time-out"):
+            with network_errors(where, "no answer within the time-out"):
                 async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
                     return await work
         except OutsideFailed as error:
@@ -298,7 +298,7 @@ class ServedModel:
             return OutsideFailed(f"{self.where}: the account's quota is used up (429){tail}", subject=self.model)
         asked = retry_after(answer.headers, time.time())
         return OutsideFailed(
-            f"{self.where}: HTTP {status}{wish(asked)}{tail}",
+            f"{self.where}: HTTP {status}{wait_hint(asked)}{tail}",
             subject=self.model,
             may_pass=status in BUSY or status == 409,
             retry_after=asked,
@@ -516,7 +516,7 @@ class Pieces:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise OutsideFailed(f"{self._where}: a malformed piece of an answer") from None
         if piece is None:
-            raise OutsideFailed(f"{self._where}: {one_line(message_of(found), self._secrets) or 'an error'}")
+            raise OutsideFailed(f"{self._where}: {one_line(error_message(found), self._secrets) or 'an error'}")
         if piece.finished == "content_filter":
             raise OutsideFailed(f"{self._where}: the server's content filter withheld the answer")
         self._chars -= len(piece.text)

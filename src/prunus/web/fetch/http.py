@@ -22,7 +22,7 @@ from ..door.egress import Egress
 from ..door.errors import BUSY, FetchFailed, RefusedUrl, printable_url
 from ..door.transport import LOCATION
 from ..door.url import Url, resolve
-from ..retry import Retries, http_date, retry_after, wish
+from ..retry import Retries, http_date, retry_after, wait_hint
 from ._many import Result, run_all
 from ._turns import Clock, HostTurns
 
@@ -373,7 +373,7 @@ def _status_error(page: Page, now: float) -> FetchFailed:
     except ValueError:
         phrase = "an unknown status"
     wait = retry_after(page.headers, now)
-    why = f"answered {page.status} ({phrase}){wish(wait)}"
+    why = f"answered {page.status} ({phrase}){wait_hint(wait)}"
     failed = FetchFailed(page.final_url, "status", why, status=page.status, retry_after=wait)
     failed.page = page
     return failed

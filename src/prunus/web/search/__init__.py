@@ -1,1 +1,1 @@
-"""Web searches, one file a provider, all asked and answered in the same way."""
+"""Search providers, one file each; all share the requests and checks of :mod:`._wire`."""

@@ -1,4 +1,4 @@
-"""Several searches as one: reciprocal rank fusion, no page twice, fail-over, and a breaker for each provider."""
+"""Several search providers as one: reciprocal rank fusion, deduplication, fail-over, and circuit breakers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ._wire import SearchFailed
 RRF: Final = 60
 """The constant of reciprocal rank fusion (Cormack, Clarke, Büttcher: SIGIR 2009)."""
 
-ALIKE: Final = 0.9
-"""Jaccard likeness of the word triples of two hits from which they are one page under two addresses."""
+SIMILAR: Final = 0.9
+"""Jaccard similarity of word triples from which two hits count as the same page under two URLs."""
 
 _LEAST: Final = 8
-"""Words that a hit must show before its text may make it a double."""
+"""Fewest words of a hit for deduplication by text."""
 
 _COMPARED: Final = 200
-"""Hits whose texts are compared, and words of each; all pairs are looked at."""
+"""Most hits to deduplicate by text, and most words of each; a bound because all pairs are compared."""
 
 _TRACKING: Final = re.compile(
     r"utm_\w+|gclid|dclid|gbraid|wbraid|fbclid|msclkid|yclid|igshid|mc_[ce]id|_hs\w+|ref_src|srsltid|spm"
@@ -35,9 +35,9 @@ _SAFE_PATH: Final = "/:@!$&'()*+,;=-._~"
 
 
 def canonical(url: str) -> str:
-    """Return what two addresses of one page share: no scheme, ``www.``, default port, fragment or tracking.
+    """Normalise a URL for comparison: drop scheme, ``www.``, default port, fragment and tracking parameters.
 
-    For comparing only; it is no address.
+    The result is not a URL that can be fetched.
     """
     try:
         parts = urlsplit(url)
@@ -57,50 +57,51 @@ def canonical(url: str) -> str:
 
 
 def fuse(lists: Sequence[Sequence[Hit]], constant: int = RRF) -> list[Hit]:
-    """Merge ranked lists: each hit counts 1 / (constant + rank) in every list, best first, no page twice.
+    """Merge ranked lists by reciprocal rank fusion, best first, each page once.
 
-    Hits of one page are joined: the best-placed one stays, with the longest snippet and text of them all
-    and the names of all engines; ranks are written anew. Equal sums keep the order of the lists.
+    A hit scores 1 / (constant + rank) in every list that contains it. Hits of one page are merged: the first hit
+    stays, with the longest snippet and text of all, and the names of all engines. Ranks are renumbered. Equal
+    scores keep the order of the lists.
     """
     places: dict[str, float] = {}
-    joined: dict[str, Hit] = {}
+    merged: dict[str, Hit] = {}
     for hits in lists:
         seen: set[str] = set()
         for rank, hit in enumerate(hits, 1):
             key = canonical(hit.url)
-            joined[key] = _joined(joined[key], hit) if key in joined else hit
+            merged[key] = _merge_hits(merged[key], hit) if key in merged else hit
             if key not in seen:
                 seen.add(key)
                 places[key] = places.get(key, 0.0) + 1.0 / (constant + rank)
     order = sorted(places, key=lambda key: -places[key])  # stable
-    return [replace(hit, rank=rank) for rank, hit in enumerate(_distinct([joined[key] for key in order]), 1)]
+    return [replace(hit, rank=rank) for rank, hit in enumerate(_deduplicate([merged[key] for key in order]), 1)]
 
 
-def _joined(one: Hit, other: Hit) -> Hit:
-    """Return the first hit with what the other one knows better."""
-    engines = dict.fromkeys([*one.engine.split("+"), *other.engine.split("+")])
+def _merge_hits(first: Hit, second: Hit) -> Hit:
+    """Return the first hit, completed from the second: longer snippet and text, missing title and date."""
+    engines = dict.fromkeys([*first.engine.split("+"), *second.engine.split("+")])
     return replace(
-        one,
-        title=one.title or other.title,
-        snippet=max(one.snippet, other.snippet, key=len),
-        text=max(one.text, other.text, key=len),
-        published=one.published or other.published,
+        first,
+        title=first.title or second.title,
+        snippet=max(first.snippet, second.snippet, key=len),
+        text=max(first.text, second.text, key=len),
+        published=first.published or second.published,
         engine="+".join(name for name in engines if name),
     )
 
 
-def _distinct(hits: Sequence[Hit]) -> list[Hit]:
-    """Leave out a hit that says, nearly word for word, what a better one says."""
+def _deduplicate(hits: Sequence[Hit]) -> list[Hit]:
+    """Merge every hit whose text is nearly the same as that of a better hit."""
     kept: list[Hit] = []
-    shown: list[frozenset[tuple[str, ...]]] = []
+    kept_triples: list[frozenset[tuple[str, ...]]] = []
     for hit in hits:
         triples = _triples(hit) if len(kept) < _COMPARED else frozenset()
-        double = next((at for at, other in enumerate(shown) if _alike(triples, other)), -1)
-        if double >= 0:
-            kept[double] = _joined(kept[double], hit)
+        duplicate = next((at for at, earlier in enumerate(kept_triples) if _are_similar(triples, earlier)), -1)
+        if duplicate >= 0:
+            kept[duplicate] = _merge_hits(kept[duplicate], hit)
         else:
             kept.append(hit)
-            shown.append(triples)
+            kept_triples.append(triples)
     return kept
 
 
@@ -109,18 +110,19 @@ def _triples(hit: Hit) -> frozenset[tuple[str, ...]]:
     return frozenset(zip(words, words[1:], words[2:], strict=False)) if len(words) >= _LEAST else frozenset()
 
 
-def _alike(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
-    if not one or not other:
+def _are_similar(left: frozenset[tuple[str, ...]], right: frozenset[tuple[str, ...]]) -> bool:
+    if not left or not right:
         return False
-    return len(one & other) >= ALIKE * len(one | other)
+    return len(left & right) >= SIMILAR * len(left | right)
 
 
 @dataclass(slots=True)
 class Breaker:
-    """Keeps a provider that fails again and again from being asked for a while.
+    """A circuit breaker: after repeated failures a provider gets no requests for a while.
 
-    :param failures: in a row, after which it is left alone.
-    :param pause: seconds; then one request tries it.
+    :param clock: returns monotonic seconds.
+    :param failures: failures in a row that open the breaker.
+    :param pause: seconds until the next request.
     """
 
     clock: Callable[[], float] = time.monotonic
@@ -131,31 +133,31 @@ class Breaker:
 
     @property
     def open(self) -> bool:
-        """Whether the provider is left alone now."""
+        """Whether the provider gets no requests now."""
         return self.clock() < self._until
 
-    def good(self) -> None:
-        """Note that it answered."""
+    def record_success(self) -> None:
+        """Close the breaker after a successful request."""
         self._failed, self._until = 0, 0.0
 
-    def bad(self, error: Exception) -> None:
-        """Note that it failed; a refused key, or a wish to be left alone, counts at once."""
+    def record_failure(self, error: Exception) -> None:
+        """Count a failure; a refused key or a rate limit opens the breaker at once."""
         self._failed += 1
-        wanted, at_once = 0.0, False
+        retry_after, at_once = 0.0, False
         if isinstance(error, SearchFailed):
-            wanted, at_once = min(error.retry_after or 0.0, 3600.0), error.kind in ("key", "rate")
+            retry_after, at_once = min(error.retry_after or 0.0, 3600.0), error.kind in ("key", "rate")
         if at_once or self._failed >= self.failures:
-            self._until = self.clock() + max(self.pause, wanted)
+            self._until = self.clock() + max(self.pause, retry_after)
 
 
 class Merged:
-    """Several providers as one (port: SearchProvider).
+    """Several search providers as one (port: SearchProvider).
 
-    :param providers: in the order in which they are preferred.
-    :param way: ``merge`` asks all at once and fuses what comes; ``first`` asks the next only where one
-        fails or finds nothing.
-    :param seconds: after which the providers that have not answered are given up.
-    :param clock: monotonic seconds, for the breakers.
+    :param providers: in order of preference.
+    :param way: ``merge`` queries all at once and fuses their hits; ``first`` queries the next provider only after
+        a failure or an empty result.
+    :param seconds: time limit of each provider.
+    :param clock: returns monotonic seconds, for the breakers.
     """
 
     name = "merged"
@@ -177,64 +179,59 @@ class Merged:
         self._seconds = seconds
 
     async def search(self, request: SearchRequest) -> Results:
-        """Return the merged hits; a provider that failed is a warning while another answered.
+        """Return the merged hits; if at least one provider answers, the failures of others become warnings.
 
         :raises BadInput: the request, or the settings of every provider, cannot be used.
         :raises OutsideFailed: no provider answered; the message names each with its reason.
         """
-        answers: list[Results] = []
-        errors: list[Exception] = []
         if self._way == "merge":
-            done = await asyncio.gather(*(self._one(at, request) for at in range(len(self._providers))))
+            outcomes = await asyncio.gather(*(self._query(at, request) for at in range(len(self._providers))))
         else:
-            done = await self._in_order(request)
-        for one in done:
-            if isinstance(one, Results):
-                answers.append(one)
-            else:
-                errors.append(one)
+            outcomes = await self._query_in_order(request)
+        answers = [outcome for outcome in outcomes if isinstance(outcome, Results)]
+        errors = [outcome for outcome in outcomes if not isinstance(outcome, Results)]
         if not answers:
-            raise self._none(errors)
+            raise self._no_answer(errors)
         hits = fuse([answer.hits for answer in answers])[: request.count]
         warnings = [warning for answer in answers for warning in answer.warnings] + [str(error) for error in errors]
         left = [answer.remaining for answer in answers if answer.remaining >= 0]
         usd = sum(answer.usd for answer in answers)
         return Results(tuple(hits), tuple(dict.fromkeys(warnings)), usd, min(left, default=-1))
 
-    async def _in_order(self, request: SearchRequest) -> list[Results | Exception]:
-        done: list[Results | Exception] = []
+    async def _query_in_order(self, request: SearchRequest) -> list[Results | Exception]:
+        outcomes: list[Results | Exception] = []
         for at in range(len(self._providers)):
-            done.append(await self._one(at, request))
-            found = done[-1]
-            if isinstance(found, Results) and found.hits:
+            outcome = await self._query(at, request)
+            outcomes.append(outcome)
+            if isinstance(outcome, Results) and outcome.hits:
                 break
-        return done
+        return outcomes
 
-    async def _one(self, at: int, request: SearchRequest) -> Results | Exception:
-        """Ask one provider; what it fails with is returned, and noted."""
+    async def _query(self, at: int, request: SearchRequest) -> Results | Exception:
+        """Query one provider; return its results or its error, and tell its breaker."""
         provider, breaker = self._providers[at], self._breakers[at]
         name = provider.name
         if breaker.open:
-            return OutsideFailed(f"search {name}: left alone for a while after it failed", subject=name)
+            return OutsideFailed(f"search {name}: paused after repeated failures", subject=name)
         try:
             async with asyncio.timeout(self._seconds):
-                found = await provider.search(request)
+                results = await provider.search(request)
         except TimeoutError:
             late = OutsideFailed(f"search {name}: no answer within {self._seconds:g} s", subject=name)
-            breaker.bad(late)
+            breaker.record_failure(late)
             return late
         except OutsideFailed as error:
-            breaker.bad(error)
+            breaker.record_failure(error)
             return error
         except BadInput as error:
             return error
-        breaker.good()
-        return found
+        breaker.record_success()
+        return results
 
     @staticmethod
-    def _none(errors: Sequence[Exception]) -> Exception:
-        """Return what to raise where nobody answered."""
+    def _no_answer(errors: Sequence[Exception]) -> Exception:
+        """Return the error to raise if no provider answered."""
         if len(errors) == 1 or all(isinstance(error, BadInput) for error in errors):
             return errors[0]
-        whole = "; ".join(dict.fromkeys(str(error) for error in errors))
-        return OutsideFailed(f"no search provider answered: {whole}", subject="search")
+        reasons = "; ".join(dict.fromkeys(str(error) for error in errors))
+        return OutsideFailed(f"no search provider answered: {reasons}", subject="search")

@@ -1,7 +1,7 @@
-"""What every provider on the network does alike: asks for JSON through the door, and reads it with suspicion.
+"""The common part of all network search providers: JSON requests through the egress door, and checks of responses.
 
-A provider is a class with two methods, :meth:`Provider.ask` and :meth:`Provider.rows`; keys, limits,
-failures, filters that are not known, and the checking of what came back are here.
+A provider is a class with two methods, :meth:`Provider.ask` and :meth:`Provider.rows`. This module handles
+keys, limits, failures, unsupported filters, and the checks of the returned hits.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from urllib.parse import urlencode, urlsplit
 from ...core.errors import BadInput, OutsideFailed, one_line
 from ...core.ports import Door
 from ...core.types import Hit, Results, SearchRequest
-from ..json_client import JsonCall, ending, exchange
-from ..retry import Retries, retry_after, wish
+from ..json_client import JsonCall, error_suffix, exchange
+from ..retry import Retries, retry_after, wait_hint
 
 PATIENCE: Final = 10.0
-"""Seconds that are waited, once, where a provider says when to come again."""
+"""Longest Retry-After, in seconds, after which a request is retried (once)."""
 
 RANGES: Final = ("day", "week", "month", "year")
-"""Time ranges by name; the other way to write one is ``2024-01-01..2024-06-30``."""
+"""Named time ranges; the other form is two dates: ``2024-01-01..2024-06-30``."""
 
 MAX_COUNT: Final = 100
 _MAX_PAGE: Final = 100
@@ -42,10 +42,10 @@ Kind = Literal["rate", "key", "malformed", "refused", "unreachable"]
 
 
 class SearchFailed(OutsideFailed):
-    """A provider did not answer as it should.
+    """A request to a search provider failed.
 
-    :param kind: ``rate`` (asked too often), ``key`` (missing or refused), ``malformed``, ``refused``
-        (another status), ``unreachable``.
+    :param kind: ``rate`` (too many requests, or no credit), ``key`` (missing or refused), ``malformed``
+        (unexpected response), ``refused`` (another error), ``unreachable``.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class SearchFailed(OutsideFailed):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request in a provider's own words.
+    """A request in the format of a provider.
 
-    :param params: go behind the address; those that are '' or None are left out.
-    :param body: posted as JSON; None makes it a GET.
+    :param params: query parameters of the URL; '' and None are omitted.
+    :param body: posted as JSON; None makes a GET request.
     """
 
     url: str
@@ -70,9 +70,9 @@ class Ask:
 
 
 def check(request: SearchRequest) -> None:
-    """Refuse a request that no provider can be asked.
+    """Check the fields of a request that every provider shares.
 
-    :raises BadInput: the message names the field.
+    :raises BadInput: a field is invalid; the message names it.
     """
     if not request.query.strip():
         raise BadInput("search: the query is empty", subject="query")
@@ -85,37 +85,42 @@ def check(request: SearchRequest) -> None:
     time_range(request)
     for domain in (*request.include_domains, *request.exclude_domains):
         if not _DOMAIN.fullmatch(domain.lower()):
-            raise BadInput(f"search: {domain!r} is no domain; write it as example.org", subject=domain)
+            raise BadInput(f"search: {domain!r} is not a domain; write it as example.org", subject=domain)
 
 
 def time_range(request: SearchRequest) -> tuple[str, date | None, date | None]:
-    """Return (name, first day, last day): a name, or two days, or nothing at all.
+    """Parse the time range of a request into (name, first day, last day).
 
-    :raises BadInput: it is neither.
+    A named range has no days, two dates have the name '', and without a range all are empty.
+
+    :raises BadInput: the range is neither a name nor two dates.
     """
-    said = request.time_range.strip().lower()
-    if not said or said in RANGES:
-        return said, None, None
-    found = _DATES.fullmatch(said)
+    name = request.time_range.strip().lower()
+    if not name or name in RANGES:
+        return name, None, None
+    dates = _DATES.fullmatch(name)
     try:
-        days = [date.fromisoformat(day) for day in found.groups()] if found else []
+        days = [date.fromisoformat(day) for day in dates.groups()] if dates else []
     except ValueError:
         days = []
     if len(days) == 2 and days[0] <= days[1]:
         return "", days[0], days[1]
     raise BadInput(
-        f"search: {request.time_range!r} is no time range; use {', '.join(RANGES)} or 2024-01-01..2024-06-30",
+        f"search: {request.time_range!r} is not a time range; use {', '.join(RANGES)} or 2024-01-01..2024-06-30",
         subject="time_range",
     )
 
 
 def unsupported(request: SearchRequest, name: str, known: frozenset[str]) -> list[str]:
-    """Return one warning a filter that is asked for and that a provider does not have.
+    """Return a warning for every requested filter that a provider lacks.
 
-    Safe search is on by default and is passed on where there is such a switch; its absence is no warning.
+    Safe search is on by default, so a provider without it causes no warning.
+
+    :param name: the provider's name.
+    :param known: names of the provider's filters.
     """
     range_name, first, _ = time_range(request)
-    asked = {
+    requested = {
         "page": request.page > 1,
         "language": bool(request.language),
         "country": bool(request.country),
@@ -127,7 +132,7 @@ def unsupported(request: SearchRequest, name: str, known: frozenset[str]) -> lis
         "want_text": request.want_text,
     }
     warnings = []
-    for filter_, wanted in asked.items():
+    for filter_, wanted in requested.items():
         if wanted and filter_ not in known:
             done = "; done here with what it sent" if filter_.endswith("_domains") else ""
             warnings.append(f"{name}: has no filter {filter_}{done}")
@@ -135,26 +140,29 @@ def unsupported(request: SearchRequest, name: str, known: frozenset[str]) -> lis
 
 
 def in_domains(url: str, request: SearchRequest) -> bool:
-    """Tell whether an address is of the domains that are wanted, and of none that is not."""
+    """Tell whether a URL passes the domain filters of a request; subdomains match too."""
     host = (urlsplit(url).hostname or "").lower()
 
-    def of(domain: str) -> bool:
+    def matches(domain: str) -> bool:
         return host == domain.lower() or host.endswith("." + domain.lower())
 
-    wanted = not request.include_domains or any(of(domain) for domain in request.include_domains)
-    return wanted and not any(of(domain) for domain in request.exclude_domains)
+    wanted = not request.include_domains or any(matches(domain) for domain in request.include_domains)
+    return wanted and not any(matches(domain) for domain in request.exclude_domains)
 
 
-def with_sites(request: SearchRequest) -> str:
-    """Return the query with the domains as the operators ``site:`` and ``-site:``."""
+def query_with_sites(request: SearchRequest) -> str:
+    """Return the query with the domain filters as operators ``site:`` and ``-site:``."""
     wanted = " OR ".join(f"site:{domain}" for domain in request.include_domains)
     unwanted = " ".join(f"-site:{domain}" for domain in request.exclude_domains)
     grouped = f"({wanted})" if len(request.include_domains) > 1 else wanted
     return " ".join(part for part in (request.query, grouped, unwanted) if part)
 
 
-def plain(value: Any, kind: str) -> str:
-    """Return a field of an answer as plain text: no markup, one kind of space, not endless; '' for what is no text."""
+def plain_text(value: Any, kind: str) -> str:
+    """Return a field of a response as text: without tags, with single spaces, and cut; '' unless it is a string.
+
+    :param kind: ``title``, ``snippet``, ``text`` (only cut, its line breaks stay) or ``published``.
+    """
     if not isinstance(value, str):
         return ""
     cut = value[: _LONGEST[kind] * 2].encode("utf-8", "replace").decode("utf-8")
@@ -164,33 +172,33 @@ def plain(value: Any, kind: str) -> str:
 
 
 def web_address(value: Any) -> str:
-    """Return an address of a page, or '' for anything else."""
+    """Return an http or https URL without credentials; '' for any other value."""
     if not isinstance(value, str) or len(value) > _LONGEST_URL or any(c.isspace() or ord(c) < 32 for c in value):
         return ""
     try:
         parts = urlsplit(value)
-        parts.port  # noqa: B018  # raises where it is no number
+        parts.port  # noqa: B018  # raises for a port that is not a number
     except ValueError:
         return ""
     return value if parts.scheme in ("http", "https") and parts.hostname and not parts.username else ""
 
 
-def at(data: Any, *steps: str) -> Any:
-    """Return what stands at a path of keys, None where there is nothing."""
-    for step in steps:
-        data = data.get(step) if isinstance(data, Mapping) else None
+def value_at(data: Any, *keys: str) -> Any:
+    """Return the value at a path of keys in nested JSON objects; None if it is missing."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, Mapping) else None
     return data
 
 
 class Provider:
-    """A provider on the network (port: SearchProvider).
+    """A search provider on the network (port: SearchProvider).
 
-    :param model: what stands behind the colon of the spec: an address, unless the provider says otherwise.
-    :param door: the way to the network.
-    :param key: sent to that provider only; never shown.
-    :param endpoint: an address that the operator wrote down; '' is the provider's own.
-    :param seconds: for one request.
-    :param price: US dollars for one request, where the answer does not say what it cost.
+    :param model: the part of the spec after the colon: a URL, unless the provider defines another meaning.
+    :param door: the egress door.
+    :param key: API key, sent only to this provider and never shown.
+    :param endpoint: base URL that the operator configured; '' takes the provider's public one.
+    :param seconds: time limit of one request.
+    :param price: US dollars per request, for responses that do not state their cost.
     """
 
     name: ClassVar[str] = ""
@@ -198,7 +206,7 @@ class Provider:
     wants_key: ClassVar[bool] = True
     filters: ClassVar[frozenset[str]] = frozenset()
     largest: ClassVar[int] = 20
-    """Results of one page at most."""
+    """Most results per request."""
 
     def __init__(
         self,
@@ -209,14 +217,14 @@ class Provider:
         seconds: float = 15.0,
         price: float = 0.0,
     ) -> None:
-        self._model, given = self._split(model)
-        self._given = given or endpoint
-        if self._given and not web_address(self._given):
+        self._model, url = self._split(model)
+        self._endpoint = url or endpoint
+        if self._endpoint and not web_address(self._endpoint):
             raise BadInput(
-                f"search {self.name}: {one_line(self._given, [key])!r} is no address; write it as https://host/path",
+                f"search {self.name}: {one_line(self._endpoint, [key])!r} is not a URL; write it as https://host/path",
                 subject=self.name,
             )
-        self.address = (self._given or self.home).rstrip("/")
+        self.address = (self._endpoint or self.home).rstrip("/")
         self._door = door
         self._key = key
         self._seconds = seconds
@@ -229,61 +237,62 @@ class Provider:
 
     @property
     def lacks_key(self) -> bool:
-        """Whether it needs a key and has none."""
+        """Whether the provider needs a key and has none."""
         return self.wants_key and not self._key
 
     @property
     def lacks_address(self) -> bool:
-        """Whether it needs an address and has none."""
+        """Whether the provider needs a URL and has none."""
         return not self.address
 
     def _split(self, model: str) -> tuple[str, str]:
-        """Return (model, address) of what stands behind the colon of a spec."""
+        """Split the part of a spec after the colon into (model, URL)."""
         return "", model
 
     def ask(self, request: SearchRequest) -> Ask:
-        """Return the request in the provider's own words."""
+        """Return the request in the provider's format."""
         raise NotImplementedError
 
     def rows(self, data: Mapping[str, Any], request: SearchRequest) -> Any:
-        """Return the list of results of an answer, each a mapping with url, title, snippet, text, published.
+        """Return the results of a response, each a mapping with url, title, snippet, text, published.
 
-        None says that the answer has not the provider's shape.
+        None means that the response does not have the provider's format.
         """
         raise NotImplementedError
 
     def cost(self, data: Mapping[str, Any]) -> float:
-        """Return what a request cost, in US dollars."""
+        """Return the cost of a request in US dollars."""
         return self._price
 
     def remaining(self, headers: Mapping[str, str]) -> int:
-        """Return how many requests are left by the longest window of the provider; -1 where it does not say."""
+        """Return the remaining requests of the provider's longest rate-limit window; -1 if unknown."""
         for name in ("x-ratelimit-remaining", "ratelimit-remaining"):
-            said = headers.get(name, "").split(",")[-1].split(";")[0].strip()
-            if said.isascii() and said.isdigit():
-                return min(int(said[:12]), 10**9)
+            # several windows are comma-separated, the longest last
+            number = headers.get(name, "").split(",")[-1].split(";")[0].strip()
+            if number.isascii() and number.isdigit():
+                return min(int(number[:12]), 10**9)
         return -1
 
     async def search(self, request: SearchRequest) -> Results:
         """Return hits in the provider's order.
 
-        :raises BadInput: the request cannot be asked, or no key or no way to the network was given.
-        :raises SearchFailed: the provider did not answer as it should; one line, never with the key.
+        :raises BadInput: the request is invalid, or the key or the egress door is missing.
+        :raises SearchFailed: the request failed; the message is one line without the key.
         """
         check(request)
         warnings = unsupported(request, self.name, self.filters)
         if request.count > self.largest:
             warnings.append(f"{self.name}: gives at most {self.largest} results a page, not {request.count}")
-        data, headers = await self._answer(self.ask(request))
+        data, headers = await self._send(self.ask(request))
         rows = self.rows(data, request)
         if not isinstance(rows, Sequence) or isinstance(rows, str):
-            raise self._failed("the answer has not the shape of its results", "malformed")
+            raise self._failed("the response does not have the expected format", "malformed")
         hits = self._hits(rows[:MAX_COUNT], request, warnings)
         cost = self.cost(data)
         return Results(tuple(hits[: request.count]), tuple(warnings), cost, self.remaining(headers))
 
     def _hits(self, rows: Sequence[Any], request: SearchRequest, warnings: list[str]) -> list[Hit]:
-        """Check each result; what has no address of a page is left out, and counted."""
+        """Turn checked results into hits; a warning counts the results without a usable URL."""
         hits: list[Hit] = []
         lost = 0
         for rank, row in enumerate(rows, 1):
@@ -291,8 +300,8 @@ class Provider:
             if not url:
                 lost += 1
             elif in_domains(url, request):
-                fields = {name: plain(row.get(name), name) for name in ("title", "snippet", "published")}
-                text = plain(row.get("text"), "text") if request.want_text else ""
+                fields = {name: plain_text(row.get(name), name) for name in ("title", "snippet", "published")}
+                text = plain_text(row.get("text"), "text") if request.want_text else ""
                 hits.append(
                     Hit(url, fields["title"], fields["snippet"], text, fields["published"], "", self.name, rank)
                 )
@@ -300,64 +309,72 @@ class Provider:
             warnings.append(f"{self.name}: {lost} of {len(rows)} results have no usable address and were left out")
         return hits
 
-    async def _answer(self, ask: Ask) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-        """Send a request, once more where the provider says when to come again, and read the answer."""
+    async def _send(self, ask: Ask) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+        """Send a request and read its response; retry once after the pause that the provider asks for."""
         if self.lacks_key:
             raise BadInput(f"search {self.name} needs a key: set search_key", subject=self.name)
         if self._door is None:
-            raise BadInput(f"search {self.name} was given no way to the network", subject=self.name)
+            raise BadInput(f"search {self.name} needs an egress door", subject=self.name)
         params = {name: value for name, value in ask.params.items() if value not in ("", None)}
         url = f"{ask.url}?{urlencode(params, errors='replace')}" if params else ask.url
         headers = {"accept": "application/json", **ask.headers}
         method = "GET" if ask.body is None else "POST"
-        call = JsonCall(method, url, headers, _sendable(ask.body), self._given, self._seconds)
+        call = JsonCall(method, url, headers, _without_surrogates(ask.body), self._endpoint, self._seconds)
         door = self._door
 
-        async def once() -> tuple[Mapping[str, Any], Mapping[str, str]]:
+        async def send_once() -> tuple[Mapping[str, Any], Mapping[str, str]]:
             try:
                 reply = await exchange(door, call)
             except OutsideFailed as error:
                 raise self._failed(str(error), "unreachable") from error
-            wanted = retry_after(reply.headers, self._now())
-            return self._read(reply.status, reply.content, wanted), reply.headers
+            wait = retry_after(reply.headers, self._now())
+            return self._read(reply.status, reply.content, wait), reply.headers
 
-        return await Retries(2, longest=PATIENCE).acall(once, sleep=self._sleep)
+        return await Retries(2, longest=PATIENCE).acall(send_once, sleep=self._sleep)
 
-    def _read(self, status: int, content: bytes, wanted: float | None) -> Mapping[str, Any]:
-        """Return an answer that is a JSON object, or say why it is none."""
+    def _read(self, status: int, content: bytes, wait: float | None) -> Mapping[str, Any]:
+        """Return the JSON object of a successful response.
+
+        :param wait: seconds of the Retry-After header; None without one.
+        :raises SearchFailed: the status is an error, or the body is not a JSON object.
+        """
         if status in (401, 403):
-            what = "refuses the key" if self._key else "refuses the request"
-            raise self._failed(f"{what} (HTTP {status}){ending(content, self._key)}{self.hint(status)}", "key")
+            refusal = "refuses the key" if self._key else "refuses the request"
+            raise self._failed(f"{refusal} (HTTP {status}){error_suffix(content, self._key)}{self.hint(status)}", "key")
         if status in (402, 429, 432, 433):  # 402, 432, 433: the plan's credit is spent
             raise self._failed(
-                f"asked too often (HTTP {status}){wish(wanted)}{ending(content, self._key)}", "rate", status, wanted
+                f"too many requests (HTTP {status}){wait_hint(wait)}{error_suffix(content, self._key)}",
+                "rate",
+                status,
+                wait,
             )
         if status != 200:
-            raise self._failed(f"HTTP {status}{ending(content, self._key)}", "refused", status, wanted)
+            raise self._failed(f"HTTP {status}{error_suffix(content, self._key)}", "refused", status, wait)
         try:
             data = json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise self._failed("the answer is not JSON", "malformed") from error
+            raise self._failed("the response is not JSON", "malformed") from error
         if not isinstance(data, Mapping):
-            raise self._failed("the answer is not a JSON object", "malformed")
+            raise self._failed("the response is not a JSON object", "malformed")
         return data
 
     def hint(self, status: int) -> str:
-        """Return the way out of a refusal, where a provider has a usual one."""
+        """Return a known remedy for an error status, as the end of a message; '' without one."""
         return ""
 
-    def _failed(self, why: str, kind: Kind, status: int = 0, wanted: float | None = None) -> SearchFailed:
-        said = one_line(why, [self._key], 400)
-        again = status in (429, 503) and wanted is not None  # each request may cost; only who says when is asked again
+    def _failed(self, why: str, kind: Kind, status: int = 0, wait: float | None = None) -> SearchFailed:
+        reason = one_line(why, [self._key], 400)
+        # a request may cost money, so only a provider that names the pause is asked again
+        may_retry = status in (429, 503) and wait is not None
         return SearchFailed(
-            f"search {self.name}: {said}", subject=self.name, kind=kind, may_pass=again, retry_after=wanted
+            f"search {self.name}: {reason}", subject=self.name, kind=kind, may_pass=may_retry, retry_after=wait
         )
 
 
-def _sendable(value: Any) -> Any:
-    """Return a body without lone surrogates, which are no characters and cannot be sent."""
+def _without_surrogates(value: Any) -> Any:
+    """Replace lone surrogates in a JSON body: they cannot be encoded as UTF-8."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, Mapping):
-        return {name: _sendable(one) for name, one in value.items()}
-    return [_sendable(one) for one in value] if isinstance(value, list) else value
+        return {name: _without_surrogates(item) for name, item in value.items()}
+    return [_without_surrogates(item) for item in value] if isinstance(value, list) else value

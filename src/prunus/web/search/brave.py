@@ -1,4 +1,4 @@
-"""``brave``: Brave Search, an index of its own; a key is needed."""
+"""``brave``: Brave Search, an independent index. Needs a key."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ...core.types import SearchRequest
-from ._wire import Ask, Provider, at, time_range, with_sites
+from ._wire import Ask, Provider, query_with_sites, time_range, value_at
 
 _LAST_PAGE = 10
 _FRESHNESS = {"day": "pd", "week": "pw", "month": "pm", "year": "py"}
 
 
 class Engine(Provider):
-    """Asks for web results; further snippets of a page are joined to its first."""
+    """Requests web results; the snippet joins all snippets of a page."""
 
     name: ClassVar[str] = "brave"
     home: ClassVar[str] = "https://api.search.brave.com/res/v1"
@@ -27,7 +27,7 @@ class Engine(Provider):
         return Ask(
             f"{self.address}/web/search",
             {
-                "q": with_sites(request)[:400],  # its limit
+                "q": query_with_sites(request)[:400],  # the API's limit
                 "count": min(request.count, self.largest),
                 "offset": min(request.page, _LAST_PAGE) - 1,
                 "search_lang": request.language,
@@ -41,17 +41,17 @@ class Engine(Provider):
         )
 
     def rows(self, data: Mapping[str, Any], request: SearchRequest) -> Any:
-        """An answer without ``web`` has no web results: that is how it says that there are none."""
+        """Return the web results; a response of type ``search`` without ``web`` means that there are none."""
         if "web" not in data:
-            return [] if at(data, "type") == "search" else None
-        results = at(data, "web", "results")
+            return [] if value_at(data, "type") == "search" else None
+        results = value_at(data, "web", "results")
         return [self._row(row) for row in results] if isinstance(results, list) else None
 
     @staticmethod
     def _row(row: Any) -> Any:
         if not isinstance(row, Mapping):
             return row
-        more = row.get("extra_snippets")
-        snippets = [row.get("description"), *(more if isinstance(more, list) else [])]
-        said = " … ".join(one for one in snippets if isinstance(one, str) and one)
-        return {**row, "snippet": said, "published": row.get("page_age")}
+        extra = row.get("extra_snippets")
+        snippets = [row.get("description"), *(extra if isinstance(extra, list) else [])]
+        joined = " … ".join(snippet for snippet in snippets if isinstance(snippet, str) and snippet)
+        return {**row, "snippet": joined, "published": row.get("page_age")}

@@ -1,4 +1,4 @@
-"""``exa``: Exa, which searches by meaning and can send the text of pages. A key is needed; it says its price."""
+"""``exa``: Exa, which searches by meaning and can return the text of pages. Needs a key; responses state the cost."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 from ...core.types import SearchRequest
-from ._wire import Ask, Provider, at, time_range
+from ._wire import Ask, Provider, time_range, value_at
 
 _DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 
 
 class Engine(Provider):
-    """Posts a query; the snippet is made of its highlights. It knows no second page."""
+    """Posts a query; the snippet joins the highlights of a page. The API has no second page of results."""
 
     name: ClassVar[str] = "exa"
     home: ClassVar[str] = "https://api.exa.ai"
@@ -54,22 +54,21 @@ class Engine(Provider):
 
     def rows(self, data: Mapping[str, Any], request: SearchRequest) -> Any:
         """See :class:`prunus.web.search._wire.Provider`."""
-        results = at(data, "results")
+        results = value_at(data, "results")
         return [self._row(row) for row in results] if isinstance(results, list) else None
 
     @staticmethod
     def _row(row: Any) -> Any:
         if not isinstance(row, Mapping):
             return row
-        marked = row.get("highlights")
-        said = [one for one in marked if isinstance(one, str)] if isinstance(marked, list) else []
+        values = row.get("highlights")
+        highlights = [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
         text = row.get("text")
-        snippet = " … ".join(said) or (text[:500] if isinstance(text, str) else "")
+        snippet = " … ".join(highlights) or (text[:500] if isinstance(text, str) else "")
         return {**row, "snippet": snippet, "published": row.get("publishedDate")}
 
     def cost(self, data: Mapping[str, Any]) -> float:
-        """Return what the answer says, else the configured price."""
-        said = at(data, "costDollars", "total")
-        if isinstance(said, int | float) and not isinstance(said, bool) and math.isfinite(said) and said >= 0:
-            return float(said)
-        return self._price
+        """Return the cost that the response states, else the configured price."""
+        dollars = value_at(data, "costDollars", "total")
+        is_number = isinstance(dollars, int | float) and not isinstance(dollars, bool)
+        return float(dollars) if is_number and math.isfinite(dollars) and dollars >= 0 else self._price

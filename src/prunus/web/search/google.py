@@ -1,7 +1,7 @@
-"""``google:CX``: Google's Custom Search; CX is the id of the search engine that was set up there.
+"""``google:CX``: Google Custom Search; CX is the id of a search engine configured at Google.
 
-It is closed to new users and ends on 2027-01-01. The key goes into the address, as it asks for; no
-message shows that address.
+The service is closed to new users and ends on 2027-01-01. Its API takes the key in the URL, so no message
+shows that URL.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 
 from ...core.errors import BadInput
 from ...core.types import SearchRequest
-from ._wire import Ask, Provider, at, time_range, with_sites
+from ._wire import Ask, Provider, query_with_sites, time_range, value_at
 
 _LAST = 100
-"""It gives no result beyond the hundredth."""
+"""Last result that the API returns."""
 
 
 class Engine(Provider):
-    """Asks for at most ten results a page."""
+    """Requests web results, at most ten per request."""
 
     name: ClassVar[str] = "google"
     home: ClassVar[str] = "https://customsearch.googleapis.com/customsearch/v1"
@@ -44,7 +44,7 @@ class Engine(Provider):
             {
                 "key": self._key,
                 "cx": self._model,
-                "q": with_sites(request),
+                "q": query_with_sites(request),
                 "num": count,
                 "start": start,
                 "gl": request.country.lower(),
@@ -56,9 +56,9 @@ class Engine(Provider):
         )
 
     def rows(self, data: Mapping[str, Any], request: SearchRequest) -> Any:
-        """An answer without ``items`` that counts its results has none."""
+        """Return the items; a response with ``searchInformation`` but without ``items`` has no results."""
         if "items" not in data:
-            return [] if isinstance(at(data, "searchInformation"), Mapping) else None
+            return [] if isinstance(value_at(data, "searchInformation"), Mapping) else None
         items = data["items"]
         if not isinstance(items, list):
             return None

@@ -1,6 +1,6 @@
-"""``local:FOLDER``: a folder of saved pages, indexed on the fly with BM25. Nothing leaves the machine.
+"""``local:FOLDER``: search a folder of saved pages with BM25. Nothing leaves the machine.
 
-The index is made at the first search, and again when a file of the folder was changed. The address of
+The index is built in memory at the first search, and again after a file of the folder has changed. The URL of
 a hit is the path of its file.
 """
 
@@ -27,10 +27,10 @@ SUFFIXES: Final = (".html", ".htm", ".xhtml", ".txt", ".md")
 _MAX_FILES: Final = 10_000
 _MAX_FILE: Final = 16 << 20
 _MAX_BYTES: Final = 256 << 20
-"""Of a whole folder."""
+"""Most bytes of all files of a folder."""
 
 _SNIPPET: Final = 300
-"""Code points of a snippet, about."""
+"""Approximate length of a snippet in code points."""
 
 _FILTERS: Final = frozenset({"page", "want_text"})
 
@@ -40,7 +40,14 @@ State = tuple[tuple[str, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Indexed:
-    """A folder as it was at one moment; the passages of a page begin at its place in ``starts``."""
+    """The index of a folder.
+
+    :param state: path, modification time and size of every file, to notice changes.
+    :param index: BM25 over whole pages.
+    :param passages: BM25 over the passages of all pages.
+    :param starts: the passages of page ``i`` are ``starts[i]:starts[i + 1]``.
+    :param skipped: one warning for each unreadable file.
+    """
 
     state: State
     paths: list[Path]
@@ -53,11 +60,11 @@ class _Indexed:
 
 
 class Engine:
-    """Searches a folder's pages: BM25 of the page plus BM25 of its best passage, which is the snippet.
+    """Searches the pages of a folder by BM25 of the page plus BM25 of its best passage, which is the snippet.
 
     :param model: the folder.
-    :param reader: turns a file of another format into HTML, for ``suffixes`` beyond HTML and text.
-    :param suffixes: files that are pages.
+    :param reader: converts a file of another format to HTML, for ``suffixes`` beyond HTML and text.
+    :param suffixes: file name suffixes of pages.
     """
 
     name = "local"
@@ -71,59 +78,59 @@ class Engine:
         self._reader = reader
         self._suffixes = suffixes
         self._lock = threading.Lock()
-        self._known: _Indexed | None = None
+        self._cached: _Indexed | None = None
 
     async def search(self, request: SearchRequest) -> Results:
-        """Return the pages that hold a telling word of the query, best first.
+        """Return the pages with a positive BM25 score for the query, best first.
 
-        :raises BadInput: the folder is missing, holds no page, or too many; or the request cannot be asked.
+        :raises BadInput: the folder is missing, contains no page or too many, or the request is invalid.
         """
         check(request)
         return await asyncio.to_thread(self._search, request)
 
     def _search(self, request: SearchRequest) -> Results:
         with self._lock:
-            known = self._indexed()
-        parts = known.passages.scores(request.query)
-        best = np.maximum.reduceat(parts, known.starts[:-1])
-        scores = known.index.scores(request.query) + best
+            indexed = self._indexed()
+        passage_scores = indexed.passages.scores(request.query)
+        best_passage = np.maximum.reduceat(passage_scores, indexed.starts[:-1])
+        scores = indexed.index.scores(request.query) + best_passage
         order = [int(place) for place in np.argsort(-scores, kind="stable") if scores[place] > 0]
         start = (request.page - 1) * request.count
         hits = []
         for rank, place in enumerate(order[start : start + request.count], start + 1):
-            first, last = known.starts[place], known.starts[place + 1]
-            own = _passages(known.texts[place])
-            snippet = " ".join(own[int(np.argmax(parts[first:last]))].split())[: 2 * _SNIPPET]
-            whole = known.texts[place] if request.want_text else ""
-            hits.append(Hit(str(known.paths[place]), known.titles[place], snippet, whole, "", "", self.name, rank))
+            first, last = indexed.starts[place], indexed.starts[place + 1]
+            passages = _passages(indexed.texts[place])
+            snippet = " ".join(passages[int(np.argmax(passage_scores[first:last]))].split())[: 2 * _SNIPPET]
+            text = indexed.texts[place] if request.want_text else ""
+            hits.append(Hit(str(indexed.paths[place]), indexed.titles[place], snippet, text, "", "", self.name, rank))
         warnings = unsupported(request, self.name, _FILTERS)
-        return Results(tuple(hits), (*(w.split("; done")[0] for w in warnings), *known.skipped))
+        return Results(tuple(hits), (*(w.split("; done")[0] for w in warnings), *indexed.skipped))
 
     def _indexed(self) -> _Indexed:
-        """Return the index of the folder as it is now."""
+        """Return the index of the folder, rebuilt if a file has changed."""
         paths = self._files()
         state = tuple((str(path), info.st_mtime_ns, info.st_size) for path in paths for info in [path.stat()])
-        if self._known is None or self._known.state != state:
-            self._known = self._index(paths, state)
-        return self._known
+        if self._cached is None or self._cached.state != state:
+            self._cached = self._index(paths, state)
+        return self._cached
 
     def _files(self) -> list[Path]:
-        """Return the pages of the folder in sorted order; links out of it are not followed."""
+        """Return the pages of the folder in sorted order; symbolic links out of it are ignored."""
         if not self._folder.is_dir():
-            raise BadInput(f"search local: {self._folder} is no folder", subject=str(self._folder))
+            raise BadInput(f"search local: {self._folder} is not a folder", subject=str(self._folder))
         root = self._folder.resolve()
-        found: list[Path] = []
+        pages: list[Path] = []
         for path in sorted(self._folder.rglob("*")):
             if path.suffix.lower() in self._suffixes and path.is_file() and path.resolve().is_relative_to(root):
-                found.append(path)
-            if len(found) > _MAX_FILES:
+                pages.append(path)
+            if len(pages) > _MAX_FILES:
                 raise BadInput(f"search local: {self._folder}: more than {_MAX_FILES:,} pages; split the folder")
-        if not found:
+        if not pages:
             raise BadInput(
                 f"search local: {self._folder}: no page in this folder; looked for {', '.join(self._suffixes)}",
                 subject=str(self._folder),
             )
-        return found
+        return pages
 
     def _index(self, paths: list[Path], state: State) -> _Indexed:
         kept: list[Path] = []
@@ -149,8 +156,8 @@ class Engine:
         index = BM25([f"{title}\n{text}" for title, text in zip(titles, texts, strict=True)], language=language)
         passages = [_passages(text) for text in texts]
         starts = np.cumsum([0, *map(len, passages)], dtype=np.int64)
-        parts = BM25([passage for own in passages for passage in own], language=language)
-        return _Indexed(state, kept, titles, texts, index, parts, starts, skipped)
+        passage_index = BM25([passage for page_passages in passages for passage in page_passages], language=language)
+        return _Indexed(state, kept, titles, texts, index, passage_index, starts, skipped)
 
     def _read(self, path: Path) -> tuple[str, str]:
         """Return the title and the visible text of a file."""
@@ -167,14 +174,14 @@ class Engine:
 
 
 def _passages(text: str) -> list[str]:
-    """Cut a text into runs of sentences of about the length of a snippet."""
-    found: list[str] = []
+    """Split a text into runs of sentences of about the length of a snippet."""
+    passages: list[str] = []
     begin = last = 0
     for start, end in sentence_spans(text):
         if start > begin and end - begin > _SNIPPET:
-            found.append(text[begin:start])
+            passages.append(text[begin:start])
             begin = start
         last = end
     if last > begin:
-        found.append(text[begin:last])
-    return found or [""]
+        passages.append(text[begin:last])
+    return passages or [""]

@@ -1,6 +1,6 @@
-"""``marginalia``: Marginalia Search, the small and text-heavy web; without a key it is asked as the public.
+"""``marginalia``: Marginalia Search, an index of small, text-heavy sites; works without a key.
 
-What it sends is under CC BY-NC-SA 4.0, unless a commercial key says otherwise.
+Its results are under CC BY-NC-SA 4.0, unless a commercial key grants another licence.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ...core.types import SearchRequest
-from ._wire import Ask, Provider, at
+from ._wire import Ask, Provider, value_at
 
 
 class Engine(Provider):
-    """Asks for web results. The shared public key is often asked too often."""
+    """Requests web results. Without a key it uses the shared public one, which is often over its rate limit."""
 
     name: ClassVar[str] = "marginalia"
     home: ClassVar[str] = "https://api2.marginalia-search.com"
@@ -36,7 +36,7 @@ class Engine(Provider):
 
     def rows(self, data: Mapping[str, Any], request: SearchRequest) -> Any:
         """See :class:`prunus.web.search._wire.Provider`."""
-        results = at(data, "results")
+        results = value_at(data, "results")
         if not isinstance(results, list):
             return None
         return [{**row, "snippet": row.get("description")} if isinstance(row, Mapping) else row for row in results]

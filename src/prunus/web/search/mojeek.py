@@ -1,4 +1,4 @@
-"""``mojeek``: Mojeek, an index of its own; a key is needed, and goes into the address, which no message shows."""
+"""``mojeek``: Mojeek, an independent index. Needs a key, which is part of the URL, so no message shows that URL."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 from ...core.types import SearchRequest
-from ._wire import Ask, Kind, Provider, at, time_range
+from ._wire import Ask, Kind, Provider, time_range, value_at
 
 _BOOST = 10
-"""Recommended by its documentation: pages of a language or region come higher, others stay."""
+"""Value that the API documentation recommends: ranks pages of the language or region higher, removes no others."""
 
 
 class Engine(Provider):
-    """Asks for web results; it limits a search to one domain at most, further ones are sorted out here."""
+    """Requests web results. The API filters by one domain at most; Prunus filters the results by all."""
 
     name: ClassVar[str] = "mojeek"
     home: ClassVar[str] = "https://www.mojeek.com"
@@ -28,7 +28,7 @@ class Engine(Provider):
         count = min(request.count, self.largest)
         name, first, last = time_range(request)
         since = name
-        if name == "week":  # it has no such word
+        if name == "week":  # the API has no word for a week
             since = f"{datetime.fromtimestamp(self._now(), UTC) - timedelta(days=7):%Y%m%d}"
         elif first:
             since = f"{first:%Y%m%d}"
@@ -42,7 +42,7 @@ class Engine(Provider):
                 "t": count,
                 "site": request.include_domains[0] if len(request.include_domains) == 1 else "",
                 "since": since,
-                "before": f"{last + timedelta(days=1):%Y%m%d}" if last else "",  # up to, but not including
+                "before": f"{last + timedelta(days=1):%Y%m%d}" if last else "",  # the API excludes this day
                 "lb": request.language.upper(),
                 "lbb": _BOOST if request.language else "",
                 "rb": request.country.upper(),
@@ -52,14 +52,14 @@ class Engine(Provider):
         )
 
     def rows(self, data: Mapping[str, Any], request: SearchRequest) -> Any:
-        """An answer says with HTTP 200, too, that a limit is reached or a key is refused."""
-        status = at(data, "response", "status")
+        """Return the results; the API reports a rate limit or a refused key with HTTP 200."""
+        status = value_at(data, "response", "status")
         if isinstance(status, str) and status.upper() != "OK":
             low = status.lower()
             kind: Kind = "rate" if "limit" in low else "key" if "key" in low or "auth" in low else "refused"
             raise self._failed(status[:200], kind)
-        results = at(data, "response", "results")
-        if results is None and isinstance(at(data, "response", "head"), Mapping):
+        results = value_at(data, "response", "results")
+        if results is None and isinstance(value_at(data, "response", "head"), Mapping):
             return []
         if not isinstance(results, list):
             return None

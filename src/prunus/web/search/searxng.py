@@ -1,7 +1,7 @@
-"""``searxng:http://host``: a metasearch engine of one's own.
+"""``searxng:http://host``: a self-hosted SearXNG metasearch engine.
 
-Its JSON format is off by default, and then it answers 403: put ``json`` under ``search: formats:`` in
-its ``settings.yml``. It sends as many results as its engines give; a page is its page.
+Its JSON format is off by default, and then it responds with 403: add ``json`` under ``search: formats:`` in
+its ``settings.yml``. The number of results per page depends on its engines, and cannot be requested.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 
 from ...core.errors import BadInput
 from ...core.types import SearchRequest
-from ._wire import MAX_COUNT, Ask, Provider, at, time_range, with_sites
+from ._wire import MAX_COUNT, Ask, Provider, query_with_sites, time_range, value_at
 
 _TOPICS = {"news": "news", "science": "science", "it": "it"}
 
 
 class Engine(Provider):
-    """Asks an instance; a key, where one is given, goes as a bearer token to the proxy before it."""
+    """Requests results of an instance; a key is sent as a bearer token, for a reverse proxy before the instance."""
 
     name: ClassVar[str] = "searxng"
     wants_key: ClassVar[bool] = False
@@ -29,12 +29,12 @@ class Engine(Provider):
     def ask(self, request: SearchRequest) -> Ask:
         """See :class:`prunus.web.search._wire.Provider`."""
         if not self.address:
-            raise BadInput("search searxng needs an address: searxng:https://host", subject=self.name)
+            raise BadInput("search searxng needs a URL: searxng:https://host", subject=self.name)
         base = self.address.removesuffix("/search")
         return Ask(
             f"{base}/search",
             {
-                "q": with_sites(request),
+                "q": query_with_sites(request),
                 "format": "json",
                 "categories": _TOPICS.get(request.topic, "general"),
                 "language": request.language,
@@ -47,7 +47,7 @@ class Engine(Provider):
 
     def rows(self, data: Mapping[str, Any], request: SearchRequest) -> Any:
         """See :class:`prunus.web.search._wire.Provider`."""
-        results = at(data, "results")
+        results = value_at(data, "results")
         if not isinstance(results, list):
             return None
         return [
@@ -59,4 +59,8 @@ class Engine(Provider):
 
     def hint(self, status: int) -> str:
         """See :class:`prunus.web.search._wire.Provider`."""
-        return "; SearXNG answers so while its JSON format is off: add json to search.formats" if status == 403 else ""
+        return (
+            "; the JSON format of SearXNG may be off: add json to search.formats in its settings.yml"
+            if status == 403
+            else ""
+        )

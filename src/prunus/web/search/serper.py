@@ -1,4 +1,4 @@
-"""``serper``: Google's results through Serper; a key is needed."""
+"""``serper``: Google's results through Serper. Needs a key."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ...core.types import SearchRequest
-from ._wire import Ask, Provider, at, time_range, with_sites
+from ._wire import Ask, Provider, query_with_sites, time_range, value_at
 
 
 class Engine(Provider):
-    """Posts a query; its topic ``news`` asks for news."""
+    """Posts a query; the topic ``news`` requests news results."""
 
     name: ClassVar[str] = "serper"
     home: ClassVar[str] = "https://google.serper.dev"
@@ -22,7 +22,7 @@ class Engine(Provider):
     def ask(self, request: SearchRequest) -> Ask:
         """See :class:`prunus.web.search._wire.Provider`."""
         body: dict[str, Any] = {
-            "q": with_sites(request),
+            "q": query_with_sites(request),
             "num": min(request.count, self.largest),
             "page": request.page,
         }
@@ -43,8 +43,8 @@ class Engine(Provider):
     def rows(self, data: Mapping[str, Any], request: SearchRequest) -> Any:
         """See :class:`prunus.web.search._wire.Provider`."""
         results = data.get("organic", data.get("news"))
-        if results is None:  # nothing found: the parameters come back alone
-            return [] if isinstance(at(data, "searchParameters"), Mapping) else None
+        if results is None:  # without results the response holds only the parameters
+            return [] if isinstance(value_at(data, "searchParameters"), Mapping) else None
         if not isinstance(results, list):
             return None
         return [

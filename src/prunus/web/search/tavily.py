@@ -1,4 +1,4 @@
-"""``tavily``: Tavily, made for language models; it can send the text of pages too. A key is needed."""
+"""``tavily``: Tavily, a search for language models that can return the text of pages. Needs a key."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ...core.types import SearchRequest
-from ._wire import Ask, Provider, at, time_range
+from ._wire import Ask, Provider, time_range, value_at
 
 _TOPICS = ("general", "news", "finance")
 
 
 class Engine(Provider):
-    """Posts a query. It knows no second page; a country is named in English, so a code is not passed on."""
+    """Posts a query. The API has no second page of results, and takes no country codes, so no country filter."""
 
     name: ClassVar[str] = "tavily"
     home: ClassVar[str] = "https://api.tavily.com"
@@ -42,7 +42,7 @@ class Engine(Provider):
 
     def rows(self, data: Mapping[str, Any], request: SearchRequest) -> Any:
         """See :class:`prunus.web.search._wire.Provider`."""
-        results = at(data, "results")
+        results = value_at(data, "results")
         if not isinstance(results, list):
             return None
         return [

@@ -1,7 +1,7 @@
-"""``wikipedia``, ``wikipedia:de``: the search of one Wikipedia; no key.
+"""``wikipedia``, ``wikipedia:de``: the search of one Wikipedia; needs no key.
 
-Behind the colon stands a language or an address. Its calls go one after the other, as it asks for, and
-name Prunus through the door's own User-Agent.
+The part after the colon is a language or a URL. As Wikipedia's API rules ask, requests run one after the
+other, and the User-Agent of the egress door names Prunus.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from urllib.parse import quote
 from ...core.errors import BadInput
 from ...core.ports import Door
 from ...core.types import Results, SearchRequest
-from ._wire import Ask, Provider, at
+from ._wire import Ask, Provider, value_at
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]{2,10}){0,2}")
 
 
 class Engine(Provider):
-    """Asks one Wikipedia: that of the spec, else that of the request's language, else the English one."""
+    """Searches one Wikipedia: of the spec's language, else of the request's language, else the English one."""
 
     name: ClassVar[str] = "wikipedia"
     wants_key: ClassVar[bool] = False
@@ -30,35 +30,35 @@ class Engine(Provider):
 
     def __init__(self, model: str = "", door: Door | None = None, endpoint: str = "", seconds: float = 15.0) -> None:
         super().__init__(model, door, "", endpoint, seconds)
-        self._turns: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+        self._lock_of_loop: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
 
-    def _turn(self) -> asyncio.Lock:
-        """Return the lock of this event loop; a lock serves one loop only."""
+    def _lock(self) -> asyncio.Lock:
+        """Return the lock of this event loop; a lock works in one loop only."""
         loop = asyncio.get_running_loop()
-        if self._turns is None or self._turns[0] is not loop:
-            self._turns = (loop, asyncio.Lock())
-        return self._turns[1]
+        if self._lock_of_loop is None or self._lock_of_loop[0] is not loop:
+            self._lock_of_loop = (loop, asyncio.Lock())
+        return self._lock_of_loop[1]
 
     def _split(self, model: str) -> tuple[str, str]:
         if model.startswith(("http://", "https://")):
             return "", model
         if model and not _LANGUAGE.fullmatch(model):
-            raise BadInput(f"search wikipedia: {model!r} is no language; write wikipedia:de", subject=model)
+            raise BadInput(f"search wikipedia: {model!r} is not a language; write wikipedia:de", subject=model)
         return model, ""
 
     def _base(self, request: SearchRequest) -> str:
-        asked = request.language.split("-")[0].split("_")[0].lower()
-        language = self._model or (asked if _LANGUAGE.fullmatch(asked) else "en")
+        requested = request.language.split("-")[0].split("_")[0].lower()
+        language = self._model or (requested if _LANGUAGE.fullmatch(requested) else "en")
         return self.address or f"https://{language}.wikipedia.org"
 
     async def search(self, request: SearchRequest) -> Results:
         """See :class:`prunus.web.search._wire.Provider`."""
-        async with self._turn():
-            found = await super().search(request)
+        async with self._lock():
+            results = await super().search(request)
         if self._model and request.language and request.language.split("-")[0].lower() != self._model:
             warning = f"wikipedia: only the Wikipedia in {self._model} is asked"
-            return Results(found.hits, (*found.warnings, warning), found.usd, found.remaining)
-        return found
+            return Results(results.hits, (*results.warnings, warning), results.usd, results.remaining)
+        return results
 
     def ask(self, request: SearchRequest) -> Ask:
         """See :class:`prunus.web.search._wire.Provider`."""
@@ -67,7 +67,7 @@ class Engine(Provider):
         params = {
             "action": "query",
             "list": "search",
-            "srsearch": request.query[:300],  # its limit
+            "srsearch": request.query[:300],  # the API's limit
             "srlimit": count,
             "sroffset": (request.page - 1) * count,
             "srprop": "snippet",
@@ -77,10 +77,10 @@ class Engine(Provider):
         return Ask(f"{base.removesuffix('/w/api.php')}/w/api.php", params)
 
     def rows(self, data: Mapping[str, Any], request: SearchRequest) -> Any:
-        """An error comes with HTTP 200 here; an address is made of the title."""
-        if isinstance(at(data, "error"), Mapping):
-            raise self._failed(str(at(data, "error", "info") or "an error"), "refused")
-        results = at(data, "query", "search")
+        """Return the results with a URL made of the title; the API reports errors with HTTP 200."""
+        if isinstance(value_at(data, "error"), Mapping):
+            raise self._failed(str(value_at(data, "error", "info") or "an error"), "refused")
+        results = value_at(data, "query", "search")
         if not isinstance(results, list):
             return None
         base = self._base(request).removesuffix("/w/api.php")
