@@ -149,7 +149,7 @@ def test_a_hit_cannot_name_a_file_outside_the_folder_that_was_searched(
 ) -> None:
     secret = secret_file(folder, monkeypatch)
     outcome = ask(QUESTION, Model(obedient), Options(search=f"local:{folder}/pages"))
-    assert "lies in no folder" in outcome.answer.failures[str(secret)]
+    assert "not in a searched folder" in outcome.answer.failures[str(secret)]
     assert "swordfish" not in json.dumps([str(event) for event in outcome.events])
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.cli.command import Cli, lines_of, only_line
 from tests.extras import need
-from tests.web.fetch.server import Server, goes, says
+from tests.web.fetch.server import Server, redirect_to, respond
 
 import prunus
 from prunus.core.errors import BadInput, OutsideFailed
@@ -25,14 +25,14 @@ WALL = """<!doctype html><title>Just a moment...</title><noscript>Enable JavaScr
 def web(monkeypatch: pytest.MonkeyPatch) -> object:
     """A server with some pages, that the operator allows."""
     routes = {
-        "/robots.txt": says("User-agent: *\nDisallow: /private\n", "Content-Type: text/plain"),
-        "/bridge": says(BRIDGE, HTML, "Cache-Control: max-age=600"),
-        "/ferry": says(FERRY, HTML),
-        "/old": goes("/bridge"),
-        "/inside": goes("http://10.0.0.1/secret"),
-        "/private/page": says(FERRY, HTML),
-        "/gone": says("nothing here", status="404 Not Found"),
-        "/wall": says(WALL, HTML, "cf-mitigated: challenge", status="403 Forbidden"),
+        "/robots.txt": respond("User-agent: *\nDisallow: /private\n", "Content-Type: text/plain"),
+        "/bridge": respond(BRIDGE, HTML, "Cache-Control: max-age=600"),
+        "/ferry": respond(FERRY, HTML),
+        "/old": redirect_to("/bridge"),
+        "/inside": redirect_to("http://10.0.0.1/secret"),
+        "/private/page": respond(FERRY, HTML),
+        "/gone": respond("nothing here", status="404 Not Found"),
+        "/wall": respond(WALL, HTML, "cf-mitigated: challenge", status="403 Forbidden"),
     }
     with Server(routes) as server:
         monkeypatch.setenv("PRUNUS_ALLOW_HOSTS", f"127.0.0.1:{server.port}")
@@ -122,7 +122,7 @@ def test_the_library_reads_addresses(web: Server) -> None:
 
 
 def test_a_wall_is_never_cited(cli: Cli, web: Server) -> None:
-    web.routes["/wall"] = says(WALL, HTML)  # walls come with 200 as well
+    web.routes["/wall"] = respond(WALL, HTML)  # walls come with 200 as well
     result = cli("ask", "What checks my browser?", web.url("/wall"))
     assert result.exit_code == 3 and "no content" in only_line(result)
     [line] = lines_of(cli("fetch", web.url("/wall"), "--json"))
@@ -138,7 +138,7 @@ def test_promising_links_are_followed(cli: Cli, folder: Path, web: Server) -> No
             ("gone", "Old news"),
         )
     )
-    web.routes["/"] = says(home, HTML)
+    web.routes["/"] = respond(home, HTML)
     [found] = lines_of(cli("ask", "When does the ferry leave?", web.url("/"), "--follow", "1", "--json"))
     assert found["citations"][0]["url"] == web.url("/ferry")
     assert "/bridge" not in {request.target for request in web.requests}
@@ -153,7 +153,7 @@ def test_an_empty_shell_is_rendered(cli: Cli, web: Server, monkeypatch: pytest.M
     if not (shutil.which("chromium") or shutil.which("google-chrome")):
         pytest.skip("no Chromium is installed")
     fill = f"document.getElementById('root').innerHTML = {json.dumps(FERRY)}"
-    web.routes["/app"] = says(
+    web.routes["/app"] = respond(
         "<!doctype html><title>App</title><div id=root></div><noscript>You need to enable JavaScript to run this app."
         f"</noscript><script>{fill}</script>",
         HTML,

@@ -1,6 +1,6 @@
-"""Ways to write an address inside, or a URL that readers disagree on: (kind of refusal, URL).
+"""Spellings of internal addresses, and ambiguous URLs: (kind of refusal, URL).
 
-``{p}`` is the port of a server that listens on loopback and must hear nothing.
+``{p}`` is the port of a loopback server that must get no connection.
 """
 
 from __future__ import annotations

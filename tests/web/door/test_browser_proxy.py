@@ -7,7 +7,7 @@ import base64
 import contextlib
 from collections.abc import Awaitable, Callable
 
-from tests.web.fetch.server import Server, door_to, goes, in_turn, reply, says, sends
+from tests.web.fetch.server import Server, door_to, in_turn, redirect_to, reply, respond, respond_bytes
 
 from prunus.web.door.proxy import PinningProxy
 
@@ -20,7 +20,7 @@ def login(proxy: PinningProxy, password: str = "") -> str:
 
 
 async def send(proxy: PinningProxy, data: str | bytes, wait: float = 5.0) -> bytes:
-    """Send bytes to the proxy, and return all that comes back."""
+    """Send bytes to the proxy, and return its whole response."""
     host, port = proxy.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(data.encode() if isinstance(data, str) else data)
@@ -35,7 +35,7 @@ async def send(proxy: PinningProxy, data: str | bytes, wait: float = 5.0) -> byt
 
 
 def talk(server: Server, work: Talk, max_bytes: int = 10_000_000) -> tuple[bytes, PinningProxy]:
-    """Run one talk with a proxy whose door leads to ``server`` and nowhere else inside."""
+    """Run a client against a proxy whose door allows ``server`` and no other internal host."""
 
     async def run() -> tuple[bytes, PinningProxy]:
         async with PinningProxy(
@@ -54,7 +54,7 @@ def get(url: str, more: str = "", password: str = "") -> Talk:
 
 
 def test_a_request_goes_where_its_address_says_and_the_connection_ends_with_it() -> None:
-    with Server(says("Tides.", "Keep-Alive: timeout=9", "Set-Cookie: a=b", 'Alt-Svc: h3=":443"')) as server:
+    with Server(respond("Tides.", "Keep-Alive: timeout=9", "Set-Cookie: a=b", 'Alt-Svc: h3=":443"')) as server:
         answer, proxy = talk(
             server, get(server.url("/a?b=c"), "Connection: keep-alive\r\nX-Own: 1\r\nUpgrade: websocket\r\n")
         )
@@ -138,7 +138,7 @@ def test_a_tunnel_carries_bytes_both_ways_unchanged() -> None:
 
 
 def test_a_second_request_in_the_same_bytes_goes_nowhere() -> None:
-    """Neither behind a body, nor behind a head without one: a connection is good for one request."""
+    """A connection serves one request: a second one after the body, or after a head without a body, is ignored."""
     with Server() as inside, Server() as server:
         second = f"GET http://127.0.0.1:{inside.port}/ HTTP/1.1\r\n\r\n"
         for method, body in (("GET", ""), ("POST", "ab")):
@@ -182,19 +182,19 @@ def test_what_is_no_request_is_answered_and_not_passed_on() -> None:
 
 
 def test_an_answer_that_is_no_http_is_not_passed_on() -> None:
-    with Server(sends(b"SSH-2.0-x\r\n\r\n")) as server:
+    with Server(respond_bytes(b"SSH-2.0-x\r\n\r\n")) as server:
         answer, _ = talk(server, get(server.url()))
     assert answer == b""
 
 
 def test_an_announcement_before_the_answer_is_passed_over() -> None:
-    with Server(sends(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + reply("Tides."))) as server:
+    with Server(respond_bytes(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + reply("Tides."))) as server:
         answer, _ = talk(server, get(server.url()))
     assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"Tides.")
 
 
 def test_redirects_are_the_browsers_and_come_back_to_the_door() -> None:
-    with Server() as inside, Server(in_turn(goes(inside.url()))) as server:
+    with Server() as inside, Server(in_turn(redirect_to(inside.url()))) as server:
         answer, _ = talk(server, get(server.url()))
         assert b"302 Found" in answer and inside.url().encode() in answer
     assert inside.connections == 0

@@ -1,4 +1,4 @@
-"""The door itself: what the operator wrote is reached and nothing beside it, by every kind of client."""
+"""The egress door: every kind of client reaches the hosts that the operator configured, and no other internal host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 import trustme
-from tests.web.fetch.server import Http2Server, Proxy, Server, door_to, goes, resolver, says
+from tests.web.fetch.server import Http2Server, Proxy, Server, door_to, redirect_to, resolver, respond
 
 from prunus.core import ports
 from prunus.core.errors import BadInput, PrunusError
@@ -114,7 +114,7 @@ def test_ipv6_is_spoken_where_the_operator_allows_it(get: Get) -> None:
 
 def test_an_endpoint_that_redirects_is_not_followed(get: Get) -> None:
     with Server() as other, Server() as server:
-        server.routes = goes(other.url())
+        server.routes = redirect_to(other.url())
         answer = get(Egress(), server.url(), server.url(), follow_redirects=True)
         assert answer.status_code == 302 and answer.extensions["location"] == other.url()
         assert other.connections == 0
@@ -131,7 +131,7 @@ def test_an_endpoint_that_is_no_url_is_refused(endpoint: str) -> None:
 
 def test_a_client_has_a_time_of_its_own(get: Get) -> None:
     with Server() as server:
-        server.routes = lambda request, connection: (server.wait(0.5), says("late")(request, connection))  # type: ignore[func-returns-value]
+        server.routes = lambda request, connection: (server.wait(0.5), respond("late")(request, connection))  # type: ignore[func-returns-value]
         door = Egress(EgressRules(read_seconds=0.1, total_seconds=0.2))
         assert get(door, server.url(), server.url(), seconds=5.0).text == "late"
         with pytest.raises(FetchFailed) as failed:
@@ -141,7 +141,7 @@ def test_a_client_has_a_time_of_its_own(get: Get) -> None:
 
 def test_bodies_are_sent_and_streams_are_read_piece_by_piece(get: Get) -> None:
     got: list[bytes] = []
-    with Server(says("data: a\n\ndata: b\n\n", "Content-Type: text/event-stream")) as server:
+    with Server(respond("data: a\n\ndata: b\n\n", "Content-Type: text/event-stream")) as server:
         assert (
             get(
                 Egress(),
@@ -185,7 +185,7 @@ def test_nothing_of_the_environment_is_read(get: Get, monkeypatch: pytest.Monkey
 
 
 def test_cookies_are_not_kept() -> None:
-    with Server(says("x", "Set-Cookie: a=b")) as server, door_to(server).client() as client:
+    with Server(respond("x", "Set-Cookie: a=b")) as server, door_to(server).client() as client:
         client.get(server.url())
         client.get(server.url())
     assert "cookie" not in server.requests[1].headers

@@ -1,4 +1,4 @@
-"""No spelling of an address inside gets through: each is refused for its own reason, and nothing is dialled."""
+"""Every spelling of an internal address is refused with its exact reason, and nothing is dialled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from prunus.web.door.url import Url, parse_url, resolve
 
 @pytest.fixture(scope="module")
 def listening() -> Iterator[Server]:
-    """A server on loopback that must hear nothing in this whole file."""
+    """A loopback server that must get no connection in any test of this file."""
     with Server() as server:
         yield server
         assert server.connections == 0
@@ -31,7 +31,7 @@ def listening() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def door(listening: Server) -> Egress:
-    """A door that allows the server's port, so that no vector is refused for its port by luck; every name is loopback."""
+    """A door that allows the server's port, so that no vector is refused only for its port; every name is loopback."""
     return Egress(EgressRules(ports=(80, 443, 8080, listening.port)), lambda host, port: ["127.0.0.1", "::1"])
 
 
@@ -177,11 +177,11 @@ addresses_inside = st.sampled_from([network for network, _ in DENIED]).flatmap(i
 
 
 def spellings(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> list[str]:
-    """Return the ways to write an address that some system or reader accepts."""
+    """Return the spellings of an address that some system or parser accepts."""
     if isinstance(address, ipaddress.IPv6Address):
         words = address.exploded.split(":")
         mixed = ":".join(words[:6]) + ":" + str(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-        return [f"[{one}]" for one in (str(address), address.exploded, address.exploded.upper(), mixed)]
+        return [f"[{text}]" for text in (str(address), address.exploded, address.exploded.upper(), mixed)]
     value, parts = int(address), [int(part) for part in str(address).split(".")]
     dotted = ".".join
     return [

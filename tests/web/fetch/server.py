@@ -1,4 +1,4 @@
-"""A real server on loopback, on real sockets, that writes whatever bytes a test wants and notes what reaches it."""
+"""A loopback server on real sockets that sends the bytes a test gives it and records the requests it gets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prunus.web.door.egress import Egress, EgressRules
 
 @dataclass(frozen=True)
 class Request:
-    """What a client sent."""
+    """The request of a client."""
 
     method: str
     target: str
@@ -26,41 +26,41 @@ Answer = Callable[[Request, socket.socket], None]
 
 
 def reply(body: bytes | str = b"", *headers: str, status: str = "200 OK", length: int | None = None) -> bytes:
-    """Return a whole answer; ``length`` lies about its size."""
+    """Return a whole HTTP response; ``length`` sets a false Content-Length."""
     content = body.encode() if isinstance(body, str) else body
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(content) if length is None else length}", *headers]
     return "\r\n".join([*lines, "", ""]).encode() + content
 
 
-def says(body: bytes | str = b"", *headers: str, status: str = "200 OK", length: int | None = None) -> Answer:
-    """Answer with a whole page."""
-    return sends(reply(body, *headers, status=status, length=length))
+def respond(body: bytes | str = b"", *headers: str, status: str = "200 OK", length: int | None = None) -> Answer:
+    """Return a handler that sends a whole page."""
+    return respond_bytes(reply(body, *headers, status=status, length=length))
 
 
-def sends(data: bytes) -> Answer:
-    """Answer with bytes."""
+def respond_bytes(data: bytes) -> Answer:
+    """Return a handler that sends raw bytes."""
     return lambda request, connection: connection.sendall(data)
 
 
-def goes(location: str, status: str = "302 Found") -> Answer:
-    """Answer with a redirect."""
-    return says(b"", f"Location: {location}", status=status)
+def redirect_to(location: str, status: str = "302 Found") -> Answer:
+    """Return a handler that sends a redirect."""
+    return respond(b"", f"Location: {location}", status=status)
 
 
 def in_turn(*answers: Answer) -> Answer:
-    """Answer the first request with the first, the second with the second; the last one stays."""
+    """Return a handler that uses its handlers in turn, one per request; the last one serves all further requests."""
     left = list(answers)
     return lambda request, connection: (left.pop(0) if len(left) > 1 else left[0])(request, connection)
 
 
 class Server:
-    """Serves ``routes`` (path → answer) on 127.0.0.1, and on ::1 at the same port where there is IPv6.
+    """Serves ``routes`` (path → handler) on 127.0.0.1, and on ::1 at the same port if the machine has IPv6.
 
-    ``connections`` counts what was accepted; ``requests`` holds what was asked.
+    ``connections`` counts accepted connections; ``requests`` records the requests.
     """
 
     def __init__(self, routes: Mapping[str, Answer] | Answer | None = None, tls: ssl.SSLContext | None = None) -> None:
-        self.routes = routes if routes is not None else says("hello")
+        self.routes = routes if routes is not None else respond("hello")
         self.connections = 0
         self.requests: list[Request] = []
         self._tls = tls
@@ -91,15 +91,15 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ending.set()
-        for one in [*self._listeners, *self._open]:
+        for sock in [*self._listeners, *self._open]:
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
         for thread in self._threads:
             thread.join(5)
 
-    def _start(self, run: Callable[[socket.socket], None], given: socket.socket) -> None:
-        thread = threading.Thread(target=run, args=(given,), daemon=True)
+    def _start(self, run: Callable[[socket.socket], None], sock: socket.socket) -> None:
+        thread = threading.Thread(target=run, args=(sock,), daemon=True)
         self._threads.append(thread)
         thread.start()
 
@@ -134,15 +134,15 @@ class Server:
         if callable(self.routes):
             return self.routes
         path = request.target.partition("?")[0]
-        return self.routes.get(path, says("not here", status="404 Not Found"))
+        return self.routes.get(path, respond("not here", status="404 Not Found"))
 
     def wait(self, seconds: float) -> bool:
-        """Wait inside an answer; True when the server is closing."""
+        """Wait inside a handler; return True if the server is closing."""
         return self._ending.wait(seconds)
 
 
 def _read(connection: socket.socket) -> Request | None:
-    """Read the head of a request; None at the end."""
+    """Read the head of a request; None if the client closed the connection."""
     data = b""
     while b"\r\n\r\n" not in data:
         more = connection.recv(65536)
@@ -156,7 +156,7 @@ def _read(connection: socket.socket) -> Request | None:
 
 
 def resolver(names: Mapping[str, Sequence[str]]) -> Callable[[str, int], Sequence[str]]:
-    """Return a resolver with a table of its own; what is not in it does not resolve."""
+    """Return a resolver that knows only the given names."""
 
     def resolve(host: str, port: int) -> Sequence[str]:
         if host not in names:
@@ -167,9 +167,9 @@ def resolver(names: Mapping[str, Sequence[str]]) -> Callable[[str, int], Sequenc
 
 
 def door_to(*servers: Server, names: Mapping[str, Sequence[str]] | None = None, **rules: object) -> Egress:
-    """Return a door whose operator allows these servers by address, as a real operator would write it.
+    """Return an egress door that allows these servers by address, as an operator would configure them.
 
-    :param names: names that resolve; those that lead to a server have to be allowed too.
+    :param names: names that resolve; a name of a server must be allowed too.
     """
     allowed = [f"127.0.0.1:{server.port}" for server in servers]
     allowed += rules.pop("allow_hosts", ())  # type: ignore[arg-type]
@@ -177,7 +177,7 @@ def door_to(*servers: Server, names: Mapping[str, Sequence[str]] | None = None, 
 
 
 class Http2Server(Server):
-    """The same over HTTP/2 (``tls`` has to offer it): every request gets the same small page."""
+    """A server over HTTP/2 (``tls`` must offer it) that sends the same small page for every request."""
 
     def _serve(self, connection: socket.socket) -> None:
         import h2.config
@@ -204,7 +204,7 @@ class Http2Server(Server):
 
 
 class Proxy(Server):
-    """An operator's proxy: passes requests and tunnels on to ``place`` whatever is asked for, and notes them."""
+    """An operator's proxy that records all requests and tunnels, and forwards them to ``place`` whatever their target."""
 
     def __init__(self, place: tuple[str, int], password: str = "") -> None:
         super().__init__()
@@ -220,29 +220,29 @@ class Proxy(Server):
             if self._password and request.headers.get("proxy-authorization") != self._password:
                 connection.sendall(reply(status="407 Proxy Authentication Required"))
                 return
-            with socket.create_connection(self._place) as beyond:
-                self._open.add(beyond)
+            with socket.create_connection(self._place) as upstream:
+                self._open.add(upstream)
                 if request.method == "CONNECT":
                     connection.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
                 else:
                     path = "/" + request.target.split("/", 3)[3]
                     lines = [f"{name}: {value}" for name, value in request.headers.items()]
-                    beyond.sendall("\r\n".join([f"{request.method} {path} HTTP/1.1", *lines, "", ""]).encode())
-                back = threading.Thread(target=_pass_on, args=(beyond, connection), daemon=True)
-                back.start()
-                _pass_on(connection, beyond)
-                back.join(5)
+                    upstream.sendall("\r\n".join([f"{request.method} {path} HTTP/1.1", *lines, "", ""]).encode())
+                downward = threading.Thread(target=_copy, args=(upstream, connection), daemon=True)
+                downward.start()
+                _copy(connection, upstream)
+                downward.join(5)
         except OSError:
             pass  # one side went away
         finally:
             connection.close()
 
 
-def _pass_on(source: socket.socket, target: socket.socket) -> None:
-    """Copy bytes until one side ends."""
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    """Copy bytes until one side closes."""
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
             target.sendall(data)
-    for one in (source, target):
+    for sock in (source, target):
         with contextlib.suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
+            sock.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Rendering in a real Chromium: what it reads, what it cannot reach, and that it ends."""
+"""Rendering in a real Chromium: the page it reads, the hosts it cannot reach, and its limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests import extras
 from tests.extras import need
-from tests.web.fetch.server import Answer, Server, door_to, goes, says, sends
+from tests.web.fetch.server import Answer, Server, door_to, redirect_to, respond, respond_bytes
 
 from prunus import clean
 from prunus.core.errors import BadPage, MissingExtra
@@ -28,7 +28,7 @@ Read = Callable[..., Page]
 
 @pytest.fixture(scope="module")
 def browser() -> str:
-    """An installed Chromium; without one these tests skip, or fail where every extra must be there."""
+    """The path of an installed Chromium; without one these tests skip, or fail if all extras are required."""
     need("playwright.async_api")
     try:
         return find_browser()
@@ -40,7 +40,7 @@ def browser() -> str:
 
 @pytest.fixture
 def read(browser: str) -> Read:
-    """Read a page with a browser whose door leads to the given servers and nowhere else inside."""
+    """Read a page with a browser whose door allows the given servers and no other internal host."""
 
     def run(url: str, *servers: Server, names: dict[str, list[str]] | None = None, **rules: Any) -> Page:
         rules = {"executable": browser, "total_seconds": 60.0, **rules}
@@ -53,7 +53,7 @@ def site(**pages: str | Answer) -> Server:
     """A server of HTML pages by name; ``index`` is ``/``."""
     routes = {}
     for name, page in pages.items():
-        routes["/" if name == "index" else f"/{name}"] = says(page, HTML) if isinstance(page, str) else page
+        routes["/" if name == "index" else f"/{name}"] = respond(page, HTML) if isinstance(page, str) else page
     return Server(routes)
 
 
@@ -67,7 +67,7 @@ fetch("/data").then(answer => answer.json()).then(data => setTimeout(() => {
 
 @pytest.mark.full
 def test_a_page_that_fills_itself_by_script_is_read(read: Read) -> None:
-    data = says('{"title": "Gezeiten von Velmar – 潮汐"}', "Content-Type: application/json")
+    data = respond('{"title": "Gezeiten von Velmar – 潮汐"}', "Content-Type: application/json")
     with site(index=FILLED, data=data) as server:
         page = read(server.url("/#top"), server)
     assert (
@@ -159,7 +159,7 @@ def test_popups_dialogs_and_permissions_lead_nowhere(read: Read) -> None:
 
 @pytest.mark.full
 def test_status_and_redirects_are_told(read: Read) -> None:
-    with site(index=goes("/there"), there=says("<p>Gone, sorry.", HTML, status="410 Gone")) as server:
+    with site(index=redirect_to("/there"), there=respond("<p>Gone, sorry.", HTML, status="410 Gone")) as server:
         page = read(server.url(), server)
     assert (page.status, page.final_url, page.url) == (410, server.url("/there"), server.url())
 
@@ -233,14 +233,14 @@ def probing(inside: Server, listener: Listener) -> Server:
         .replace("UDP", str(listener.port))
         .replace("PORT", str(inside.port))
     )
-    return site(index=page, away=goes(inside.url("/redirected")))
+    return site(index=page, away=redirect_to(inside.url("/redirected")))
 
 
 @pytest.mark.full
 @pytest.mark.slow
 def test_a_page_that_calls_a_private_address_reaches_nothing(read: Read, listener: Listener) -> None:
     names = {"inside.velmar.org": ["127.0.0.1"]}
-    with Server(says("secret", HTML)) as inside, probing(inside, listener) as server:
+    with Server(respond("secret", HTML)) as inside, probing(inside, listener) as server:
         page = read(server.url(), server, names=names, blocked=frozenset(), settle_seconds=8.0)
         time.sleep(0.5)
         assert (inside.connections, listener.received) == (0, [])
@@ -253,7 +253,7 @@ def test_a_page_that_calls_a_private_address_reaches_nothing(read: Read, listene
 @pytest.mark.full
 @pytest.mark.slow
 def test_the_same_page_reaches_it_where_nothing_is_in_between(browser: str, listener: Listener) -> None:
-    """What proves that the probes above are live: the browser as it comes, without our switches and our proxy."""
+    """Proves that the probes above work: without our switches and our proxy, the browser reaches their targets."""
     from playwright.async_api import async_playwright
 
     async def run(url: str) -> None:
@@ -264,7 +264,7 @@ def test_the_same_page_reaches_it_where_nothing_is_in_between(browser: str, list
             await tab.wait_for_function("document.body.innerText.includes('all: tried')", timeout=20_000)
             await plain.close()
 
-    with Server(says("secret", HTML)) as inside, probing(inside, listener) as server:
+    with Server(respond("secret", HTML)) as inside, probing(inside, listener) as server:
         asyncio.run(run(server.url()))
         reached = {target.partition("?")[0] for target in inside.targets()}
         assert {
@@ -285,8 +285,8 @@ def test_the_same_page_reaches_it_where_nothing_is_in_between(browser: str, list
 @pytest.mark.full
 def test_the_page_itself_is_refused_where_it_leads_inside(read: Read) -> None:
     with (
-        Server(says("<p>secret", HTML)) as inside,
-        site(index=goes(inside.url()), script=f"<script>location = '{inside.url()}'</script>") as server,
+        Server(respond("<p>secret", HTML)) as inside,
+        site(index=redirect_to(inside.url()), script=f"<script>location = '{inside.url()}'</script>") as server,
     ):
         for path in ("/", "/script"):
             with pytest.raises(RefusedUrl, match="loopback"):
@@ -325,9 +325,9 @@ def test_what_forbids_a_page_is_asked_first(browser: str) -> None:
 
 @pytest.mark.full
 def test_a_download_is_refused(read: Read, folder: Path) -> None:
-    attached = says("PK", "Content-Type: application/zip", "Content-Disposition: attachment; filename=x.zip")
+    attached = respond("PK", "Content-Type: application/zip", "Content-Disposition: attachment; filename=x.zip")
     later = "<p>Text.<script>location = '/file'; const a = document.createElement('a'); a.href = 'data:,x'; a.download = 'y'; a.click()</script>"
-    with site(file=attached, json=says("{}", "Content-Type: application/json"), later=later) as server:
+    with site(file=attached, json=respond("{}", "Content-Type: application/json"), later=later) as server:
         with pytest.raises(BadPage, match="this is a download, not a web page"):
             read(server.url("/file"), server)
         assert clean(read(server.url("/later"), server), format="text") == "Text.", (
@@ -373,7 +373,7 @@ def test_too_many_bytes_and_too_large_a_page_are_one_clear_line(read: Read) -> N
     many = "<p>M<script>(async () => { while (true) await fetch('/big') })()</script>"
     large = "<body><script>document.body.innerHTML = '<p>word word</p>'.repeat(70000)</script>"
     long = "<body><script>document.body.innerHTML = '<p>' + 'word '.repeat(220000)</script>"
-    with site(index=many, big=says("x" * 500_000), large=large, long=long) as server:
+    with site(index=many, big=respond("x" * 500_000), large=large, long=long) as server:
         with pytest.raises(FetchFailed, match=r"loads more than 2 MiB"):
             read(server.url(), server, max_bytes=2 * 1024 * 1024)
         for path in ("/large", "/long"):
@@ -383,7 +383,7 @@ def test_too_many_bytes_and_too_large_a_page_are_one_clear_line(read: Read) -> N
 
 @pytest.mark.full
 def test_what_does_not_answer_is_one_clear_line(read: Read) -> None:
-    with site(index=sends(b"no http\r\n\r\n")) as server:
+    with site(index=respond_bytes(b"no http\r\n\r\n")) as server:
         with pytest.raises(FetchFailed) as failed:
             read("http://nowhere.velmar.org/", server)
         assert "nowhere.velmar.org" in str(failed.value) and "\n" not in str(failed.value)

@@ -1,4 +1,4 @@
-"""The HTTP cache: what it keeps, when it gives it back, and what it does after damage."""
+"""The HTTP cache: what it stores, when it returns a page, and how it handles damage."""
 
 from __future__ import annotations
 
@@ -146,7 +146,9 @@ def test_a_page_that_is_gone_is_not_served_from_before(cache: Cache, clock: Cloc
 
 
 def test_an_answer_that_varies_is_given_to_the_same_request_only(tmp_path: Path, clock: Clock) -> None:
-    german, french = (Cache(tmp_path, request_headers={"Accept-Language": one}, clock=clock) for one in ("de", "fr"))
+    german, french = (
+        Cache(tmp_path, request_headers={"Accept-Language": language}, clock=clock) for language in ("de", "fr")
+    )
     keep(german, clock, {"Cache-Control": "max-age=60", "Vary": "accept-language", "ETag": '"d"'}, page("Deutsch."))
     assert french.fresh(URL) is None and french.stale(URL) is None
     keep(french, clock, {"Cache-Control": "max-age=60", "Vary": "Accept-Language", "ETag": '"f"'}, page("Français."))

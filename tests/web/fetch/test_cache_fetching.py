@@ -1,4 +1,4 @@
-"""The cache behind the fetcher, with a real server: what is asked for again, and what is not."""
+"""The fetcher with its cache, against a real server: which pages are requested again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from tests.web.fetch.server import Answer, Request, Server, door_to, goes, reply, says
+from tests.web.fetch.server import Answer, Request, Server, door_to, redirect_to, reply, respond
 
 from prunus.core.types import Page
 from prunus.web.fetch.cache import Cache
@@ -29,7 +29,7 @@ def fetch(server: Server, cache: Cache, path: str = "/") -> Page:
 
 def test_a_fresh_page_is_not_asked_for_again(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    with Server(says("<p>Tides.", "Content-Type: text/html; charset=utf-8", "Cache-Control: max-age=600")) as server:
+    with Server(respond("<p>Tides.", "Content-Type: text/html; charset=utf-8", "Cache-Control: max-age=600")) as server:
         first, second = fetch(server, cache), fetch(server, cache)
         assert len(server.requests) == 1
     assert (first.content, first.media_type, first.charset, first.final_url) == (
@@ -61,11 +61,11 @@ def test_a_stale_page_is_confirmed_and_its_content_not_sent_again(tmp_path: Path
 def test_an_old_page_stands_in_for_a_server_that_fails(tmp_path: Path) -> None:
     clock = Clock()
     cache = Cache(tmp_path, clock=clock)
-    routes: dict[str, Answer] = {"/": says("<p>Tides.", "Cache-Control: max-age=60")}
+    routes: dict[str, Answer] = {"/": respond("<p>Tides.", "Cache-Control: max-age=60")}
     with Server(routes) as server:
         fetch(server, cache)
         clock.now = time.time() + 3_600
-        routes["/"] = says("<p>Sorry.", status="503 Service Unavailable")
+        routes["/"] = respond("<p>Sorry.", status="503 Service Unavailable")
         page = fetch(server, cache)
         assert page.content == b"<p>Tides." and len(server.requests) == 2
         assert int(page.headers["cache-status"].rpartition("=")[2]) < 0
@@ -74,9 +74,9 @@ def test_an_old_page_stands_in_for_a_server_that_fails(tmp_path: Path) -> None:
 def test_a_redirect_is_asked_for_again_where_it_may_not_be_kept(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     routes = {
-        "/": goes("/there"),
-        "/old": goes("/there", "301 Moved Permanently"),
-        "/there": says("<p>There.", "Cache-Control: max-age=600"),
+        "/": redirect_to("/there"),
+        "/old": redirect_to("/there", "301 Moved Permanently"),
+        "/there": respond("<p>There.", "Cache-Control: max-age=600"),
     }
     with Server(routes) as server:
         for path in ("/", "/", "/old", "/old"):

@@ -1,4 +1,4 @@
-"""The arithmetic of RFC 9111: lifetimes and ages, by the cases that the RFC names."""
+"""Freshness lifetimes and ages by RFC 9111, with the cases of the RFC."""
 
 from __future__ import annotations
 

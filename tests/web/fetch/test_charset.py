@@ -1,4 +1,4 @@
-"""Charsets as pages are really labelled: rightly, wrongly, or not at all; and no silent U+FFFD where a reading exists."""
+"""Charsets of pages with right, wrong and missing labels; no letter becomes U+FFFD if some charset fits."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ TEXTS = {
     "utf-16-le": "Погода, 港の水位, 항구, żółta łódź, Größe – all in one page.",
     "utf-16-be": "Погода, 港の水位, 항구, żółta łódź, Größe – all in one page.",
 }
-"""A sentence or two in each encoding that old pages still use."""
+"""One or two sentences in each encoding that old pages still use."""
 
 GUESSED = frozenset({"windows-1250", "iso-8859-2", "utf-16-le", "utf-16-be"})
-"""Without any label these are open to doubt: two of them share most letters, and UTF-16 without a mark is binary."""
+"""Ambiguous without a label: the first two share most letters, and UTF-16 without a byte order mark looks binary."""
 
 
 def page(charset: str, meta: str = "", text: str = "") -> bytes:
@@ -66,7 +66,7 @@ def test_nobody_names_the_charset(charset: str) -> None:
 @pytest.mark.parametrize("charset", [name for name in TEXTS if name not in GUESSED and name != "utf-8"])
 @pytest.mark.parametrize("header", ["", "utf-8"])
 def test_a_page_that_is_wrongly_called_utf_8(charset: str, header: str) -> None:
-    """The commonest lie: a server's default, or a template's ``<meta>``. The bytes are no UTF-8, and so are read anew."""
+    """The most common wrong label: a server default or a template's ``<meta>``. The bytes are not UTF-8, so it is ignored."""
     assert words(page(charset, "utf-8"), header) == TEXTS[charset]
     if header:
         assert words(page(charset), header) == TEXTS[charset]
@@ -88,7 +88,7 @@ def test_a_byte_order_mark_wins_over_every_label(mark: bytes, charset: str, head
 
 
 def test_the_header_wins_over_the_page() -> None:
-    """Both readings are possible; the standard asks the transport first."""
+    """Both charsets fit; the HTML standard gives the HTTP header precedence."""
     assert words(page("windows-1251", "koi8-r"), "windows-1251") == TEXTS["windows-1251"]
     assert words(page("koi8-r", "windows-1251"), "koi8-r") == TEXTS["koi8-r"]
 
@@ -120,7 +120,7 @@ def test_a_few_stray_bytes_cost_themselves_and_not_the_page() -> None:
 
 @pytest.mark.parametrize("charset", ["windows-1251", "shift_jis", "gbk", "big5", "euc-kr"])
 def test_a_label_far_behind_is_not_needed(charset: str) -> None:
-    """Browsers look at the first 1,024 bytes alone."""
+    """Browsers look only at the first 1,024 bytes."""
     content = page(charset, charset).replace(b"<meta", b"<!--" + b" " * 3_000 + b"--><meta")
     assert words(content) == TEXTS[charset]
 

@@ -1,4 +1,4 @@
-"""Pages over real sockets: what comes, what is followed, what is refused, what is tried again."""
+"""The HTTP fetcher over real sockets: pages, redirects, refusals, retries, limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 import brotli
 import pytest
 import trustme
-from tests.web.fetch.server import Answer, Request, Server, door_to, goes, in_turn, reply, says, sends
+from tests.web.fetch.server import Answer, Request, Server, door_to, in_turn, redirect_to, reply, respond, respond_bytes
 
 from prunus.core.errors import PrunusError
 from prunus.core.types import Page
@@ -25,13 +25,13 @@ from prunus.web.fetch.http import Clock, FetchRules, HttpFetcher
 
 
 async def fetch_all(fetcher: HttpFetcher, urls: Iterable[str], limit: int = 0) -> list[Page | PrunusError]:
-    """Return pages or errors in the order of their addresses."""
+    """Return the page or error of every URL, in order."""
     async with aclosing(fetcher.fetch_many(urls, limit, ordered=True)) as results:
-        return [found async for _, found in results]
+        return [page async for _, page in results]
 
 
-class Slept:
-    """A clock that runs only while somebody sleeps, and notes for how long."""
+class SleepClock:
+    """A clock that advances only by sleeping, and records the pauses."""
 
     def __init__(self) -> None:
         self.at = 1000.0
@@ -47,7 +47,7 @@ class Slept:
 
 
 def fetch(door: Egress, url: str, rules: FetchRules | None = None, **others: Any) -> Page:
-    others.setdefault("clock", Slept().clock())
+    others.setdefault("clock", SleepClock().clock())
     return asyncio.run(HttpFetcher(door, rules, **others).fetch(url))
 
 
@@ -64,7 +64,7 @@ def failing(door: Egress, url: str, rules: FetchRules | None = None, **others: A
 def test_a_page_carries_what_its_answer_says() -> None:
     headers = ('Content-Type: Text/HTML; Charset="ISO-8859-1"', "Last-Modified: Tue, 15 Nov 1994 12:45:26 GMT", 'ETag: "x"',
                "X-Other: y", "Content-Language: de")  # fmt: skip
-    with Server({"/a": says("grüße".encode("latin-1"), *headers)}) as server:
+    with Server({"/a": respond("grüße".encode("latin-1"), *headers)}) as server:
         page = fetch(door_to(server), server.url("/a?b=c#d"))
     assert page.content == "grüße".encode("latin-1")
     assert (page.media_type, page.charset, page.status) == ("text/html", "iso-8859-1", 200)
@@ -89,7 +89,7 @@ def test_every_request_says_honestly_who_asks() -> None:
     "kind", ["", "text/html; charset=", "text/html; charset=\"'", "a b/c", ";;;", "text", "text/html;" + "x" * 5000]
 )
 def test_a_strange_content_type_is_no_error(kind: str) -> None:
-    with Server({"/": says("x", f"Content-Type: {kind}", "Last-Modified: yesterday")}) as server:
+    with Server({"/": respond("x", f"Content-Type: {kind}", "Last-Modified: yesterday")}) as server:
         page = fetch(door_to(server), server.url())
     assert page.charset == "" and page.published == ""
 
@@ -108,7 +108,7 @@ def test_a_name_is_resolved_once_for_each_connection_and_the_checked_address_is_
 
 
 def test_a_name_that_answers_differently_the_second_time_gains_nothing() -> None:
-    """The second answer is never asked for: what was checked is dialled. And a later connection is checked anew."""
+    """The door dials the checked address without a second resolution; a later connection is checked again."""
     with Server() as trap:
         answers = iter([["192.0.2.1"], ["127.0.0.1"], ["127.0.0.1"], ["127.0.0.1"]])
         asked: list[list[str]] = []
@@ -132,7 +132,7 @@ def test_a_name_that_answers_differently_the_second_time_gains_nothing() -> None
 
 
 def test_rebinding_between_redirects_is_seen_too() -> None:
-    with Server() as trap, Server({"/": goes("/again")}) as server:
+    with Server() as trap, Server({"/": redirect_to("/again")}) as server:
         turns = iter([["127.0.0.1"], ["127.0.0.2"]])
 
         # the operator allows one address; each redirect comes back to the same name, on a connection of its own
@@ -152,7 +152,7 @@ def test_rebinding_between_redirects_is_seen_too() -> None:
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See", "307 T", "308 P"])
 def test_redirects_are_followed_to_the_page(status: str) -> None:
-    with Server({"/a": goes("b/../c?x=1#y", status), "/c": says("there")}) as server:
+    with Server({"/a": redirect_to("b/../c?x=1#y", status), "/c": respond("there")}) as server:
         page = fetch(door_to(server), server.url("/a"))
     assert (page.content, page.final_url) == (b"there", server.url("/c?x=1"))
 
@@ -165,7 +165,7 @@ INSIDE = ["http://127.0.0.2:{p}/", "http://localhost:{p}/", "//127.0.0.2:{p}/", 
 @pytest.mark.parametrize("location", INSIDE)
 def test_a_redirect_into_the_inside_is_refused(location: str) -> None:
     with Server() as trap, Server() as server:
-        server.routes = {"/": goes(location.replace("{p}", str(trap.port)))}
+        server.routes = {"/": redirect_to(location.replace("{p}", str(trap.port)))}
         door = door_to(server, names={"public.org": ["127.0.0.1"]}, ports=(80, 443, trap.port))
         with pytest.raises(RefusedUrl) as refused:
             fetch(door, server.url())
@@ -185,27 +185,27 @@ def test_a_redirect_into_the_inside_is_refused(location: str) -> None:
 
 
 def test_loops_and_endless_redirects_end() -> None:
-    with Server({"/": goes("/")}) as server:
+    with Server({"/": redirect_to("/")}) as server:
         assert failing(door_to(server), server.url()).kind == "redirects"
         assert len(server.requests) == 2
-    with Server({"/a": goes("/b"), "/b": goes("/a")}) as server:
+    with Server({"/a": redirect_to("/b"), "/b": redirect_to("/a")}) as server:
         assert failing(door_to(server), server.url("/a")).kind == "redirects"
-    with Server(lambda request, connection: goes(request.target + "x")(request, connection)) as server:
+    with Server(lambda request, connection: redirect_to(request.target + "x")(request, connection)) as server:
         assert "more than 10 redirects" in str(failing(door_to(server), server.url("/")))
         assert len(server.requests) == 11
 
 
 def test_a_redirect_without_a_place_is_no_page() -> None:
-    with Server({"/": says(b"", status="302 Found")}) as server:
+    with Server({"/": respond(b"", status="302 Found")}) as server:
         assert failing(door_to(server), server.url()).status == 302
 
 
 def test_cookies_live_for_one_page_and_one_origin() -> None:
     def visit(request: Request, connection: Any) -> None:
         if "cookie" in request.headers:
-            goes(f"http://127.0.0.1:{other.port}/")(request, connection)
+            redirect_to(f"http://127.0.0.1:{other.port}/")(request, connection)
         else:
-            says(b"", "Set-Cookie: seen=yes", "Location: /", status="302 Found")(request, connection)
+            respond(b"", "Set-Cookie: seen=yes", "Location: /", status="302 Found")(request, connection)
 
     with Server() as other, Server(visit) as server:
         door = door_to(server, other)
@@ -234,7 +234,7 @@ def test_cookies_live_for_one_page_and_one_origin() -> None:
 )
 def test_an_answer_that_is_no_page_fails_with_its_status_and_once(status: str) -> None:
     with Server(
-        says("no", status=status) if status[0] != "3" else sends(b"HTTP/1.1 304 Not Modified\r\n\r\n")
+        respond("no", status=status) if status[0] != "3" else respond_bytes(b"HTTP/1.1 304 Not Modified\r\n\r\n")
     ) as server:
         failed = failing(door_to(server), server.url("/a?key=secret"))
         assert len(server.requests) == 1
@@ -242,14 +242,14 @@ def test_an_answer_that_is_no_page_fails_with_its_status_and_once(status: str) -
 
 
 def test_a_busy_server_is_asked_again_with_growing_pauses() -> None:
-    slept = Slept()
-    with Server(in_turn(says(status="503 Busy"), says(status="502 Bad"), says("at last"))) as server:
+    slept = SleepClock()
+    with Server(in_turn(respond(status="503 Busy"), respond(status="502 Bad"), respond("at last"))) as server:
         assert fetch(door_to(server), server.url(), clock=slept.clock()).content == b"at last"
     assert slept.naps == [0.5, 1.0]
 
 
 def test_a_server_that_stays_busy_is_given_up() -> None:
-    with Server(says(status="500 Broken")) as server:
+    with Server(respond(status="500 Broken")) as server:
         failed = failing(door_to(server), server.url(), FetchRules(retries=2))
         assert len(server.requests) == 3
     assert (failed.kind, failed.status) == ("status", 500)
@@ -257,15 +257,15 @@ def test_a_server_that_stays_busy_is_given_up() -> None:
 
 @pytest.mark.parametrize("asks", ["2", "Mon, 21 Sep 2026 14:13:22 GMT"])
 def test_retry_after_is_honoured(asks: str) -> None:
-    slept = Slept()
-    with Server(in_turn(says(b"", f"Retry-After: {asks}", status="429 Slow down"), says("thanks"))) as server:
+    slept = SleepClock()
+    with Server(in_turn(respond(b"", f"Retry-After: {asks}", status="429 Slow down"), respond("thanks"))) as server:
         assert fetch(door_to(server), server.url(), clock=slept.clock()).content == b"thanks"
     assert slept.naps == [2.1]
 
 
 def test_a_retry_after_beyond_the_cap_ends_at_once() -> None:
-    slept = Slept()
-    with Server(says(b"", "Retry-After: 86400", status="429 Slow down")) as server:
+    slept = SleepClock()
+    with Server(respond(b"", "Retry-After: 86400", status="429 Slow down")) as server:
         failed = failing(door_to(server), server.url(), clock=slept.clock())
         assert len(server.requests) == 1
     assert "asks to wait 86400 s" in str(failed) and slept.naps == []
@@ -273,8 +273,8 @@ def test_a_retry_after_beyond_the_cap_ends_at_once() -> None:
 
 @pytest.mark.parametrize("asks", ["", "soon", "-1", "1e9", "999999999999", "Mon, 99 Foo 2026", "0"])
 def test_a_strange_retry_after_does_no_harm(asks: str) -> None:
-    slept = Slept()
-    with Server(in_turn(says(b"", f"Retry-After: {asks}", status="503 Busy"), says("ok"))) as server:
+    slept = SleepClock()
+    with Server(in_turn(respond(b"", f"Retry-After: {asks}", status="503 Busy"), respond("ok"))) as server:
         assert fetch(door_to(server), server.url(), clock=slept.clock()).content == b"ok"
     assert sum(slept.naps) <= 0.5
 
@@ -284,7 +284,7 @@ def test_a_broken_connection_is_tried_again() -> None:
         connection.close()
         raise OSError
 
-    with Server(in_turn(hangs_up, hangs_up, says("ok"))) as server:
+    with Server(in_turn(hangs_up, hangs_up, respond("ok"))) as server:
         assert fetch(door_to(server), server.url()).content == b"ok"
 
 
@@ -314,7 +314,7 @@ def test_a_resolver_that_never_answers_is_not_waited_for() -> None:
 
 
 def dribbles(head: bytes, server: Callable[[], Server], pause: float = 0.05) -> Answer:
-    """Send a head, then a byte now and then for ever."""
+    """Send a head, then single bytes with pauses, for ever."""
 
     def answer(request: Request, connection: Any) -> None:
         connection.sendall(head)
@@ -412,7 +412,7 @@ def test_an_endless_answer_is_left_at_the_limit(head: bytes, chunk: bytes, kind:
 
 
 def test_headers_over_the_limit_that_end_are_refused_too() -> None:
-    with Server({"/": says("x", *(f"X-{number}: {'y' * 100}" for number in range(100)))}) as server:
+    with Server({"/": respond("x", *(f"X-{number}: {'y' * 100}" for number in range(100)))}) as server:
         assert failing(door_to(server, max_header_bytes=8192), server.url()).kind == "headers"
         assert fetch(door_to(server), server.url()).content == b"x"
 
@@ -433,7 +433,7 @@ def bomb(coding: str, size: int = 50_000_000) -> bytes:
 def test_a_bomb_is_left_at_the_limit_without_being_unpacked(coding: str) -> None:
     import tracemalloc
 
-    with Server({"/": says(bomb(coding), f"Content-Encoding: {coding}")}) as server:
+    with Server({"/": respond(bomb(coding), f"Content-Encoding: {coding}")}) as server:
         door = door_to(server, max_bytes=5_000_000)
         tracemalloc.start()
         failed = failing(door, server.url())
@@ -455,7 +455,7 @@ def test_every_coding_that_is_asked_for_is_undone(coding: str) -> None:
         "br": lambda: brotli.compress(text), "zstd": lambda: pytest.importorskip("backports.zstd").compress(text),
     }[coding]()  # fmt: skip
     name = {"raw deflate": "deflate", "two members": "gzip"}.get(coding, coding)
-    with Server({"/": says(packed, f"Content-Encoding: {name}")}) as server:
+    with Server({"/": respond(packed, f"Content-Encoding: {name}")}) as server:
         door = door_to(server)
         assert fetch(door, server.url()).content == text
         with door.client() as client:
@@ -470,12 +470,12 @@ def test_every_coding_that_is_asked_for_is_undone(coding: str) -> None:
      ("gzip, gzip", b"x", "encoding"), ("deflate", b"\x78\x9cgarbage", "encoding"), ("br", b"\xff" * 99, "encoding"), ("zstd", b"y" * 99, "encoding")],
 )  # fmt: skip
 def test_a_coding_that_is_damaged_or_unknown_is_an_error(coding: str, body: bytes, kind: str) -> None:
-    with Server({"/": says(body, f"Content-Encoding: {coding}")}) as server:
+    with Server({"/": respond(body, f"Content-Encoding: {coding}")}) as server:
         assert failing(door_to(server), server.url(), FetchRules(retries=0)).kind == kind
 
 
 def test_an_empty_body_with_a_coding_is_an_empty_page() -> None:
-    with Server({"/": says(b"", "Content-Encoding: gzip")}) as server:
+    with Server({"/": respond(b"", "Content-Encoding: gzip")}) as server:
         assert fetch(door_to(server), server.url()).content == b""
 
 
@@ -509,7 +509,7 @@ def test_what_is_no_http_is_one_clear_error(data: bytes) -> None:
 
 
 def test_a_longer_body_than_its_length_says_does_not_leak_into_the_next_page() -> None:
-    with Server({"/a": says("hello and more", length=5), "/b": says("next")}) as server:
+    with Server({"/a": respond("hello and more", length=5), "/b": respond("next")}) as server:
         fetcher = HttpFetcher(door_to(server))
 
         async def both() -> list[Page | PrunusError]:
@@ -561,8 +561,8 @@ def test_a_certificate_of_the_operators_authority_is_trusted_for_its_name_alone(
 
 
 def test_tls_to_a_server_that_speaks_none() -> None:
-    with Server(says("hello")) as server:
-        server.routes = sends(b"HTTP/1.1 400 Bad\r\n\r\n")
+    with Server(respond("hello")) as server:
+        server.routes = respond_bytes(b"HTTP/1.1 400 Bad\r\n\r\n")
         door = door_to(server, connect_seconds=1.0)
         failed = failing(door, server.url().replace("http:", "https:"), FetchRules(retries=0))
     assert failed.kind in ("tls", "timeout")
@@ -577,8 +577,8 @@ def test_an_unreadable_authority_is_named(tmp_path: Path) -> None:
 # --- the cache as the fetcher uses it ------------------------------------------------------------
 
 
-class Kept:
-    """A cache that keeps everything and holds nothing for fresh unless told."""
+class FakeCache:
+    """A cache that stores every success; its pages are fresh only while ``fresh_now`` is set."""
 
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}
@@ -620,42 +620,45 @@ def with_etag(request: Request, connection: Any) -> None:
 
 
 def test_a_page_is_asked_for_again_only_if_it_changed() -> None:
-    kept = Kept()
+    cache = FakeCache()
     with Server(with_etag) as server:
         door = door_to(server)
-        fetch(door, server.url(), cache=kept)
-        again = fetch(door, server.url(), cache=kept)
+        fetch(door, server.url(), cache=cache)
+        again = fetch(door, server.url(), cache=cache)
         assert (again.content, again.fetched_at) == (b"page", "confirmed")
-        kept.gone = True
-        assert fetch(door, server.url(), cache=kept).content == b"page"
+        cache.gone = True
+        assert fetch(door, server.url(), cache=cache).content == b"page"
         assert [request.headers.get("if-none-match") for request in server.requests] == [None, '"1"', '"1"', None]
-        kept.fresh_now = True
-        fetch(door, server.url(), cache=kept)
+        cache.fresh_now = True
+        fetch(door, server.url(), cache=cache)
         assert len(server.requests) == 4
 
 
 def test_an_old_page_stands_in_for_a_server_that_fails() -> None:
-    kept = Kept()
+    cache = FakeCache()
     with Server(
-        {"/": in_turn(says("old"), says(status="503 Busy")), "/gone": in_turn(says("x"), says(status="404 No"))}
+        {
+            "/": in_turn(respond("old"), respond(status="503 Busy")),
+            "/gone": in_turn(respond("x"), respond(status="404 No")),
+        }
     ) as server:
         door = door_to(server)
-        fetch(door, server.url(), cache=kept)
-        fetch(door, server.url("/gone"), cache=kept)
-        assert fetch(door, server.url(), cache=kept).content == b"old"
-        assert failing(door, server.url("/gone"), cache=kept).status == 404
-    assert fetch(door, server.url(), cache=kept).content == b"old"
+        fetch(door, server.url(), cache=cache)
+        fetch(door, server.url("/gone"), cache=cache)
+        assert fetch(door, server.url(), cache=cache).content == b"old"
+        assert failing(door, server.url("/gone"), cache=cache).status == 404
+    assert fetch(door, server.url(), cache=cache).content == b"old"
 
 
 def test_each_step_of_a_redirect_is_kept_on_its_own() -> None:
-    kept = Kept()
-    with Server({"/a": goes("/b", "301 Moved"), "/b": says("there")}) as server:
+    cache = FakeCache()
+    with Server({"/a": redirect_to("/b", "301 Moved"), "/b": respond("there")}) as server:
         door = door_to(server)
-        fetch(door, server.url("/a"), cache=kept)
-        kept.fresh_now = True
-        page = fetch(door, server.url("/a"), cache=kept)
+        fetch(door, server.url("/a"), cache=cache)
+        cache.fresh_now = True
+        page = fetch(door, server.url("/a"), cache=cache)
         assert len(server.requests) == 2
-    assert {url.rpartition("/")[2]: page.status for url, page in kept.pages.items()} == {"a": 301, "b": 200}
+    assert {url.rpartition("/")[2]: page.status for url, page in cache.pages.items()} == {"a": 301, "b": 200}
     assert (page.content, page.final_url) == (b"there", server.url("/b"))
 
 
@@ -663,7 +666,7 @@ def test_each_step_of_a_redirect_is_kept_on_its_own() -> None:
 
 
 def many_routes() -> dict[str, Answer]:
-    return {"/ok": says("fine"), "/missing": says(status="404 No"), "/loop": goes("/loop")}
+    return {"/ok": respond("fine"), "/missing": respond(status="404 No"), "/loop": redirect_to("/loop")}
 
 
 def test_many_pages_fail_alone_and_come_in_the_order_of_the_urls() -> None:
@@ -675,11 +678,11 @@ def test_many_pages_fail_alone_and_come_in_the_order_of_the_urls() -> None:
         ]
 
         async def run() -> list[Page | PrunusError]:
-            async with HttpFetcher(door_to(server), clock=Slept().clock()) as fetcher:
+            async with HttpFetcher(door_to(server), clock=SleepClock().clock()) as fetcher:
                 return await fetch_all(fetcher, urls, 3)
 
-        found = asyncio.run(run())
-    assert [type(one).__name__ for one in found] == [
+        outcomes = asyncio.run(run())
+    assert [type(outcome).__name__ for outcome in outcomes] == [
         "Page",
         "FetchFailed",
         "FetchFailed",
@@ -687,13 +690,13 @@ def test_many_pages_fail_alone_and_come_in_the_order_of_the_urls() -> None:
         "RefusedUrl",
         "Page",
     ]
-    assert [one.url for one in found if isinstance(one, Page)] == [urls[0], urls[5]]
+    assert [outcome.url for outcome in outcomes if isinstance(outcome, Page)] == [urls[0], urls[5]]
 
 
 def test_pages_come_as_they_are_done_unless_an_order_is_asked_for() -> None:
     with Server() as server:
         slow = lambda request, connection: (server.wait(0.3), connection.sendall(reply("slow")))  # noqa: E731
-        server.routes = {"/slow": slow, "/ok": says("fine")}  # type: ignore[dict-item]
+        server.routes = {"/slow": slow, "/ok": respond("fine")}  # type: ignore[dict-item]
         urls = [server.url("/slow"), server.url("/ok")]
 
         async def run(ordered: bool) -> list[int]:
@@ -728,7 +731,7 @@ def test_no_more_than_so_many_at_once_and_at_one_host() -> None:
 
 
 def test_a_pause_between_two_requests_to_a_host() -> None:
-    slept = Slept()
+    slept = SleepClock()
     with Server() as server:
 
         async def run() -> None:

@@ -1,4 +1,4 @@
-"""Links: where they lead and which are worth following."""
+"""Links: their targets, and their ranking for a question."""
 
 from __future__ import annotations
 

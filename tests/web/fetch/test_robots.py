@@ -1,4 +1,4 @@
-"""robots.txt: read by the standard (RFC 9309), obeyed by default, and never a way to hang or to fill the memory."""
+"""robots.txt: parsed by RFC 9309, obeyed by default, bounded in time and memory."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.web.fetch.server import Answer, Server, door_to, goes, in_turn, says
-from tests.web.fetch.test_http import Slept, fetch_all
+from tests.web.fetch.server import Answer, Server, door_to, in_turn, redirect_to, respond
+from tests.web.fetch.test_http import SleepClock, fetch_all
 
 from prunus.core.errors import PrunusError
 from prunus.core.types import Page
@@ -111,8 +111,8 @@ def serving(robots: Answer, **more: Answer) -> Server:
     return Server(
         {
             "/robots.txt": robots,
-            "/": says("page"),
-            "/private": says("hidden"),
+            "/": respond("page"),
+            "/private": respond("hidden"),
             **{f"/{name}": one for name, one in more.items()},
         }
     )
@@ -121,12 +121,12 @@ def serving(robots: Answer, **more: Answer) -> Server:
 def fetch(server: Server, path: str = "/", rules: FetchRules | None = None, **others: Any) -> Page:
     door = door_to(server, total_seconds=2.0)
     robots = Robots(door, seconds=0.5)
-    others.setdefault("clock", Slept().clock())
+    others.setdefault("clock", SleepClock().clock())
     return asyncio.run(HttpFetcher(door, rules, robots=robots, **others).fetch(server.url(path)))
 
 
 def test_what_is_forbidden_is_not_asked_for_and_the_message_names_the_switch() -> None:
-    with serving(says("User-agent: *\nDisallow: /private")) as server:
+    with serving(respond("User-agent: *\nDisallow: /private")) as server:
         assert fetch(server).content == b"page"
         with pytest.raises(RefusedUrl, match="robots = false") as refused:
             fetch(server, "/private")
@@ -135,7 +135,7 @@ def test_what_is_forbidden_is_not_asked_for_and_the_message_names_the_switch() -
 
 
 def test_a_redirect_to_what_is_forbidden_is_not_followed() -> None:
-    with serving(says("User-agent: *\nDisallow: /private"), away=goes("/private")) as server:
+    with serving(respond("User-agent: *\nDisallow: /private"), away=redirect_to("/private")) as server:
         with pytest.raises(RefusedUrl) as refused:
             fetch(server, "/away")
         assert refused.value.kind == "robots" and "/private" not in server.targets()
@@ -143,7 +143,7 @@ def test_a_redirect_to_what_is_forbidden_is_not_followed() -> None:
 
 @pytest.mark.parametrize("status", ["400 Bad", "401 No", "403 No", "404 No", "410 Gone", "418 Teapot"])
 def test_a_file_that_is_not_there_allows_everything(status: str) -> None:
-    with serving(says("User-agent: *\nDisallow: /", status=status)) as server:
+    with serving(respond("User-agent: *\nDisallow: /", status=status)) as server:
         assert fetch(server).content == b"page"
 
 
@@ -158,9 +158,9 @@ def test_a_file_that_cannot_be_read_forbids_everything_and_the_message_names_the
     held: list[Server] = []
     answers: dict[str, Answer] = {
         "silence": slow(held), "no http": lambda request, connection: connection.sendall(b"x" * 50 + b"\r\n\r\n"),
-        "a bomb": says(b"\x1f\x8bdamaged", "Content-Encoding: gzip"), "a redirect inside": goes("http://127.0.0.2/robots.txt"),
+        "a bomb": respond(b"\x1f\x8bdamaged", "Content-Encoding: gzip"), "a redirect inside": redirect_to("http://127.0.0.2/robots.txt"),
     }  # fmt: skip
-    with serving(answers.get(case) or says(status=case)) as server:
+    with serving(answers.get(case) or respond(status=case)) as server:
         held.append(server)
         with pytest.raises(FetchFailed, match="robots = false") as failed:
             fetch(server)
@@ -185,18 +185,18 @@ def test_a_host_inside_is_refused_before_its_robots_are_asked() -> None:
 
 def test_redirects_of_the_file_are_followed_five_times() -> None:
     with (
-        serving(goes("/r1"), r1=goes("/r2"), r2=says("User-agent: *\nDisallow: /")) as server,
+        serving(redirect_to("/r1"), r1=redirect_to("/r2"), r2=respond("User-agent: *\nDisallow: /")) as server,
         pytest.raises(RefusedUrl),
     ):
         fetch(server)
-    with serving(goes("/robots.txt")) as server:
+    with serving(redirect_to("/robots.txt")) as server:
         assert fetch(server).content == b"page"  # more than five: as if there were none
         assert server.targets().count("/robots.txt") == 6
 
 
 def test_only_the_beginning_of_a_huge_file_is_read() -> None:
     text = "User-agent: *\nDisallow: /private\n" + "# filler\n" * MAX_BYTES + "Disallow: /\n"
-    with serving(says(text)) as server:
+    with serving(respond(text)) as server:
         assert fetch(server).content == b"page"
         with pytest.raises(RefusedUrl):
             fetch(server, "/private")
@@ -209,18 +209,18 @@ def test_the_file_is_read_once_for_many_pages_and_again_after_its_time() -> None
         async with HttpFetcher(door, robots=door_robots) as fetcher:
             return await fetch_all(fetcher, [server.url(f"/?{number}") for number in range(20)])
 
-    with serving(says("User-agent: *\nDisallow: /private")) as server:
+    with serving(respond("User-agent: *\nDisallow: /private")) as server:
         door = door_to(server)
         robots = Robots(door, keep=100.0, clock=lambda: now[0])
         for later in (0.0, 99.0, 101.0):
             now[0] = later
-            assert all(isinstance(one, Page) for one in asyncio.run(run(robots)))
+            assert all(isinstance(page, Page) for page in asyncio.run(run(robots)))
         assert server.targets().count("/robots.txt") == 2
 
 
 def test_a_failure_is_remembered_for_a_shorter_time() -> None:
     now = [0.0]
-    with serving(in_turn(says(status="500 No"), says(""))) as server:
+    with serving(in_turn(respond(status="500 No"), respond(""))) as server:
         door = door_to(server)
         robots = Robots(door, keep_failed=60.0, clock=lambda: now[0])
         for later, good in ((0.0, False), (59.0, False), (61.0, True)):
@@ -230,7 +230,7 @@ def test_a_failure_is_remembered_for_a_shorter_time() -> None:
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    with serving(says("User-agent: *\n" + "Disallow: /x\n" * 100)) as server:
+    with serving(respond("User-agent: *\n" + "Disallow: /x\n" * 100)) as server:
         door = door_to(server, names={f"h{number}.corp": ["127.0.0.1"] for number in range(20)},
                        allow_hosts=[f"h{number}.corp:{server.port}" for number in range(20)])  # fmt: skip
         robots = Robots(door)
@@ -238,13 +238,13 @@ def test_what_is_remembered_is_bounded() -> None:
         found = asyncio.run(
             fetch_all(HttpFetcher(door, robots=robots), [server.url(host=f"h{number}.corp") for number in range(20)])
         )
-    assert all(isinstance(one, Page) for one in found)
+    assert all(isinstance(page, Page) for page in found)
     assert len(robots._cache) <= 5
 
 
 def test_a_crawl_delay_is_the_pause_between_two_requests() -> None:
-    slept = Slept()
-    with serving(says("User-agent: *\nCrawl-delay: 7")) as server:
+    slept = SleepClock()
+    with serving(respond("User-agent: *\nCrawl-delay: 7")) as server:
         door = door_to(server)
         fetcher = HttpFetcher(door, robots=Robots(door), clock=slept.clock())
         asyncio.run(fetch_all(fetcher, [server.url()] * 3))
@@ -253,7 +253,7 @@ def test_a_crawl_delay_is_the_pause_between_two_requests() -> None:
 
 def test_a_crawl_delay_that_is_too_long_is_obeyed_by_leaving() -> None:
     with (
-        serving(says("User-agent: *\nCrawl-delay: 3600")) as server,
+        serving(respond("User-agent: *\nCrawl-delay: 3600")) as server,
         pytest.raises(FetchFailed, match="3600") as failed,
     ):
         fetch(server)
@@ -261,13 +261,13 @@ def test_a_crawl_delay_that_is_too_long_is_obeyed_by_leaving() -> None:
 
 
 def test_the_operator_may_leave_it_out() -> None:
-    with serving(says("User-agent: *\nDisallow: /")) as server:
+    with serving(respond("User-agent: *\nDisallow: /")) as server:
         assert asyncio.run(HttpFetcher(door_to(server)).fetch(server.url())).content == b"page"
         assert server.targets() == ["/"]
 
 
 def test_the_robot_answers_to_its_own_name() -> None:
-    with serving(says("User-agent: Reader\nDisallow: /")) as server:
+    with serving(respond("User-agent: Reader\nDisallow: /")) as server:
         door = door_to(server, user_agent="Reader/1 (+https://example.org)")
         with pytest.raises(RefusedUrl):
             asyncio.run(HttpFetcher(door, robots=Robots(door)).fetch(server.url()))

@@ -1,4 +1,4 @@
-"""Snapshots: pages as they were read, by the hash of their content, so that citations can be checked later."""
+"""Snapshots: fetched pages by the hash of their content, so that citations can be checked later."""
 
 from __future__ import annotations
 

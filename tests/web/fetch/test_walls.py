@@ -1,4 +1,4 @@
-"""What is no content, and what only speaks of it. Every wall here is a small page written after a real kind of one."""
+"""Walls, and articles about their subjects. Every wall here is a small page modelled on a real kind."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_wall_is_known(kind: str, html: str, more: dict[str, Any]) -> None:
 
 
 def article(title: str, *paragraphs: str, chrome: str = "", scripts: str = "") -> str:
-    """A page as a site serves it: menus, a login link, a cookie banner, trackers."""
+    """Return an article with the usual frame of a site: menus, a login link, a cookie banner, trackers."""
     inner = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
     return f"""<!DOCTYPE html><html><head><title>{title}</title><script src="https://cdn.onetrust.com/otSDKStub.js"></script>{scripts}</head><body>
 <nav><a href="/">Home</a> <a href="/login">Log in</a> <a href="/subscribe">Subscribe</a></nav>{chrome}<main><h1>{title}</h1>{inner}</main>
@@ -235,14 +235,14 @@ def test_what_is_no_html_is_no_wall() -> None:
     ],
 )
 def test_a_hostile_page_is_looked_at_quickly(seed: str) -> None:
-    """Half a megabyte of the beginnings that the patterns wait for; a pattern that backtracks takes minutes."""
+    """Half a megabyte of prefixes of the patterns: a pattern with catastrophic backtracking would take minutes."""
     look(seed * (500_000 // len(seed)))
     look(f"<title>{seed * 5_000}</title><h1>{seed * 5_000}</h1>")
 
 
 @pytest.mark.data
 def test_no_real_page_is_taken_for_a_wall(rows: Any) -> None:
-    """All 311 real pages; and each article cut down to its first words between its site's own scripts and menus."""
+    """All 311 real pages, and each article shortened to its first words with the scripts and menus of its site."""
     found = []
     for name in ("clean/articles", "clean/readability"):
         for number, row in enumerate(rows(name)):

@@ -1,4 +1,4 @@
-"""A local search service over real sockets that answers as it is told, and the plainest door to it."""
+"""A local search service on real sockets with scripted responses, and a door to it without checks."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ REPLIES = Path(__file__).parent / "replies"
 
 
 def documented(name: str) -> dict[str, Any]:
-    """The replies of a provider, as its documentation shows them."""
-    found: dict[str, Any] = json.loads((REPLIES / f"{name}.json").read_text("utf-8"))
-    return found
+    """Return the sample responses from a provider's documentation."""
+    replies: dict[str, Any] = json.loads((REPLIES / f"{name}.json").read_text("utf-8"))
+    return replies
 
 
 class PlainDoor:
-    """A door that checks nothing, for a server of the test itself."""
+    """A door without checks, for the local service."""
 
     def client(self, endpoint: str = "", *, seconds: float = 0.0) -> Any:
         raise NotImplementedError
@@ -34,8 +34,8 @@ class PlainDoor:
         return httpx.AsyncClient(timeout=seconds or 5.0, trust_env=False)
 
 
-class Asked:
-    """One request that came."""
+class ReceivedRequest:
+    """One request that the service received."""
 
     def __init__(self, method: str, target: str, headers: dict[str, str], body: Any) -> None:
         self.method, self.target, self.headers, self.body = method, target, headers, body
@@ -43,29 +43,29 @@ class Asked:
         self.params = {name: values[0] for name, values in parse_qs(urlsplit(target).query).items()}
 
     @property
-    def said(self) -> dict[str, Any]:
-        """What was asked, in the address or in the body."""
+    def fields(self) -> dict[str, Any]:
+        """The JSON body, or else the query parameters."""
         return self.body if self.body is not None else self.params
 
 
 class Service:
-    """Answers with what is put in, the last of it for ever: (status, headers, content), or ``drip`` or ``drop``."""
+    """The scripted responses, used in turn; the last one stays: (status, headers, content), ``drip`` or ``drop``."""
 
     def __init__(self) -> None:
         self.answers: list[Any] = []
-        self.asked: list[Asked] = []
+        self.requests: list[ReceivedRequest] = []
         self.gone = threading.Event()
         self.url = ""
 
-    def say(self, value: Any, status: int = 200, **headers: str) -> Service:
-        content = value if isinstance(value, bytes) else json.dumps(value).encode()
-        self.answers.append((status, {name.replace("_", "-"): said for name, said in headers.items()}, content))
+    def respond(self, body: Any, status: int = 200, **headers: str) -> Service:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.answers.append((status, {name.replace("_", "-"): value for name, value in headers.items()}, content))
         return self
 
 
 @contextmanager
 def serving() -> Iterator[Service]:
-    """Run a service for the length of a test."""
+    """Run a service for the duration of a test."""
     state = Service()
 
     class Handler(BaseHTTPRequestHandler):
@@ -73,13 +73,13 @@ def serving() -> Iterator[Service]:
             size = int(self.headers.get("content-length", 0))
             body = json.loads(self.rfile.read(size)) if size else None
             headers = {name.lower(): value for name, value in self.headers.items()}
-            state.asked.append(Asked(self.command, self.path, headers, body))
+            state.requests.append(ReceivedRequest(self.command, self.path, headers, body))
             answer = state.answers.pop(0) if len(state.answers) > 1 else state.answers[0]
             if answer == "drop":
                 return
-            status, said, content = (200, {}, b"") if answer == "drip" else answer
+            status, response_headers, content = (200, {}, b"") if answer == "drip" else answer
             self.send_response(status)
-            for name, value in said.items():
+            for name, value in response_headers.items():
                 self.send_header(name, value)
             self.end_headers()
             if answer == "drip":

@@ -1,4 +1,4 @@
-"""``local``: a search that needs no network."""
+"""The search provider ``local``: a folder of pages, without a network."""
 
 from __future__ import annotations
 

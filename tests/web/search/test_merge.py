@@ -1,4 +1,4 @@
-"""Several providers as one: fusion, doubles, fail-over, breakers."""
+"""Several search providers as one: fusion, deduplication, fail-over, circuit breakers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def hits(*names: str, engine: str = "a") -> list[Hit]:
 
 
 class Fake:
-    """A provider that answers, fails or hangs as it is told."""
+    """A provider with scripted results, errors and hangs."""
 
     def __init__(self, name: str, *answers: Any) -> None:
         self.name, self.answers, self.asked = name, list(answers), 0

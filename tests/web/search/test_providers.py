@@ -1,4 +1,4 @@
-"""What every provider on the network promises. Their replies are from their documentation: none was called live."""
+"""The common behaviour of all network search providers, with sample responses from their documentation (no live calls)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_replies_say_where_they_are_from(name: str) -> None:
 
 @every
 def test_hits_come_in_the_order_of_the_provider_as_plain_text(service: Service, name: str) -> None:
-    service.say(documented(name)["reply"])
+    service.respond(documented(name)["reply"])
     found = search(engine(name, service))
     assert [hit.rank for hit in found.hits] == [1, 2]
     assert {hit.engine for hit in found.hits} == {name}
@@ -73,11 +73,11 @@ def test_hits_come_in_the_order_of_the_provider_as_plain_text(service: Service, 
 
 @every
 def test_the_query_and_the_key_are_sent_and_the_key_is_shown_nowhere(service: Service, name: str) -> None:
-    service.say(documented(name)["reply"])
+    service.respond(documented(name)["reply"])
     provider = engine(name, service)
     found = search(provider, "Säntis “tide” & 潮 \ud800")
-    asked = service.asked[0]
-    assert any(value == "Säntis “tide” & 潮 ?" for value in asked.said.values())
+    asked = service.requests[0]
+    assert any(value == "Säntis “tide” & 潮 ?" for value in asked.fields.values())
     if name != "wikipedia":
         assert SECRET in asked.target + "".join(asked.headers.values())
     assert SECRET not in repr(found) + repr(provider) + str(vars(provider).get("address"))
@@ -85,17 +85,17 @@ def test_the_query_and_the_key_are_sent_and_the_key_is_shown_nowhere(service: Se
 
 @every
 def test_no_results_are_no_failure(service: Service, name: str) -> None:
-    service.say(documented(name)["empty"])
+    service.respond(documented(name)["empty"])
     assert search(engine(name, service)).hits == ()
 
 
 @every
 def test_the_second_page_is_another_request_or_a_warning(service: Service, name: str) -> None:
-    service.say(documented(name)["reply"])
+    service.respond(documented(name)["reply"])
     provider = engine(name, service)
     first, second = search(provider, count=5), search(provider, count=5, page=2)
     assert not any("page" in warning for warning in first.warnings)
-    differs = service.asked[0].said != service.asked[1].said
+    differs = service.requests[0].fields != service.requests[1].fields
     assert differs == ("page" in provider.filters)
     assert differs != any("has no filter page" in warning for warning in second.warnings)
 
@@ -109,20 +109,20 @@ PAGES = {
 
 @every
 def test_a_page_is_asked_for_in_the_provider_s_own_words(service: Service, name: str) -> None:
-    service.say(documented(name)["reply"])
+    service.respond(documented(name)["reply"])
     search(engine(name, service), count=5, page=3)
-    assert {key: service.asked[0].said.get(key) for key in PAGES[name]} == PAGES[name]
+    assert {key: service.requests[0].fields.get(key) for key in PAGES[name]} == PAGES[name]
 
 
 @every
 def test_no_more_hits_come_than_were_asked_for(service: Service, name: str) -> None:
-    service.say(documented(name)["reply"])
+    service.respond(documented(name)["reply"])
     assert len(search(engine(name, service), count=1).hits) == 1
 
 
 @every
 def test_a_provider_that_is_asked_too_often_is_waited_for_once(service: Service, name: str) -> None:
-    service.say({"message": "slow down"}, 429, Retry_After="3").say(documented(name)["reply"])
+    service.respond({"message": "slow down"}, 429, Retry_After="3").respond(documented(name)["reply"])
     provider = engine(name, service)
     waited: list[float] = []
 
@@ -140,7 +140,7 @@ def test_asked_too_often_is_one_line_that_says_so(
     service: Service, name: str, header: dict[str, str], tries: int
 ) -> None:
     provider = engine(name, service)
-    service.say({"message": f"too many for {provider._key}"}, 429, **header)
+    service.respond({"message": f"too many for {provider._key}"}, 429, **header)
 
     async def sleep(seconds: float) -> None:
         pass
@@ -149,14 +149,14 @@ def test_asked_too_often_is_one_line_that_says_so(
     with pytest.raises(SearchFailed, match=f"search {name}: too many requests") as caught:
         search(provider)
     assert caught.value.kind == "rate"
-    assert len(service.asked) == tries
+    assert len(service.requests) == tries
     one_line(caught.value)
 
 
 @every
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refused_key_is_one_line_that_says_so(service: Service, name: str, status: int) -> None:
-    service.say(documented(name)["unauthorised"], status)
+    service.respond(documented(name)["unauthorised"], status)
     with pytest.raises(SearchFailed, match=f"search {name}: refuses the (key|request)") as caught:
         search(engine(name, service))
     assert caught.value.kind == "key"
@@ -181,7 +181,7 @@ MALFORMED = {
 @every
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
 def test_a_malformed_answer_is_one_line_that_says_so(service: Service, name: str, reply: Any) -> None:
-    service.say(reply)
+    service.respond(reply)
     with pytest.raises(SearchFailed) as caught:
         search(engine(name, service))
     assert caught.value.kind == "malformed"
@@ -192,7 +192,7 @@ def test_a_malformed_answer_is_one_line_that_says_so(service: Service, name: str
 def test_results_without_a_usable_address_are_left_out_and_counted(service: Service, name: str) -> None:
     bad: list[Any] = [None, 3, "x", {}, {"url": "javascript:alert(1)", "link": "file:///etc/passwd", "title": 5}]
     bad += [{"url": "http://user:pass@example.org/", "link": "http://[::1"}, {"url": ["https://example.org"]}]
-    service.say(
+    service.respond(
         {"results": bad, "organic": bad, "items": bad, "web": {"results": bad}, "query": {"search": bad},
          "response": {"status": "OK", "results": bad}}
     )  # fmt: skip
@@ -205,7 +205,7 @@ def test_results_without_a_usable_address_are_left_out_and_counted(service: Serv
 @pytest.mark.parametrize("status", [302, 400, 404, 500])
 def test_another_status_is_one_line_with_its_number(service: Service, name: str, status: int) -> None:
     provider = engine(name, service)
-    service.say({"error": {"message": f"bad\nline {provider._key}"}}, status, Location="http://127.0.0.1:1/")
+    service.respond({"error": {"message": f"bad\nline {provider._key}"}}, status, Location="http://127.0.0.1:1/")
     with pytest.raises(SearchFailed, match=f"HTTP {status}") as caught:
         search(provider)
     one_line(caught.value)
@@ -232,14 +232,14 @@ def one_line(error: Exception) -> None:
 
 
 def test_an_endless_answer_is_given_up(service: Service) -> None:
-    service.say(b" " * (17 << 20))
+    service.respond(b" " * (17 << 20))
     with pytest.raises(SearchFailed, match="over 16 MiB"):
         search(engine("searxng", service))
 
 
 @every
 def test_filters_are_passed_on_or_warned_about(service: Service, name: str) -> None:
-    service.say(documented(name)["reply"])
+    service.respond(documented(name)["reply"])
     provider = engine(name, service)
     found = search(
         provider, language="de", country="ch", time_range="week", include_domains=("example.org",), topic="news",
@@ -254,7 +254,7 @@ def test_filters_are_passed_on_or_warned_about(service: Service, name: str) -> N
 def test_domains_hold_whatever_the_provider_does(service: Service, name: str) -> None:
     if name == "wikipedia":
         pytest.skip("all of its hits are of one domain")
-    service.say(documented(name)["reply"])
+    service.respond(documented(name)["reply"])
     provider = engine(name, service)
     assert [hit.url for hit in search(provider, include_domains=("example.org",)).hits] == ["https://example.org/tides"]
     assert [hit.url for hit in search(provider, exclude_domains=("example.org",)).hits] == [
@@ -271,31 +271,31 @@ DATES = {
 
 @pytest.mark.parametrize("name", DATES)
 def test_two_days_are_a_range_in_the_provider_s_own_words(service: Service, name: str) -> None:
-    service.say(documented(name)["reply"])
+    service.respond(documented(name)["reply"])
     search(engine(name, service), time_range="2024-01-01..2024-06-30")
     key, value = DATES[name]
-    assert service.asked[0].said[key] == value
+    assert service.requests[0].fields[key] == value
 
 
 @pytest.mark.parametrize("name", ["tavily", "exa"])
 def test_the_text_of_a_page_comes_apart_from_its_snippet(service: Service, name: str) -> None:
-    service.say(documented(name)["reply"])
+    service.respond(documented(name)["reply"])
     hit = search(engine(name, service), want_text=True).hits[0]
     assert hit.text.startswith("Tide gauges\n\nHow")
     assert hit.snippet.startswith("How a tide gauge")
 
 
 def test_cost_is_what_the_answer_says_or_what_is_configured(service: Service) -> None:
-    service.say(documented("exa")["reply"])
+    service.respond(documented("exa")["reply"])
     assert search(engine("exa", service, price=1.0)).usd == 0.005
     service.answers = []
-    service.say(documented("brave")["reply"], X_RateLimit_Remaining="1, 1234")
+    service.respond(documented("brave")["reply"], X_RateLimit_Remaining="1, 1234")
     found = search(engine("brave", service, price=0.003))
     assert (found.usd, found.remaining) == (0.003, 1234)
 
 
 def test_mojeek_s_own_errors_come_with_status_200(service: Service) -> None:
-    service.say({"response": {"status": "ERROR: Daily Limit Reached"}})
+    service.respond({"response": {"status": "ERROR: Daily Limit Reached"}})
     with pytest.raises(SearchFailed, match="Daily Limit") as caught:
         search(engine("mojeek", service))
     assert caught.value.kind == "rate"
@@ -307,14 +307,14 @@ def test_a_wikipedia_is_that_of_the_spec_or_of_the_request(service: Service) -> 
     assert Engine("de")._base(SearchRequest("x")) == "https://de.wikipedia.org"
     assert Engine()._base(SearchRequest("x", language="fr-CH")) == "https://fr.wikipedia.org"
     assert Engine()._base(SearchRequest("x")) == "https://en.wikipedia.org"
-    service.say(documented("wikipedia")["reply"])
+    service.respond(documented("wikipedia")["reply"])
     assert search(engine("wikipedia", service)).hits[1].url == f"{service.url}/wiki/S%C3%A4ter_(gauge)%3F"
     with pytest.raises(BadInput, match="wikipedia:de"):
         Engine("../evil")
 
 
 def test_searxng_without_json_says_what_to_switch_on(service: Service) -> None:
-    service.say(b"forbidden", 403)
+    service.respond(b"forbidden", 403)
     with pytest.raises(SearchFailed, match="add json to"):
         search(engine("searxng", service))
 
@@ -330,7 +330,7 @@ def test_a_request_that_cannot_be_asked_is_bad_input_and_nothing_is_sent(
 ) -> None:
     with pytest.raises(BadInput):
         asyncio.run(engine("brave", service).search(SearchRequest(**{"query": "x", **fields})))
-    assert service.asked == []
+    assert service.requests == []
 
 
 @every
@@ -341,7 +341,7 @@ def test_without_a_key_or_a_door_nothing_is_asked(service: Service, name: str) -
     if provider.wants_key:
         with pytest.raises(BadInput, match="needs a key"):
             search(engine(name, service, key=""))
-    assert service.asked == []
+    assert service.requests == []
 
 
 @every
