@@ -19,7 +19,7 @@ from ..core.errors import OutsideFailed
 T = TypeVar("T")
 
 _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
-_LONGEST_DATE: Final = 60
+_LONGEST_DATE: Final = 60  # code points of a date to parse; headers are hostile input
 
 
 @dataclass(frozen=True, slots=True)

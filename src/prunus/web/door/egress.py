@@ -31,8 +31,8 @@ from .url import Url, parse_host
 
 __all__ = ["Egress", "EgressRules", "FetchFailed", "RefusedUrl", "Resolver", "Url", "system_resolver"]
 
-_KEEP_SECONDS: Final = 20.0
-_PROXY_HEAD: Final = 16 * 1024
+_KEEP_SECONDS: Final = 20.0  # an idle connection stays open for reuse
+_PROXY_HEAD: Final = 16 * 1024  # bytes of the proxy's response to CONNECT to parse
 
 
 class Egress:

@@ -19,8 +19,8 @@ from ...core.errors import BadInput, OutsideFailed, PrunusError
 from .url import Url
 
 _HEAD_BYTES: Final = 64 * 1024
-_HEAD_SECONDS: Final = 15.0
-_IDLE_SECONDS: Final = 60.0
+_HEAD_SECONDS: Final = 15.0  # for the browser to send the head of a request
+_IDLE_SECONDS: Final = 60.0  # of silence before a connection is closed
 _CHUNK: Final = 64 * 1024
 _MOST_CONNECTIONS: Final = 128
 _MOST_REFUSED: Final = 200  # hosts of a page that are recorded, in refused and in failed

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
-_MOST_HOSTS: Final = 4096
+_MOST_HOSTS: Final = 4096  # hosts whose next request time is remembered
 
 
 @dataclass(frozen=True, slots=True)

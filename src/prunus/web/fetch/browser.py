@@ -59,7 +59,7 @@ SWITCHES: Final = (
 """Command-line switches in addition to Playwright's. Playwright sets the proxy for each page, loopback included."""
 
 _NOWHERE: Final = "http://127.0.0.1:9"  # proxy for traffic that belongs to no page; no server listens there
-_CLOSE_SECONDS: Final = 10.0
+_CLOSE_SECONDS: Final = 10.0  # a browser that hangs while closing is abandoned after this
 
 
 def find_browser(executable: str = "") -> str:

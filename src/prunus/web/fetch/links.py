@@ -19,9 +19,9 @@ from ...pages.tree import Tree
 
 __all__ = ["Promising", "promising_links"]
 
-_CHROME_WEIGHT: Final = 0.5
-_DENSE_WEIGHT: Final = 0.5
-_AROUND_WEIGHT: Final = 0.4
+_CHROME_WEIGHT: Final = 0.5  # of links that are only in menus and footers
+_DENSE_WEIGHT: Final = 0.5  # of the similarity of embeddings beside BM25, whose best score is 1
+_AROUND_WEIGHT: Final = 0.4  # of the surrounding text beside the link's own words
 _DENSE_FLOOR: Final = 0.2  # cosine similarity below which static embeddings carry no signal
 _MOST: Final = 2_000  # links of one page that are ranked
 

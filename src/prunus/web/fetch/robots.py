@@ -169,7 +169,7 @@ class Robots:
         self._keep, self._keep_failed, self._seconds = keep, keep_failed, seconds
         self._clock = clock
         self._cache: OrderedDict[str, _Cached] = OrderedDict()
-        self._most, self._most_rules = 1000, 200_000
+        self._most, self._most_rules = 1000, 200_000  # bounds on memory: files, and rules of all files
 
     async def delay(self, client: httpx.AsyncClient, url: Url) -> float:
         """Check that robots.txt allows a URL; return the pause in seconds between two requests to its host.

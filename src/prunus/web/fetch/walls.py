@@ -28,12 +28,13 @@ _CONTROLS: Final = frozenset({"button", "a", "input"})
 _HEADINGS: Final = frozenset({"h1", "h2"})
 _TITLE_PARTS: Final = re.compile(r"\s+[|–—·•»:-]\s+|\s*[|»]\s*|:\s+")
 _SCRIPT: Final = re.compile(r"<script\b", re.IGNORECASE)
-_TEXT_READ: Final = 6_000
-_SOURCE_READ: Final = 400_000
+_TEXT_READ: Final = 6_000  # code points of the visible text that patterns search
+_SOURCE_READ: Final = 400_000  # code points or bytes of the source that patterns search
 
+# Most words of a page that each rule takes for a wall: a longer page is content.
 _FORM_WORDS: Final = 120
 _CONSENT_WORDS: Final = 400
-_CONSENT_SHARE: Final = 0.06
+_CONSENT_SHARE: Final = 0.06  # least share of consent vocabulary among all words
 _PAYWALL_WORDS: Final = 80
 _SOFT_404_WORDS: Final = 120
 _SHELL_WORDS: Final = 60

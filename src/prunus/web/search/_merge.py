@@ -63,7 +63,7 @@ def fuse(lists: Sequence[Sequence[Hit]], constant: int = RRF) -> list[Hit]:
     stays, with the longest snippet and text of all, and the names of all engines. Ranks are renumbered. Equal
     scores keep the order of the lists.
     """
-    places: dict[str, float] = {}
+    scores: dict[str, float] = {}
     merged: dict[str, Hit] = {}
     for hits in lists:
         seen: set[str] = set()
@@ -72,8 +72,8 @@ def fuse(lists: Sequence[Sequence[Hit]], constant: int = RRF) -> list[Hit]:
             merged[key] = _merge_hits(merged[key], hit) if key in merged else hit
             if key not in seen:
                 seen.add(key)
-                places[key] = places.get(key, 0.0) + 1.0 / (constant + rank)
-    order = sorted(places, key=lambda key: -places[key])  # stable
+                scores[key] = scores.get(key, 0.0) + 1.0 / (constant + rank)
+    order = sorted(scores, key=lambda key: -scores[key])  # a stable sort keeps the order of equal scores
     return [replace(hit, rank=rank) for rank, hit in enumerate(_deduplicate([merged[key] for key in order]), 1)]
 
 
