@@ -345,8 +345,8 @@ def _loop() -> Iterator[Callable[[Coroutine[Any, Any, T]], T]]:
     try:
         yield call
     finally:
-        left = asyncio.run_coroutine_threadsafe(_cancel_all(), loop)
-        left.result(timeout=5)
+        cancelled = asyncio.run_coroutine_threadsafe(_cancel_all(), loop)
+        cancelled.result(timeout=5)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout=5)
         loop.close()

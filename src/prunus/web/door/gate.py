@@ -235,10 +235,10 @@ class Proxy:
 def _proxy(text: str) -> Proxy:
     """Parse the proxy's URL, the only URL that may hold credentials."""
     scheme, mark, rest = text.partition("://")
-    credentials, at, place = rest.rpartition("@")
+    credentials, at_sign, address = rest.rpartition("@")
     user, _, password = credentials.partition(":")
     try:
-        url = parse_url(f"{scheme}{mark}{place if at else rest}")
+        url = parse_url(f"{scheme}{mark}{address if at_sign else rest}")
     except RefusedUrl as error:
         raise BadInput(f"proxy: {error.why}; write http://host:port", subject="proxy") from error
     return Proxy(url, unquote(user), unquote(password))

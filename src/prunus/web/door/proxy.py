@@ -165,20 +165,20 @@ class PinningProxy:
         start = "\r\n".join([*head, "", ""]).encode("latin-1")
         await self._closing_after(upstream, self._exchange(reader, writer, upstream, start, length))
 
-    async def _dial(self, place: str, host: str, port: int, *, tunnel: bool = False) -> Streams:
+    async def _dial(self, host_and_port: str, host: str, port: int, *, tunnel: bool = False) -> Streams:
         """Open a connection through the door, or refuse the request as the door does."""
         try:
             return await self._door.dial(host, port)
         except BadInput as error:
-            raise self._refuse(place, error, tunnel=tunnel) from error
+            raise self._refuse(host_and_port, error, tunnel=tunnel) from error
         except OutsideFailed as error:
             if len(self.failed) < _MOST_REFUSED:
-                self.failed[place] = str(error)
+                self.failed[host_and_port] = str(error)
             raise _RefusedRequest(_FAILED, tunnel=tunnel) from error
 
-    def _refuse(self, place: str, error: PrunusError, *, tunnel: bool = False) -> _RefusedRequest:
+    def _refuse(self, host_and_port: str, error: PrunusError, *, tunnel: bool = False) -> _RefusedRequest:
         if len(self.refused) < _MOST_REFUSED:
-            self.refused[place] = str(error)
+            self.refused[host_and_port] = str(error)
         return _RefusedRequest(_REFUSED, tunnel=tunnel)
 
     async def _closing_after(self, upstream: Streams, work: Coroutine[object, object, None]) -> None:

@@ -78,10 +78,12 @@ class Terms:
             "pool": self.total,
         }
         port = None if url.port == DEFAULT_PORTS[url.scheme] else url.port
-        place = httpcore.URL(scheme=url.scheme.encode(), host=url.host.encode(), port=port, target=url.target.encode())
+        target_url = httpcore.URL(
+            scheme=url.scheme.encode(), host=url.host.encode(), port=port, target=url.target.encode()
+        )
         extensions = {**request.extensions, "timeout": timeout}
         sent = httpcore.Request(
-            request.method, place, headers=request.headers.raw, content=request.stream, extensions=extensions
+            request.method, target_url, headers=request.headers.raw, content=request.stream, extensions=extensions
         )
         return exchange, sent
 

@@ -81,7 +81,7 @@ class Visit:
         tab = self._tab = await context.new_page()
         self._session = await context.new_cdp_session(tab)
         tab.on("dialog", lambda dialog: self._start_task(dialog.dismiss()))
-        context.on("page", lambda other: self._start_task(other.close()) if other is not tab else None)
+        context.on("page", lambda opened: self._start_task(opened.close()) if opened is not tab else None)
         tab.on("request", lambda request: self._loading.add(request))
         tab.on("requestfinished", lambda request: self._loading.discard(request))
         tab.on("requestfailed", lambda request: self._loading.discard(request))
@@ -203,9 +203,10 @@ class Visit:
         if self._forbidden is not None:
             raise self._forbidden
         final = self._door.check_url(final_url)
-        for place in (final.netloc, f"{final.host}:{final.port}"):
-            if place in self._proxy.refused:
-                raise RefusedUrl(url, "address", f"it leads to {self._proxy.refused[place]}", "nothing was read")
+        for host_and_port in (final.netloc, f"{final.host}:{final.port}"):
+            if host_and_port in self._proxy.refused:
+                reason = self._proxy.refused[host_and_port]
+                raise RefusedUrl(url, "address", f"it leads to {reason}", "nothing was read")
 
     def _failure(self, url: str, message: str) -> Exception:
         """Return the error for a page that did not load, in one line."""

@@ -69,13 +69,13 @@ def find_browser(executable: str = "") -> str:
     :raises MissingExtra: no browser was found; the message says what to install or set.
     """
     names = (executable,) if executable else NAMES
-    found = next((path for path in map(shutil.which, names) if path), None)
-    if found is None:
+    path = next((path for path in map(shutil.which, names) if path), None)
+    if path is None:
         reason = f"{executable} is not a program" if executable else "no Chromium is installed under a usual name"
         raise MissingExtra(
             f"{reason}; install Chromium or Chrome, or set the path of a browser", subject=executable or "browser"
         )
-    return found
+    return path
 
 
 class BrowserFetcher:

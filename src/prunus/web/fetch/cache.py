@@ -80,8 +80,8 @@ class Cache:
         row = self._matching(url)
         if row is None:
             return None
-        left = self._seconds_fresh(row)
-        return self._page(row, url, f"hit; ttl={left:.0f}") if left > 0 else None
+        seconds_fresh = self._seconds_fresh(row)
+        return self._page(row, url, f"hit; ttl={seconds_fresh:.0f}") if seconds_fresh > 0 else None
 
     def validators(self, url: str) -> dict[str, str]:
         """Return the headers that make a request conditional; empty without a stored validator."""
@@ -179,8 +179,9 @@ class Cache:
         if "no-cache" in rules or "must-revalidate" in rules:
             return None
         allowed = seconds(rules["stale-if-error"]) if "stale-if-error" in rules else self._stale_if_error
-        left = self._seconds_fresh(row)
-        return self._page(row, url, f"hit; ttl={left:.0f}") if left > 0 or -left <= (allowed or 0.0) else None
+        seconds_fresh = self._seconds_fresh(row)
+        usable = seconds_fresh > 0 or -seconds_fresh <= (allowed or 0.0)
+        return self._page(row, url, f"hit; ttl={seconds_fresh:.0f}") if usable else None
 
     def info(self) -> StoreInfo:
         """Return the size, path and limit of the cache."""

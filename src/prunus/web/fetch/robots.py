@@ -210,16 +210,16 @@ class Robots:
 
     async def _fetch_following_redirects(self, client: httpx.AsyncClient, url: Url) -> tuple[int, str]:
         """Return the status and the text of an origin's file, at most :data:`MAX_BYTES`."""
-        place = resolve(url, "/robots.txt")
-        status, text, location = await _fetch_file(client, place)
+        file_url = resolve(url, "/robots.txt")
+        status, text, location = await _fetch_file(client, file_url)
         for _ in range(_MAX_REDIRECTS):
             if not location:
                 return status, text
             try:
-                place = self._door.check_url(str(resolve(place, location)))
-                status, text, location = await _fetch_file(client, place)
+                file_url = self._door.check_url(str(resolve(file_url, location)))
+                status, text, location = await _fetch_file(client, file_url)
             except RefusedUrl as error:  # the origin is allowed; only the target of its redirect is refused
-                raise FetchFailed(str(place), "redirects", f"it redirects to a refused URL: {error.why}") from error
+                raise FetchFailed(str(file_url), "redirects", f"it redirects to a refused URL: {error.why}") from error
         return (404, "") if location else (status, text)  # too many redirects count as a missing file (§2.3.1.2)
 
     def _remember(self, origin: str, cached: _Cached) -> None:
@@ -233,9 +233,9 @@ class Robots:
         return sum(len(cached.policy.rules) for cached in self._cache.values() if cached.policy)
 
 
-async def _fetch_file(client: httpx.AsyncClient, place: Url) -> tuple[int, str, str]:
+async def _fetch_file(client: httpx.AsyncClient, file_url: Url) -> tuple[int, str, str]:
     """Return the status, the text and, for a redirect, the location."""
-    async with client.stream("GET", str(place)) as response:
+    async with client.stream("GET", str(file_url)) as response:
         location = response.extensions.get(LOCATION, "") if response.status_code in _REDIRECTS else ""
         content = bytearray()
         async for data in response.aiter_raw():

@@ -111,9 +111,9 @@ class _PageFacts:
     def names(self) -> list[str]:
         """The title, its parts, and the first two headings."""
         tree = self.tree
-        found = [self.title, *_TITLE_PARTS.split(self.title)]
-        found += [subtree_text(tree, node) for node, tag in enumerate(tree.tag) if tag in _HEADINGS][:2]
-        return [" ".join(name.split()) for name in found if name.strip()]
+        names = [self.title, *_TITLE_PARTS.split(self.title)]
+        names += [subtree_text(tree, node) for node, tag in enumerate(tree.tag) if tag in _HEADINGS][:2]
+        return [" ".join(name.split()) for name in names if name.strip()]
 
     @cached_property
     def redirected(self) -> bool:

@@ -47,13 +47,13 @@ def canonical(url: str) -> str:
     if parts.scheme not in ("http", "https"):
         return url
     host = (parts.hostname or "").rstrip(".").removeprefix("www.")
-    place = f"{host}:{port}" if port and port not in (80, 443) else host
+    host_and_port = f"{host}:{port}" if port and port not in (80, 443) else host
     path = quote(unquote(parts.path, errors="replace"), safe=_SAFE_PATH, errors="replace").rstrip("/")
     fields = [
         pair for pair in parse_qsl(parts.query[:4_000], keep_blank_values=True) if not _TRACKING.fullmatch(pair[0])
     ]
     query = urlencode(sorted(fields), errors="replace")
-    return f"{place}{path}{'?' + query if query else ''}"
+    return f"{host_and_port}{path}{'?' + query if query else ''}"
 
 
 def fuse(lists: Sequence[Sequence[Hit]], constant: int = RRF) -> list[Hit]:
@@ -194,9 +194,9 @@ class Merged:
             raise self._no_answer(errors)
         hits = fuse([answer.hits for answer in answers])[: request.count]
         warnings = [warning for answer in answers for warning in answer.warnings] + [str(error) for error in errors]
-        left = [answer.remaining for answer in answers if answer.remaining >= 0]
+        remaining = [answer.remaining for answer in answers if answer.remaining >= 0]  # -1 is unknown
         usd = sum(answer.usd for answer in answers)
-        return Results(tuple(hits), tuple(dict.fromkeys(warnings)), usd, min(left, default=-1))
+        return Results(tuple(hits), tuple(dict.fromkeys(warnings)), usd, min(remaining, default=-1))
 
     async def _query_in_order(self, request: SearchRequest) -> list[Results | Exception]:
         outcomes: list[Results | Exception] = []

@@ -94,15 +94,15 @@ class Engine:
         passage_scores = indexed.passages.scores(request.query)
         best_passage = np.maximum.reduceat(passage_scores, indexed.starts[:-1])
         scores = indexed.index.scores(request.query) + best_passage
-        order = [int(place) for place in np.argsort(-scores, kind="stable") if scores[place] > 0]
+        order = [int(page) for page in np.argsort(-scores, kind="stable") if scores[page] > 0]
         start = (request.page - 1) * request.count
         hits = []
-        for rank, place in enumerate(order[start : start + request.count], start + 1):
-            first, last = indexed.starts[place], indexed.starts[place + 1]
-            passages = _passages(indexed.texts[place])
+        for rank, page in enumerate(order[start : start + request.count], start + 1):
+            first, last = indexed.starts[page], indexed.starts[page + 1]
+            passages = _passages(indexed.texts[page])
             snippet = " ".join(passages[int(np.argmax(passage_scores[first:last]))].split())[: 2 * _SNIPPET]
-            text = indexed.texts[place] if request.want_text else ""
-            hits.append(Hit(str(indexed.paths[place]), indexed.titles[place], snippet, text, "", "", self.name, rank))
+            text = indexed.texts[page] if request.want_text else ""
+            hits.append(Hit(str(indexed.paths[page]), indexed.titles[page], snippet, text, "", "", self.name, rank))
         warnings = unsupported(request, self.name, _FILTERS)
         return Results(tuple(hits), (*(w.split("; done")[0] for w in warnings), *indexed.skipped))
 
