@@ -13,7 +13,7 @@ from tests.strategies import articles, broken_documents, worded_documents
 
 import prunus
 from prunus.evidence.blocks import Blocks, cut
-from prunus.evidence.mark import for_a_file, mark
+from prunus.evidence.mark import mark, text_for_file
 from prunus.pages.clean.parse import source_text
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.tree import Tree
@@ -126,13 +126,13 @@ def test_any_source_stays_as_it_is_but_for_the_marks(name: str) -> None:
 def test_a_file_of_marked_source_is_read_as_utf8(name: str) -> None:
     page, charset = SOURCES[name]
     blocks = blocks_of(page, 2, charset)
-    written = for_a_file(blocks.trees[0], mark(blocks, range(len(blocks)))).encode()
+    written = text_for_file(blocks.trees[0], mark(blocks, range(len(blocks)))).encode()
     assert clean_tree(written).canonical == blocks.trees[0].canonical
 
 
 def test_a_page_in_utf8_gets_no_byte_order_mark() -> None:
     blocks = blocks_of("<meta charset=utf-8><p>café".encode())
-    assert for_a_file(blocks.trees[0], mark(blocks, [0])) == '<meta charset=utf-8><p data-prunus="kept">café'
+    assert text_for_file(blocks.trees[0], mark(blocks, [0])) == '<meta charset=utf-8><p data-prunus="kept">café'
 
 
 seeds = st.integers(0, 2**20 - 1)

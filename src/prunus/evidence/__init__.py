@@ -1,1 +1,1 @@
-"""What of the pages fits a budget: blocks, scores, pruning, marks."""
+"""Cuts pages into blocks, scores them for a question, and keeps the best blocks that fit a token budget."""

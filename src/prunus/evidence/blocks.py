@@ -1,9 +1,9 @@
 """The block tree of adjustable granularity (HtmlRAG §3.3, Algorithm 1), over one or many documents.
 
-A block is a subtree, or a run of siblings: the text directly attached to a node whose children are
-blocks of their own, a small section under its heading, a term with its definitions, or some
-sentences of a text that is larger than a block. Blocks are contiguous, in document order, and
-every visible word lies in exactly one of them.
+A block is a subtree or a run of siblings. A run is the text between the child blocks of a node, a
+small section with its heading, a term with its definitions, or some sentences of a text that is too
+long for one block. Blocks are contiguous and in document order, and every visible word lies in
+exactly one block.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from typing import Literal
 from ..pages.clean.rules import HEADINGS
 from ..pages.tree import Tree
 from .breadcrumbs import Breadcrumbs, breadcrumbs_of
-from .cut import cut_piece, cut_tree
-from .runs import Piece
+from .cut import Piece, cut_piece, cut_tree
 
 Units = Literal["blocks", "leaves"]
 
@@ -27,20 +26,20 @@ DEFAULT_MAX_WORDS = 256
 """Words per block before embedding-based pruning (HtmlRAG §4.4)."""
 
 Steps = tuple[Sequence[int], Sequence[int]]
-"""The children of a node, and the number that each carries in a path: 0 where it carries none."""
+"""The children of a node, and the number of each child in a path; 0 for a child without a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block: nodes ``[lo, hi)`` of a Tree, less ``first`` code points at its start.
+    """One block: the nodes ``[lo, hi)`` of a Tree; it may begin and end inside text nodes.
 
-    :param document: which of the Trees.
-    :param node: the subtree's root, or the node to which a run is attached.
-    :param lo, hi: its nodes.
-    :param first: code points of text node ``lo`` that belong to the block before it.
-    :param last: where it ends in text node ``hi - 1``; -1 at that node's end.
-    :param words: how many words it shows.
-    :param requires: indices of blocks without which it must not stand (the header of its table).
+    :param document: index of the Tree.
+    :param node: the subtree's root, or the parent node of a run.
+    :param lo, hi: first node of the block, and one past its last node.
+    :param words: visible words of the block.
+    :param first: code points of text node ``lo`` that belong to the block before.
+    :param last: code point of text node ``hi - 1`` at which the block ends; -1 is the end of that node.
+    :param requires: indices of blocks that must be kept with this block (the header rows of its table).
     """
 
     document: int
@@ -60,13 +59,13 @@ class Block:
 
 @dataclass(slots=True)
 class Blocks:
-    """A cut of one or more Trees; cut once, asked many times (treat it as immutable).
+    """The blocks of one or more Trees: cut once, used for many questions (treat it as immutable).
 
     :param trees: the documents, in order.
     :param blocks: their blocks, in document order.
-    :param max_words: the granularity of the cut.
-    :param whole: the cut that these are some blocks of; None where they are all.
-    :param places: for each block its index in ``whole``.
+    :param max_words: the granularity of the cut, in words per block.
+    :param whole: the full cut, where these blocks are a subset of it; None where they are all blocks.
+    :param places: index in ``whole`` of each block.
     """
 
     trees: Sequence[Tree]
@@ -79,7 +78,7 @@ class Blocks:
     _steps: dict[tuple[int, int], Steps] = field(default_factory=dict)
     _attached: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     cache: dict[str, object] = field(default_factory=dict)
-    """What engines derive from the blocks alone (token lists, embeddings), by engine."""
+    """Values that engines derive from the blocks alone (token counts, embeddings), by a key that names the engine."""
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -89,16 +88,16 @@ class Blocks:
         """The visible text of each block, a slice of its document's canonical text."""
         if not self._texts and self.blocks:
             spans = map(self.span, range(len(self.blocks)))
-            whole = [self.trees[block.document].canonical for block in self.blocks]
-            self._texts = [text[start:end] for text, (start, end) in zip(whole, spans, strict=True)]
+            pages = [self.trees[block.document].canonical for block in self.blocks]
+            self._texts = [page[start:end] for page, (start, end) in zip(pages, spans, strict=True)]
         return self._texts
 
     @property
     def contexts(self) -> list[Breadcrumbs]:
-        """What stands above each block: headings, table caption and header, the list's lead."""
+        """The breadcrumbs of each block: headings, table caption and header, lead of its list."""
         if not self._contexts and self.blocks:
-            for number, own in groupby(self.blocks, key=attrgetter("document")):
-                self._contexts.extend(breadcrumbs_of(self.trees[number], ((b.node, b.lo, b.hi) for b in own)))
+            for document, group in groupby(self.blocks, key=attrgetter("document")):
+                self._contexts.extend(breadcrumbs_of(self.trees[document], ((b.node, b.lo, b.hi) for b in group)))
         return self._contexts
 
     def span(self, index: int) -> tuple[int, int]:
@@ -119,13 +118,13 @@ class Blocks:
         return start, max(start, end)
 
     def path(self, index: int) -> str:
-        """Return the block's numbered path, as ``html1/body/div2/p``; a run ends in ``text``.
+        """Return the block's numbered path, as ``html1/body/div2/p``; the path of a run ends in ``text``.
 
-        Siblings that share a tag are numbered from 1, an only one carries no number; the roots of
-        several documents are numbered too. A tag that could be read as another's number, or as a
-        run, is followed by a hyphen: ``<p1>`` is ``p1-``.
+        Siblings with the same tag are numbered from 1; a tag without such siblings has no number. The
+        roots of several documents are numbered too. A hyphen follows a tag that looks like a numbered
+        tag or like a run: ``<p1>`` is written ``p1-``.
         """
-        if self.whole is not None:  # runs that are not here keep their numbers
+        if self.whole is not None:  # the numbers of the full cut also count runs that this subset lacks
             return self.whole.path(self.places[index])
         block = self.blocks[index]
         tree = self.trees[block.document]
@@ -141,7 +140,7 @@ class Blocks:
         return "/".join(reversed(steps))
 
     def _numbered(self, document: int, parent: int) -> Steps:
-        """Number the element children of a node by tag."""
+        """Number the element children of a node, by tag."""
         known = self._steps.get((document, parent))
         if known is None:
             tree = self.trees[document]
@@ -150,12 +149,12 @@ class Blocks:
         return known
 
     def _runs(self, block: Block) -> Steps:
-        """Number the runs that are attached to one node."""
+        """Number the runs below the parent of a run."""
         if not self._attached:
-            for index, other in enumerate(self.blocks):
-                if not other.is_subtree:
-                    self._attached.setdefault((other.document, other.node), []).append(index)
-        key = (-1 - block.document, block.node)
+            for index, candidate in enumerate(self.blocks):
+                if not candidate.is_subtree:
+                    self._attached.setdefault((candidate.document, candidate.node), []).append(index)
+        key = (-1 - block.document, block.node)  # negative: the keys of ``_numbered`` have the plain document
         known = self._steps.get(key)
         if known is None:
             runs = self._attached[block.document, block.node]
@@ -164,26 +163,26 @@ class Blocks:
 
 
 def _name(tag: str) -> str:
-    """Return what a tag is called in paths: never what another tag with a number, or a run, is called."""
+    """Return the name of a tag in paths; a hyphen follows if it looks like a numbered tag or like a run."""
     taken = tag in ("h", "text") or (tag != "" and tag[-1] in "-0123456789" and tag not in HEADINGS)
     return f"{tag}-" if taken else tag
 
 
 def _numbers(names: Sequence[str]) -> Sequence[int]:
-    """Number those that share a name from 1; an only one gets 0."""
+    """Number equal names from 1; a name that occurs once gets 0."""
     totals: dict[str, int] = {}
     for name in names:
         totals[name] = totals.get(name, 0) + 1
     seen: dict[str, int] = {}
-    found: list[int] = []
+    numbers: list[int] = []
     for name in names:
         seen[name] = seen.get(name, 0) + 1
-        found.append(seen[name] if totals[name] > 1 else 0)
-    return found
+        numbers.append(seen[name] if totals[name] > 1 else 0)
+    return numbers
 
 
 def _step(name: str, key: int, steps: Steps) -> str:
-    """Return a step of a path: the name, with a number where several share it."""
+    """Return a step of a path: the name, with its number where several siblings share the name."""
     number = steps[1][bisect_left(steps[0], key)]
     return f"{name}{number}" if number else name
 
@@ -191,8 +190,8 @@ def _step(name: str, key: int, steps: Steps) -> str:
 def cut(trees: Sequence[Tree], max_words: int = DEFAULT_MAX_WORDS, units: Units = "blocks") -> Blocks:
     """Cut documents into blocks of at most about ``max_words`` words (HtmlRAG, Algorithm 1).
 
-    :param trees: one or many cleaned documents; several are one forest.
-    :param max_words: granularity; a unit that cannot be cut (a table row's cell, a figure) may exceed it.
+    :param trees: one or many cleaned documents; several documents form one forest.
+    :param max_words: granularity; a unit that cannot be cut (a table cell, a figure) may exceed it.
     :param units: ``blocks``, or ``leaves`` for the DOM's leaves as units (the paper's ablation).
     :raises ValueError: ``max_words`` is below 1.
     """
@@ -203,8 +202,8 @@ def cut(trees: Sequence[Tree], max_words: int = DEFAULT_MAX_WORDS, units: Units 
     for document, tree in enumerate(trees):
         offset = len(blocks)
         for piece in cut_tree(tree, max_words, units == "leaves"):
-            needed = tuple(offset + other for other in piece.requires)
-            requires = requires if requires == needed else needed  # the rows of a table share theirs
+            needed = tuple(offset + place for place in piece.requires)
+            requires = requires if requires == needed else needed  # the rows of a table share one tuple: saves memory
             blocks.append(
                 Block(document, piece.node, piece.lo, piece.hi, piece.words, piece.first, piece.last, requires)
             )
@@ -212,7 +211,10 @@ def cut(trees: Sequence[Tree], max_words: int = DEFAULT_MAX_WORDS, units: Units 
 
 
 def split(blocks: Blocks, index: int, max_words: int) -> list[Block]:
-    """Cut one block finer; the parts cover exactly it, and stand in its place."""
+    """Cut one block finer; the parts cover it exactly.
+
+    :returns: the parts; their ``requires`` assume that the parts replace the block at ``index``.
+    """
     block = blocks.blocks[index]
     whole = Piece(block.node, block.lo, block.hi, block.words, block.first, block.last)
     parts = cut_piece(blocks.trees[block.document], whole, max_words)
@@ -232,10 +234,10 @@ def split(blocks: Blocks, index: int, max_words: int) -> list[Block]:
 
 
 def mask_of(blocks: Blocks, kept: Sequence[int], document: int) -> tuple[bytearray, dict[int, list[tuple[int, int]]]]:
-    """Translate kept blocks of one document into what a writer needs.
+    """Translate the kept blocks of one document into the mask that a writer needs.
 
-    :returns: per node 0 dropped, 1 kept, 2 above something kept; and the text nodes of which only
-        pieces are kept.
+    :returns: one byte per node (0 dropped, 1 kept, 2 an ancestor of a kept node), and for each text node
+        that is kept in part its kept ranges, in order.
     """
     tree = blocks.trees[document]
     mask = bytearray(len(tree))
@@ -251,7 +253,7 @@ def mask_of(blocks: Blocks, kept: Sequence[int], document: int) -> tuple[bytearr
             above = tree.parent[above]
         last = block.hi - 1
         above = tree.parent[last]
-        while above >= block.lo:  # a run of an index may end inside an element that it begins
+        while above >= block.lo:  # a chunk of an index may end inside an element that begins in it
             if tree.end[above] > block.hi:
                 mask[above] = 2
             above = tree.parent[above]

@@ -1,4 +1,4 @@
-"""What stands above a block: its headings, its table's caption and header, its list's lead."""
+"""The breadcrumbs of a block: its headings, the caption and header of its table, the lead of its list."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ..pages.grid import header_rows
 from ..pages.tree import Tree, subtree_text
 
 LEAD_LENGTH = 300
-"""Code points of a caption, header or lead that count as context."""
+"""Code points of a caption, header or lead that are kept as context."""
 
 
 @dataclass(frozen=True, slots=True)
 class Breadcrumbs:
-    """What stands above a block and says what it is about.
+    """The headings and the lead above a block, which tell what the block is about.
 
-    :param headings: nodes of the headings above it, outermost first.
-    :param section: the innermost heading's node, -1 where there is none.
-    :param table: the table around it, -1 outside tables.
-    :param lead: caption and header of its table, or the sentence that introduces its list.
+    :param headings: nodes of the headings above the block, outermost first.
+    :param section: node of the innermost heading; -1 where there is none.
+    :param table: node of the table around the block; -1 outside tables.
+    :param lead: caption and header of the table, or the sentence that introduces the list.
     """
 
     headings: tuple[int, ...] = ()
@@ -30,7 +30,10 @@ class Breadcrumbs:
 
 
 def breadcrumbs_of(tree: Tree, blocks: Iterable[tuple[int, int, int]]) -> list[Breadcrumbs]:
-    """Return the context of each block of one document, given as (node, lo, hi) in document order."""
+    """Return the breadcrumbs of each block of one document.
+
+    :param blocks: (node, lo, hi) of each block, in document order.
+    """
     headings = _headings(tree)
     leads: dict[int, str] = {}
     found: list[Breadcrumbs] = []
@@ -45,7 +48,7 @@ def breadcrumbs_of(tree: Tree, blocks: Iterable[tuple[int, int, int]]) -> list[B
             place += 1
         level = 7
         if place < len(headings) and headings[place][0] < hi and tree.words[headings[place][0]] == tree.words[lo]:
-            level = headings[place][1]  # the block begins with a heading: with a section of its own
+            level = headings[place][1]  # the block begins with a heading, so it opens a section at that level
         path = tuple(heading for heading, depth, end in open_headings if end > lo and depth < level)
         table, item_list = _surroundings(tree, node, lo)
         lead = ""
@@ -55,16 +58,17 @@ def breadcrumbs_of(tree: Tree, blocks: Iterable[tuple[int, int, int]]) -> list[B
                 leads[holder] = _table_lead(tree, holder) if table >= 0 else _list_lead(tree, holder)
             lead = leads[holder]
         context = Breadcrumbs(path, path[-1] if path else -1, table, lead)
-        found.append(found[-1] if found and found[-1] == context else context)
+        found.append(found[-1] if found and found[-1] == context else context)  # share equal objects: saves memory
     return found
 
 
 def _headings(tree: Tree) -> list[tuple[int, int, int]]:
-    """List (node, level, end of scope): a heading speaks for what follows it in its container."""
+    """List the headings as (node, level, end of scope); a heading covers the nodes after it in its container."""
     found = []
     for node, tag in enumerate(tree.tag):
         if tag in rules.HEADINGS and tree.word_count(node):
             above = tree.parent[node]
+            # a wrapper that holds nothing but the heading is not the section that it heads
             while above > 0 and tree.word_count(above) == tree.word_count(node):
                 above = tree.parent[above]
             if tree.tag[above] in ("header", "hgroup"):
@@ -74,10 +78,10 @@ def _headings(tree: Tree) -> list[tuple[int, int, int]]:
 
 
 def _surroundings(tree: Tree, node: int, lo: int) -> tuple[int, int]:
-    """Return the innermost table around a block (not one that it holds whole), and its list."""
+    """Return the innermost table and list around a block; a table that the block holds whole does not count."""
     table = item_list = -1
     above = tree.parent[lo] if lo == node else node
-    for _ in range(12):
+    for _ in range(12):  # a bound on the depth keeps the time linear on pages of deep nesting
         if above <= 0:
             break
         tag = tree.tag[above]
@@ -91,14 +95,14 @@ def _surroundings(tree: Tree, node: int, lo: int) -> tuple[int, int]:
 
 
 def _table_lead(tree: Tree, table: int) -> str:
-    """Return a table's caption and header cells as one line."""
+    """Return the caption and the header cells of a table as one line."""
     parts = [subtree_text(tree, child) for child in tree.children(table)[:2] if tree.tag[child] == "caption"]
     parts += [subtree_text(tree, row) for row in sorted(header_rows(tree, table))]
     return " ".join(parts)[:LEAD_LENGTH]
 
 
 def _list_lead(tree: Tree, item_list: int) -> str:
-    """Return what introduces a list: the paragraph or the words right before it."""
+    """Return the paragraph or the words right before a list."""
     above, before = tree.parent[item_list], item_list - 1
     while before > above and tree.parent[before] != above:
         before = tree.parent[before]

@@ -1,14 +1,43 @@
-"""Where to cut a Tree: HtmlRAG's Algorithm 1 with semantic units preferred as cuts."""
+"""Cut a Tree into pieces: HtmlRAG's Algorithm 1, with a preference for semantic units.
+
+Sections, tables, rows, terms with their definitions and figures stay whole where they fit into a
+block. A run of text that is larger than a block is cut between sentences (in code between lines), and
+inside a sentence only if the sentence alone is larger than a block.
+"""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from ..core.text.words import SYLLABIC, UNSPACED, count_words, sentence_spans
 from ..pages.clean import rules
 from ..pages.grid import header_rows, row_cells
 from ..pages.tree import Tree
-from .runs import Piece, cut_run
 
 FIGURE_SLACK = 3
-"""A figure stays whole up to this many times ``max_words``: a picture stays with its caption."""
+"""A figure stays whole up to this many times ``max_words``, so that a picture keeps its caption."""
+
+
+_CUTTABLE: Final = re.compile(rf"\s+|[{UNSPACED}{SYLLABIC}]")
+"""White space, or a letter of a script that writes no spaces: a cut is allowed after it."""
+
+
+@dataclass(slots=True)
+class Piece:
+    """A block of one document before it is numbered among all blocks.
+
+    The fields are those of a block; ``requires`` holds indices among the pieces of the same document.
+    """
+
+    node: int
+    lo: int
+    hi: int
+    words: int
+    first: int = 0
+    last: int = -1
+    requires: tuple[int, ...] = ()
 
 
 def cut_tree(tree: Tree, max_words: int, leaves: bool = False) -> list[Piece]:
@@ -19,7 +48,7 @@ def cut_tree(tree: Tree, max_words: int, leaves: bool = False) -> list[Piece]:
 
 
 def cut_piece(tree: Tree, piece: Piece, max_words: int) -> list[Piece]:
-    """Cut one piece of a document finer; the parts cover exactly it."""
+    """Cut one piece of a document finer; the parts cover it exactly."""
     if piece.first or piece.last >= 0:
         return cut_run(tree, piece, max_words)
     node, siblings = piece.lo, []
@@ -40,7 +69,7 @@ def cut_piece(tree: Tree, piece: Piece, max_words: int) -> list[Piece]:
 
 
 class _Cutter:
-    """Breadth is handled by an explicit stack, so that depth never meets Python's recursion limit."""
+    """Cuts one Tree; an explicit stack keeps deep pages below Python's recursion limit."""
 
     def __init__(self, tree: Tree, max_words: int, leaves: bool) -> None:
         self.tree = tree
@@ -49,15 +78,15 @@ class _Cutter:
         self.pieces: list[Piece] = []
         self.holds_block = _holds_block(tree)
         self.stack: list[tuple[int, tuple[int, ...]]] = []  # (node, requires)
-        self.terms: dict[int, int] = {}  # definitions that are blocks of their own -> their term
+        self.terms: dict[int, int] = {}  # definition that is a separate block -> its term
 
     def result(self) -> list[Piece]:
-        """Return the pieces, terms that definitions need named by their place among them."""
+        """Return the pieces; replace the nodes of required terms by the indices of their pieces."""
         if self.terms:
             begins = {piece.lo: index for index, piece in reversed(list(enumerate(self.pieces)))}
             for piece in self.pieces:
-                found = [begins.get(~needed, -1) if needed < 0 else needed for needed in piece.requires]
-                piece.requires = tuple(needed for needed in found if needed >= 0)
+                places = [begins.get(~needed, -1) if needed < 0 else needed for needed in piece.requires]
+                piece.requires = tuple(place for place in places if place >= 0)
         return self.pieces
 
     def run(self) -> None:
@@ -66,11 +95,11 @@ class _Cutter:
         self.go()
 
     def go(self) -> None:
-        """Cut what is on the stack."""
+        """Cut the nodes on the stack until it is empty."""
         stack, tree = self.stack, self.tree
         while stack:
             node, requires = stack.pop()
-            if node < 0:  # a run that was put off to keep document order: ~lo, with hi after it
+            if node < 0:  # a run, deferred to keep document order: ~lo on top, hi below it
                 hi, _ = stack.pop()
                 self._run(~node, hi, requires)
             elif self._is_whole(node):
@@ -80,9 +109,9 @@ class _Cutter:
                 self.expand(node, requires)
 
     def _add(self, node: int, lo: int, hi: int, requires: tuple[int, ...], subtree: int = -1) -> None:
-        """Add a subtree or a run."""
+        """Add a subtree or a run as a piece."""
         words = self.tree.words
-        whole = subtree >= 0 and self.tree.tag[subtree] != ""  # a text node alone is a run
+        whole = subtree >= 0 and self.tree.tag[subtree] != ""  # a single text node counts as a run
         self.pieces.append(Piece(subtree if whole else node, lo, hi, words[hi] - words[lo], requires=requires))
 
     def _is_whole(self, node: int) -> bool:
@@ -98,7 +127,7 @@ class _Cutter:
         return words <= self.max_words or (tree.end[node] == node + 1)
 
     def expand(self, node: int, requires: tuple[int, ...] = ()) -> None:
-        """Cut below a node: its children in turn, what is directly attached to it as runs."""
+        """Cut below a node: block-level children one by one, the text between them as runs."""
         tag = self.tree.tag[node]
         if not self.leaves:
             if tag == "table":
@@ -114,14 +143,14 @@ class _Cutter:
         for lo, hi, subtree in reversed(parts):
             if subtree:
                 term = self.terms.get(lo)
-                # the term's place among the blocks is not known yet: named by its node until the end
+                # the index of the term's piece is not known yet: ~node names it until ``result``
                 self.stack.append((lo, requires if term is None else (*requires, ~term)))
             else:
                 self.stack.append((hi, ()))
                 self.stack.append((~lo, requires))
 
     def units(self, node: int, children: list[int]) -> list[tuple[int, int, bool]]:
-        """Group children of a node: block-level subtrees, runs between them, units that belong together."""
+        """Group the children of a node into block-level subtrees, runs between them, pairs and sections."""
         parts = self.group(children)
         if self.leaves:
             return parts
@@ -146,7 +175,7 @@ class _Cutter:
         return parts
 
     def _pairs(self, parts: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
-        """Keep terms with their definitions where both fit into a block."""
+        """Join terms and their definitions where they fit into one block together."""
         words, tag = self.tree.words, self.tree.tag
         grouped: list[tuple[int, int, bool]] = []
         index = 0
@@ -169,7 +198,7 @@ class _Cutter:
         return grouped
 
     def _sections(self, parts: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
-        """Keep a heading with its whole section where that fits into a block."""
+        """Join a heading and its section where the whole section fits into a block."""
         words, tag = self.tree.words, self.tree.tag
         grouped: list[tuple[int, int, bool]] = []
         index = 0
@@ -195,7 +224,7 @@ class _Cutter:
     # -- tables -----------------------------------------------------------------------------------
 
     def _table(self, table: int, requires: tuple[int, ...]) -> None:
-        """Cut a table at its rows; each needs the table's header rows."""
+        """Cut a table at its rows; each row requires the header rows of the table."""
         tree = self.tree
         header = header_rows(tree, table)
         todo: list[int] = []
@@ -222,7 +251,7 @@ class _Cutter:
         self.stack.extend(reversed(plan))
 
     def _row(self, row: int, requires: tuple[int, ...]) -> None:
-        """Cut a large row at its cells; each needs the row's own header cell, when it is short."""
+        """Cut a large row at its cells; each cell requires the header cell of the row, if that is short."""
         tree = self.tree
         cells = row_cells(tree, row)
         first = cells[0] if cells else -1
@@ -239,7 +268,7 @@ class _Cutter:
     # -- runs -------------------------------------------------------------------------------------
 
     def _run(self, lo: int, hi: int, requires: tuple[int, ...]) -> None:
-        """Add a run of siblings, cut at sentences (in code: at lines) where it is larger than a block."""
+        """Add a run of siblings; cut it at sentences (in code at lines) where it is larger than a block."""
         tree = self.tree
         parent = tree.parent[lo]
         words = tree.words[hi] - tree.words[lo]
@@ -250,10 +279,128 @@ class _Cutter:
 
 
 def _holds_block(tree: Tree) -> bytearray:
-    """Mark the nodes with a block-level descendant."""
+    """Mark the nodes that have a block-level descendant."""
     marks = bytearray(len(tree))
     parent, tag, inline = tree.parent, tree.tag, rules.INLINE
     for node in range(len(tree) - 1, 0, -1):
         if marks[node] or (tag[node] and tag[node] != "br" and tag[node] not in inline):
             marks[parent[node]] = 1
     return marks
+
+
+# --- runs that are larger than a block ------------------------------------------------------------
+
+
+def cut_run(tree: Tree, whole: Piece, max_words: int) -> list[Piece]:
+    """Cut a run of siblings into pieces that cover exactly it.
+
+    :param whole: the run; it may start and end inside text nodes.
+    :param max_words: most words of a piece; only text that cannot be cut between words exceeds it.
+    """
+    parts = _run_texts(tree, whole)
+    text = "".join(part for _, part in parts)
+    cuts = _cut_points(text, max_words)
+    if _is_preformatted(tree, whole.node):
+        cuts = [_line_start(text, cut) for cut in cuts]
+    pieces: list[Piece] = []
+    lo, first = whole.lo, whole.first
+    index, base = 0, 0
+    for cut in cuts:
+        while base + len(parts[index][1]) < cut:
+            base += len(parts[index][1])
+            index += 1
+        node, part = parts[index]
+        start = whole.first if node == whole.lo else 0
+        if tree.tag[node] or cut - base == len(part):
+            hi, last, following, offset = node + 1, -1, node + 1, 0
+        else:
+            offset = start + cut - base
+            hi, last, following = node + 1, offset, node
+        if hi > lo and hi <= whole.hi:
+            pieces.append(_make_piece(tree, whole, (lo, hi, first, last)))
+            lo, first = following, offset
+    if whole.hi > lo:
+        pieces.append(_make_piece(tree, whole, (lo, whole.hi, first, whole.last)))
+    return pieces
+
+
+def _run_texts(tree: Tree, whole: Piece) -> list[tuple[int, str]]:
+    """Return the visible text of a run by node; a line break or a picture separates the words beside it."""
+    parts: list[tuple[int, str]] = []
+    for node in range(whole.lo, whole.hi):
+        tag, text = tree.tag[node], tree.text[node]
+        if tag == "br":
+            parts.append((node, "\n"))
+        elif tag and text:
+            parts.append((node, text + " "))
+        elif text:
+            start = whole.first if node == whole.lo else 0
+            end = whole.last if whole.last >= 0 and node == whole.hi - 1 else len(text)
+            parts.append((node, text[start:end]))
+    return parts
+
+
+def _is_preformatted(tree: Tree, node: int) -> bool:
+    """Tell whether a node is code or lies inside code."""
+    while node > 0 and tree.tag[node] not in rules.PREFORMATTED:
+        node = tree.parent[node]
+    return node > 0
+
+
+def _make_piece(tree: Tree, whole: Piece, bounds: tuple[int, int, int, int]) -> Piece:
+    """Make a piece of a run from its bounds (lo, hi, first, last), and count its words."""
+    lo, hi, first, last = bounds
+    end = hi - 1
+    if lo == end:
+        words = tree.words[hi] - tree.words[lo]
+        if first or last >= 0:
+            words = count_words(tree.text[lo][first : last if last >= 0 else None])
+        return Piece(whole.node, lo, hi, words, first, last, whole.requires)
+    words = tree.words[hi] - tree.words[lo]
+    if first:
+        words -= tree.words[lo + 1] - tree.words[lo] - count_words(tree.text[lo][first:])
+    if last >= 0:
+        words -= tree.words[hi] - tree.words[end] - count_words(tree.text[end][:last])
+    return Piece(whole.node, lo, hi, words, first, last, whole.requires)
+
+
+def _cut_points(text: str, max_words: int) -> list[int]:
+    """Choose where to cut a long text: between sentences, and inside a sentence only if it exceeds a block."""
+    cuts: list[int] = []
+    held = 0
+    for start, end in sentence_spans(text):
+        size = count_words(text[start:end])
+        if held and held + size > max_words:
+            cuts.append(start)
+            held = 0
+        if size > max_words:
+            inner = _word_cuts(text, start, end, max_words)
+            cuts.extend(inner)
+            held = count_words(text[inner[-1] : end]) if inner else size
+        else:
+            held += size
+    return cuts
+
+
+def _line_start(text: str, place: int) -> int:
+    """Return the start of the line whose first word is at a place; the place itself if words precede it on the line."""
+    start = place
+    while start and text[start - 1] in " \t":
+        start -= 1
+    return start if start and text[start - 1] == "\n" else place
+
+
+def _word_cuts(text: str, start: int, end: int, max_words: int) -> list[int]:
+    """Cut one long sentence after about every ``max_words`` words, at white space where there is some."""
+    # strides of the average length need no count of words at each cut: time stays linear
+    average = max(1, (end - start) // max(1, count_words(text[start:end])))
+    stride = max(1, average * max_words)
+    cuts = []
+    place = start + stride
+    while place < end:
+        gap = _CUTTABLE.search(text, place - 1, end)  # never inside a word
+        if not gap or gap.end() >= end:
+            break
+        cuts.append(gap.end())
+        place = gap.end() + stride
+    return cuts

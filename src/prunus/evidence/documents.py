@@ -1,4 +1,4 @@
-"""Documents: pages cleaned once, cut once at each granularity, asked many times."""
+"""Documents: pages that are cleaned once and cut once per granularity, for any number of questions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .recut import Expanded, expand
 
 
 class Documents:
-    """Cleaned pages that can be asked any number of questions (treat it as immutable).
+    """Cleaned pages for any number of questions (treat it as immutable).
 
-    :param trees: the cleaned documents, in the order in which they were given.
-    :param failures: what could not be read, by name: the reason.
+    :param trees: the cleaned documents, in the order of the pages.
+    :param failures: the reason for each page that could not be read, by its name.
     """
 
     __slots__ = ("_cuts", "_expanded", "failures", "trees")
@@ -39,37 +39,40 @@ class Documents:
 
     @property
     def own_scorer(self) -> Any:
-        """What scores the blocks of these documents better than any other scorer; None: nothing does."""
+        """A scorer that only these documents can offer, and that is to be preferred; None without one."""
         return None
 
     def origin(self, document: str) -> Any:
-        """Return what leads the words of a document on to the pages that they were made of; None: it is a page."""
+        """Return the object that maps a span of a document to its source pages; None for a document that is a page.
+
+        :param document: id of the document.
+        """
         return None
 
     @property
     def overview(self) -> frozenset[str]:
-        """The documents that answer a question about the whole, whose words nothing needs to share; mostly none."""
+        """Ids of the documents that answer an overview question even if they share no word with it; mostly none."""
         return frozenset()
 
     def first(self, count: int) -> Documents:
-        """Return the first so many documents."""
+        """Return the first ``count`` documents."""
         return Documents(self.trees[:count], self.failures)
 
     def blocks(self, max_words: int, units: Units = "blocks") -> Blocks:
-        """Return the cut at a granularity, made once."""
+        """Return the blocks at a granularity; they are cut once."""
         key = (max_words, units)
-        found = self._cuts.get(key)
-        if found is None:
-            found = self._cuts[key] = cut(self.trees, max_words, units)
-        return found
+        blocks = self._cuts.get(key)
+        if blocks is None:
+            blocks = self._cuts[key] = cut(self.trees, max_words, units)
+        return blocks
 
     def expanded(self, coarse_words: int, max_words: int, units: Units = "blocks") -> Expanded:
-        """Return the cut at a coarse granularity, its blocks expanded to a finer one; made once."""
+        """Return the coarse blocks, and the finer blocks cut inside them; they are cut once."""
         key = (coarse_words, max_words, units)
-        found = self._expanded.get(key)
-        if found is None:
-            found = self._expanded[key] = expand(self.blocks(coarse_words, units), max_words)
-        return found
+        expanded = self._expanded.get(key)
+        if expanded is None:
+            expanded = self._expanded[key] = expand(self.blocks(coarse_words, units), max_words)
+        return expanded
 
 
 def read_pages(
@@ -77,10 +80,11 @@ def read_pages(
 ) -> Documents:
     """Clean pages once, for any number of questions.
 
-    :param strict: raise at the first page that cannot be read; else note it in ``failures`` and go on.
-    :param failures: where whoever yields the pages notes those that it could not read.
-    :raises BadPage: a page cannot be read; without ``strict``, only if none can: then the reasons of the others are its
-        notes.
+    :param to_html: converts a page of any format to HTML.
+    :param strict: raise at the first page that cannot be read; otherwise note it in ``failures`` and go on.
+    :param failures: failures that the source of the pages has noted already; more are added here.
+    :raises BadPage: a page cannot be read. Without ``strict``: no page can be read; the error is that of the first
+        page, and its notes hold the reasons of the other pages.
     """
     trees: list[Tree] = []
     twins: Counter[str] = Counter()
@@ -89,7 +93,7 @@ def read_pages(
         try:
             tree = read_page(page, to_html)
             twins[tree.snapshot] += 1
-            if twins[tree.snapshot] > 1:  # the same page once more, perhaps from another address
+            if twins[tree.snapshot] > 1:  # the same content again, perhaps from another address: ids must differ
                 tree.document = f"{tree.snapshot}#{twins[tree.snapshot]}"
             trees.append(tree)
         except (BadInput, OutsideFailed) as error:
@@ -97,8 +101,8 @@ def read_pages(
                 raise
             failures.note(error, page.url or f"page {number}")
     if not trees:
-        none = failures.first or BadPage("no page was given", subject="pages")
-        for line in list(failures.values())[1:]:
-            none.add_note(line)  # the others are told, too
-        raise none
+        failure = failures.first or BadPage("no page was given", subject="pages")
+        for reason in list(failures.values())[1:]:
+            failure.add_note(reason)
+        raise failure
     return Documents(trees, failures)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Spare:
-    """What needs no model, and takes over where the model's engines fail or would go over a limit."""
+    """Engines that need no model; they take over where the model's engines fail or would exceed a limit."""
 
     extractor: Extractor
     generator: Generator
@@ -25,13 +25,13 @@ class Spare:
 class Engines:
     """The engines of one call, and their names.
 
-    :param scorer: of the only stage, or of the first of two.
-    :param fine: of the second stage; None where there is one.
-    :param first: when the first of two stages runs: ``always``, ``large`` (pages over the intermediate budget), or
-        ``never``, unless a prompt is over a window.
-    :param llm: the language model, where one is configured; every call is counted.
-    :param spare: what takes over where the model's engines fail.
-    :param meter: what the whole call has cost so far, and may cost.
+    :param scorer: the scorer of the only stage, or of the first of two stages.
+    :param fine: the scorer of the second stage; None where there is only one stage.
+    :param first: when the first of two stages runs: ``always``; ``large``: if the pages exceed the intermediate
+        budget; ``never``: only if a prompt exceeds the model's window.
+    :param llm: the language model, if one is configured; its meter counts every call.
+    :param spare: the engines that take over where the model's engines fail.
+    :param meter: the cost of the whole call so far, and its limits.
     """
 
     counter: TokenCounter

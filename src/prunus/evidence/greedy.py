@@ -1,17 +1,19 @@
 """Greedy pruning (HtmlRAG, Algorithm 2) with exact budgets.
 
 The published algorithm deletes the lowest-scored blocks until the rest fits. Here the best blocks
-are taken in until no remaining one fits, each with what it needs (the header of its table). What a
-block costs is measured where it would stand, between its kept neighbours, so that the sum is the
-cost of the whole output; the whole output is encoded at most three times.
+are taken until no remaining block fits; each brings the blocks that it requires (the header of its
+table). The cost of a block is measured in its place, between its kept neighbours, so that the sum of
+the costs is the cost of the whole output. The whole output is encoded at most three times.
 """
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,52 +24,58 @@ from ..pages.grid import has_rowspans
 from ..pages.write.style import CLOSED_BY
 from .blocks import Blocks
 from .render import Rendering, render_blocks, render_near
-from .text_change import around_change
 
 _NEAR = 4
-"""Tokens over what is left up to which a block is measured in the whole output."""
+"""A block that exceeds the rest of the budget by at most so many tokens is measured in the whole output."""
 
 _EXACT = 6
-"""How often, in one selection."""
+"""Most measurements in the whole output per selection."""
 
 _ALIKE = 3
-"""Tokens by which blocks of the same make may differ in what they cost."""
+"""Tokens by which the costs of blocks of equal likeness may differ."""
 
 _AT_ONCE = 4096
-"""Blocks of a ranking that are looked at from one list."""
+"""Blocks of a ranking that are converted to a list at a time."""
 
 _AGAIN = 64
-"""How often, in one selection, a block is measured although one of the same make was."""
+"""Most blocks per selection that are measured although a block of equal likeness did not fit."""
 
 _SPANNED = 6
-"""Kept rows on each side with which a row is measured where cells span rows."""
+"""Kept rows on each side of a row that is measured in a table with cells over several rows."""
 
 _HOPE = 1.02
-"""Tokens of all texts, over the budget, up to which everything might fit: texts are counted apart."""
+"""Tokens of all texts, as a share of the budget, up to which everything may fit: separate texts count higher."""
 
 _SLACK = 4
 """Tokens by which the text of a block may cost more alone than in its place."""
 
-
 _MOST_WORK = 250_000
-"""Nodes that are rendered to measure blocks before a selection ends: hostile pages hold any number of
-blocks that nearly fit, hundreds of levels deep. Real pages stay far below it."""
-
+"""Most nodes that one selection renders to measure blocks. Real pages stay far below; a hostile page can hold any
+number of blocks that nearly fit, hundreds of levels deep."""
 
 _COUNTS = 20_000
-"""Counted texts that are remembered."""
+"""Most texts whose token counts are cached."""
 
 _BATCH = 4096
-"""Texts that are counted at a time."""
+"""Texts per call of the token counter."""
+
+
+_WINDOW: Final = 48
+"""Code points on each side of a change that are encoded with it: no token reaches further."""
+
+_FAR: Final = 80
+"""Most code points by which that window grows to begin and end between words."""
+
+_GAP: Final = re.compile(r"[ \n]")
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What was kept.
+    """The kept blocks and their rendering.
 
-    :param kept: block indices in document order.
-    :param required: those of them that were kept because another needs them.
-    :param output: the rendering of exactly these.
+    :param kept: indices of the kept blocks, in document order.
+    :param required: the kept blocks that were taken because another block requires them.
+    :param output: the rendering of exactly the kept blocks.
     :param tokens: tokens of ``output``.
     """
 
@@ -87,10 +95,10 @@ def select(
 ) -> Selection:
     """Keep the best blocks that fit a budget.
 
-    :param scores: one a block, higher is better; equal scores keep document order.
-    :param budget: tokens that the output may have, everything included.
-    :param requires: for each block those that it needs; by default the blocks' own.
-    :returns: the selection; when it stops, no remaining block fits with what it needs.
+    :param scores: one score per block, float64 [n], higher is better; equal scores keep document order.
+    :param budget: most tokens of the output, markup included.
+    :param requires: for each block the indices that it requires; by default ``Block.requires``.
+    :returns: the selection; no remaining block fits together with the blocks that it requires.
     """
     picker = _Picker(blocks, budget, counter, rendering, requires)
     picker.fill(np.argsort(-np.asarray(scores, np.float64), kind="stable"))
@@ -98,13 +106,13 @@ def select(
 
 
 def _numbers(values: NDArray[np.int64]) -> Iterator[int]:
-    """Iterate over an array as over its list, of which only a part is there at a time."""
+    """Iterate over an array as Python integers; only a part is a list at any time, which bounds the memory."""
     for start in range(0, len(values), _AT_ONCE):
         yield from values[start : start + _AT_ONCE].tolist()
 
 
 class _Picker:
-    """The growing selection and what is left of the budget."""
+    """The selection in progress and the rest of the budget."""
 
     def __init__(
         self,
@@ -119,7 +127,7 @@ class _Picker:
         self.kept: list[int] = []  # sorted
         self.members: set[int] = set()
         self.required: set[int] = set()
-        self.log: list[list[int]] = []  # what came in together, for taking back
+        self.log: list[list[int]] = []  # groups of blocks that were taken together, for ``_take_back``
         self.left = budget
         self.text_tokens = text_tokens(blocks, counter)
         self.ceilings = array("q", bytes(8 * len(blocks)))  # 0: not known yet
@@ -128,12 +136,12 @@ class _Picker:
         self.work = 0
         self.exact = 0
         self.again = 0
-        self.doubted: set[int] = set()  # what came in at too low a cost, and was taken back
-        self.whole = ""  # what is kept, rendered, where that is known
+        self.doubted: set[int] = set()  # blocks that were taken at too low a cost, and taken back
+        self.whole = ""  # rendering of the kept blocks; empty while it is unknown
         self.output, self.tokens = "", 0
 
     def fill(self, order: NDArray[np.int64]) -> None:
-        """Take blocks in by rank until none fits; then check the sum against the whole."""
+        """Take blocks by rank until none fits; then compare the sum of the costs with the whole output."""
         if self._all_fit(order):
             return
         self._take_certain(order)
@@ -147,7 +155,7 @@ class _Picker:
                 return
 
     def _all_fit(self, order: NDArray[np.int64]) -> bool:
-        """Take everything in where it fits; it is rendered and encoded only where it might."""
+        """Take all blocks if they fit; render and encode them only if they may fit."""
         if sum(self.text_tokens) > self.budget * _HOPE:
             return False
         output = self._render(range(len(self.blocks)))
@@ -162,7 +170,7 @@ class _Picker:
         return True
 
     def _take_certain(self, order: NDArray[np.int64]) -> None:
-        """Take in the head of the ranking as far as it fits by any count: no need to measure each."""
+        """Take the head of the ranking that fits even at the highest possible cost, without measuring each block."""
         left = self.left
         for index in map(int, order):
             if index in self.members:
@@ -178,25 +186,25 @@ class _Picker:
             self._forget()
 
     def _forget(self) -> None:
-        """Take everything out again: measuring one block costs less than measuring the whole."""
+        """Undo a selection of one group: to measure it again costs less than to measure the whole output."""
         self.kept, self.members, self.required, self.log = [], set(), set(), []
         self.left, self.whole = self.budget, ""
 
     def _measure(self) -> None:
-        """Render and count what is kept."""
+        """Render the kept blocks and count their tokens."""
         self.output = self.whole = self._render(self.kept)
         self.tokens = self._count(self.output)
         self.left = self.budget - self.tokens
 
     def _ceiling(self, index: int) -> int:
-        """Return more than a block can cost: every letter of every tag in it and above it a token."""
+        """Return a cost that a block cannot exceed: each letter of each tag in it and above it counts as a token."""
         known = self.ceilings[index]
         if not known:
             known = self.ceilings[index] = self._make_ceiling(index)
         return known
 
     def _make_ceiling(self, index: int) -> int:
-        """Add up a block's ceiling."""
+        """Compute the highest possible cost of a block."""
         block = self.blocks.blocks[index]
         tree = self.blocks.trees[block.document]
         cost = self.text_tokens[index] + _SLACK
@@ -218,7 +226,7 @@ class _Picker:
         return cost
 
     def _passes(self, order: NDArray[np.int64]) -> None:
-        """Go through the ranking until a whole pass adds nothing (a header taken in makes rows cheaper)."""
+        """Repeat passes over the ranking until one adds nothing: a header that is taken makes its rows cheaper."""
         ranked = order
         floors = np.maximum(np.asarray(self.text_tokens, np.int64) - _SLACK, 0)
         taken = np.zeros(len(floors), bool)
@@ -236,7 +244,7 @@ class _Picker:
                     continue
                 likeness = self._likeness(index, group)
                 known = learned.get(likeness, 0)
-                if known > self.left:  # a block of the same make has been measured
+                if known > self.left:  # a block of equal likeness was measured in this pass, and did not fit
                     if known > self.left + _ALIKE or self.again >= _AGAIN:
                         continue
                     self.again += 1
@@ -255,17 +263,17 @@ class _Picker:
                     learned[likeness] = min(cost, learned.get(likeness, cost))
 
     def _likeness(self, index: int, group: list[int]) -> tuple[int, str, int, bool]:
-        """Return what blocks that cost the same have in common: tags, length, and how their words end."""
+        """Return a key that blocks of about equal cost share: tags, length, first and last letters, neighbours."""
         block = self.blocks.blocks[index]
         parents = self.blocks.trees[block.document].parent
         place = bisect_left(self.kept, index)
-        near = (self.blocks.blocks[other] for other in self.kept[max(0, place - 1) : place + 1])
-        shares = any(other.document == block.document and parents[other.lo] == parents[block.lo] for other in near)
+        near = (self.blocks.blocks[neighbour] for neighbour in self.kept[max(0, place - 1) : place + 1])
+        shares = any(beside.document == block.document and parents[beside.lo] == parents[block.lo] for beside in near)
         text = self.blocks.texts[index]
         return self._ceiling(index), f"{self.text_tokens[index]} {text[:2]}{text[-2:]}", len(group), shares
 
     def _group(self, index: int) -> list[int]:
-        """Return a block with all that it needs and that is not in yet."""
+        """Return a block with the blocks that it requires, directly or not, and that are not kept yet."""
         group = [index]
         for needed in group:
             group.extend(i for i in self.requires[needed] if i not in self.members and i not in group)
@@ -281,7 +289,7 @@ class _Picker:
         self.whole = ""
 
     def _take_back(self) -> None:
-        """Take the latest blocks out again and measure anew."""
+        """Drop the group that was taken last, and measure again."""
         for member in self.log.pop():
             self.doubted.add(member)
             self.members.discard(member)
@@ -290,7 +298,7 @@ class _Picker:
         self._measure()
 
     def _cost(self, group: list[int]) -> int:
-        """Measure what a group adds, between the kept blocks that would stand beside it."""
+        """Measure the tokens that a group adds between its kept neighbours."""
         beside: set[int] = set()
         for index in group:
             place, reach = bisect_left(self.kept, index), self._reach(index)
@@ -308,20 +316,20 @@ class _Picker:
         )
 
     def _reach(self, index: int) -> int:
-        """Return how many kept blocks on each side say what a block adds; cells may span many rows."""
+        """Return how many kept blocks on each side affect the cost of a block: more where cells span rows."""
         block = self.blocks.blocks[index]
         table = self.blocks.contexts[index].table
         return _SPANNED if table >= 0 and has_rowspans(self.blocks.trees[block.document], table) else 1
 
     def _exact_cost(self, group: list[int]) -> int:
-        """Measure what a group adds to the whole output: an end tag or a list's number may change far from it."""
+        """Measure the tokens that a group adds to the whole output: an end tag or a list number may change far away."""
         self.exact += 1
         if not self.whole:
             self.whole = self._render(self.kept)
         return self._difference(self.whole, self._render(sorted([*self.kept, *group])))
 
     def _depth(self, index: int) -> int:
-        """Return how many nodes a block's rendering visits: its own and those above it."""
+        """Return how many nodes the rendering of a block visits: its nodes and their ancestors."""
         known = self.depths.get(index)
         if known is None:
             block = self.blocks.blocks[index]
@@ -333,7 +341,7 @@ class _Picker:
         return known
 
     def _common_root(self, indices: list[int]) -> tuple[int, int] | None:
-        """Return (document, node) of the lowest node above blocks, None if they are of several documents."""
+        """Return (document, node) of the lowest node above all blocks; None if they are of several documents."""
         first, last = self.blocks.blocks[indices[0]], self.blocks.blocks[indices[-1]]
         if first.document != last.document:
             return None
@@ -344,7 +352,7 @@ class _Picker:
         return first.document, max(node, 0)
 
     def _difference(self, before: str, after: str) -> int:
-        """Count tokens of ``after`` less those of ``before``, encoding only around the change."""
+        """Count the tokens of ``after`` less those of ``before``; encode only the text around the change."""
         if not before:
             return self._count(after)
         low, cut = around_change(before, after)
@@ -364,12 +372,12 @@ class _Picker:
         return known
 
     def selection(self) -> Selection:
-        """Return what was kept, with the output that was counted."""
+        """Return the kept blocks with the output that was counted."""
         return Selection(self.kept, self.required & self.members, self.output, self.tokens)
 
 
 def text_tokens(blocks: Blocks, counter: TokenCounter) -> list[int]:
-    """Return the tokens of each block's text alone, counted once for all questions."""
+    """Return the tokens of each block's text alone; they are counted once for all questions."""
     key = f"tokens:{type(counter).__module__}:{id(counter)}"
     known = blocks.cache.get(key)
     if not isinstance(known, list):
@@ -379,3 +387,52 @@ def text_tokens(blocks: Blocks, counter: TokenCounter) -> list[int]:
             known.extend(int(count) for count in counter.count(texts))
         blocks.cache[key] = known
     return known
+
+
+def around_change(before: str, after: str) -> tuple[int, int]:
+    """Return how many code points two renderings share at their start and at their end, and need not be encoded.
+
+    The shared parts end and begin between words where white space is near, because no token reaches across it.
+    """
+    start = _common_prefix(before, after)
+    end = _common_suffix(before, after, start)
+    low = _gap_before(after, max(0, start - _WINDOW))
+    return low, len(after) - _gap_after(after, len(after) - max(0, end - _WINDOW))
+
+
+def _gap_before(text: str, place: int) -> int:
+    """Return the place of the nearest white space before a place; the place itself if none is near."""
+    near = max(0, place - _FAR)
+    gap = max(text.rfind(" ", near, place), text.rfind("\n", near, place))
+    return gap if gap >= 0 else place
+
+
+def _gap_after(text: str, place: int) -> int:
+    """Return the place of the nearest white space from a place on; the place itself if none is near."""
+    gap = _GAP.search(text, place, place + _FAR)
+    return gap.start() if gap else place
+
+
+def _common_prefix(before: str, after: str) -> int:
+    """Return the length of the common prefix."""
+    # a binary search: comparing slices is much faster than comparing letters in Python
+    low, high = 0, min(len(before), len(after))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if before[low:middle] == after[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _common_suffix(before: str, after: str, start: int) -> int:
+    """Return the length of the common suffix behind the common prefix."""
+    low, high = 0, min(len(before), len(after)) - start
+    while low < high:
+        middle = (low + high + 1) // 2
+        if before[len(before) - middle : len(before) - low] == after[len(after) - middle : len(after) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,9 +1,8 @@
 """Numbered paths of blocks, the numbered HTML that a model reads, and the prompt that asks for a path.
 
 HtmlRAG §3.4.2 names a block by the tags from the root down to it, ``<html1><body><div2><p>``, and
-shows the model the page with the same names. Training and inference call the same functions here,
-so that both see the same numbers; and the numbers are those of the whole page, whatever was pruned
-before: nothing is ever numbered again.
+shows the model the page with the same names. Training and inference call the same functions, so that
+both see the same numbers. The numbers are always those of the whole page, also after pruning.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from ..pages.write.style import LEAN, escape
 from .blocks import Block, Blocks
 
 PROMPTS: Final = ("paths", "htmlrag", "bare")
-"""Prompts that ask for a path: one with the page behind a fence, the published one (HtmlRAG, Figure 4), and one
-of few words for small models that are trained on it."""
+"""Prompts that ask for a path: ``paths`` puts the page behind a fence, ``htmlrag`` is the published prompt (HtmlRAG,
+Figure 4), ``bare`` has few words, for small models that are trained on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A page, or what is left of it, as a model reads it.
+    """The blocks of a page, all or some, as a model reads them.
 
     :param html: the blocks in document order, each in the elements of its path.
-    :param paths: the path of each block that was shown, in the order of ``kept``.
-    :param kept: their indices.
+    :param paths: the path of each block in ``html``, in the order of ``kept``.
+    :param kept: the indices of these blocks.
     """
 
     html: str
@@ -41,7 +40,7 @@ class Numbered:
 def number(blocks: Blocks, kept: Sequence[int] | None = None) -> Numbered:
     """Return the numbered HTML and the numbered paths of blocks.
 
-    :param kept: indices of the blocks to show; all of them by default. The numbers do not depend on it.
+    :param kept: indices of the blocks to show; all blocks by default. The numbers do not depend on it.
     """
     shown = list(range(len(blocks))) if kept is None else sorted(set(kept))
     paths: list[str] = []
@@ -56,7 +55,7 @@ def number(blocks: Blocks, kept: Sequence[int] | None = None) -> Numbered:
         shared = _shared(opened, above)
         _close(out, names, shared)
         del opened[shared:]
-        for node, step in zip(above[shared:], steps[shared:], strict=False):  # the last step is the block's own
+        for node, step in zip(above[shared:], steps[shared:], strict=False):  # the last step is the block itself
             out.append(step)
             opened.append(node)
             names.append(step)
@@ -66,12 +65,12 @@ def number(blocks: Blocks, kept: Sequence[int] | None = None) -> Numbered:
 
 
 def harmless_step(step: str) -> str:
-    """Return a step of a path as a tag; ``<s>``, which many tokenizers read as a mark of theirs, gets a space."""
+    """Return a step of a path as a tag; ``<s>``, a special token of many tokenizers, gets a space."""
     return harmless(f"<{step}>")
 
 
 def content_of(blocks: Blocks, index: int) -> str:
-    """Return the HTML that a block holds, without its own tag: what follows its path in a reply."""
+    """Return the HTML inside a block, without the block's tag: the text that follows its path in a reply."""
     block = blocks.blocks[index]
     tree = blocks.trees[block.document]
     if block.is_subtree and tree.tag[block.node]:
@@ -81,15 +80,16 @@ def content_of(blocks: Blocks, index: int) -> str:
 
 
 def path_prompt(query: str, html: str, prompt: str = "paths") -> list[Message]:
-    """Return the messages that ask which block answers a question; the page comes first, the question last.
+    """Return the messages that ask which block answers a question.
 
-    What stands before the question is the same for every question on a page, so that a model reads it once.
+    The page comes first and the question last: the part before the question is the same for every
+    question on a page, so that a model reads it once.
 
     :param html: numbered HTML, from :func:`number`.
-    :param prompt: one of ``PROMPTS``. In ``htmlrag`` the page stands between quotation marks, as its
-        authors trained their models. Neither can make a page an instruction that is obeyed: the reply is
-        never read, only how likely the paths of the page are.
-    :raises BadInput: no such prompt.
+    :param prompt: one of ``PROMPTS``. In ``htmlrag`` the page is between quotation marks, as its authors
+        trained their models. An instruction in a page has no effect with any prompt: the model's reply is
+        never read, only the probabilities of the page's paths.
+    :raises BadInput: there is no such prompt.
     """
     if prompt not in PROMPTS:
         raise BadInput(f"no prompt for paths is called {prompt!r}; there are: {', '.join(PROMPTS)}", subject=prompt)
@@ -102,17 +102,17 @@ def _above(blocks: Blocks, block: Block) -> list[tuple[int, int]]:
     """Return the elements above a block from the root down, as (document, node)."""
     parents = blocks.trees[block.document].parent
     node = parents[block.node] if block.is_subtree else block.node
-    found: list[tuple[int, int]] = []
+    chain: list[tuple[int, int]] = []
     while node >= 0:
-        found.append((block.document, node))
+        chain.append((block.document, node))
         node = parents[node]
-    return found[::-1]
+    return chain[::-1]
 
 
-def _shared(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) -> int:
-    """Return how many elements two chains share from the root."""
+def _shared(first: Sequence[tuple[int, int]], second: Sequence[tuple[int, int]]) -> int:
+    """Return how many elements two chains of ancestors share from the root."""
     count = 0
-    for left, right in zip(one, other, strict=False):  # one may be longer
+    for left, right in zip(first, second, strict=False):  # the chains may differ in length
         if left != right:
             break
         count += 1
@@ -130,16 +130,16 @@ def _end(step: str) -> str:
 
 
 def _pieces(blocks: Blocks, block: Block) -> Pieces:
-    """Return the parts of text nodes that a run holds, where it begins or ends inside one."""
+    """Return the kept ranges of the text nodes inside which a run begins or ends."""
     texts = blocks.trees[block.document].text
     last = block.hi - 1
-    found: Pieces = {}
+    pieces: Pieces = {}
     if block.first or block.last >= 0:
         end = block.last if block.last >= 0 else len(texts[last])
         if block.lo == last:
             return {last: [(block.first, end)]}
         if block.first:
-            found[block.lo] = [(block.first, len(texts[block.lo]))]
+            pieces[block.lo] = [(block.first, len(texts[block.lo]))]
         if block.last >= 0:
-            found[last] = [(0, end)]
-    return found
+            pieces[last] = [(0, end)]
+    return pieces

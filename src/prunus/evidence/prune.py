@@ -1,19 +1,22 @@
-"""The flow: pages → documents → blocks → scores → evidence → passages → answer → citations.
+"""Prune documents for a question: blocks, scores, greedy selection, and the Context that reports them.
 
-Sees ports only: the engines arrive from :mod:`prunus.engines`.
+This module knows ports only; the engines come from :mod:`prunus.engines`.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..core.errors import BadBudget, BadInput
 from ..core.options import Options
-from ..core.types import Context, DocumentInfo, Format
+from ..core.types import BlockRecord, Context, DocumentInfo, Format, Span
 from ..pages.write.style import LEAN, Style
 from ..pages.write.whole import render_tree
 from .block_size import max_words_for
@@ -21,38 +24,34 @@ from .blocks import Blocks
 from .documents import Documents
 from .engines import Engines
 from .greedy import Selection, select
-from .records import Records
 from .recut import subset
 from .render import Rendering, render_blocks
 from .two_stage import RankedBlocks, Scorers, Writing, cut_best, rank, rank_once, sizes_for
 
-if TYPE_CHECKING:
-    pass
-
 
 def prune(documents: Documents, query: str, budget: int, format: Format, options: Options, engines: Engines) -> Context:
-    """Keep the evidence for a question that fits a budget.
+    """Keep the best evidence for a question that fits a token budget.
 
-    :param budget: tokens of the output in ``format``, everything included.
-    :raises BadInput: an empty question.
-    :raises BadBudget: the budget is below 1, or below what any piece of evidence needs.
+    :param budget: most tokens of the output in ``format``, markup included.
+    :raises BadInput: the question is empty, or an option has a bad value.
+    :raises BadBudget: the budget is below 1, or no piece of evidence fits it.
     """
     if not query.strip():
         raise BadInput("the question is empty", subject="query")
     if budget < 1:
         raise BadBudget(f"a budget of {budget} tokens holds nothing; give at least 1", subject=str(budget))
     if options.units not in ("blocks", "leaves"):
-        raise BadInput(f"no units are called {options.units!r}; there are: blocks, leaves", subject="units")
+        raise BadInput(f"units {options.units!r} are not known; choose blocks or leaves", subject="units")
     clock = _Clock()
     rendering = Rendering(format, style_of(options), len(documents) > 1)
-    writing = Writing(engines.counter, rendering, with_breadcrumbs if options.breadcrumbs else _as_they_are)
+    writing = Writing(engines.counter, rendering, with_breadcrumbs if options.breadcrumbs else _default_requirements)
     if engines.fine is None:
         blocks = documents.blocks(_max_words(documents.words, query, budget, options), options.units)
         clock.lap("blocks")
         ranked = rank_once(blocks, query, engines.scorer)
     else:
         sizes = sizes_for(query, budget, options)
-        documents.expanded(sizes.coarse_words, sizes.words, options.units)  # made once, for every question
+        documents.expanded(sizes.coarse_words, sizes.words, options.units)  # cached: so that the lap measures cutting
         clock.lap("blocks")
         scorers = Scorers(engines.scorer, engines.fine, engines.first)
         ranked = rank(documents, query, options, scorers, writing, sizes)
@@ -69,15 +68,15 @@ def prune(documents: Documents, query: str, budget: int, format: Format, options
 
 
 def _max_words(words: int, query: str, budget: int, options: Options) -> int:
-    """Return the granularity of one stage."""
+    """Return the words per block of a single stage."""
     max_words = options.max_words or max_words_for(words, budget, query)
     if max_words < 1:
         raise BadInput(f"max_words must be at least 1, not {max_words}", subject="max_words")
     return max_words
 
 
-def _as_they_are(_: Blocks) -> None:
-    """Let blocks require what the cut says."""
+def _default_requirements(_: Blocks) -> None:
+    """Return None: each block requires the blocks that the cut gave it."""
 
 
 def style_of(options: Options) -> Style:
@@ -88,8 +87,8 @@ def style_of(options: Options) -> Style:
 
 
 def with_breadcrumbs(blocks: Blocks) -> list[tuple[int, ...]]:
-    """Return for each block those that it needs when its headings are kept above it."""
-    holder: dict[tuple[int, int], int] = {}
+    """Return for each block the blocks that it requires, the blocks of its headings included."""
+    holder: dict[tuple[int, int], int] = {}  # heading -> the block that holds it
     for index, block in enumerate(blocks.blocks):
         for node in range(block.lo, block.hi):
             if blocks.trees[block.document].tag[node] in ("h1", "h2", "h3", "h4", "h5", "h6"):
@@ -102,14 +101,14 @@ def with_breadcrumbs(blocks: Blocks) -> list[tuple[int, ...]]:
 
 
 class _Clock:
-    """Wall time by stage."""
+    """Measures the wall time of each stage."""
 
     def __init__(self) -> None:
         self.laps: dict[str, float] = {}
         self._last = time.perf_counter()
 
     def lap(self, stage: str) -> None:
-        """End a stage."""
+        """End a stage and add its seconds."""
         now = time.perf_counter()
         self.laps[stage] = self.laps.get(stage, 0.0) + now - self._last
         self._last = now
@@ -117,7 +116,7 @@ class _Clock:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What a context reports of the call that made it."""
+    """The parts of a call that its Context reports."""
 
     query: str
     budget: int
@@ -128,13 +127,13 @@ class _Call:
 def _context(
     ranked: RankedBlocks, chosen: Selection, parts: frozenset[int], rendering: Rendering, call: _Call
 ) -> Context:
-    """Gather what survived, and what did not."""
+    """Build the Context from the selection and the records of all blocks."""
     blocks, scores = ranked.blocks, ranked.scores
-    kept, required = ([ranked.places[index] for index in some] for some in (chosen.kept, chosen.required))
-    own = Counter(block.document for block in blocks.blocks)
-    own_kept = Counter(blocks.blocks[index].document for index in kept)
+    kept, required = ([ranked.places[index] for index in indices] for indices in (chosen.kept, chosen.required))
+    block_counts = Counter(block.document for block in blocks.blocks)
+    kept_counts = Counter(blocks.blocks[index].document for index in kept)
     documents = [
-        DocumentInfo(tree.document, tree.url, tree.title, own_kept[number], own[number])
+        DocumentInfo(tree.document, tree.url, tree.title, kept_counts[number], block_counts[number])
         for number, tree in enumerate(blocks.trees)
     ]
     counter = call.engines.counter
@@ -150,7 +149,7 @@ def _context(
         seconds=_by_stage(call.seconds, ranked),
         max_words=blocks.max_words,
         _kept=kept,
-        _render=lambda other: render_blocks(blocks, kept, replace(rendering, format=other)),
+        _render=lambda format: render_blocks(blocks, kept, replace(rendering, format=format)),
         _count=lambda text: int(counter.count([text])[0]),
         _mark=lambda document, details: _marked(blocks, kept, document, scores.tolist() if details else None),
         _before=lambda: sum(
@@ -163,25 +162,91 @@ def _context(
 
 
 def _names(engines: Engines, ranked: RankedBlocks) -> Mapping[str, str]:
-    """Return the engines by kind; where the fine scorer worked alone, it is the scorer."""
+    """Return the names of the engines by kind; a fine scorer that worked alone is called the scorer."""
     names = dict(engines.names)
-    if "fine" in names and all(one.stage == "fine" for one in ranked.trace):
+    if "fine" in names and all(stage.stage == "fine" for stage in ranked.trace):
         names["scorer"] = names.pop("fine")
     return names
 
 
 def _by_stage(seconds: Mapping[str, float], ranked: RankedBlocks) -> Mapping[str, float]:
-    """Return wall time by stage, with that of scoring told apart where there were two stages."""
+    """Return wall time by stage; the time of scoring is split where there were two stages."""
     if len(ranked.trace) < 2:
         return seconds
-    parts = {f"score, {one.stage}": one.seconds for one in ranked.trace}
-    found: dict[str, float] = {}
+    parts = {f"score, {stage.stage}": stage.seconds for stage in ranked.trace}
+    split: dict[str, float] = {}
     for name, value in seconds.items():
-        found |= {**parts, "score, rest": max(0.0, value - sum(parts.values()))} if name == "score" else {name: value}
-    return found
+        split |= {**parts, "score, rest": max(0.0, value - sum(parts.values()))} if name == "score" else {name: value}
+    return split
 
 
 def _marked(blocks: Blocks, kept: Sequence[int], document: int, scores: Sequence[float] | None) -> str:
-    from .mark import mark  # here: hardly any call marks
+    from .mark import mark  # a late import: few calls mark, and marking loads the parser
 
     return mark(blocks, kept, document, scores)
+
+
+class Records(Sequence[BlockRecord]):
+    """The records of all blocks, in document order; each is built on access, because a page may have very many blocks.
+
+    :param scores: one score per block, float64 [n].
+    :param kept: indices of the kept blocks.
+    :param required: the kept blocks that were taken because another block requires them.
+    :param parts: blocks that are parts of a block that was too large.
+    :param stages: the stage that gave each score, int [n]; None where there was one stage.
+    """
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        scores: NDArray[np.float64],
+        kept: Collection[int],
+        required: Collection[int],
+        parts: Collection[int],
+        stages: NDArray[Any] | None = None,
+    ) -> None:
+        self._blocks, self._scores, self._stages = blocks, scores, stages
+        self._kept, self._required, self._parts = frozenset(kept), frozenset(required), frozenset(parts)
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    @overload
+    def __getitem__(self, index: int) -> BlockRecord: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[BlockRecord]: ...
+    def __getitem__(self, index: int | slice) -> BlockRecord | list[BlockRecord]:
+        if isinstance(index, slice):
+            return [self._record(place) for place in range(*index.indices(len(self)))]
+        return self._record(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[BlockRecord]:
+        return map(self._record, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Records | list | tuple):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # compared by content, like a list
+
+    def __repr__(self) -> str:
+        return f"<records of {len(self)} blocks, {len(self._kept)} kept>"
+
+    def _record(self, index: int) -> BlockRecord:
+        blocks = self._blocks
+        block = blocks.blocks[index]
+        role: Literal["scored", "header", "cut"]
+        role = "header" if index in self._required else "cut" if index in self._parts else "scored"
+        return BlockRecord(
+            index,
+            block.document,
+            blocks.path(index),
+            float(self._scores[index]),
+            block.words,
+            index in self._kept,
+            role,
+            blocks.texts[index],
+            Span(blocks.trees[block.document].document, *blocks.span(index)),
+            1 if self._stages is None else int(self._stages[index]),
+        )

@@ -1,6 +1,6 @@
-"""Cutting what is cut already: blocks expanded into finer ones, one block replaced by its parts, some of them alone.
+"""Change a cut: expand all blocks into finer blocks, replace one block by its parts, or take a subset.
 
-All of these keep the documents: spans, paths and marks of the result lead into the same pages.
+The trees stay the same, so that spans, paths and marks of the new blocks point into the same documents.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from .cut import FIGURE_SLACK
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """A cut, and the finer cut that was made inside its blocks.
+    """Coarse blocks, and the finer blocks cut inside them.
 
-    :param coarse: the cut that was expanded.
-    :param blocks: the finer one; every block lies in exactly one coarse block.
-    :param parents: for each fine block the coarse one that it lies in.
+    :param coarse: the coarse blocks.
+    :param blocks: the fine blocks; each lies in exactly one coarse block.
+    :param parents: for each fine block the index of its coarse block.
     """
 
     coarse: Blocks
@@ -28,33 +28,33 @@ class Expanded:
 
 
 def expand(coarse: Blocks, max_words: int) -> Expanded:
-    """Cut every block finer, where it is larger than ``max_words`` (HtmlRAG §3.4.2: the leaves are expanded).
+    """Cut every block of more than ``max_words`` words finer (HtmlRAG §3.4.2: the leaves are expanded).
 
-    What a coarse block requires, each of its parts requires.
+    The parts of a coarse block require all parts of each block that the coarse block requires.
     """
-    parts = [_parts(coarse, index, max_words) for index in range(len(coarse))]
+    parts_of = [_parts(coarse, index, max_words) for index in range(len(coarse))]
     offsets = [0]
-    for some in parts:
-        offsets.append(offsets[-1] + len(some))
+    for parts in parts_of:
+        offsets.append(offsets[-1] + len(parts))
     blocks: list[Block] = []
     parents: list[int] = []
-    for index, some in enumerate(parts):
-        above = [
+    for index, parts in enumerate(parts_of):
+        inherited = [
             place
             for needed in coarse.blocks[index].requires
             for place in range(offsets[needed], offsets[needed + 1])
             if needed != index
         ]
-        shift = offsets[index] - index  # what :func:`split` says is counted from the block's own place
-        for part in some:
-            own = (needed + shift for needed in part.requires) if len(some) > 1 else ()
-            blocks.append(replace(part, requires=tuple(dict.fromkeys((*above, *own)))))
+        shift = offsets[index] - index  # :func:`split` counts from the index of the coarse block
+        for part in parts:
+            siblings = (needed + shift for needed in part.requires) if len(parts) > 1 else ()
+            blocks.append(replace(part, requires=tuple(dict.fromkeys((*inherited, *siblings)))))
             parents.append(index)
     return Expanded(coarse, Blocks(coarse.trees, blocks, max_words), parents)
 
 
 def _parts(blocks: Blocks, index: int, max_words: int) -> list[Block]:
-    """Cut one block, unless it is small enough, or a figure that stays whole."""
+    """Cut one block, unless it is small enough or a figure that stays whole."""
     block = blocks.blocks[index]
     limit = max_words
     if block.is_subtree and blocks.trees[block.document].tag[block.node] in rules.FIGURES:
@@ -62,33 +62,33 @@ def _parts(blocks: Blocks, index: int, max_words: int) -> list[Block]:
     return [block] if block.words <= limit else split(blocks, index, max_words) or [block]
 
 
-def replaced(blocks: Blocks, index: int, inside: Sequence[Block]) -> Blocks:
-    """Return blocks with one of them replaced by its parts, as :func:`~prunus.pages.clean.blocks.split` gives them.
+def replace_block(blocks: Blocks, index: int, parts: Sequence[Block]) -> Blocks:
+    """Return blocks in which one block is replaced by its parts, as :func:`~prunus.evidence.blocks.split` gives them.
 
-    Nothing requires the parts, and they require each other, or blocks before the one that they replace: what that one
-    required is not required any more, unless they say so.
+    No other block requires the parts. The parts may require each other or blocks before them; the
+    requirements of the replaced block count only where the parts repeat them.
     """
-    grown = len(inside) - 1
-    others = [
-        replace(other, requires=tuple(i + grown if i > index else i for i in other.requires if i != index))
-        if other.requires
-        else other
-        for other in blocks.blocks
+    shift = len(parts) - 1
+    shifted = [
+        replace(block, requires=tuple(i + shift if i > index else i for i in block.requires if i != index))
+        if block.requires
+        else block
+        for block in blocks.blocks
     ]
-    return Blocks(blocks.trees, [*others[:index], *inside, *others[index + 1 :]], blocks.max_words)
+    return Blocks(blocks.trees, [*shifted[:index], *parts, *shifted[index + 1 :]], blocks.max_words)
 
 
 def subset(blocks: Blocks, places: Sequence[int]) -> Blocks:
-    """Return some of the blocks, in document order, as blocks of their own; paths stay those of the whole.
+    """Return some of the blocks in document order; their paths stay those of the full cut.
 
-    :param places: ascending; what a block requires and is not among them is not required any more.
+    :param places: indices of the blocks, ascending; requirements outside them are dropped.
     """
     if len(places) == len(blocks):
         return blocks
-    new = {place: number for number, place in enumerate(places)}
+    new_index = {place: number for number, place in enumerate(places)}
     chosen = []
     for place in places:
         block = blocks.blocks[place]
-        needed = tuple(new[other] for other in block.requires if other in new)
+        needed = tuple(new_index[required] for required in block.requires if required in new_index)
         chosen.append(block if needed == block.requires else replace(block, requires=needed))
     return Blocks(blocks.trees, chosen, blocks.max_words, whole=blocks, places=places)

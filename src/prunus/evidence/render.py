@@ -1,7 +1,8 @@
 """Render any subset of blocks, of one or several documents, in document order.
 
-The output is valid, re-compressed, and nothing in it is invented. Several documents are told apart
-by a comment with number, title and address: a comment is no content, and a later cleaning drops it.
+The output is valid and compressed, and it holds no tag that the documents lack. A comment with
+number, title and address separates several documents: a comment is no content, and a later cleaning
+drops it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _TITLE_LENGTH = 120
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """How output is written: format, style, and whether documents carry a header."""
+    """The format and the style of the output, and whether each document gets a header line."""
 
     format: Format = "html"
     style: Style = LEAN
@@ -29,7 +30,10 @@ class Rendering:
 
 
 def render_blocks(blocks: Blocks, kept: Sequence[int], rendering: Rendering) -> str:
-    """Render the kept blocks, given by index in any order."""
+    """Render the kept blocks.
+
+    :param kept: indices of the blocks, in any order.
+    """
     by_document: dict[int, list[int]] = {}
     for index in kept:
         by_document.setdefault(blocks.blocks[index].document, []).append(index)
@@ -44,9 +48,9 @@ def render_blocks(blocks: Blocks, kept: Sequence[int], rendering: Rendering) -> 
 
 
 def render_near(blocks: Blocks, kept: Sequence[int], root: tuple[int, int], rendering: Rendering) -> str:
-    """Render kept blocks of one document below a node that holds them all.
+    """Render kept blocks of one document without the elements above a common ancestor.
 
-    :param root: (document, node).
+    :param root: (document, node) of an ancestor of all kept blocks.
     """
     if not kept:
         return ""
@@ -59,10 +63,11 @@ def render_near(blocks: Blocks, kept: Sequence[int], root: tuple[int, int], rend
 
 
 def document_header(tree: Tree, number: int, format: Format) -> str:
-    """Return the line that tells a document apart: number, title and address."""
+    """Return the header line of a document: number, title and address."""
     label = " | ".join(part for part in (tree.title[:_TITLE_LENGTH], tree.url) if part)
     label = " ".join(f"{number + 1} {label}".split())
     if format == "text":
         return f"[{label}]\n"
+    # angle brackets and double hyphens from a page's title could end the comment
     safe = label.replace("--", "- -").replace(">", "\u203a").replace("<", "\u2039").rstrip("-")
     return f"<!-- {safe} -->\n"

@@ -1,4 +1,4 @@
-"""The port of scorers: what scores blocks for a question."""
+"""The port of scorers, which score blocks for a question."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ class Scorer(Protocol):
         ...
 
     def score(self, query: str, blocks: Blocks) -> Floats:
-        """Return one number a block, float [n]; higher is better."""
+        """Return one score per block, float [n]; higher is better."""
         ...

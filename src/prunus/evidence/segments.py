@@ -1,8 +1,8 @@
-"""What of a document can be quoted: sentences, and the rows, pairs, lists and code that must not be cut apart.
+"""Cut documents into segments that can be quoted: sentences, and rows, pairs, lists and code that stay whole.
 
-A quote is a slice of the canonical text. What stands above it (headings, the header of its table, the
-words that introduce its list) is told apart from it: it helps to find the quote and to read it, and is
-no part of it.
+A quote is a slice of the canonical text. Its context (headings, the header of its table, the words
+that introduce its list) is a separate field: it helps to find and to read the quote, and is no part of
+it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .breadcrumbs import Breadcrumbs, breadcrumbs_of
 Kind = Literal["sentence", "row", "pair", "list", "code"]
 
 WHOLE: Final = 80
-"""Words of a row, a pair, a list or a piece of code that is quoted whole."""
+"""Most words of a row, a pair, a list or a piece of code that is quoted whole."""
 
 ITEMS: Final = 10
-"""Items of a list that is quoted whole."""
+"""Most items of a list that is quoted whole."""
 
 _LABELS: Final = rules.HEADINGS | {"title", "dt", "summary", "caption", "legend"}
 _ABOVE_LENGTH: Final = 160
@@ -35,11 +35,11 @@ _ABOVE_LENGTH: Final = 160
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One thing that can be quoted.
+    """One slice of a document that can be quoted.
 
-    :param start, end: where it stands in the canonical text.
+    :param start, end: its span in the canonical text, in code points.
     :param above: headings, caption, table header and lead above it, for scoring.
-    :param label: what a reader of the quote needs besides: the header of its table, the lead of its list.
+    :param label: context for a reader of the quote: the header of its table, or the lead of its list.
     """
 
     start: int
@@ -50,25 +50,25 @@ class Segment:
 
 
 def segments_of(tree: Tree, kept: Sequence[tuple[int, int]]) -> list[Segment]:
-    """List what can be quoted of the kept parts of a document, in document order; lists also item by item.
+    """List the segments in the kept parts of a document, in document order; lists appear whole and item by item.
 
-    :param kept: slices of the canonical text, in order.
+    :param kept: the kept slices of the canonical text, in order.
     """
     spans = _joined(tree, kept)
     units = [unit for unit in _units(tree) if _inside(spans, unit[0], unit[1])]
-    found: list[tuple[int, int, Kind]] = [(start, end, kind) for start, end, kind in units if kind != "label"]
+    slices: list[tuple[int, int, Kind]] = [(start, end, kind) for start, end, kind in units if kind != "label"]
     taken = _merged([(start, end) for start, end, kind in units if kind != "list"])
-    for start, end in _left(spans, taken):
+    for start, end in _remaining(spans, taken):
         for begin, stop in sentence_spans(tree.canonical[start:end]):
             trimmed = _trimmed(tree.canonical, start + begin, start + stop)
             if trimmed:
-                found.append((*trimmed, "sentence"))
-    found.sort(key=lambda one: (one[0], -one[1]))
-    return _with_context(tree, found)
+                slices.append((*trimmed, "sentence"))
+    slices.sort(key=lambda piece: (piece[0], -piece[1]))
+    return _with_context(tree, slices)
 
 
 def _units(tree: Tree) -> Iterator[tuple[int, int, Kind | Literal["label"]]]:
-    """Yield what is quoted whole, or says what is below it, as (start, end, kind)."""
+    """Yield (start, end, kind) of each unit that is quoted whole, and of each label, which is not quoted."""
     node = 0
     headers: set[int] = set()
     while node < len(tree):
@@ -89,7 +89,7 @@ def _units(tree: Tree) -> Iterator[tuple[int, int, Kind | Literal["label"]]]:
 
 
 def _kind(tree: Tree, node: int, tag: str, headers: set[int]) -> tuple[Kind | Literal["label", ""], int]:
-    """Return what kind of unit a node begins, and where it ends."""
+    """Return the kind of unit that begins at a node ('' for none), and the node after its end."""
     end = tree.end[node]
     if tag == "dt":
         last = end
@@ -106,10 +106,10 @@ def _kind(tree: Tree, node: int, tag: str, headers: set[int]) -> tuple[Kind | Li
     return "", end
 
 
-def _with_context(tree: Tree, found: Sequence[tuple[int, int, Kind]]) -> list[Segment]:
-    """Give each what stands above it."""
+def _with_context(tree: Tree, slices: Sequence[tuple[int, int, Kind]]) -> list[Segment]:
+    """Make segments of slices: add headings, lead and label."""
     places = []
-    for start, _, kind in found:
+    for start, _, kind in slices:
         node = tree.node_at(start)
         if kind == "list":
             while tree.tag[node] not in ("ul", "ol"):
@@ -117,7 +117,7 @@ def _with_context(tree: Tree, found: Sequence[tuple[int, int, Kind]]) -> list[Se
         places.append((tree.parent[node], node, node + 1))
     texts: dict[int, str] = {}
     result = []
-    for (start, end, kind), context in zip(found, breadcrumbs_of(tree, places), strict=True):
+    for (start, end, kind), context in zip(slices, breadcrumbs_of(tree, places), strict=True):
         for heading in context.headings:
             texts.setdefault(heading, subtree_text(tree, heading)[:_ABOVE_LENGTH])
         above = [tree.title[:_ABOVE_LENGTH], *(texts[heading] for heading in context.headings)]
@@ -127,7 +127,7 @@ def _with_context(tree: Tree, found: Sequence[tuple[int, int, Kind]]) -> list[Se
 
 
 def _label(tree: Tree, start: int, kind: Kind, context: Breadcrumbs) -> str:
-    """Return what a reader needs to understand a row or an item."""
+    """Return the words that a reader needs to understand a row, a list or an item."""
     if context.table < 0:
         return context.lead if context.lead and kind in ("sentence", "list") else ""
     if kind != "row":
@@ -139,7 +139,7 @@ def _label(tree: Tree, start: int, kind: Kind, context: Breadcrumbs) -> str:
 
 
 def _column_heads(tree: Tree, table: int, row: int) -> list[str]:
-    """Return what the header says above each cell of a row that shows something; where cells span rows, all of it."""
+    """Return the column heads above the non-empty cells of a row; all column heads where cells span rows."""
     heads = sorted(header_rows(tree, table))
     if not heads:
         return []
@@ -150,15 +150,15 @@ def _column_heads(tree: Tree, table: int, row: int) -> list[str]:
         return [subtree_text(tree, cell) for cell in above.values() if tree.word_count(cell)]
     shown = [column for column, cell in _columns(tree, row) if tree.word_count(cell)]
     starts = sorted(above)
-    found = []
+    texts = []
     for column in shown:
         head = above[starts[max(0, bisect_right(starts, column) - 1)]]
-        found.append(subtree_text(tree, head) if tree.word_count(head) else "-")
-    return found
+        texts.append(subtree_text(tree, head) if tree.word_count(head) else "-")
+    return texts
 
 
 def _columns(tree: Tree, row: int) -> Iterator[tuple[int, int]]:
-    """Yield the column at which each cell of a row begins, and the cell."""
+    """Yield (first column, cell) for each cell of a row."""
     column = 0
     for cell in row_cells(tree, row):
         yield column, cell
@@ -166,7 +166,7 @@ def _columns(tree: Tree, row: int) -> Iterator[tuple[int, int]]:
 
 
 def _introduction(tree: Tree, node: int) -> str:
-    """Return the words right before a list, where they are on the line that introduces it."""
+    """Return the words on the line right before a list."""
     while node > 0 and tree.tag[node] not in ("ul", "ol"):
         node = tree.parent[node]
     before = tree.canonical[max(0, tree.starts[node] - 2 * _ABOVE_LENGTH) : tree.starts[node]].rstrip()
@@ -177,7 +177,7 @@ def _introduction(tree: Tree, node: int) -> str:
 
 
 def _span(tree: Tree, node: int, end: int) -> tuple[int, int]:
-    """Return where the text of nodes ``[node, end)`` stands."""
+    """Return the span of the text of nodes ``[node, end)``, without white space at its ends."""
     last = end - 1
     while last > node and not tree.text[last]:
         last -= 1
@@ -187,7 +187,7 @@ def _span(tree: Tree, node: int, end: int) -> tuple[int, int]:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Take white space off both ends; None where nothing is left."""
+    """Shrink a span by the white space at its ends; None if nothing is left."""
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -196,35 +196,35 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def _joined(tree: Tree, kept: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join slices between which nothing but white space stands."""
-    found: list[tuple[int, int]] = []
+    """Join slices that only white space separates."""
+    joined: list[tuple[int, int]] = []
     for start, end in kept:
-        if found and not tree.canonical[found[-1][1] : start].strip():
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        if joined and not tree.canonical[joined[-1][1] : start].strip():
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:
-            found.append((start, end))
-    return found
+            joined.append((start, end))
+    return joined
 
 
 def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Merge spans that overlap."""
-    found: list[tuple[int, int]] = []
+    """Merge spans that overlap or touch."""
+    merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
-            found.append((start, end))
-    return found
+            merged.append((start, end))
+    return merged
 
 
 def _inside(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    """Tell whether a slice lies in one of several, which are in order."""
+    """Tell whether a slice lies inside one of several spans, which are in order."""
     place = bisect_right(spans, (start, 1 << 60)) - 1
     return start < end and place >= 0 and end <= spans[place][1]
 
 
-def _left(spans: Sequence[tuple[int, int]], taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield what is left of slices without those that are taken; both are in order."""
+def _remaining(spans: Sequence[tuple[int, int]], taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the parts of spans outside the taken spans; both are in order."""
     place = 0
     for start, end in spans:
         while place < len(taken) and taken[place][1] <= start:
@@ -240,13 +240,17 @@ def _left(spans: Sequence[tuple[int, int]], taken: Sequence[tuple[int, int]]) ->
 
 
 def segments(kept: Sequence[BlockRecord], trees: Mapping[str, Tree]) -> list[Tagged]:
-    """Cut kept blocks into what can be quoted, each with its place, its block's score and what stands above it."""
+    """Cut kept blocks into numbered segments, each with its span, the score of its block and its context.
+
+    :param kept: records of the kept blocks; those of one document are neighbours, in document order.
+    :param trees: the documents by id.
+    """
     tagged: list[Tagged] = []
     for document, run in groupby(kept, key=lambda record: record.span.document):
         records, tree = list(run), trees[document]
         begins = [record.span.start for record in records]
-        for one in segments_of(tree, [(record.span.start, record.span.end) for record in records]):
-            score = records[max(0, bisect_right(begins, one.start) - 1)].score
-            text, span = tree.canonical[one.start : one.end], Span(document, one.start, one.end)
-            tagged.append(Tagged(len(tagged) + 1, text, span, score, one.above, one.label, one.kind))
+        for segment in segments_of(tree, [(record.span.start, record.span.end) for record in records]):
+            score = records[max(0, bisect_right(begins, segment.start) - 1)].score
+            text, span = tree.canonical[segment.start : segment.end], Span(document, segment.start, segment.end)
+            tagged.append(Tagged(len(tagged) + 1, text, span, score, segment.above, segment.label, segment.kind))
     return tagged

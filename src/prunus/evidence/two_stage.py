@@ -1,12 +1,13 @@
-"""Pruning in two stages (HtmlRAG §3.4): a cheap scorer over everything, a fine one over what it left.
+"""Prune in two stages (HtmlRAG §3.4): a cheap scorer ranks all blocks, a fine scorer ranks the best of them.
 
-The first stage scores coarse blocks of all pages and keeps what fits an intermediate budget. What it
-kept is expanded into finer blocks, which the fine scorer reads and ranks; greedy pruning to the final
-budget follows, as with one stage. Whatever the first stage drops never comes back. Either stage works
-alone.
+The first stage scores coarse blocks of all pages and keeps the blocks that fit an intermediate budget.
+These blocks are expanded into finer blocks, which the fine scorer ranks. Greedy pruning to the final
+budget follows, as with one stage. A block that the first stage drops never comes back. Each stage also
+works alone.
 
-A fine scorer that reads all blocks in one prompt may find them over its model's window. Then the
-first stage chooses what it reads; the others rank behind by their first score, and a warning says so.
+A fine scorer that reads all blocks in one prompt may exceed its model's window. Then the first stage
+chooses the blocks that it reads; the other blocks rank behind, by their first score, and a warning
+says so.
 """
 
 from __future__ import annotations
@@ -27,23 +28,23 @@ from .block_size import coarse_budget_for, coarse_words_for, fine_words_for
 from .blocks import Block, Blocks, split
 from .documents import Documents
 from .greedy import select, text_tokens
-from .recut import Expanded, replaced, subset
+from .recut import Expanded, replace_block, subset
 from .render import Rendering, render_blocks
 from .scorer import Scorer
 
 _SHRINKS: Final = 8
-"""How often the first stage keeps less because a prompt is over a window; each try only counts tokens."""
+"""How often the first stage keeps fewer blocks because a prompt exceeds a window; each try only counts tokens."""
 
 _MARGIN: Final = 0.95
-"""Of a window that is aimed at: what a counter of tokens says is not what the model counts."""
+"""Share of the window to aim at: the token counter and the model's tokenizer count differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """Granularity and budgets of two stages.
 
-    :param coarse_words, words: of a block in the first and in the second stage.
-    :param coarse_budget, budget: tokens that each leaves.
+    :param coarse_words, words: words per block in the first and in the second stage.
+    :param coarse_budget, budget: tokens that the first and the second stage keep.
     """
 
     coarse_words: int
@@ -53,9 +54,9 @@ class Sizes:
 
 
 def sizes_for(query: str, budget: int, options: Options) -> Sizes:
-    """Choose granularity and intermediate budget where the options leave them open.
+    """Choose the granularities and the intermediate budget where the options leave them open.
 
-    :raises BadInput: a number is negative, or finer where it must be coarser.
+    :raises BadInput: a number is negative, or the blocks of the first stage are finer than those of the second.
     :raises BadBudget: the intermediate budget is below the final one.
     """
     for name in ("coarse_budget", "coarse_words", "max_words"):
@@ -84,14 +85,14 @@ def sizes_for(query: str, budget: int, options: Options) -> Sizes:
 class RankedBlocks:
     """Blocks with scores, ready for the final budget.
 
-    :param blocks: the cut of all pages; paths, spans and records are of these.
-    :param scores: one a block, float64 [n]: of the stage that decided over it.
+    :param blocks: all blocks of all pages; indices, paths and spans refer to them.
+    :param scores: one score per block, float64 [n], from the last stage that scored the block.
     :param stage: that stage, 1 or 2, int [n].
-    :param places: the blocks that may be kept, ascending.
-    :param ranking: what they are ranked by, float64 [places].
+    :param places: indices of the blocks that may be kept, ascending.
+    :param ranking: the values that rank them, float64 [places].
     :param trace: a record of each stage that ran.
-    :param warnings: what the caller should know.
-    :param tree: the token tree, of a scorer that makes one.
+    :param warnings: messages for the caller.
+    :param tree: the token tree of a generative scorer; None otherwise.
     """
 
     blocks: Blocks
@@ -108,10 +109,10 @@ class RankedBlocks:
 class Scorers:
     """The scorers of two stages.
 
-    :param first: the cheap one.
-    :param fine: the one that reads what it left.
-    :param when: of the first stage: ``always``; ``never``, unless a prompt is over a window; ``large``: where
-        the pages are over the intermediate budget.
+    :param first: the cheap scorer of the first stage.
+    :param fine: the scorer of the second stage.
+    :param when: when the first stage runs: ``always``; ``large``: if the pages exceed the intermediate
+        budget; ``never``: only if a prompt exceeds the model's window.
     """
 
     first: Scorer
@@ -128,7 +129,7 @@ def rank_once(blocks: Blocks, query: str, scorer: Scorer) -> RankedBlocks:
 def rank(
     documents: Documents, query: str, options: Options, scorers: Scorers, writing: Writing, sizes: Sizes
 ) -> RankedBlocks:
-    """Score blocks in one or two stages, as the pages want it.
+    """Score blocks in one or two stages, by the size of the pages and ``scorers.when``.
 
     :raises OverWindow: fewer than two blocks fit the fine scorer's window.
     :raises BadBudget: the first stage keeps nothing.
@@ -139,9 +140,9 @@ def rank(
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How output is written and counted.
+    """How the output is written and counted.
 
-    :param requires: what each block needs, for a cut.
+    :param requires: returns for each block the blocks that it requires; None: those of the cut.
     """
 
     counter: TokenCounter
@@ -150,7 +151,7 @@ class Writing:
 
 
 class _Run:
-    """One question: the first stage is run when it is wanted, and at most once."""
+    """The ranking for one question; the first scorer runs only when it is needed, and at most once."""
 
     def __init__(
         self, documents: Documents, query: str, options: Options, scorers: Scorers, writing: Writing, sizes: Sizes
@@ -162,7 +163,7 @@ class _Run:
         self.warnings: list[str] = []
 
     def ranked(self) -> RankedBlocks:
-        """Run what is wanted."""
+        """Run the stages that are needed, and rank the blocks."""
         blocks = self.expanded.blocks
         places = list(range(len(blocks)))
         if self._wants_first():
@@ -196,9 +197,10 @@ class _Run:
         return int(self.writing.counter.count([whole])[0]) > budget
 
     def _survivors(self, budget: int, name: str = "first") -> list[int]:
-        """Return the fine blocks inside the coarse ones that a budget of the first stage keeps.
+        """Return the fine blocks inside the coarse blocks that the first stage keeps.
 
-        :param name: of the record in the trace; a later one of the same name replaces it.
+        :param budget: tokens that the first stage keeps.
+        :param name: name of its trace record; a later record of the same name replaces it.
         """
         coarse, writing, started = self.expanded.coarse, self.writing, time.perf_counter()
         if self.first_scores is None:
@@ -212,14 +214,14 @@ class _Run:
             "budget": budget,
             "tokens": chosen.tokens,
         }
-        self.trace = [one for one in self.trace if one.stage != name]
+        self.trace = [record for record in self.trace if record.stage != name]
         self.trace.append(Trace(name, time.perf_counter() - started, detail))
         return [place for place, parent in enumerate(self.expanded.parents) if parent in kept]
 
     def _fine(self, places: list[int]) -> tuple[list[int], NDArray[np.float64], Any]:
-        """Score blocks by the fine scorer, as many as its window holds.
+        """Score blocks by the fine scorer, as many as its model's window holds.
 
-        :returns: the blocks that it read, their scores, and the token tree where the scorer makes one.
+        :returns: the indices of the blocks that it read, their scores, and the token tree or None.
         """
         read, budget = places, 0
         for shrinks in range(_SHRINKS + 1):
@@ -230,14 +232,14 @@ class _Run:
             except OverWindow as over:
                 budget = self._smaller(part, over, budget)
                 fewer = [place for place in self._survivors(budget, "window") if place in set(read)]
-                if len(fewer) < 2 or shrinks == _SHRINKS:  # one block alone is ranked by nobody
+                if len(fewer) < 2 or shrinks == _SHRINKS:  # a single block needs no ranking
                     raise
                 read, window = fewer, over.window
                 continue
             if len(read) < len(places):
                 self.warnings.append(
                     f"the pages are over the fine scorer's window of {window:,} tokens: it ranked the {len(read):,} of "
-                    f"{len(places):,} blocks that the first stage found best, and the others stand behind them"
+                    f"{len(places):,} blocks that the first stage found best, and the other blocks rank behind them"
                 )
             detail = {"max_words": self.sizes.words, "blocks": len(read), "budget": self.sizes.budget}
             self.trace.append(Trace("fine", time.perf_counter() - started, detail))
@@ -245,7 +247,7 @@ class _Run:
         raise AssertionError("the last try returns or raises")
 
     def _smaller(self, part: Blocks, over: OverWindow, before: int) -> int:
-        """Return a budget of the first stage that should fit a window."""
+        """Return a smaller budget of the first stage, so that the prompt should fit the window."""
         if not before:
             whole = render_blocks(part, range(len(part)), self.writing.rendering)
             before = int(self.writing.counter.count([whole])[0])
@@ -253,7 +255,7 @@ class _Run:
 
 
 def score_with(scorer: Scorer, query: str, blocks: Blocks) -> tuple[NDArray[np.float64], Any]:
-    """Return scores, and the token tree of a scorer that makes one (None of others)."""
+    """Return one score per block, and the token tree of a generative scorer (None for other scorers)."""
     if scorer.tree is not None and len(blocks):
         tree = scorer.tree(query, blocks)
         return np.asarray(tree.scores, np.float64), tree
@@ -261,18 +263,18 @@ def score_with(scorer: Scorer, query: str, blocks: Blocks) -> tuple[NDArray[np.f
 
 
 def _below(least: float, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Put scores below a number, in their order."""
+    """Move scores below a number; their order stays."""
     order = np.unique(scores, return_inverse=True)[1]
     return np.asarray(least - 1.0 - (order.max() - order), np.float64)
 
 
 def cut_best(ranked: RankedBlocks, scorer: Scorer, query: str, writing: Writing, budget: int) -> frozenset[int]:
-    """Cut the best block at its sentences where it alone, with what it needs, is over the budget.
+    """Cut the best block at its sentences where the block with its required blocks exceeds the budget.
 
-    The parts take its place in ``ranked``, in the order of the scorer.
+    The parts replace the block in ``ranked``; the scorer orders them among each other.
 
-    :param scorer: the cheap one: it reads all blocks once more.
-    :returns: the indices of the parts; none where nothing was cut.
+    :param scorer: the cheap scorer; it scores all blocks once more.
+    :returns: the indices of the parts; an empty set where nothing was cut.
     """
     none: frozenset[int] = frozenset()
     if not ranked.places:
@@ -281,30 +283,31 @@ def cut_best(ranked: RankedBlocks, scorer: Scorer, query: str, writing: Writing,
     alone = render_blocks(blocks, sorted({best, *blocks.blocks[best].requires}), writing.rendering)
     if len(alone) <= budget or int(writing.counter.count([alone])[0]) <= budget:
         return none
-    inside = split(blocks, best, max(1, min(blocks.max_words, budget) // 8))
-    if len(inside) < 2:
+    parts = split(blocks, best, max(1, min(blocks.max_words, budget) // 8))
+    if len(parts) < 2:
         return none
-    parted = replaced(blocks, best, _under_header(blocks, best, inside, writing, budget))
-    parts = range(best, best + len(inside))
-    own = np.asarray(scorer.score(query, parted), np.float64)[best : best + len(inside)]
-    place, grown = ranked.places.index(best), len(inside) - 1
-    falling = ranked.ranking[place] - np.argsort(np.argsort(-own, kind="stable"), kind="stable") * 1e-9
+    refined = replace_block(blocks, best, _under_header(blocks, best, parts, writing, budget))
+    indices = range(best, best + len(parts))
+    part_scores = np.asarray(scorer.score(query, refined), np.float64)[best : best + len(parts)]
+    place, shift = ranked.places.index(best), len(parts) - 1
+    # steps of 1e-9 order the parts without moving any of them past another block
+    falling = ranked.ranking[place] - np.argsort(np.argsort(-part_scores, kind="stable"), kind="stable") * 1e-9
     ranked.ranking = np.concatenate([ranked.ranking[:place], falling, ranked.ranking[place + 1 :]])
     shown = ranked.scores[best] + (falling - falling.max())
     ranked.scores = np.concatenate([ranked.scores[:best], shown, ranked.scores[best + 1 :]])
-    ranked.stage = np.concatenate([ranked.stage[:best], ranked.stage[[best] * len(inside)], ranked.stage[best + 1 :]])
-    ranked.places = [*ranked.places[:place], *parts, *(other + grown for other in ranked.places[place + 1 :])]
-    ranked.blocks = parted
-    return frozenset(parts)
+    ranked.stage = np.concatenate([ranked.stage[:best], ranked.stage[[best] * len(parts)], ranked.stage[best + 1 :]])
+    ranked.places = [*ranked.places[:place], *indices, *(after + shift for after in ranked.places[place + 1 :])]
+    ranked.blocks = refined
+    return frozenset(indices)
 
 
-def _under_header(blocks: Blocks, best: int, inside: list[Block], writing: Writing, budget: int) -> list[Block]:
-    """Let the parts of rows that shared a block keep the header that it requires, where the smallest fits under it."""
+def _under_header(blocks: Blocks, best: int, parts: list[Block], writing: Writing, budget: int) -> list[Block]:
+    """Let the parts of a block of rows require its header rows, if the smallest part fits the budget with them."""
     rows = blocks.blocks[best]
     if rows.is_subtree or not rows.requires or blocks.trees[rows.document].tag[rows.lo] != "tr":
-        return inside
-    smallest = min(inside, key=lambda part: part.words)
+        return parts
+    smallest = min(parts, key=lambda part: part.words)
     trial = Blocks(blocks.trees, [*(blocks.blocks[place] for place in rows.requires), smallest], blocks.max_words)
     if int(writing.counter.count([render_blocks(trial, range(len(trial)), writing.rendering)])[0]) > budget:
-        return inside
-    return [replace(part, requires=(*rows.requires, *part.requires)) for part in inside]
+        return parts
+    return [replace(part, requires=(*rows.requires, *part.requires)) for part in parts]

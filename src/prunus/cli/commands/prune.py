@@ -15,7 +15,7 @@ from ...core.errors import BadInput
 from ...core.settings import load_settings
 from ...core.types import Context
 from ...evidence.documents import Documents
-from ...evidence.mark import for_a_file
+from ...evidence.mark import text_for_file
 from ..choices import FORMATS, PAGE, as_unicode, common, engines, granularity, options_from, shape, stages
 from ..explain import ranking
 from ..given import pages_given, read_given
@@ -117,7 +117,7 @@ def write_marked(out: Path, context: Context, documents: Documents) -> None:
             place = out / (f"{number + 1:03}-{stem}.html" if several else f"{stem}.html")
         if any(place.resolve() == Path(other.url).resolve() for other in documents.trees if other.url):
             raise BadInput(f"{place}: this is the page itself; name another file", subject=str(place))
-        write_whole(place, for_a_file(tree, context.mark(number, details=True)))
+        write_whole(place, text_for_file(tree, context.mark(number, details=True)))
 
 
 def summary(context: Context, before: int, seconds: float) -> str:
