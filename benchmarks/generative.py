@@ -215,11 +215,11 @@ def prefill(back_end: Any, work: Task) -> Any:
     from prunus.core.ports import Branches
     from prunus.evidence.score._trie import grow
     from prunus.evidence.score.paths.transformers.passes import CountingModel
-    from prunus.evidence.score.paths.transformers.rope import held_for
+    from prunus.evidence.score.paths.transformers.rope import hold_frequencies
 
     reader = CountingModel(back_end._model().model)
     ids = work.ids[0]
-    with torch.inference_mode(), held_for(reader.model, len(ids) + work.tree.deepest):
+    with torch.inference_mode(), hold_frequencies(reader.model, len(ids) + work.tree.deepest):
         reader.prefill(ids, 0, DynamicCache(), grow([])[0], back_end._options["prefill_chunk"])
     return Branches([], reader.forwards, reader.tokens)
 
@@ -282,9 +282,9 @@ def apart(work: Task, one: Any, other: Any) -> float:
     """Return how far two ways' scores lie apart at most."""
     import numpy as np
 
-    from prunus.evidence.score._trie import log_probabilities, summed
+    from prunus.evidence.score._trie import log_probabilities, sum_along_paths
 
-    scores = [summed(work.tree, log_probabilities(work.tree, said))[work.leaves] for said in (one, other)]
+    scores = [sum_along_paths(work.tree, log_probabilities(work.tree, said))[work.leaves] for said in (one, other)]
     return float(np.abs(scores[0] - scores[1]).max())
 
 

@@ -25,7 +25,7 @@ from prunus.core.types import Message
 from prunus.evidence.blocks import Blocks, cut
 from prunus.evidence.numbered_paths import number, path_prompt
 from prunus.evidence.score import generative
-from prunus.evidence.score._trie import grow, log_probabilities, summed
+from prunus.evidence.score._trie import grow, log_probabilities, sum_along_paths
 from prunus.evidence.score.paths.transformers.engine import MODES, Engine
 from prunus.pages.clean.walk import clean_tree
 
@@ -74,7 +74,7 @@ def oracle(model: Any, prompt: Sequence[int], paths: Sequence[Sequence[int]]) ->
 
 def scored(engine: Engine, prompt: Sequence[Message], paths: Sequence[Sequence[int]]) -> np.ndarray:
     tree, leaves = grow(paths, engine.stop)
-    return summed(tree, log_probabilities(tree, engine.branches(prompt, tree)))[leaves]
+    return sum_along_paths(tree, log_probabilities(tree, engine.branches(prompt, tree)))[leaves]
 
 
 def with_stops(paths: Sequence[Sequence[int]], stop: int) -> list[tuple[int, ...]]:
@@ -360,7 +360,7 @@ def test_thousands_of_siblings_are_read_in_chunks() -> None:
     tokens = engine.encode(paths)
     tree, leaves = grow(tokens, engine.stop)
     found = engine.branches(ASK, tree)
-    total = summed(tree, log_probabilities(tree, found))[leaves]
+    total = sum_along_paths(tree, log_probabilities(tree, found))[leaves]
     assert np.exp(total).sum() == pytest.approx(1.0)
     assert len(tree.read) < 1000
     some = [0, 9, 99, 999, 2999]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from prunus.core.errors import BadInput, OutsideFailed
 from prunus.core.ports import Branches, TokenTree
-from prunus.evidence.score._trie import grow, log_probabilities, summed
+from prunus.evidence.score._trie import grow, log_probabilities, sum_along_paths
 
 STOP = 99
 PATHS = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=7), min_size=1, max_size=25)
@@ -64,7 +64,7 @@ def test_nodes_stand_in_preorder(paths: list[list[int]]) -> None:
 @given(PATHS, st.integers(0, 1000))
 def test_the_probabilities_of_all_leaves_sum_to_one(paths: list[list[int]], seed: int) -> None:
     tree, leaves = grow(paths, STOP)
-    total = summed(tree, log_probabilities(tree, drawn(tree, seed)))
+    total = sum_along_paths(tree, log_probabilities(tree, drawn(tree, seed)))
     assert np.exp(total[np.unique(leaves)]).sum() == pytest.approx(1.0, abs=1e-12)
 
 
@@ -82,14 +82,16 @@ def test_roots_and_only_children_have_probability_one() -> None:
     tree, leaves = grow([[1, 2, 3, 4, 9], [1, 2, 3, 5, 9], [1, 2, 3, 5, 8]])
     own = log_probabilities(tree, Branches([np.log([0.25, 0.75]), np.log([0.5, 0.5])]))
     assert np.exp(own).tolist() == pytest.approx([1, 1, 1, 1, 0.25, 1, 0.75, 0.5, 0.5])
-    assert np.exp(summed(tree, own)[leaves]).tolist() == pytest.approx([0.25, 0.375, 0.375])
+    assert np.exp(sum_along_paths(tree, own)[leaves]).tolist() == pytest.approx([0.25, 0.375, 0.375])
     assert tree.read.tolist() == [1, 2, 3, 6]
     assert tree.skipped == pytest.approx(0.5)
 
 
 def test_nothing_is_clamped() -> None:
     tree, leaves = grow([[1, 2, 3], [1, 2, 4], [1, 5]])
-    scores = summed(tree, log_probabilities(tree, Branches([np.asarray([-4000.0, 0.0]), np.asarray([-3000.0, 0.0])])))
+    scores = sum_along_paths(
+        tree, log_probabilities(tree, Branches([np.asarray([-4000.0, 0.0]), np.asarray([-3000.0, 0.0])]))
+    )
     assert scores[leaves].tolist() == [-7000.0, -4000.0, 0.0]
 
 
@@ -110,20 +112,20 @@ def test_several_first_tokens_are_siblings() -> None:
     tree, leaves = grow([[1, 2], [3, 2]])
     assert tree.branching.tolist() == [0]
     assert len(tree.read) == 0
-    assert summed(tree, log_probabilities(tree, Branches([np.zeros(2)])))[leaves].tolist() == [np.log(0.5)] * 2
+    assert sum_along_paths(tree, log_probabilities(tree, Branches([np.zeros(2)])))[leaves].tolist() == [np.log(0.5)] * 2
 
 
 def test_one_path_and_none_need_no_model() -> None:
     tree, leaves = grow([[1, 2, 3]])
     assert len(tree.branching) == 0
-    assert summed(tree, log_probabilities(tree, Branches([])))[leaves].tolist() == [0.0]
+    assert sum_along_paths(tree, log_probabilities(tree, Branches([])))[leaves].tolist() == [0.0]
     tree, leaves = grow([])
     assert (len(tree), len(leaves), tree.skipped, tree.deepest) == (1, 0, 0.0, 0)
 
 
 def test_thousands_of_siblings() -> None:
     tree, leaves = grow([[1, *map(int, str(number)), 10] for number in range(5000)])
-    total = summed(tree, log_probabilities(tree, drawn(tree, 1)))
+    total = sum_along_paths(tree, log_probabilities(tree, drawn(tree, 1)))
     assert np.exp(total[leaves]).sum() == pytest.approx(1.0)
 
 

@@ -1,1 +1,1 @@
-"""Scorers: how well each block answers a question. One engine, one file."""
+"""Scorers: each rates how well blocks answer a question. One engine per file."""

@@ -1,4 +1,4 @@
-"""What a block's surroundings say about it, shared by the scorers."""
+"""Signals from the surroundings of a block, shared by the scorers: breadcrumbs, groups, neighbours, links."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from ...pages.tree import subtree_text
 from ..blocks import Blocks
 
 _HEADING_LENGTH = 200
+"""Code points of each heading that are used."""
 
 
 def above_texts(blocks: Blocks) -> list[str]:
-    """Return what stands above each block: headings, caption and header of its table, its list's lead."""
+    """Return the text above each block: headings, caption and header of its table, lead of its list."""
     known = blocks.cache.get("above")
     if isinstance(known, list):
         return known
     headings: dict[tuple[int, int], str] = {}
-    found = []
+    texts = []
     for block, context in zip(blocks.blocks, blocks.contexts, strict=True):
         parts = []
         for node in context.headings:
@@ -29,29 +30,32 @@ def above_texts(blocks: Blocks) -> list[str]:
             if key not in headings:
                 headings[key] = subtree_text(blocks.trees[block.document], node)[:_HEADING_LENGTH]
             parts.append(headings[key])
-        found.append("\n".join([*parts, context.lead]) if context.lead else "\n".join(parts))
-    blocks.cache["above"] = found
-    return found
+        texts.append("\n".join([*parts, context.lead]) if context.lead else "\n".join(parts))
+    blocks.cache["above"] = texts
+    return texts
 
 
 def groups(blocks: Blocks, kind: str) -> NDArray[np.int64]:
-    """Return each block's group: its section or its table, -1 outside any."""
+    """Return the number of each block's section or table, int [n]; -1 outside any.
+
+    :param kind: ``section`` or ``table``.
+    """
     key = f"groups:{kind}"
     known = blocks.cache.get(key)
     if isinstance(known, np.ndarray):
         return known
     numbers: dict[tuple[int, int], int] = {}
-    found = np.full(len(blocks), -1, np.int64)
+    group = np.full(len(blocks), -1, np.int64)
     for place, (block, context) in enumerate(zip(blocks.blocks, blocks.contexts, strict=True)):
         node = context.section if kind == "section" else context.table
         if node >= 0:
-            found[place] = numbers.setdefault((block.document, node), len(numbers))
-    blocks.cache[key] = found
-    return found
+            group[place] = numbers.setdefault((block.document, node), len(numbers))
+    blocks.cache[key] = group
+    return group
 
 
 def group_means(values: NDArray[np.float64], group: NDArray[np.int64], top: int = 3) -> NDArray[np.float64]:
-    """Give each block the mean of its group's best ``top`` values; 0 outside any group."""
+    """Return for each block the mean of the best ``top`` values of its group; 0 outside any group."""
     result = np.zeros(len(values))
     inside = np.flatnonzero(group >= 0)
     if not len(inside):
@@ -69,7 +73,7 @@ def group_means(values: NDArray[np.float64], group: NDArray[np.int64], top: int 
 
 
 def neighbours(values: NDArray[np.float64], documents: Sequence[int]) -> NDArray[np.float64]:
-    """Return the better of the two neighbouring values within the same document."""
+    """Return for each block the larger value of its two neighbours in the same document."""
     if len(values) < 2:
         return np.zeros(len(values))
     document = np.asarray(documents)
@@ -80,13 +84,13 @@ def neighbours(values: NDArray[np.float64], documents: Sequence[int]) -> NDArray
 
 
 def scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scale values to [0, 1] by their largest; all zero where nothing stands out."""
+    """Divide values by the largest value; all zero where that is not positive."""
     top = float(values.max()) if len(values) else 0.0
     return values / top if top > 0 else np.zeros(len(values))
 
 
 def coverage(index: BM25, query: str, group: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give each item the share of the query's terms (by idf) that its group holds; 0 outside any group."""
+    """Return for each item the share of the query's terms (by idf) that its group holds; 0 outside any group."""
     result = np.zeros(len(group))
     inside = group >= 0
     terms = list(dict.fromkeys(query_terms(query, index.language)))
@@ -106,7 +110,7 @@ def link_density(blocks: Blocks) -> NDArray[np.float64]:
     known = blocks.cache.get("links")
     if isinstance(known, np.ndarray):
         return known
-    found = np.zeros(len(blocks))
+    density = np.zeros(len(blocks))
     for place, block in enumerate(blocks.blocks):
         tree = blocks.trees[block.document]
         linked, node = 0, block.lo
@@ -116,27 +120,27 @@ def link_density(blocks: Blocks) -> NDArray[np.float64]:
                 node = tree.end[node]
             else:
                 node += 1
-        found[place] = min(1.0, linked / max(1, block.words))
-    blocks.cache["links"] = found
-    return found
+        density[place] = min(1.0, linked / max(1, block.words))
+    blocks.cache["links"] = density
+    return density
 
 
 def headings(blocks: Blocks) -> NDArray[np.bool_]:
-    """Mark the blocks that are a heading and nothing else."""
+    """Mark the blocks that are only a heading."""
     known = blocks.cache.get("headings")
     if isinstance(known, np.ndarray):
         return known
-    found = np.fromiter(
+    marks = np.fromiter(
         (block.is_subtree and blocks.trees[block.document].tag[block.lo] in HEADINGS for block in blocks.blocks),
         bool,
         len(blocks),
     )
-    blocks.cache["headings"] = found
-    return found
+    blocks.cache["headings"] = marks
+    return marks
 
 
-def behind_their_rows(scores: NDArray[np.float64], blocks: Blocks) -> NDArray[np.float64]:
-    """Rank what others need (header rows) behind the best of them: alone it is no evidence."""
+def rank_headers_below_rows(scores: NDArray[np.float64], blocks: Blocks) -> NDArray[np.float64]:
+    """Lower each required block (a header row) below the best block that requires it: alone it is no evidence."""
     best: dict[int, float] = {}
     for index, block in enumerate(blocks.blocks):
         for needed in block.requires:

@@ -1,4 +1,4 @@
-"""``bm25``: lexical scores of blocks with what stands above them as a weaker field."""
+"""``bm25``: lexical scores of blocks; the headings above a block are a field of lower weight."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..blocks import Blocks
 from ._signals import above_texts
 
 ABOVE_WEIGHT = 0.5
-"""Weight of a term in headings, caption or header against one in the block itself (dev half)."""
+"""Weight of a term in headings, caption or header; a term in the block counts 1 (chosen on the dev half)."""
 
 
 class Engine:
-    """BM25 with stemming by language; scores are BM25's own, 0 where nothing matches."""
+    """BM25 with stemming by language; a score is 0 where no term matches."""
 
     name = "bm25"
     fine = False
@@ -23,15 +23,16 @@ class Engine:
     tree = None
 
     def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
-        """Return one BM25 score a block, float64 [n]."""
+        """Return one BM25 score per block, float64 [n]."""
         return index_of(blocks).scores(query)
 
 
 def index_of(blocks: Blocks) -> BM25:
-    """Return the blocks' index, built once for all questions."""
+    """Return the BM25 index of the blocks; it is built once for all questions."""
     index = blocks.cache.get("bm25")
     if not isinstance(index, BM25):
         texts = blocks.texts
+        # pages that state no language: 200 blocks are enough to guess it
         lang = next((tree.lang for tree in blocks.trees if tree.lang), "") or guess_language(" ".join(texts[:200]))
         index = BM25(texts, above_texts(blocks), language=lang, above_weight=ABOVE_WEIGHT)
         blocks.cache["bm25"] = index

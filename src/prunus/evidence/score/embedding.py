@@ -1,4 +1,4 @@
-"""``embedding``: cosine of question and block with what stands above it (HtmlRAG §3.4.1)."""
+"""``embedding``: cosine of the question and each block, with the headings above the block (HtmlRAG §3.4.1)."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ..blocks import Blocks
 from ._signals import above_texts
 
 ABOVE_SHARE = 0.3
-"""Share of what stands above in a block's vector (dev half)."""
+"""Share of the headings and the lead in a block's vector (chosen on the dev half)."""
 
 KEPT_BYTES = 16 * 1024 * 1024
 BYTES_A_LETTER = 8
-"""Vectors that are kept for the next question: so many bytes, and so many more for each letter of the
-pages. Beyond, blocks are a few letters each, and only their similarities are kept."""
+"""Vectors are cached for the next question up to KEPT_BYTES, plus BYTES_A_LETTER for each letter of the pages. More
+bytes mean blocks of a few letters each; then the vectors are dropped after scoring."""
 
 CHUNK = 2048
-"""Blocks that are embedded at a time."""
+"""Blocks that are embedded at a time; it bounds the memory."""
 
 
 class Engine:
-    """Cosine similarity in [-1, 1] by the given embedder."""
+    """Cosine similarity in [-1, 1] by an embedder."""
 
     name = "embedding"
     fine = False
@@ -33,43 +33,44 @@ class Engine:
         self.embedder = embedder
 
     def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
-        """Return one cosine a block, float64 [n]."""
+        """Return one cosine per block, float64 [n]."""
         if not len(blocks):
             return np.zeros(0)
-        asked = self.embedder.embed([query], "query")[0]
-        if len(blocks) * asked.nbytes > KEPT_BYTES + BYTES_A_LETTER * sum(len(tree.canonical) for tree in blocks.trees):
-            parts = [self._embed(blocks, start) @ asked for start in range(0, len(blocks), CHUNK)]
+        question = self.embedder.embed([query], "query")[0]
+        letters = sum(len(tree.canonical) for tree in blocks.trees)
+        if len(blocks) * question.nbytes > KEPT_BYTES + BYTES_A_LETTER * letters:
+            parts = [self._embed(blocks, start) @ question for start in range(0, len(blocks), CHUNK)]
             return np.asarray(np.concatenate(parts), np.float64)
-        return np.asarray(self._vectors(blocks, len(asked)) @ asked, np.float64)
+        return np.asarray(self._vectors(blocks, len(question)) @ question, np.float64)
 
     def _vectors(self, blocks: Blocks, dimension: int) -> NDArray[np.float32]:
-        """Embed the blocks once for all questions."""
-        # by identity where the embedder states one: each call makes its engines anew. Without one the
-        # embedder itself is kept beside the vectors, so that no later object can come to its address
+        """Return the vectors of the blocks, float32 [n, dimension]; they are embedded once for all questions."""
+        # the key is the embedder's identity, because each call makes new engines. Without an identity the
+        # embedder is cached with its vectors, so that no later object can have the same id()
         said = self.embedder.identity
         key = f"vectors:{said or id(self.embedder)}"
         known = blocks.cache.get(key)
         if isinstance(known, tuple) and (said or known[0] is self.embedder):
             return np.asarray(known[1], np.float32)
-        found = np.empty((len(blocks), dimension), np.float32)
+        vectors = np.empty((len(blocks), dimension), np.float32)
         for start in range(0, len(blocks), CHUNK):
-            found[start : start + CHUNK] = self._embed(blocks, start)
-        blocks.cache[key] = (self.embedder, found)
-        return found
+            vectors[start : start + CHUNK] = self._embed(blocks, start)
+        blocks.cache[key] = (self.embedder, vectors)
+        return vectors
 
     def _embed(self, blocks: Blocks, start: int) -> NDArray[np.float32]:
-        """Embed ``CHUNK`` blocks; what stands above many of them is embedded once."""
+        """Embed ``CHUNK`` blocks; headings that many blocks share are embedded once."""
         above = above_texts(blocks)[start : start + CHUNK]
         places: dict[str, int] = {}
         for text in above:
             if text:
                 places.setdefault(text, len(places))
-        own = self.embedder.embed([text or " " for text in blocks.texts[start : start + CHUNK]], "document")
+        vectors = self.embedder.embed([text or " " for text in blocks.texts[start : start + CHUNK]], "document")
         if places:
             lead = self.embedder.embed(list(places), "document")
             rows = np.asarray([places.get(text, -1) for text in above])
-            mixed = own.copy()
+            mixed = vectors.copy()
             inside = rows >= 0
-            mixed[inside] = (1 - ABOVE_SHARE) * own[inside] + ABOVE_SHARE * lead[rows[inside]]
-            own = mixed / np.maximum(np.linalg.norm(mixed, axis=1, keepdims=True), 1e-9)
-        return own
+            mixed[inside] = (1 - ABOVE_SHARE) * vectors[inside] + ABOVE_SHARE * lead[rows[inside]]
+            vectors = mixed / np.maximum(np.linalg.norm(mixed, axis=1, keepdims=True), 1e-9)
+        return vectors

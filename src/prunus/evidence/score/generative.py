@@ -1,8 +1,8 @@
-"""``generative``: a language model says how likely the path of each block is (HtmlRAG §3.4.2).
+"""``generative``: a language model gives the probability of each block's path (HtmlRAG §3.4.2).
 
-The page is shown with numbered tags; the paths of its blocks, as ``<html1><body><div2><p>``, are merged
-into a tree of tokens; and the model is asked only where that tree branches. What it would write is never
-read. ``generative:MODEL`` runs a model on this machine; ``generative:BACKEND:…`` asks a server.
+The prompt shows the page with numbered tags. The paths of its blocks, as ``<html1><body><div2><p>``, are
+merged into a tree of tokens, and the model gives probabilities only where that tree branches. The model
+writes no reply. ``generative:MODEL`` runs a model on this machine; ``generative:BACKEND:…`` asks a server.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from ...core.errors import BadInput
 from ...core.ports import Branches, Ints, PathScorer, TokenTree
 from ..blocks import Blocks
 from ..numbered_paths import PROMPTS, Numbered, number, path_prompt
-from ._trie import grow, log_probabilities, summed
+from ._trie import grow, log_probabilities, sum_along_paths
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The token tree of a page with a probability at every node.
+    """The token tree of a page with the probability of each node.
 
     :param numbered: the paths, and the HTML that the model read.
-    :param tree: the tokens.
-    :param log_p: log of each node's own probability, float64 [nodes].
+    :param tree: the tree of tokens.
+    :param log_p: log probability of each node given its parent, float64 [nodes].
     :param leaves: the node in which each block's path ends, int [blocks].
     :param scores: log probability of each block's path, float64 [blocks].
-    :param branches: what the model said, and what that cost.
-    :param pieces: text of each node's token, to be shown; its number where the back-end has no text for it.
+    :param branches: the logits from the model, and their cost.
+    :param pieces: text of each node's token, for display; the token's number where the back-end has no text.
     """
 
     numbered: Numbered
@@ -43,7 +43,7 @@ class Scored:
 
 
 def pieces_of(path_scorer: PathScorer, tree: TokenTree) -> list[str]:
-    """Return the text of each node's token, '' for node 0; a back-end need not know it."""
+    """Return the text of each node's token, '' for node 0; its number where the back-end cannot decode."""
     tokens = sorted({int(token) for token in tree.token[1:]})
     texts = path_scorer.decode(tokens) if path_scorer.decode is not None else [f"#{token}" for token in tokens]
     known = dict(zip(tokens, texts, strict=True))
@@ -51,14 +51,15 @@ def pieces_of(path_scorer: PathScorer, tree: TokenTree) -> list[str]:
 
 
 class Engine:
-    """Log probability of each block's path given page and question.
+    """Log probability of each block's path, given page and question.
 
-    exp(score) over all blocks sums to 1 (blocks that share a path count once). Blocks of one page are
-    compared with each other, not with those of another page in another call.
+    exp(score) over all blocks sums to 1 (blocks that share a path count once). Scores are comparable
+    within one call only.
 
     :param path_scorer: the language model.
-    :param model: which it was, from the spec; kept for messages.
-    :param prompt: ``paths``, or ``htmlrag`` for models trained with the published prompt.
+    :param model: name of the model from the spec, for messages.
+    :param prompt: ``paths``, ``htmlrag`` for models trained with the published prompt, or ``bare``.
+    :raises BadInput: there is no such prompt.
     """
 
     name = "generative"
@@ -73,7 +74,7 @@ class Engine:
         self.prompt = prompt
 
     def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
-        """Return log P of each block's path, float64 [n]: 0 for a block that is alone.
+        """Return the log probability of each block's path, float64 [n]; 0 for a single block.
 
         :raises OverWindow: the page is over the model's window; prune it by a cheaper scorer first.
         """
@@ -89,8 +90,8 @@ class Engine:
         numbered = number(blocks)
         tree, leaves = grow(self.path_scorer.encode(numbered.paths), self.path_scorer.stop)
         branches = Branches([])
-        if len(tree.branching):  # one block, or blocks of one path: nothing to ask
+        if len(tree.branching):  # a tree of a single path needs no model
             branches = self.path_scorer.branches(path_prompt(query, numbered.html, self.prompt), tree)
-        own = log_probabilities(tree, branches)
-        scores, pieces = summed(tree, own)[leaves], pieces_of(self.path_scorer, tree)
-        return Scored(numbered, tree, own, leaves, scores, branches, pieces)
+        log_p = log_probabilities(tree, branches)
+        scores, pieces = sum_along_paths(tree, log_p)[leaves], pieces_of(self.path_scorer, tree)
+        return Scored(numbered, tree, log_p, leaves, scores, branches, pieces)

@@ -1,4 +1,4 @@
-"""``hybrid`` (default): BM25 and embeddings together, with what surrounds a block."""
+"""``hybrid`` (default): BM25 and embeddings together, with signals from the surroundings of a block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...core.ports import Embedder
 from ..blocks import Blocks
 from . import bm25, embedding
-from ._signals import behind_their_rows, coverage, group_means, groups, headings, link_density, neighbours, scaled
+from ._signals import coverage, group_means, groups, headings, link_density, neighbours, rank_headers_below_rows, scaled
 
 _AGGREGATE: Final = re.compile(
     r"\b(?:most|least|first|last|next|previous|before|after|only|highest|lowest|largest|smallest|biggest|longest"
@@ -21,7 +21,7 @@ _AGGREGATE: Final = re.compile(
     r"|third|consecutive|ever|never|not)\b",
     re.IGNORECASE,
 )
-"""Words of a question that is answered by comparing the rows of a table rather than by finding one."""
+"""Words of a question that compares the rows of a table rather than asks for a single row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class HybridWeights:
     """Weights of the parts of a hybrid score; BM25 counts 1. Chosen on the dev half (docs/lab/log.md).
 
     :param dense: cosine of question and block.
-    :param section, table: how well the section, the table, answers.
-    :param aggregate: more of ``table`` where the question compares rows.
-    :param coverage: share of the question's terms that the table holds anywhere.
-    :param neighbour: the better of the two neighbours.
-    :param position: 1 at the document's head.
-    :param links: taken off for words that are links (navigation, references).
-    :param heading: factor for a heading that stands alone.
+    :param section, table: mean score of the best blocks in the block's section or table.
+    :param aggregate: addition to ``table`` where the question compares rows.
+    :param coverage: share of the question's terms that the whole table holds.
+    :param neighbour: the better score of the two neighbours.
+    :param position: 1 at the start of the document, falling towards 0.
+    :param links: deduction for the share of words that are links (navigation, references).
+    :param heading: factor for a block that is only a heading.
     """
 
     dense: float = 0.5
@@ -50,10 +50,10 @@ class HybridWeights:
 
 
 class Engine:
-    """A normalised sum: BM25 + dense + section + table + neighbours + position.
+    """A weighted sum: BM25 + dense + section + table + coverage + neighbours + position - links.
 
-    BM25 and cosine are each divided by their largest value. Min-max, z-scores and reciprocal ranks were measured and
-    keep no more evidence (docs/models.md).
+    BM25 and cosine are each divided by their largest value. Min-max, z-scores and reciprocal ranks keep no more
+    evidence, by measurement (docs/embedders.md).
     """
 
     name = "hybrid"
@@ -66,28 +66,28 @@ class Engine:
         self.weights = weights or HybridWeights()
 
     def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
-        """Return one score a block, float64 [n]; only their order and ratios mean something."""
+        """Return one score per block, float64 [n]; only the order and the ratios of scores have a meaning."""
         count = len(blocks)
         if not count:
             return np.zeros(0)
         weights = self.weights
         lexical = bm25.Engine().score(query, blocks)
         dense = embedding.Engine(self.embedder).score(query, blocks)
-        own = scaled(np.clip(lexical, 0.0, None)) + weights.dense * scaled(np.clip(dense, 0.0, None))
+        base = scaled(np.clip(lexical, 0.0, None)) + weights.dense * scaled(np.clip(dense, 0.0, None))
         documents = [block.document for block in blocks.blocks]
-        result = own + weights.neighbour * neighbours(own, documents)
-        result += weights.section * group_means(own, groups(blocks, "section"))
+        result = base + weights.neighbour * neighbours(base, documents)
+        result += weights.section * group_means(base, groups(blocks, "section"))
         tables = groups(blocks, "table")
         compares = weights.aggregate if _AGGREGATE.search(query) else 0.0
-        result += (weights.table + compares) * group_means(own, tables)
+        result += (weights.table + compares) * group_means(base, tables)
         result += weights.coverage * coverage(bm25.index_of(blocks), query, tables)
         result += weights.position * _position(documents)
         result -= weights.links * link_density(blocks)
-        return behind_their_rows(np.where(headings(blocks), result * weights.heading, result), blocks)
+        return rank_headers_below_rows(np.where(headings(blocks), result * weights.heading, result), blocks)
 
 
 def _position(documents: list[int]) -> NDArray[np.float64]:
-    """Return 1 at each document's head, falling towards 0."""
+    """Return 1 at the first block of each document, falling towards 0."""
     document = np.asarray(documents)
     starts = np.searchsorted(document, document, side="left")
     return np.asarray(1.0 / (1.0 + 0.2 * (np.arange(len(document)) - starts)), np.float64)

@@ -1,1 +1,1 @@
-"""Back-ends of generative pruning: language models that say how likely the branches of a token tree are."""
+"""Back-ends of generative pruning: language models that give probabilities for the branches of a token tree."""

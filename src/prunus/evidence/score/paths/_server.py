@@ -1,8 +1,8 @@
-"""What the servers have in common: one request of one token for each branching node, behind the same prompt.
+"""The common part of the server back-ends: one request for each branching node, all behind the same prompt.
 
-Nothing is written by the model: each request asks for the log probabilities of the children of one
-node, over the whole vocabulary. A constant added to all of them changes nothing, so requests may be
-split, and the server's cache of prefixes makes each cost only its own tokens.
+The model writes no reply: each request asks for the log probabilities of the children of one node, over
+the whole vocabulary, at one new token. Adding a constant to all of them changes nothing, so a request
+may be split. The server's prefix cache holds the prompt, so that each request costs only its own tokens.
 """
 
 from __future__ import annotations
@@ -26,55 +26,60 @@ from ....models.model_folder import hub_folder
 from ....web.json_client import Refused, Service, endpoint
 from .transformers.loaded import Loaded, forged_marks
 
-_KNOWN: Final[dict[str, Any]] = {
+_DEFAULTS: Final[dict[str, Any]] = {
     "tokenizer": "", "stop": -1, "context_window": 0, "at_once": 8, "seconds": 120.0, "total": 600.0,
 }  # fmt: skip
 
-_LONG: Final = re.compile(r"context (?:length|size|window)|too long|longer than|max_model_len|exceeds", re.IGNORECASE)
+"""The options with their defaults; the type of a default is the type of the option."""
+
+_TOO_LONG: Final = re.compile(
+    r"context (?:length|size|window)|too long|longer than|max_model_len|exceeds", re.IGNORECASE
+)
 _TOKENIZER_FILES: Final = ("tokenizer*", "special_tokens_map.json", "*.jinja", "*.model", "vocab*", "merges.txt")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a server says of one place in the tree.
+class Logprobs:
+    """The log probabilities that a server gives for the tokens behind one node.
 
-    :param logprobs: log probability by token; those that were asked for, and perhaps others.
-    :param cached: tokens of the request that it had in its cache, as far as it says.
-    :param requests: how many it took.
+    :param by_token: log probability by token; the requested tokens, and perhaps more.
+    :param cached: tokens of the request that the server reports as cached.
+    :param requests: number of requests that were sent.
     """
 
-    logprobs: Mapping[int, float]
+    by_token: Mapping[int, float]
     cached: int = 0
     requests: int = 1
 
 
 class Server(ABC):
-    """A back-end that asks a server. Nothing is sent before the first call; threads may share it.
+    """A back-end on a server. Nothing is sent before the first call; threads may share it.
 
     :param model: address and name of the model, as ``http://host:8000/v1#name``.
-    :param door: the way to the network.
-    :param key: sent as a bearer token.
-    :param options: ``tokenizer``: a folder with the model's tokenizer, or the hub id of one in the cache; where it
-        is named, texts are tokenised here. ``stop``: the token that ends a text; -1 takes the tokenizer's.
-        ``context_window``: tokens; 0 follows the server, where it says. ``at_once``: requests at a time (8).
-        ``seconds``: time-out of a request (120). ``total``: seconds for a whole question (600).
+    :param door: the egress door.
+    :param key: sent as a bearer token; '' sends none.
+    :param options: ``tokenizer``: a folder with the model's tokenizer, or its hub id in the cache; with it, texts are
+        tokenised on this machine. ``stop``: the token that ends a text; -1 takes the tokenizer's.
+        ``context_window``: tokens; 0 takes the server's. ``at_once``: requests at a time (8).
+        ``seconds``: timeout of a request (120). ``total``: timeout of a whole question (600).
+    :raises BadInput: an option is unknown or has a bad value.
     """
 
     name = ""
     real = True
     most_at_once = 64
     sleep: Callable[[float], None] = staticmethod(time.sleep)
-    """Waits before a busy server is asked again; for tests."""
+    """Waits before a request to a busy server is retried; tests replace it."""
 
     def __init__(
         self, model: str = "", door: Door | None = None, key: str = "", options: Mapping[str, Any] | None = None
     ) -> None:
         _, self._url, self._model = endpoint(model, (), f"path_scorer {self.name}")
         for name, value in (options or {}).items():
-            kinds = (int, float) if isinstance(_KNOWN.get(name), float) else type(_KNOWN.get(name))
-            if name not in _KNOWN or not isinstance(value, kinds) or isinstance(value, bool):
-                raise BadInput(f"path_options: {name} = {value!r}; known: {', '.join(_KNOWN)}", subject=name)
-        self._options = _KNOWN | dict(options or {})
+            kinds = (int, float) if isinstance(_DEFAULTS.get(name), float) else type(_DEFAULTS.get(name))
+            if name not in _DEFAULTS or not isinstance(value, kinds) or isinstance(value, bool):
+                raise BadInput(f"path_options: {name} = {value!r}; known: {', '.join(_DEFAULTS)}", subject=name)
+        self._options = _DEFAULTS | dict(options or {})
         if self._options["at_once"] < 1:
             raise BadInput("path_options: at_once is at least 1", subject="at_once")
         self._door, self._key = door, key
@@ -84,19 +89,19 @@ class Server(ABC):
     # -- what differs from server to server ---------------------------------------------------
 
     @abstractmethod
-    def _ask(self, ids: list[int], children: list[int]) -> Said:
-        """Return the log probabilities of tokens behind others."""
+    def _ask(self, ids: list[int], children: list[int]) -> Logprobs:
+        """Return the log probabilities of the tokens ``children`` behind the tokens ``ids``."""
 
     @abstractmethod
     def _tokens(self, text: str) -> list[int]:
-        """Return the tokens of a text alone, as the server's tokenizer says; it is asked once for each text."""
+        """Return the tokens of a text alone from the server's tokenizer; it is called once for each text."""
 
     @abstractmethod
     def _prompt(self, messages: Sequence[Message]) -> list[int]:
-        """Return the tokens of a conversation that the model is to answer, as the server says."""
+        """Return the tokens of a conversation up to the model's reply, from the server's chat template."""
 
     def _window(self) -> int:
-        """Return the tokens that the server's model reads; 0 where it does not say."""
+        """Return the context window of the server's model, in tokens; 0 where it is unknown."""
         return 0
 
     # -- the port -----------------------------------------------------------------------------
@@ -121,14 +126,14 @@ class Server(ABC):
         return [self._known[text] for text in paths]
 
     def decode(self, tokens: Sequence[int]) -> list[str]:
-        """Return the text of each token alone, to be shown: its number, where the tokenizer is the server's."""
+        """Return the text of each token for display; its number where the tokenizer is the server's."""
         return self._tokenizer().decode(tokens) if self._options["tokenizer"] else [f"#{token}" for token in tokens]
 
     def branches(self, prompt: Sequence[Message], tree: TokenTree) -> Branches:
         """Return the log probabilities of every branch behind a prompt.
 
         :raises OverWindow: prompt and paths together are over the model's window.
-        :raises OutsideFailed: the server failed, is not of this kind, or does not give these numbers.
+        :raises OutsideFailed: the server failed, is of another kind, or does not give these log probabilities.
         """
         if not len(tree.branching):
             return Branches([])
@@ -142,51 +147,51 @@ class Server(ABC):
             raise self._over(window, needed)
         end = time.monotonic() + float(self._options["total"])
 
-        def one(place: int) -> Said:
+        def score_branch(place: int) -> Logprobs:
             if time.monotonic() > end:
                 raise OutsideFailed(
                     f"{self._url}: not done within {self._options['total']:g} s (path_options: total)",
                     subject=self._url,
                 )
             below = [int(tree.token[child]) for child in tree.children[place]]
-            return self._whole([*ids, *tree.path(nodes[place])], below, needed)
+            return self._ask_checked([*ids, *tree.path(nodes[place])], below, needed)
 
-        first = one(0)  # alone, so that the prompt is in the server's cache when the others come
+        first = score_branch(0)  # alone, so that the prompt is in the server's cache for the other requests
         with ThreadPoolExecutor(min(self._options["at_once"], self.most_at_once)) as pool:
-            waiting = [pool.submit(one, place) for place in range(1, len(nodes))]
+            waiting = [pool.submit(score_branch, place) for place in range(1, len(nodes))]
             try:
-                said = [first, *(future.result() for future in waiting)]
+                answers = [first, *(future.result() for future in waiting)]
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         logits = [
-            np.asarray([answer.logprobs[int(tree.token[child])] for child in children])
-            for answer, children in zip(said, tree.children, strict=True)
+            np.asarray([answer.by_token[int(tree.token[child])] for child in children])
+            for answer, children in zip(answers, tree.children, strict=True)
         ]
         sent = sum(len(ids) + int(tree.depth[node]) for node in nodes)
-        cached = sum(answer.cached for answer in said)
-        return Branches(logits, sum(answer.requests for answer in said), max(0, sent - cached), cached)
+        cached = sum(answer.cached for answer in answers)
+        return Branches(logits, sum(answer.requests for answer in answers), max(0, sent - cached), cached)
 
     # -- shared -------------------------------------------------------------------------------
 
-    def _whole(self, ids: list[int], children: list[int], needed: int) -> Said:
-        """Ask of one node, and check that every child has a number."""
+    def _ask_checked(self, ids: list[int], children: list[int], needed: int) -> Logprobs:
+        """Ask for the children of one node, and check that every child has a finite log probability."""
         try:
-            said = self._ask(ids, children)
+            answer = self._ask(ids, children)
         except Refused as refused:
-            if _LONG.search(str(refused)):
+            if _TOO_LONG.search(str(refused)):
                 raise self._over(_window_in(str(refused), needed), needed) from refused
             raise
-        missing = [token for token in children if not math.isfinite(said.logprobs.get(token, math.nan))]
+        missing = [token for token in children if not math.isfinite(answer.by_token.get(token, math.nan))]
         if missing:
             raise OutsideFailed(
                 f"{self._url}: gives no log probability for {len(missing)} of {len(children)} tokens; {self._needs()}",
                 subject=self._url,
             )
-        return said
+        return answer
 
     def _needs(self) -> str:
-        """Say what a server must be to give all numbers."""
+        """Return the words for errors that name what the server must support."""
         return "is it another kind of server?"
 
     def _over(self, window: int, needed: int) -> OverWindow:
@@ -199,13 +204,13 @@ class Server(ABC):
         )
 
     def _service(self, path: str) -> Service:
-        """Return a way to ask an address of the server; ``/v1`` in what was given is left where it is."""
+        """Return the service at a path below the address of the server."""
         if self._door is None:
-            raise BadInput(f"{self._url}: path_scorer {self.name} was given no way to the network", subject=self.name)
+            raise BadInput(f"{self._url}: path_scorer {self.name} needs an egress door; pass door=", subject=self.name)
         return Service(self._url + path, self._door, self._key, float(self._options["seconds"]), self.sleep)
 
     def _root(self, path: str) -> Service:
-        """Return a way to ask an address that does not stand below ``/v1``."""
+        """Return the service at a path beside ``/v1``."""
         service = self._service("")
         return replace(service, url=self._url.removesuffix("/v1") + path)
 
@@ -216,25 +221,25 @@ class Server(ABC):
         failed.__cause__ = error
         return failed
 
-    def _ids(self, found: Any) -> list[int]:
-        """Read a list of tokens."""
-        if not isinstance(found, list) or not all(type(one) is int and one >= 0 for one in found):
+    def _ids(self, tokens: Any) -> list[int]:
+        """Check a list of tokens from the server."""
+        if not isinstance(tokens, list) or not all(type(token) is int and token >= 0 for token in tokens):
             raise self._shape(ValueError("no list of tokens"))
-        return found
+        return tokens
 
     def _tokenizer(self) -> Loaded:
-        """Load the tokenizer that was named, at its first use.
+        """Load the tokenizer of the option ``tokenizer`` at its first use.
 
         :raises MissingExtra: transformers is not installed.
         :raises BadInput: there is no tokenizer.
         """
         if self._local is None:
-            self._local = _local(str(self._options["tokenizer"]))
+            self._local = _load_tokenizer(str(self._options["tokenizer"]))
         return self._local
 
 
-def _local(named: str) -> Loaded:
-    """Read a tokenizer with its chat template."""
+def _load_tokenizer(name: str) -> Loaded:
+    """Load a tokenizer with its chat template from a folder or from the hub's local cache."""
     try:
         import transformers
     except ImportError as error:
@@ -242,18 +247,18 @@ def _local(named: str) -> Loaded:
             "path_scorer: a tokenizer on this machine needs transformers; run: pip install 'prunus[transformers]'",
             subject="transformers",
         ) from error
-    folder = Path(named).expanduser()
+    folder = Path(name).expanduser()
     if not folder.is_dir():
-        folder = hub_folder(named, _TOKENIZER_FILES, download=False)
+        folder = hub_folder(name, _TOKENIZER_FILES, download=False)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # read by a library with errors of its own
-        said = " ".join(str(error).split())[:200]
-        raise BadInput(f"path_options: tokenizer {named}: cannot be loaded ({said})", subject=named) from error
+    except Exception as error:  # the library's errors share no public base
+        reason = " ".join(str(error).split())[:200]
+        raise BadInput(f"path_options: tokenizer {name}: cannot be loaded ({reason})", subject=name) from error
     return Loaded(None, tokenizer, forged_marks(tokenizer), folder.name)
 
 
 def _window_in(text: str, needed: int) -> int:
-    """Return the window that a refusal names: the largest number in it that is below what was needed."""
+    """Return the window that a refusal states: the largest number in its text that is below the needed tokens."""
     below = [int(number) for number in re.findall(r"\d{2,9}", text) if int(number) < needed]
     return max(below, default=needed // 2)

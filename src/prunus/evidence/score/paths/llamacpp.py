@@ -1,9 +1,9 @@
-"""``llamacpp:http://host:8080``: a llama.cpp server, asked at ``/completion``.
+"""``llamacpp:http://host:8080``: a llama.cpp server, through its endpoint ``/completion``.
 
-One request of one token for each branching node. This server names no tokens: it gives the ``n_probs``
-likeliest of the vocabulary. Where a child is not among them it is asked again for sixteen times as many,
-up to the whole vocabulary or ``MOST``; a child that is still missing is an error and never a guess.
-One request at a time, in the tree's order, so that its cache of the prompt serves each.
+A request cannot name tokens: the server returns the ``n_probs`` likeliest tokens of the vocabulary. If a
+child is not among them, the next request wants sixteen times as many, up to the whole vocabulary or
+``MOST``; a child that is still missing is an error and never a guess. Requests run one at a time, in the
+tree's order, so that all of them use the server's cache of the prompt.
 """
 
 from __future__ import annotations
@@ -12,50 +12,52 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ....core.types import Message
-from ._server import Said, Server
+from ._server import Logprobs, Server
 
 FIRST: Final = 64
-"""Tokens that are asked for at first, or twice the children where that is more."""
+"""Tokens of the first request, or twice the number of children if that is more."""
 
 MOST: Final = 300_000
-"""Tokens that are asked for at last; no vocabulary is larger."""
+"""Most tokens of a request; no vocabulary is larger."""
 
 
 class Engine(Server):
-    """Asks a llama.cpp server. Its tokenizer and chat template are the server's, unless ``tokenizer`` names one here.
+    """Scores branches by a llama.cpp server.
 
-    :param model: its address, as ``http://localhost:8080``.
-    :param door: the way to the network.
-    :param key: sent as a bearer token.
-    :param options: as of every server: ``tokenizer``, ``stop``, ``context_window``, ``seconds``, ``total``; ``at_once``
-        is 1 whatever it says.
+    The server's tokenizer and chat template are used, unless the option ``tokenizer`` names one on this machine.
+
+    :param model: the server's address, as ``http://localhost:8080``.
+    :param door: the egress door.
+    :param key: sent as a bearer token; '' sends none.
+    :param options: those of every server: ``tokenizer``, ``stop``, ``context_window``, ``seconds``, ``total``;
+        ``at_once`` has no effect.
     """
 
     name = "llamacpp"
     most_at_once = 1
 
-    def _ask(self, ids: list[int], children: list[int]) -> Said:
+    def _ask(self, ids: list[int], children: list[int]) -> Logprobs:
         wanted, requests, cached = max(FIRST, 2 * len(children)), 0, 0
         while True:
             answer = self._root("/completion").post(self._body(ids, wanted))
-            found, hit = self._read(answer)
-            requests, cached = requests + 1, max(cached, hit)
-            if all(token in found for token in children) or len(found) < wanted or wanted >= MOST:
-                return Said(found, cached, requests)
+            by_token, hits = self._read(answer)
+            requests, cached = requests + 1, max(cached, hits)
+            if all(token in by_token for token in children) or len(by_token) < wanted or wanted >= MOST:
+                return Logprobs(by_token, cached, requests)
             wanted = min(MOST, 16 * wanted)
 
     def _body(self, ids: list[int], count: int) -> dict[str, Any]:
-        # a temperature below 0 gives a plain softmax of the logits, whatever the server's samplers are
+        # a temperature below 0 makes the server return a plain softmax of the logits, whatever its samplers are
         return {"prompt": ids, "n_predict": 1, "temperature": -1.0, "n_probs": count, "cache_prompt": True}
 
     def _read(self, answer: Any) -> tuple[dict[int, float], int]:
-        """Return log probabilities by token, and the tokens that were in the cache."""
+        """Return the log probabilities by token, and the number of cached tokens."""
         try:
             places = answer.get("completion_probabilities") or answer.get("probs") or [{}]
             top = places[0].get("top_logprobs") or []
-            found = {int(one["id"]): float(one["logprob"]) for one in top if one["logprob"] is not None}
+            by_token = {int(entry["id"]): float(entry["logprob"]) for entry in top if entry["logprob"] is not None}
             timings = answer.get("timings") or {}
-            return found, int(timings.get("cache_n") or 0)
+            return by_token, int(timings.get("cache_n") or 0)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             raise self._shape(error) from error
 
@@ -63,7 +65,7 @@ class Engine(Server):
         return self._tokenized(text, special=False)
 
     def _prompt(self, messages: Sequence[Message]) -> list[int]:
-        turns = [{"role": one.role, "content": one.content} for one in messages]
+        turns = [{"role": message.role, "content": message.content} for message in messages]
         answer = self._root("/apply-template").post({"messages": turns})
         text = answer.get("prompt") if isinstance(answer, dict) else None
         if not isinstance(text, str):
@@ -76,4 +78,4 @@ class Engine(Server):
         return self._ids(answer.get("tokens") if isinstance(answer, dict) else None)
 
     def _needs(self) -> str:
-        return "they are not among the likeliest, or this is no llama.cpp server with n_probs"
+        return "they are not among the likeliest tokens, or this is no llama.cpp server with n_probs"

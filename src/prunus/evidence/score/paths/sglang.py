@@ -1,9 +1,8 @@
-"""``sglang:http://host:30000``: an SGLang server, asked at ``/generate``.
+"""``sglang:http://host:30000``: an SGLang server, through its endpoint ``/generate``.
 
-One request of one token for each branching node, with ``token_ids_logprob``: the log probabilities of
-exactly the children. The radix cache, on by default, keeps the prompt. The tokenizer is read here, from
-the folder that ``tokenizer`` in ``path_options`` names: the prompt must be tokenised with the model's own
-chat template.
+Each request names the children of a node by ``token_ids_logprob``. The server's radix cache, on by
+default, keeps the prompt. The prompt must be tokenised with the model's own chat template, so that
+``path_options`` must name the folder of its ``tokenizer``.
 """
 
 from __future__ import annotations
@@ -13,21 +12,21 @@ from typing import Any
 
 from ....core.errors import BadInput
 from ....core.types import Message
-from ._server import Said, Server
+from ._server import Logprobs, Server
 
 
 class Engine(Server):
-    """Asks an SGLang server.
+    """Scores branches by an SGLang server.
 
-    :param model: its address, as ``http://localhost:30000``.
-    :param door: the way to the network.
-    :param key: sent as a bearer token.
-    :param options: as of every server, and ``tokenizer`` must be among them: the folder of the model's tokenizer.
+    :param model: the server's address, as ``http://localhost:30000``.
+    :param door: the egress door.
+    :param key: sent as a bearer token; '' sends none.
+    :param options: those of every server; ``tokenizer``, the folder of the model's tokenizer, is required.
     """
 
     name = "sglang"
 
-    def _ask(self, ids: list[int], children: list[int]) -> Said:
+    def _ask(self, ids: list[int], children: list[int]) -> Logprobs:
         body = {
             "input_ids": ids,
             "sampling_params": {"max_new_tokens": 1, "temperature": 1.0},
@@ -39,22 +38,22 @@ class Engine(Server):
         try:
             meta = (answer[0] if isinstance(answer, list) else answer)["meta_info"]
             places = meta.get("output_token_ids_logprobs") or [[]]
-            found = {int(one[1]): float(one[0]) for one in places[0] or [] if one[0] is not None}
-            return Said(found, int(meta.get("cached_tokens") or 0))
+            by_token = {int(entry[1]): float(entry[0]) for entry in places[0] or [] if entry[0] is not None}
+            return Logprobs(by_token, int(meta.get("cached_tokens") or 0))
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             raise self._shape(error) from error
 
     def _tokens(self, text: str) -> list[int]:
-        raise self._nameless()
+        raise self._no_tokenizer()
 
     def _prompt(self, messages: Sequence[Message]) -> list[int]:
-        raise self._nameless()
+        raise self._no_tokenizer()
 
-    def _nameless(self) -> BadInput:
+    def _no_tokenizer(self) -> BadInput:
         return BadInput(
             'path_scorer sglang: name the model\'s tokenizer, as path_options = { tokenizer = "/models/qwen" }',
             subject="tokenizer",
         )
 
     def _needs(self) -> str:
-        return "this SGLang must take token_ids_logprob"
+        return "this SGLang server must support token_ids_logprob"

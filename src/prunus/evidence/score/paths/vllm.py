@@ -1,8 +1,8 @@
-"""``vllm:http://host:8000/v1#MODEL``: a vLLM server, asked at ``/v1/completions``.
+"""``vllm:http://host:8000/v1#MODEL``: a vLLM server, through its endpoint ``/v1/completions``.
 
-One request of one token for each branching node, with ``logprob_token_ids``: the log probabilities of
-exactly the children. It needs a vLLM whose completions take that parameter; an older one leaves it
-unread, which is noticed. Serve with prefix caching on, as is the default: then the prompt is read once.
+Each request names the children of a node by ``logprob_token_ids``. An older vLLM ignores that parameter,
+which is reported as an error. Serve with prefix caching on, as is the default: then the server reads the
+prompt only once.
 """
 
 from __future__ import annotations
@@ -12,34 +12,37 @@ from typing import Any, Final
 
 from ....core.types import Message
 from ....web.json_client import Refused
-from ._server import Said, Server
+from ._server import Logprobs, Server
 
 _FEW: Final = 20
-"""Tokens of one request that no server finds too many (vLLM's own default of ``--max-logprobs``)."""
+"""Children per request that every server accepts (vLLM's default of ``--max-logprobs``)."""
 
 
 class Engine(Server):
-    """Asks a vLLM server. Its tokenizer and chat template are the server's, unless ``tokenizer`` names one here.
+    """Scores branches by a vLLM server.
 
-    :param model: address and the name under which the model is served, as ``http://localhost:8000/v1#name``.
-    :param door: the way to the network.
-    :param key: sent as a bearer token.
-    :param options: as of every server: ``tokenizer``, ``stop``, ``context_window``, ``at_once``, ``seconds``,
+    The server's tokenizer and chat template are used, unless the option ``tokenizer`` names one on this machine.
+
+    :param model: address, and the name under which the model is served, as ``http://localhost:8000/v1#name``.
+    :param door: the egress door.
+    :param key: sent as a bearer token; '' sends none.
+    :param options: those of every server: ``tokenizer``, ``stop``, ``context_window``, ``at_once``, ``seconds``,
         ``total``.
     """
 
     name = "vllm"
     _longest = 0
 
-    def _ask(self, ids: list[int], children: list[int]) -> Said:
+    def _ask(self, ids: list[int], children: list[int]) -> Logprobs:
         try:
             return self._read(self._service("/completions").post(self._body(ids, children)))
         except Refused as refused:
             if len(children) <= _FEW or refused.status != 400 or "logprob" not in str(refused):
                 raise
-        half = len(children) // 2
-        one, two = self._ask(ids, children[:half]), self._ask(ids, children[half:])
-        return Said({**one.logprobs, **two.logprobs}, one.cached + two.cached, one.requests + two.requests)
+        half = len(children) // 2  # more children than this server's limit: ask for each half
+        left, right = self._ask(ids, children[:half]), self._ask(ids, children[half:])
+        both = {**left.by_token, **right.by_token}
+        return Logprobs(both, left.cached + right.cached, left.requests + right.requests)
 
     def _body(self, ids: list[int], children: list[int]) -> dict[str, Any]:
         return {
@@ -53,18 +56,18 @@ class Engine(Server):
             "add_special_tokens": False,
         }
 
-    def _read(self, answer: Any) -> Said:
-        """Read the numbers of an answer: ``{"token_id:5": -1.2}`` at the first place."""
+    def _read(self, answer: Any) -> Logprobs:
+        """Read the log probabilities of an answer: ``{"token_id:5": -1.2}`` for its first token."""
         try:
-            given = answer["choices"][0]["logprobs"]
-            top = given["top_logprobs"][0] if given else {}
-            found = {
+            logprobs = answer["choices"][0]["logprobs"]
+            top = logprobs["top_logprobs"][0] if logprobs else {}
+            by_token = {
                 int(name.removeprefix("token_id:")): float(value)
                 for name, value in top.items()
                 if name.startswith("token_id:") and value is not None
             }
             details = (answer.get("usage") or {}).get("prompt_tokens_details") or {}
-            return Said(found, int(details.get("cached_tokens") or 0))
+            return Logprobs(by_token, int(details.get("cached_tokens") or 0))
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             raise self._shape(error) from error
 
@@ -72,7 +75,7 @@ class Engine(Server):
         return self._tokenized({"prompt": text, "add_special_tokens": False})
 
     def _prompt(self, messages: Sequence[Message]) -> list[int]:
-        turns = [{"role": one.role, "content": one.content} for one in messages]
+        turns = [{"role": message.role, "content": message.content} for message in messages]
         return self._tokenized({"messages": turns, "add_generation_prompt": True, "add_special_tokens": False})
 
     def _tokenized(self, body: dict[str, Any]) -> list[int]:
@@ -87,4 +90,4 @@ class Engine(Server):
         return self._longest
 
     def _needs(self) -> str:
-        return "the completions of this vLLM must take logprob_token_ids, with logprobs switched on"
+        return "this vLLM server must support logprob_token_ids in completions, with logprobs switched on"

@@ -1,10 +1,10 @@
 """``transformers:MODEL``: a causal model on this machine, through transformers and torch.
 
-The prompt is read once; the whole token tree behind it in one more pass, in which each token sees the
-prompt and the tokens above it and no others. The cache is then cropped back, so that the next question
-on the same page pays for its own tokens alone. A model that cannot do this (no croppable cache, no
-mask that it obeys) is walked depth-first, and one that cannot do that either reads the prompt anew for
-every branch; which way is right is tried out on a few tokens before the first question.
+The model reads the prompt once, and then the whole token tree in one more pass, in which each token
+attends only to the prompt and to the tokens above it. The cache is then cropped back to the prompt, so
+that the next question on the same page costs only its own tokens. A model without a croppable cache or
+without attention masks is read depth-first; a model that does not support this either reads the prompt
+again for every branch. A trial on a few tokens before the first question chooses the way.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from ... import _trie
 from . import passes as _passes
 from .loaded import Loaded, load
 from .passes import CountingModel
-from .rope import Frequencies, held_for, same
+from .rope import Frequencies, hold_frequencies, same_frequencies
 
 MODES: Final = ("tree", "depth", "again", "brute")
-"""How a tree is read: in one pass; depth-first; the prompt again for every branch; again for every path."""
+"""Ways to read a tree: in one pass; depth-first; with the prompt again for every branch, or for every path."""
 
-_KNOWN: Final[dict[str, Any]] = {
+_DEFAULTS: Final[dict[str, Any]] = {
     "device": "auto", "dtype": "auto", "mode": "auto", "total": 600.0, "context_window": 0,
     "prefill_chunk": 1024, "tree_chunk": 512,
 }  # fmt: skip
 
 
 @dataclass(slots=True)
-class _Page:
-    """What is kept of the latest prompt.
+class _CachedPrompt:
+    """The cache of the latest prompt.
 
     :param ids: tokens whose keys and values the cache holds.
-    :param frequencies: the rotary frequencies under which they were made.
+    :param frequencies: the rotary frequencies with which they were computed.
     """
 
     ids: list[int]
@@ -50,7 +50,12 @@ class _Page:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How a model is read: the mode, whether single rows of its head can be multiplied, whether its cache crops."""
+    """How a model is read.
+
+    :param mode: one of ``MODES``.
+    :param rows: whether single rows of its output head can be multiplied.
+    :param crops: whether its cache can be cropped.
+    """
 
     mode: str
     rows: bool = True
@@ -60,11 +65,11 @@ class _Way:
 class Engine:
     """Reads token trees with a causal language model of transformers. One call at a time; threads may share it.
 
-    :param model: a folder with ``config.json``, a tokenizer and safetensors, or the hub id of one in the cache.
-    :param options: ``device`` (``auto``: CUDA where there is one), ``dtype`` (``auto``: as saved), ``mode``
-        (``auto``, or one of ``MODES``), ``total``: seconds that a call may take (600), ``context_window``: tokens;
-        0 follows the model, ``prefill_chunk`` (1024) and ``tree_chunk`` (512): tokens of a pass.
-    :raises BadInput: no model is named, or an option is unknown.
+    :param model: a folder with ``config.json``, a tokenizer and safetensors, or the hub id of a model in the cache.
+    :param options: ``device`` (``auto``: CUDA if present), ``dtype`` (``auto``: as saved), ``mode``
+        (``auto``, or one of ``MODES``), ``total``: most seconds of a call (600), ``context_window``: tokens;
+        0 takes the model's, ``prefill_chunk`` (1024) and ``tree_chunk`` (512): tokens of a pass.
+    :raises BadInput: no model is named, or an option is unknown or has a bad value.
     """
 
     name = "transformers"
@@ -75,10 +80,10 @@ class Engine:
             raise BadInput("generative: name a model, as generative:/models/html-pruner", subject="generative")
         self.model = model
         for name, value in (options or {}).items():
-            kinds = (int, float) if name == "total" else type(_KNOWN.get(name))
-            if name not in _KNOWN or not isinstance(value, kinds) or isinstance(value, bool):
-                raise BadInput(f"path_options: {name} = {value!r}; known: {', '.join(_KNOWN)}", subject=name)
-        self._options = _KNOWN | dict(options or {})
+            kinds = (int, float) if name == "total" else type(_DEFAULTS.get(name))
+            if name not in _DEFAULTS or not isinstance(value, kinds) or isinstance(value, bool):
+                raise BadInput(f"path_options: {name} = {value!r}; known: {', '.join(_DEFAULTS)}", subject=name)
+        self._options = _DEFAULTS | dict(options or {})
         mode = self._options["mode"]
         if mode not in ("auto", *MODES):
             raise BadInput(f"path_options: no mode {mode!r}; there are: auto, {', '.join(MODES)}", subject=mode)
@@ -86,12 +91,12 @@ class Engine:
             raise BadInput("path_options: a chunk holds at least 1 token", subject="prefill_chunk")
         self._lock = threading.RLock()
         self._loaded: Loaded | None = None
-        self._found: _Way | None = None
-        self._page: _Page | None = None
+        self._chosen: _Way | None = None
+        self._page: _CachedPrompt | None = None
 
     @classmethod
     def of(cls, loaded: Loaded, options: Mapping[str, Any] | None = None) -> Engine:
-        """Make an engine of a model that is loaded already."""
+        """Make an engine from a loaded model."""
         made = cls(loaded.name, options)
         made._loaded = loaded
         return made
@@ -103,7 +108,7 @@ class Engine:
 
     @property
     def window(self) -> int:
-        """Tokens that the model reads; 0: no limit is stated."""
+        """The model's context window in tokens; 0 where it states no limit."""
         return int(self._options["context_window"]) or self._model().window
 
     @property
@@ -117,11 +122,11 @@ class Engine:
         return self._model().encode(paths)
 
     def decode(self, tokens: Sequence[int]) -> list[str]:
-        """Return the text of each token alone, to be shown."""
+        """Return the text of each token alone, for display."""
         return self._model().decode(tokens)
 
     def prompt_ids(self, prompt: Sequence[Message]) -> list[int]:
-        """Return the tokens of a prompt as the model is asked it: by its chat template, up to where it answers."""
+        """Return the tokens of a prompt by the model's chat template, up to the beginning of the reply."""
         return self._model().prompt(prompt)
 
     def branches(self, prompt: Sequence[Message], tree: TokenTree) -> Branches:
@@ -148,7 +153,7 @@ class Engine:
             return self._read(ids, tree, needed)
 
     def forget(self) -> None:
-        """Drop what is kept of the latest page."""
+        """Drop the cache of the latest prompt."""
         with self._lock:
             self._page = None
 
@@ -158,16 +163,16 @@ class Engine:
         way = self._way()
         reader = CountingModel(self._model().model, way.rows, time.monotonic() + float(self._options["total"]))
         try:
-            with torch.inference_mode(), held_for(reader.model, needed) as frequencies:
+            with torch.inference_mode(), hold_frequencies(reader.model, needed) as frequencies:
                 self._go(reader, way, ids, tree, frequencies)
         except (RuntimeError, MemoryError) as error:
             self._page = None
             if "memory" not in str(error):
                 raise
-            said = " ".join(str(error).split())[:160]
+            reason = " ".join(str(error).split())[:160]
             raise OutsideFailed(
                 f"{self.model}: no memory for a prompt of {len(ids)} tokens; prune first, or lower prefill_chunk "
-                f"({said})"
+                f"({reason})"
             ) from error
         except OutsideFailed:
             self._page = None
@@ -176,15 +181,15 @@ class Engine:
         return Branches(logits, reader.forwards, reader.tokens, reader.reused)
 
     def _go(self, reader: CountingModel, way: _Way, ids: list[int], tree: TokenTree, frequencies: Frequencies) -> None:
-        """Read prompt and tree in one way, and keep the prompt's cache where it can be cropped back."""
+        """Read prompt and tree in a given way; keep the prompt's cache if it can be cropped."""
         if way.mode == "again":
             return _passes.again_for_every_branch(reader, tree, ids)
         if way.mode == "brute":
             return _passes.again_for_every_path(reader, tree, ids)
         page = self._resumed(ids, frequencies) if way.crops else None
         if page is None:
-            page = _Page([], _new_cache(reader.model, way.crops), frequencies)
-        self._page = None  # whatever goes wrong from here on leaves no half-read page
+            page = _CachedPrompt([], _new_cache(reader.model, way.crops), frequencies)
+        self._page = None  # an error from here on must not leave a half-read prompt behind
         reader.reused = len(page.ids)
         reader.prefill(ids, len(page.ids), page.cache, tree, int(self._options["prefill_chunk"]))
         if way.mode == "tree":
@@ -193,23 +198,23 @@ class Engine:
             _passes.depth_first(reader, tree, len(ids), page.cache, way.crops)
         if way.crops:
             _passes.crop(page.cache, len(ids))
-            self._page = _Page(ids, page.cache, frequencies)
+            self._page = _CachedPrompt(ids, page.cache, frequencies)
         return None
 
-    def _resumed(self, ids: list[int], frequencies: Frequencies) -> _Page | None:
-        """Return the latest page cropped to what it shares with a prompt; at least one token is left to read."""
+    def _resumed(self, ids: list[int], frequencies: Frequencies) -> _CachedPrompt | None:
+        """Return the cache cropped to the tokens that it shares with a prompt; at least one token is left to read."""
         page = self._page
-        if page is None or not same(page.frequencies, frequencies):
+        if page is None or not same_frequencies(page.frequencies, frequencies):
             return None
         shared = 0
-        for one, other in zip(page.ids, ids[:-1], strict=False):  # prompts differ in length
-            if one != other:
+        for cached, new in zip(page.ids, ids[:-1], strict=False):  # prompts differ in length
+            if cached != new:
                 break
             shared += 1
         if not shared:
             return None
         _passes.crop(page.cache, shared)
-        return _Page(ids[:shared], page.cache, frequencies)
+        return _CachedPrompt(ids[:shared], page.cache, frequencies)
 
     def _model(self) -> Loaded:
         """Load the model at its first use."""
@@ -219,41 +224,42 @@ class Engine:
             return self._loaded
 
     def _way(self) -> _Way:
-        """Find out how this model is read, once."""
-        if self._found is None:
+        """Return the way in which this model is read; it is chosen once."""
+        if self._chosen is None:
             mode = str(self._options["mode"])
-            self._found = find_way(self._model(), MODES[:3] if mode == "auto" else (mode,))
-        return self._found
+            self._chosen = find_way(self._model(), MODES[:3] if mode == "auto" else (mode,))
+        return self._chosen
 
 
 def _new_cache(model: Any, crops: bool) -> Any:
     from transformers import DynamicCache
 
-    # made without the configuration, no layer of the cache forgets what has left its window
+    # a cache made without the configuration keeps tokens that have left a layer's window, so that it can be cropped
     return DynamicCache() if crops else DynamicCache(config=model.config)
 
 
-# --- which way is right --------------------------------------------------------------------------
+# --- the trial that chooses a way ----------------------------------------------------------------
 
 _PATHS: Final = ((3, 4, 5, 6), (3, 4, 5, 7), (3, 4, 8, 6), (3, 4, 8, 9, 6), (3, 4, 8, 9, 7), (3, 5, 6), (3, 5, 7))
 _PROMPT: Final = (7, 3, 9, 4, 8, 5, 6, 3, 7, 9, 4)
 
 
 def find_way(loaded: Loaded, modes: Sequence[str]) -> _Way:
-    """Return the first of some modes that a model can be read by, tried on a few tokens against plain passes.
+    """Return the first way that gives the same logits as plain passes, in a trial of a few tokens.
 
-    :raises BadInput: there is none; the model gives no logits.
+    :param modes: the modes to try, in this order.
+    :raises BadInput: no way is right, or the model gives no logits.
     """
     import torch
 
     vocabulary = loaded.model.config.get_text_config().vocab_size
-    tree, _ = _trie.grow([[token % vocabulary for token in one] for one in _PATHS])
+    tree, _ = _trie.grow([[token % vocabulary for token in path] for path in _PATHS])
     failed = ""
-    with torch.inference_mode(), held_for(loaded.model, len(_PROMPT) + tree.deepest):
+    with torch.inference_mode(), hold_frequencies(loaded.model, len(_PROMPT) + tree.deepest):
         try:
             oracle = CountingModel(loaded.model, rows=False)
             _passes.again_for_every_path(oracle, tree, _PROMPT)
-        except Exception as error:  # of whatever kind: the model is not one that can be asked
+        except Exception as error:  # any error means that this model is no causal language model
             raise BadInput(
                 f"generative:{loaded.name}: gives no logits of next tokens ({' '.join(str(error).split())[:160]})",
                 subject=loaded.name,
@@ -262,7 +268,7 @@ def find_way(loaded: Loaded, modes: Sequence[str]) -> _Way:
             reader = CountingModel(loaded.model, way.rows)
             try:
                 _try(reader, way, tree)
-            except Exception as error:  # a model that cannot be read this way fails in a way of its own
+            except Exception as error:  # models that do not support a way raise errors of many kinds
                 failed = " ".join(str(error).split())[:160]
                 continue
             if agree(reader, oracle, loaded.model.dtype.itemsize):
@@ -274,22 +280,22 @@ def find_way(loaded: Loaded, modes: Sequence[str]) -> _Way:
 
 
 def _ways(model: Any, modes: Sequence[str]) -> list[_Way]:
-    """Return the ways worth trying for a model, the cheapest first."""
+    """Return the ways to try for a model, the cheapest first."""
     masked = _passes.takes_positions(model) and set(_passes.layer_kinds(model)) <= _passes.KINDS
-    found = []
+    ways = []
     for mode in modes:
         crops = (True, False) if mode == "depth" else (True,)
-        found += [
+        ways += [
             _Way(mode, rows, crop)
             for crop in crops
             for rows in (True, False)
             if (masked or mode != "tree") and (masked or not crop or mode in ("again", "brute"))
         ]
-    return found
+    return ways
 
 
 def _try(reader: CountingModel, way: _Way, tree: TokenTree) -> None:
-    """Read the trial tree in one way, in small chunks."""
+    """Read the trial tree in one way; small chunks exercise the boundaries between chunks."""
     if way.mode in ("again", "brute"):
         read = _passes.again_for_every_branch if way.mode == "again" else _passes.again_for_every_path
         return read(reader, tree, _PROMPT)
@@ -304,7 +310,7 @@ def _try(reader: CountingModel, way: _Way, tree: TokenTree) -> None:
 
 
 def agree(reader: CountingModel, oracle: CountingModel, width: int) -> bool:
-    """Tell whether two readings say the same, up to the rounding of numbers of ``width`` bytes."""
+    """Tell whether two readings give the same logits, up to the rounding of numbers of ``width`` bytes."""
     mine = np.concatenate([reader.logits[node] - reader.logits[node].mean() for node in sorted(oracle.logits)])
     theirs = np.concatenate([oracle.logits[node] - oracle.logits[node].mean() for node in sorted(oracle.logits)])
     scale = max(float(theirs.std()), 1e-9)

@@ -1,8 +1,8 @@
-"""Forward passes over a token tree: all at once with a tree mask, depth-first, or again for every branch.
+"""Forward passes over a token tree: all at once with a tree mask, depth-first, or with the prompt for every branch.
 
-The prompt is read once, in chunks, into a plain cache of keys and values; a sliding window is a matter
-of the mask alone, so that such a cache can be cropped. Everything behind the prompt is cropped off in
-the end, and the next question on the same page reads only what differs.
+The prompt is read once, in chunks, into a plain cache of keys and values. Sliding windows are applied by
+masks only, so that this cache can be cropped. At the end the cache is cropped back to the prompt, and the
+next question on the same page reads only the tokens that differ.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from .....core.errors import OutsideFailed
 from .....core.ports import TokenTree
 
 KINDS: Final = frozenset({"full_attention", "sliding_attention", "chunked_attention"})
-"""Kinds of layer for which a tree mask can be written; a recurrent layer has no mask."""
+"""Kinds of layer that obey a tree mask; a recurrent layer has no mask."""
 
 
 @dataclass(slots=True)
 class CountingModel:
-    """Runs a model, and counts what it costs.
+    """Runs a model, counts passes and tokens, and collects the logits of branching nodes.
 
     :param model: a causal language model of transformers.
-    :param rows: multiply only the rows of the output head that are asked for.
-    :param deadline: as of ``time.monotonic``.
+    :param rows: multiply only the rows of the output head that are needed.
+    :param deadline: latest time of a pass, by ``time.monotonic``.
     """
 
     model: Any
@@ -47,58 +47,63 @@ class CountingModel:
         positions: Sequence[int],
         cache: Any = None,
         mask: Any = None,
-        asked: Sequence[tuple[int, NDArray[np.int64]]] = (),
+        wanted: Sequence[tuple[int, NDArray[np.int64]]] = (),
     ) -> list[NDArray[np.float64]]:
-        """Read tokens behind what the cache holds.
+        """Read tokens behind the tokens in the cache.
 
-        :param mask: additive, [1, 1, ids, cached + ids], or a dict of them by kind of layer; None is causal.
-        :param asked: places among ``ids`` with the tokens that may come next.
-        :returns: the logits of those tokens, a float64 array for each place asked.
-        :raises OutsideFailed: out of time.
+        :param mask: additive mask [1, 1, ids, cached + ids], or a dict of masks by kind of layer; None is causal.
+        :param wanted: pairs of a place in ``ids`` and the candidates for the next token.
+        :returns: the logits of the candidates, one float64 array for each pair.
+        :raises OutsideFailed: the deadline has passed.
         """
         import torch
 
         if time.monotonic() > self.deadline:
             raise OutsideFailed("generative: the model took longer than a call may; see path_options: total")
         device = self.model.device
-        given = {
+        inputs = {
             "input_ids": torch.tensor([list(ids)], device=device),
             "attention_mask": mask,
             "past_key_values": cache,
             "use_cache": cache is not None,
         }
         if takes_positions(self.model):
-            given["position_ids"] = torch.tensor([list(positions)], device=device)
+            inputs["position_ids"] = torch.tensor([list(positions)], device=device)
         self.forwards += 1
         self.tokens += len(ids)
-        places = torch.tensor([place for place, _ in asked], dtype=torch.long, device=device)
-        if self.rows or not asked:
-            hidden = self.model.base_model(**given)[0]
-            return child_logits(self.model, hidden[0, places], [tokens for _, tokens in asked]) if asked else []
-        found = self.model(**given, logits_to_keep=places).logits[0].double().cpu().numpy()
-        return [found[row, tokens] for row, (_, tokens) in enumerate(asked)]
+        places = torch.tensor([place for place, _ in wanted], dtype=torch.long, device=device)
+        if self.rows or not wanted:
+            hidden = self.model.base_model(**inputs)[0]
+            return child_logits(self.model, hidden[0, places], [tokens for _, tokens in wanted]) if wanted else []
+        logits = self.model(**inputs, logits_to_keep=places).logits[0].double().cpu().numpy()
+        return [logits[row, tokens] for row, (_, tokens) in enumerate(wanted)]
 
     def prefill(self, ids: Sequence[int], known: int, cache: Any, tree: TokenTree, chunk: int) -> None:
-        """Read the prompt from token ``known`` on, and the logits at its end where the tree branches there."""
+        """Read the prompt in chunks.
+
+        :param known: tokens of the prompt that the cache holds already.
+        :param tree: where it branches at its root, the logits at the end of the prompt are collected.
+        """
         for start in range(known, len(ids), chunk):
             stop = min(start + chunk, len(ids))
             at_end = stop == len(ids) and len(tree.branching) > 0 and tree.branching[0] == 0
-            asked = [(stop - start - 1, tree.token[tree.children[0]])] if at_end else []
-            found = self.read(ids[start:stop], range(start, stop), cache, None, asked)
+            wanted = [(stop - start - 1, tree.token[tree.children[0]])] if at_end else []
+            logits = self.read(ids[start:stop], range(start, stop), cache, None, wanted)
             if at_end:
-                self.logits[0] = found[0]
+                self.logits[0] = logits[0]
 
 
 def takes_positions(model: Any) -> bool:
-    """Tell whether a model is told the positions of its tokens; one that counts them itself reads no tree."""
+    """Tell whether a model takes the positions of its tokens; a model that counts them itself cannot read a tree."""
     return "position_ids" in signature(model.forward).parameters
 
 
 def child_logits(model: Any, hidden: Any, wanted: Sequence[NDArray[np.int64]]) -> list[NDArray[np.float64]]:
-    """Multiply hidden states by the rows of the output head that are asked for, in float32 at least.
+    """Multiply hidden states by the needed rows of the output head, in float32 at least.
 
-    :param hidden: [places, width].
-    :param wanted: tokens asked for at each place.
+    :param hidden: hidden states, [places, width].
+    :param wanted: the tokens whose logits are needed, for each place.
+    :returns: the logits of these tokens, one float64 array for each place.
     """
     import torch
 
@@ -106,17 +111,17 @@ def child_logits(model: Any, hidden: Any, wanted: Sequence[NDArray[np.int64]]) -
     tokens, inverse = np.unique(np.concatenate(wanted), return_inverse=True)
     index = torch.as_tensor(tokens, device=head.weight.device)
     kind = torch.promote_types(hidden.dtype, torch.float32)
-    found = hidden.to(kind) @ head.weight[index].to(kind).T
+    product = hidden.to(kind) @ head.weight[index].to(kind).T
     if getattr(head, "bias", None) is not None:
-        found = found + head.bias[index].to(kind)
-    found = _finished(model.config.get_text_config(decoder=True), found).double().cpu().numpy()
-    ends = np.cumsum([len(one) for one in wanted])
+        product = product + head.bias[index].to(kind)
+    logits = _scale_and_cap(model.config.get_text_config(decoder=True), product).double().cpu().numpy()
+    ends = np.cumsum([len(candidates) for candidates in wanted])
     columns = np.split(inverse, ends[:-1])
-    return [found[place, column] for place, column in enumerate(columns)]
+    return [logits[place, column] for place, column in enumerate(columns)]
 
 
-def _finished(config: Any, logits: Any) -> Any:
-    """Scale and cap logits as the model's family does behind its output head."""
+def _scale_and_cap(config: Any, logits: Any) -> Any:
+    """Scale and cap logits as the model's family does after its output head."""
     scale, divisor, cap = (
         getattr(config, name, None) for name in ("logit_scale", "logits_scaling", "final_logit_softcapping")
     )
@@ -138,15 +143,15 @@ def tree_pass(reader: CountingModel, tree: TokenTree, prompt: int, cache: Any, c
     for start in range(0, len(nodes), chunk):
         part = nodes[start : start + chunk]
         mask = tree_masks(reader.model, (start, start + len(part)), depth, ends, prompt)
-        asked = [(place, tree.token[children[node]]) for place, node in enumerate(part.tolist()) if node in children]
+        wanted = [(place, tree.token[children[node]]) for place, node in enumerate(part.tolist()) if node in children]
         positions = (prompt + tree.depth[part] - 1).tolist()
-        found = reader.read(tree.token[part].tolist(), positions, cache, mask, asked)
-        for (place, _), logits in zip(asked, found, strict=True):
+        rows = reader.read(tree.token[part].tolist(), positions, cache, mask, wanted)
+        for (place, _), logits in zip(wanted, rows, strict=True):
             reader.logits[int(part[place])] = logits
 
 
 def _subtree_ends(tree: TokenTree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one past the last descendant of each node that is read, among these."""
+    """Return for each of these nodes the place after its last descendant among them."""
     place = np.full(len(tree), -1, np.int64)
     place[nodes] = np.arange(len(nodes))
     ends = np.arange(1, len(nodes) + 1)
@@ -160,16 +165,20 @@ def _subtree_ends(tree: TokenTree, nodes: NDArray[np.int64]) -> NDArray[np.int64
 def tree_masks(
     model: Any, rows: tuple[int, int], depth: NDArray[np.int64], ends: NDArray[np.int64], prompt: int
 ) -> Any:
-    """Return the additive mask of some rows of the tree: the prompt, a node's ancestors and itself.
+    """Return the additive mask of some nodes of the tree: each attends to the prompt, its ancestors and itself.
 
-    Added numbers work for sdpa and eager attention alike; eager takes a mask of booleans for numbers.
-    Where the model's layers differ, there is one mask for each kind.
+    An additive mask works for sdpa and for eager attention; eager attention would add a boolean mask as
+    numbers. Where the kinds of the model's layers differ, there is one mask for each kind.
+
+    :param rows: first node and one past the last node, as places among the nodes that are read.
+    :param depth, ends: depth and end of the subtree of each node that is read.
+    :param prompt: tokens of the prompt.
     """
-    own = np.arange(*rows)
+    nodes = np.arange(*rows)
     before = np.arange(rows[1])
-    tree_part = (before[None] <= own[:, None]) & (own[:, None] < ends[before][None])
-    visible = np.concatenate([np.ones((len(own), prompt), bool), tree_part], axis=1)
-    row_position = prompt + depth[own] - 1
+    tree_part = (before[None] <= nodes[:, None]) & (nodes[:, None] < ends[before][None])
+    visible = np.concatenate([np.ones((len(nodes), prompt), bool), tree_part], axis=1)
+    row_position = prompt + depth[nodes] - 1
     position = np.concatenate([np.arange(prompt), prompt + depth[before] - 1])
     masks = {
         kind: _additive(model, visible & _in_reach(model, kind, row_position, position)) for kind in layer_kinds(model)
@@ -187,7 +196,7 @@ def layer_kinds(model: Any) -> list[str]:
 
 
 def _in_reach(model: Any, kind: str, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which positions a kind of layer sees from each row's position."""
+    """Return which column positions a kind of layer can attend to from each row position, bool [rows, columns]."""
     config = model.config.get_text_config(decoder=True)
     if kind == "sliding_attention":
         return np.asarray(columns[None] > rows[:, None] - int(config.sliding_window))
@@ -206,16 +215,16 @@ def _additive(model: Any, visible: NDArray[np.bool_]) -> Any:
 
 
 def crop(cache: Any, length: int) -> None:
-    """Crop a cache to its first tokens."""
+    """Crop a cache to its first ``length`` tokens."""
     beyond = cache.get_seq_length() - length
-    if beyond > 0:  # 0 means nothing to some versions, and everything to others
+    if beyond > 0:  # versions of the library differ in what crop(0) does
         cache.crop(-beyond)
 
 
 def depth_first(reader: CountingModel, tree: TokenTree, prompt: int, cache: Any, crops: bool) -> None:
-    """Read the tree branch by branch, keeping what branches share (HtmlRAG, Algorithm 3).
+    """Read the tree branch by branch; branches share the cache of their common tokens (HtmlRAG, Algorithm 3).
 
-    :param crops: whether the cache can be cropped; else it is copied where several branches go on.
+    :param crops: whether the cache can be cropped; otherwise it is copied for each branch.
     """
     children = dict(zip(tree.branching.tolist(), tree.children, strict=True))
     kept = {0: cache}
@@ -224,46 +233,46 @@ def depth_first(reader: CountingModel, tree: TokenTree, prompt: int, cache: Any,
         if crops:
             crop(cache, prompt + int(tree.depth[above]))
         else:
-            kept = {node: kept[node] for node in _upwards(tree, above) if node in kept}
+            kept = {node: kept[node] for node in _node_and_ancestors(tree, above) if node in kept}
             cache = copy.deepcopy(kept[above])
         positions = (prompt + tree.depth[chain] - 1).tolist()
-        asked = [(len(chain) - 1, tree.token[children[last]])]
-        reader.logits[last] = reader.read(tree.token[chain].tolist(), positions, cache, None, asked)[0]
+        wanted = [(len(chain) - 1, tree.token[children[last]])]
+        reader.logits[last] = reader.read(tree.token[chain].tolist(), positions, cache, None, wanted)[0]
         if not crops:
             kept[last] = cache
 
 
-def _upwards(tree: TokenTree, node: int) -> list[int]:
-    """Return a node and all above it, node 0 last."""
-    found = [node]
-    while found[-1] > 0:
-        found.append(int(tree.parent[found[-1]]))
-    return found
+def _node_and_ancestors(tree: TokenTree, node: int) -> list[int]:
+    """Return a node and its ancestors, node 0 last."""
+    nodes = [node]
+    while nodes[-1] > 0:
+        nodes.append(int(tree.parent[nodes[-1]]))
+    return nodes
 
 
 def _chains(tree: TokenTree) -> list[list[int]]:
-    """Cut the nodes that are read into runs without a branch, each down to a branching node, in preorder."""
+    """Cut the nodes to read into chains that end at a branching node, in preorder."""
     branching = set(tree.branching.tolist())
-    found: list[list[int]] = []
-    run: list[int] = []
+    chains: list[list[int]] = []
+    chain: list[int] = []
     for node in tree.read.tolist():
-        run.append(node)
+        chain.append(node)
         if node in branching:
-            found.append(run)
-            run = []
-    return found
+            chains.append(chain)
+            chain = []
+    return chains
 
 
 def again_for_every_branch(reader: CountingModel, tree: TokenTree, ids: Sequence[int]) -> None:
-    """Read prompt and path anew for every branching node: what a model without any cache needs."""
+    """Read prompt and path again for every branching node, for a model without any cache."""
     for node, children in zip(tree.branching.tolist(), tree.children, strict=True):
         whole = [*ids, *tree.path(node)]
-        asked = [(len(whole) - 1, tree.token[children])]
-        reader.logits[node] = reader.read(whole, range(len(whole)), None, None, asked)[0]
+        wanted = [(len(whole) - 1, tree.token[children])]
+        reader.logits[node] = reader.read(whole, range(len(whole)), None, None, wanted)[0]
 
 
 def again_for_every_path(reader: CountingModel, tree: TokenTree, ids: Sequence[int]) -> None:
-    """Brute force, the oracle: read prompt and path anew for every leaf, by plain causal passes."""
+    """Read prompt and path again for every leaf by plain causal passes: slow, and the oracle of all other ways."""
     children = dict(zip(tree.branching.tolist(), tree.children, strict=True))
     inner = set(tree.parent.tolist())
     for leaf in range(1, len(tree)):
@@ -271,7 +280,7 @@ def again_for_every_path(reader: CountingModel, tree: TokenTree, ids: Sequence[i
             continue
         last = int(tree.parent[leaf])
         whole = [*ids, *tree.path(last)]
-        above = [one for one in _upwards(tree, last) if one in children]
-        asked = [(len(ids) - 1 + int(tree.depth[one]), tree.token[children[one]]) for one in above]
-        found = reader.read(whole, range(len(whole)), None, None, asked)
-        reader.logits.update(zip(above, found, strict=True))
+        above = [node for node in _node_and_ancestors(tree, last) if node in children]
+        wanted = [(len(ids) - 1 + int(tree.depth[node]), tree.token[children[node]]) for node in above]
+        logits = reader.read(whole, range(len(whole)), None, None, wanted)
+        reader.logits.update(zip(above, logits, strict=True))
