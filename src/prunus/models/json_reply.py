@@ -1,9 +1,8 @@
-"""What a language model said: its stream joined into a text, its JSON read and checked.
+"""Read a language model's reply: join its stream into a text, and parse and check its JSON.
 
-A reply is never trusted: it is bounded in size, and JSON counts only after it was checked against
-the type that was asked for. Such a type is a :class:`msgspec.Struct`, which also gives the schema that
-the model is sent. Who asks for JSON asks once more with :func:`repair` when it is faulty; a second
-fault is a failure of that stage.
+A reply is never trusted: its size is bounded, and its JSON is checked against the expected type, a
+:class:`msgspec.Struct`. The same type gives the schema that is sent to the model. If the JSON is faulty,
+the caller asks once more with :func:`repair`; a second fault is a failure of that stage.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from ..core.events import Event, TokenEvent, UsageEvent
 from ..core.types import Message, Usage
 
 LONGEST: Final = 4_000_000
-"""Code points of a reply that are read; no answer is longer."""
+"""Most code points of a reply; no real answer is longer."""
 
 _TRIES: Final = 16
-"""Brackets in a reply that are tried as the beginning of its JSON; a brace in a sentence is passed over."""
+"""Most braces in a reply that are tried as the start of its JSON, because a brace may also be in a sentence."""
 
 _LONGEST_FAULT: Final = 300
 
@@ -31,9 +30,9 @@ Reply = TypeVar("Reply")
 
 
 async def text_of(stream: AsyncIterator[Event], longest: int = LONGEST) -> tuple[str, Usage]:
-    """Join a model's stream into (text, usage), and close it whatever happens.
+    """Join a model's stream into (text, usage), and close it in any case.
 
-    :param longest: code points after which the stream is given up.
+    :param longest: most code points of the text.
     :raises OutsideFailed: the reply is longer.
     """
     pieces: list[str] = []
@@ -51,25 +50,28 @@ async def text_of(stream: AsyncIterator[Event], longest: int = LONGEST) -> tuple
 
 
 def schema_of(kind: type) -> dict[str, Any]:
-    """Return the JSON schema of a type, without references: not every server that constrains replies follows them."""
-    (root,), parts = msgspec.json.schema_components([kind], ref_template="{name}")
+    """Return the JSON schema of a type with its references inlined: some servers do not follow references."""
+    (root,), definitions = msgspec.json.schema_components([kind], ref_template="{name}")
 
-    def whole(part: Any) -> Any:
+    def inline(part: Any) -> Any:
         if isinstance(part, list):
-            return [whole(one) for one in part]
+            return [inline(item) for item in part]
         if not isinstance(part, dict):
             return part
         if "$ref" in part:
-            return whole({key: one for key, one in parts[part["$ref"]].items() if key not in ("title", "description")})
-        return {key: whole(one) for key, one in part.items()}
+            target = definitions[part["$ref"]]
+            return inline({key: value for key, value in target.items() if key not in ("title", "description")})
+        return {key: inline(value) for key, value in part.items()}
 
-    return dict(whole(root))
+    return dict(inline(root))
 
 
 def read_json(text: str, kind: type[Reply]) -> tuple[Reply | None, str]:
-    """Read the JSON object in a reply and check it; return (value, fault), where '' is no fault.
+    """Read and check the JSON object in a reply.
 
-    Words and code fences around the object are passed over, as small models write them.
+    Words and code fences around the object, which small models write, are skipped.
+
+    :returns: (value, ''), or (None, the fault in words).
     """
     start, fault = text.find("{"), "the reply holds no JSON"
     for _ in range(_TRIES):
@@ -89,12 +91,13 @@ def read_json(text: str, kind: type[Reply]) -> tuple[Reply | None, str]:
 
 
 def repair(messages: Sequence[Message], reply: str, fault: str) -> list[Message]:
-    """Return a conversation that asks once more for JSON, with the faulty reply and what is wrong with it."""
-    said = f"Your reply cannot be used: {fault}. Write the JSON again, whole, and nothing else."
-    return [*messages, Message("assistant", reply[:20_000]), Message("user", said)]
+    """Return a conversation that asks once more for JSON; it shows the faulty reply and names the fault."""
+    request = f"Your reply cannot be used: {fault}. Write the JSON again, whole, and nothing else."
+    return [*messages, Message("assistant", reply[:20_000]), Message("user", request)]
 
 
 def _refuse(name: str) -> float:
+    """Refuse NaN and Infinity, which Python's parser accepts and JSON does not have."""
     raise ValueError(f"{name} is no JSON")
 
 

@@ -1,7 +1,7 @@
-"""The files of a text model: its folder, or its copy in the hub's cache, and what its own settings say.
+"""Find the files of a text model in a folder or in the hub's local cache, and read their settings.
 
-Nothing here downloads by itself. A hub id (``owner/name``) is looked up in the local cache of
-``huggingface_hub``; only a caller who asks for it lets that package fetch what is missing.
+A hub id (``owner/name``) is looked up in the local cache of ``huggingface_hub``. Nothing is downloaded
+unless the caller sets ``download``; then that package fetches the missing files.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..core.errors import BadInput, MissingExtra, OutsideFailed
 
 _HUB_ID: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _SETTINGS_BYTES: Final = 8 << 20
-"""A settings file is small; a larger one is not read."""
+"""Most bytes of a settings file."""
 
 _SETTINGS: Final = ("*.json", "*.txt", "*/*.json", "*.model")
 WEIGHTS: Final = (*_SETTINGS, "*.safetensors", "*/*.safetensors")
-"""What torch needs of a hub model: never code, never pickles."""
+"""Files of a hub model that torch needs: never code, never pickles."""
 
 _FP32: Final = ("model.onnx", "onnx/model.onnx")
 _INT8: Final = (
@@ -36,17 +36,17 @@ _INT8: Final = (
 )
 
 _OFFSET: Final = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet"})
-"""Kinds of model whose positions begin behind the padding, so that two of them are never used."""
+"""Kinds of model whose positions begin after the padding index, so that two positions are never used."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """A model's files.
+    """The files of a model.
 
     :param path: the folder.
-    :param graph: the ONNX file; where the model has none of the precision that was asked for, its fp32 file.
-    :param ready: whether ``graph`` has the precision that was asked for.
-    :param settings: ``config.json``, empty where there is none.
+    :param graph: the ONNX file of the wanted precision, or the fp32 file where there is none.
+    :param ready: whether ``graph`` has the wanted precision.
+    :param settings: content of ``config.json``; empty where there is none.
     """
 
     path: Path
@@ -57,7 +57,7 @@ class ModelFolder:
     def read(self, name: str) -> dict[str, Any]:
         """Return a JSON file of the folder; {} where there is none.
 
-        :raises BadInput: it is no JSON object.
+        :raises BadInput: the file holds no JSON object.
         """
         return read_json(self.path / name)
 
@@ -76,18 +76,22 @@ class ModelFolder:
 
     @property
     def pad_id(self) -> int:
-        """The id that stands in padding."""
-        found = self.settings.get("pad_token_id")
-        return found if isinstance(found, int) and found >= 0 else 0
+        """The token id of padding."""
+        token = self.settings.get("pad_token_id")
+        return token if isinstance(token, int) and token >= 0 else 0
 
-    def longest(self, *others: int) -> int:
-        """Return how many tokens the model reads: the least of what its files and ``others`` say (0 says nothing)."""
-        said = [*others, self.read("sentence_bert_config.json").get("max_seq_length")]
-        said.append(self.read("tokenizer_config.json").get("model_max_length"))
+    def longest(self, *limits: int) -> int:
+        """Return how many tokens the model reads: the least limit of its files and of ``limits``, else 512.
+
+        :param limits: more limits; 0 is no limit.
+        """
+        stated = [*limits, self.read("sentence_bert_config.json").get("max_seq_length")]
+        stated.append(self.read("tokenizer_config.json").get("model_max_length"))
         positions = self.settings.get("max_position_embeddings")
         if isinstance(positions, int):
-            said.append(positions - 2 if self.settings.get("model_type") in _OFFSET else positions)
-        known = [int(one) for one in said if isinstance(one, int | float) and 0 < one < 1_000_000]
+            stated.append(positions - 2 if self.settings.get("model_type") in _OFFSET else positions)
+        # a tokenizer without a limit states a huge number
+        known = [int(limit) for limit in stated if isinstance(limit, int | float) and 0 < limit < 1_000_000]
         return min(known, default=512)
 
 
@@ -96,10 +100,10 @@ def find_model(model: str, *, precision: str = "fp32", download: bool = False, k
 
     :param model: a folder, an ``.onnx`` file in it, or a hub id ``owner/name``.
     :param precision: ``fp32`` or ``int8``.
-    :param download: let ``huggingface_hub`` fetch what its cache lacks.
-    :param kind: the engine that asks, for messages.
-    :raises BadInput: no such folder, or a file is missing from it.
-    :raises MissingExtra: a hub id without the package ``huggingface_hub``.
+    :param download: let ``huggingface_hub`` fetch files that its cache lacks.
+    :param kind: name of the engine, for messages.
+    :raises BadInput: there is no such folder, or it lacks a file.
+    :raises MissingExtra: ``model`` is a hub id, and the package ``huggingface_hub`` is not installed.
     :raises OutsideFailed: the hub cannot be reached, or does not have the model.
     """
     if not model:
@@ -123,8 +127,10 @@ def find_model(model: str, *, precision: str = "fp32", download: bool = False, k
 
 
 def hub_folder(model: str, patterns: Sequence[str], download: bool) -> Path:
-    """Return the folder of a hub model in the local cache, fetched first where that is allowed.
+    """Return the folder of a hub model in the local cache.
 
+    :param patterns: names of the files, with wildcards.
+    :param download: fetch files that the cache lacks.
     :raises BadInput: ``model`` is neither a folder nor a hub id, or is not in the cache.
     :raises MissingExtra: ``huggingface_hub`` is not installed.
     :raises OutsideFailed: fetching failed.
@@ -154,25 +160,25 @@ def hub_folder(model: str, patterns: Sequence[str], download: bool) -> Path:
 def read_json(path: Path) -> dict[str, Any]:
     """Return a JSON object from a file; {} where there is no such file.
 
-    :raises BadInput: it is too large, or no JSON object.
+    :raises BadInput: the file is over 8 MiB, or holds no JSON object.
     """
     if not path.is_file():
         return {}
     if path.stat().st_size > _SETTINGS_BYTES:
-        raise BadInput(f"{path}: over 8 MiB, which no settings file is", subject=str(path))
+        raise BadInput(f"{path}: over 8 MiB, too large for a settings file", subject=str(path))
     try:
-        found = json.loads(path.read_text("utf-8"))
+        value = json.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: not valid JSON ({_first_line(error)})", subject=str(path)) from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise BadInput(f"{path}: not a JSON object", subject=str(path))
-    return found
+    return value
 
 
 def split_precision(model: str) -> tuple[str, str]:
-    """Split ``PATH#int8`` into path and precision; without a mark it is ``fp32``.
+    """Split ``PATH#int8`` into path and precision; the default is ``fp32``.
 
-    :raises BadInput: a precision that there is none of.
+    :raises BadInput: there is no such precision.
     """
     path, _, precision = model.partition("#")
     if precision not in ("", "fp32", "int8"):

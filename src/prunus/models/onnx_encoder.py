@@ -1,7 +1,7 @@
-"""Text models as ONNX graphs: token ids in, numbers out. Embedders and rerankers stand on it.
+"""Run text models as ONNX graphs, for embedders and rerankers.
 
-Texts are tokenised in slices, sorted by length, run in small batches of nearly equal length and
-put back in order: padding is work for nothing, and large batches of mixed length are mostly padding.
+Texts are tokenised in slices, sorted by length, run in small batches of nearly equal length and put back
+in order. Padding is wasted work, and large batches of mixed lengths are mostly padding.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 Pairs: TypeAlias = Sequence[str] | Sequence[tuple[str, str]]
-"""What a tokenizer takes: single texts, or pairs that are read together."""
+"""Input of a tokenizer: single texts, or pairs of texts that the model reads together."""
 
 SLICE: Final = 2048
-"""Texts that are tokenised at once; what bounds the memory of a long list."""
+"""Texts that are tokenised at once; it bounds the memory of a long list."""
 
 BATCH_TOKENS: Final = 8192
-"""Tokens of a batch, padding included; a single text may be longer."""
+"""Most tokens of a batch, padding included; a single text may be longer."""
 
 _POINTS_A_TOKEN: Final = 16
-"""Code points read for each token that a model takes; no real text has longer tokens on average."""
+"""Code points that are read for each token of the limit; no real text has longer tokens on average."""
 
 _PROVIDED: Final = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 _LOCK = threading.Lock()
@@ -40,14 +40,18 @@ _LOCK = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class EncodedText:
-    """One tokenised text: ids, and to which text of a pair each belongs."""
+    """One tokenised text or pair.
+
+    :param ids: token ids.
+    :param types: for each token 0, or 1 if it belongs to the second text of a pair.
+    """
 
     ids: Sequence[int]
     types: Sequence[int]
 
 
 class CuttingTokenizer:
-    """A tokenizer that cuts at a number of tokens; special tokens are added and counted."""
+    """A tokenizer that cuts texts at a number of tokens; special tokens are added and counted."""
 
     def __init__(self, path: Path, max_tokens: int, pairs: bool = False) -> None:
         self.max_tokens = max_tokens
@@ -57,23 +61,23 @@ class CuttingTokenizer:
         self._single = _tokenizer(str(path), changed, max_tokens, False)
 
     def rows(self, texts: Pairs) -> list[EncodedText]:
-        """Return the tokens of each text; lone surrogates, which no tokenizer takes, become '?'."""
+        """Return the tokens of each text; lone surrogates, which tokenizers refuse, become '?'."""
         points = self.max_tokens * _POINTS_A_TOKEN
         short: list[Any]
         if self._pairs:
-            # a question takes at most half of the room, so that the text is never crowded out
-            heads = {question: self._head(question) for question in {one[0] for one in texts}}
-            short = [(heads[one[0]], one[1][:points]) for one in texts]
+            # a question takes at most half of the tokens, so that the text always has room
+            heads = {question: self._head(question) for question in {pair[0] for pair in texts}}
+            short = [(heads[pair[0]], pair[1][:points]) for pair in texts]
         else:
             short = [str(text)[:points] for text in texts]
         try:
-            found = self._tokenizer.encode_batch_fast(short)
+            encodings = self._tokenizer.encode_batch_fast(short)
         except TypeError:
-            found = self._tokenizer.encode_batch_fast([_clean(one) for one in short])
-        return [EncodedText(one.ids, one.type_ids) for one in found]
+            encodings = self._tokenizer.encode_batch_fast([_clean(text) for text in short])
+        return [EncodedText(encoding.ids, encoding.type_ids) for encoding in encodings]
 
     def _head(self, question: str) -> str:
-        """Return a question cut to half of the tokens that a pair has room for."""
+        """Return a question cut to half of the tokens of a pair."""
         half = max(1, (self.max_tokens - self._tokenizer.num_special_tokens_to_add(True)) // 2)
         cut = str(_clean(question[: self.max_tokens * _POINTS_A_TOKEN]))
         places = self._single.encode(cut, add_special_tokens=False).offsets
@@ -83,34 +87,35 @@ class CuttingTokenizer:
 def _clean(text: Any) -> Any:
     """Replace lone surrogates in a text or a pair."""
     if isinstance(text, tuple):
-        return tuple(_clean(one) for one in text)
+        return tuple(_clean(part) for part in text)
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 @lru_cache(maxsize=8)
 def _tokenizer(path: str, changed: int, max_tokens: int, pairs: bool) -> Tokenizer:
-    """Load a tokenizer once for the process; ``changed`` makes a new file a new one."""
+    """Load a tokenizer once for the process; a changed file, seen by its time ``changed``, is loaded again."""
     from tokenizers import Tokenizer
 
     try:
-        found = Tokenizer.from_file(path)
+        tokenizer = Tokenizer.from_file(path)
     except Exception as error:  # the package raises bare Exceptions
         raise BadInput(f"{path}: not a tokenizer ({str(error)[:120]})", subject=path) from error
-    found.no_padding()
-    room = max_tokens - found.num_special_tokens_to_add(pairs)
+    tokenizer.no_padding()
+    room = max_tokens - tokenizer.num_special_tokens_to_add(pairs)
     if room < 1 + pairs:
-        raise BadInput(f"{path}: {max_tokens} tokens leave no room for a text", subject=path)
-    found.enable_truncation(max_tokens, strategy="only_second" if pairs else "longest_first")
-    return found
+        raise BadInput(f"{path}: {max_tokens} tokens leave no room for a text; raise max_tokens", subject=path)
+    tokenizer.enable_truncation(max_tokens, strategy="only_second" if pairs else "longest_first")
+    return tokenizer
 
 
 class Graph:
     """An ONNX graph over token ids; threads may share it.
 
-    :param source: the file, or the graph itself.
-    :param threads: of one call; 0 is one a core.
-    :param name: what messages call it.
-    :raises BadInput: it cannot be loaded, or does not take token ids.
+    :param source: the file, or the serialised graph.
+    :param threads: threads per call; 0 is one per core.
+    :param pad_id: token id of padding.
+    :param name: name of the graph in messages.
+    :raises BadInput: the graph cannot be loaded, or does not take token ids.
     :raises MissingExtra: onnxruntime is not installed.
     """
 
@@ -118,8 +123,8 @@ class Graph:
         self.name = name
         self._pad_id = pad_id
         self._session = _session(source, threads, name)
-        self._inputs = {one.name: one.type for one in self._session.get_inputs()}
-        self.outputs = {one.name: tuple(one.shape or ()) for one in self._session.get_outputs()}
+        self._inputs = {node.name: node.type for node in self._session.get_inputs()}
+        self.outputs = {node.name: tuple(node.shape or ()) for node in self._session.get_outputs()}
         unknown = sorted(set(self._inputs) - set(_PROVIDED))
         if unknown or "input_ids" not in self._inputs:
             wrong = f"wants the input {unknown[0]!r}" if unknown else "has no input 'input_ids'"
@@ -137,23 +142,23 @@ class Graph:
         for place, row in enumerate(rows):
             ids[place, : len(row.ids)] = row.ids
             types[place, : len(row.ids)] = row.types
-            mask[place, : max(1, len(row.ids))] = 1  # nothing at all to attend to gives no numbers
-        given = dict(zip(_PROVIDED, (ids, mask, types, np.maximum(mask.cumsum(1) - 1, 0)), strict=True))
-        feed = {name: given[name].astype(_NUMBERS.get(kind, np.int64)) for name, kind in self._inputs.items()}
+            mask[place, : max(1, len(row.ids))] = 1  # an empty mask would give NaN
+        provided = dict(zip(_PROVIDED, (ids, mask, types, np.maximum(mask.cumsum(1) - 1, 0)), strict=True))
+        feed = {name: provided[name].astype(_NUMBERS.get(kind, np.int64)) for name, kind in self._inputs.items()}
         try:
-            (found,) = self._session.run([output], feed)
+            (values,) = self._session.run([output], feed)
         except Exception as error:  # the package's errors share no public base
             raise BadInput(f"{self.name}: the graph does not run ({_short(error)})", subject=self.name) from error
-        return np.asarray(found), mask
+        return np.asarray(values), mask
 
 
 _NUMBERS: Final = {"tensor(int32)": np.int32, "tensor(float)": np.float32}
 
 
 def open_graph(path: Path, *, threads: int, pad_id: int, quantise: bool = False) -> Graph:
-    """Return the graph of a file, loaded once for the process; at most four are kept.
+    """Return the graph of a file; it is loaded once for the process, and at most four graphs are kept.
 
-    :param quantise: make it int8 first (:func:`quantised`).
+    :param quantise: convert it to int8 first (:func:`quantised`).
     """
     with _LOCK:
         return _graph(path, path.stat().st_mtime_ns, threads, pad_id, quantise)
@@ -171,21 +176,21 @@ def _session(source: Path | bytes, threads: int, name: str) -> Any:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    given = source if isinstance(source, bytes) else str(source)
+    model = source if isinstance(source, bytes) else str(source)
     try:
-        return onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # the package's errors share no public base
         raise BadInput(f"{name}: not an ONNX graph that can be run ({_short(error)})", subject=name) from error
 
 
 def quantised(source: Path | bytes) -> bytes:
-    """Return an fp32 graph with int8 weights: matrix products only, with a scale for each column.
+    """Return an fp32 graph with int8 weights in its matrix products, with one scale per column.
 
-    Activations are quantised as they come. A product that narrows stays fp32: it follows the
-    activation function, whose few large values leave no room for the small ones. (MiniLM on passages:
-    mean cosine to fp32 .9945 with them, .9972 without, for an eighth more time.)
+    Activations are quantised dynamically. A product with more inputs than outputs stays fp32: it follows
+    the activation function, whose few large values would take the whole int8 range. (MiniLM on passages:
+    mean cosine to fp32 is .9945 with these products in int8, .9972 without, for an eighth more time.)
 
-    :raises MissingExtra: ``onnx`` is not installed.
+    :raises MissingExtra: ``onnx`` or ``onnxruntime`` is not installed.
     :raises BadInput: the graph cannot be read.
     """
     need_onnxruntime()
@@ -199,7 +204,7 @@ def quantised(source: Path | bytes) -> bytes:
     except Exception as error:  # protobuf's errors share no public base
         name = "the graph" if isinstance(source, bytes) else str(source)
         raise BadInput(f"{name}: not an ONNX graph ({_short(error)})", subject=name) from error
-    # what the quantiser looks for to leave out a warning; shapes are not needed for matrix products
+    # this mark silences a warning of the quantiser: matrix products need no shape inference
     model.metadata_props.add(key="onnx.quant.pre_process", value="onnxruntime.quant")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "int8.onnx")
@@ -229,11 +234,11 @@ def need_onnxruntime() -> Any:
 
 
 def _narrowing(model: Any) -> list[str]:
-    """Return the names of the matrix products with more columns in than out."""
-    shapes = {one.name: tuple(one.dims) for one in model.graph.initializer}
+    """Return the names of the matrix products with more inputs than outputs."""
+    shapes = {weight.name: tuple(weight.dims) for weight in model.graph.initializer}
     products = [node for node in model.graph.node if node.op_type == "MatMul"]
-    found = [(node.name, shapes.get(node.input[1], ())) for node in products]
-    return [name for name, shape in found if len(shape) == 2 and shape[0] > shape[1]]
+    named = [(node.name, shapes.get(node.input[1], ())) for node in products]
+    return [name for name, shape in named if len(shape) == 2 and shape[0] > shape[1]]
 
 
 def _short(error: BaseException) -> str:
@@ -246,9 +251,9 @@ def in_batches(
     batch: int,
     ordered: bool = True,
 ) -> Iterator[tuple[NDArray[np.int64], list[EncodedText]]]:
-    """Yield (places in the list, tokenised texts) in batches of at most ``batch`` texts and BATCH_TOKENS tokens.
+    """Yield (indices of the texts, tokenised texts) in batches of at most ``batch`` texts and BATCH_TOKENS tokens.
 
-    :param ordered: sort a slice by length first; only a benchmark wants it otherwise.
+    :param ordered: sort each slice by length first; only a benchmark turns this off.
     """
     for start in range(0, len(texts), SLICE):
         rows = encode(texts[start : start + SLICE])

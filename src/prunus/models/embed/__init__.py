@@ -1,1 +1,1 @@
-"""Embedders: texts to vectors. One engine, one file."""
+"""Embedders turn texts into vectors. One engine per file."""

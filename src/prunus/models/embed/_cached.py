@@ -1,7 +1,7 @@
-"""A cache of vectors on disk around any embedder: the same text is embedded once, by whichever process.
+"""A cache of vectors on disk around any embedder: each text is embedded once for all processes.
 
-One SQLite file. Several processes may share it, and one that is killed loses at most what it was
-writing. It is bounded: what was not read for longest goes first.
+The cache is one SQLite file that several processes may share. A killed process loses at most the vectors
+that it was writing. The size is bounded: the vectors that were not read for longest are dropped first.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ...core.ports import Embedder
 FILE: Final = "vectors.sqlite3"
 _LAYOUT: Final = 1
 _SLICE: Final = 500
-"""Keys of one SQL statement, and texts that are embedded before their vectors are kept."""
+"""Keys per SQL statement, and texts per call of the embedder; each call's vectors are written before the next."""
 _OVERHEAD: Final = 120
-"""Bytes that a row takes beside its vector: key, turn, page and index."""
+"""Bytes of a row beside its vector: key, turn, page and index."""
 _WAIT: Final = 30.0
-"""Seconds to wait for another process that writes."""
+"""Seconds to wait for another process that is writing."""
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, turn INTEGER NOT NULL, vector BLOB NOT NULL) WITHOUT ROWID;
@@ -37,13 +37,13 @@ INSERT OR IGNORE INTO state VALUES ('turn', 0), ('bytes', 0);
 
 
 class CachedEmbedder:
-    """An embedder that remembers.
+    """An embedder that keeps its vectors on disk.
 
-    :param inner: the embedder that is asked for what is not known.
-    :param folder: where the file lies; made where it is missing.
-    :param name: engine and model, as its spec says them. An engine with an ``identity``, which changes
-        with the model's file, is known by that as well.
-    :param max_mb: bound of the kept vectors in MiB; the file itself is about a tenth larger.
+    :param inner: the embedder for texts that the cache lacks.
+    :param folder: folder of the file; it is made if it is missing.
+    :param name: engine and model, as in the spec. The ``identity`` of the embedder, which changes with the
+        model's file, is part of each key, too.
+    :param max_mb: bound of the kept vectors in MiB; the file is about a tenth larger.
     :raises BadInput: the bound is not positive.
     """
 
@@ -57,19 +57,19 @@ class CachedEmbedder:
 
     @property
     def identity(self) -> str:
-        """What the vectors depend on: that of the inner embedder."""
+        """The name and the identity of the inner embedder, on which the vectors depend."""
         return f"{self.name} {self.inner.identity}".strip()
 
     @property
     def dimension(self) -> int:
-        """Length of a vector; 0 where the inner embedder does not say."""
+        """Length of a vector; 0 where the inner embedder does not state it."""
         return self.inner.dimension
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> NDArray[np.float32]:
-        """Return float32 [n, dimension] of unit norm, asking the inner embedder only for what is not kept.
+        """Return float32 [n, dimension] of unit norm; only texts that the cache lacks are embedded.
 
-        :raises BadInput: the file is no cache, or cannot be written.
-        :raises OutsideFailed: another process holds it for longer than 30 seconds, or the disk is full.
+        :raises BadInput: the file is no cache of vectors, or cannot be written.
+        :raises OutsideFailed: another process locks it for more than 30 seconds, or the disk is full.
         """
         keys = self._keys(texts, kind)
         known = self._read(keys)
@@ -78,37 +78,40 @@ class CachedEmbedder:
         for start in range(0, len(todo), _SLICE):
             part = todo[start : start + _SLICE]
             vectors = self.inner.embed([missing[key] for key in part], kind)
-            made = dict(zip(part, np.asarray(vectors, np.float32), strict=True))
-            self._write(made)
-            known |= made
+            new = dict(zip(part, np.asarray(vectors, np.float32), strict=True))
+            self._write(new)
+            known |= new
         if not keys:
             return self.inner.embed([], kind)
         return np.stack([known[key] for key in keys])
 
     def size(self) -> tuple[int, int]:
-        """Return how many vectors are kept, and their bytes."""
+        """Return the number of kept vectors, and their bytes."""
         with self._open() as file:
             (count,) = file.execute("SELECT count(*) FROM vectors").fetchone()
             return int(count), _state(file, "bytes")
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete all vectors."""
         with self._open() as file, _writing(file):
             file.execute("DELETE FROM vectors")
             file.execute("UPDATE state SET value = 0")
 
     def _keys(self, texts: Sequence[str], kind: str) -> list[bytes]:
         head = sha256(f"{self.identity}\0{kind}\0".encode("utf-8", "surrogatepass"))
-        found = []
+        keys = []
         for text in texts:
             digest = head.copy()
             digest.update(text.encode("utf-8", "surrogatepass"))
-            found.append(digest.digest())
-        return found
+            keys.append(digest.digest())
+        return keys
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        """Return what is kept; what was not read for half of all turns is marked as read now."""
-        found: dict[bytes, NDArray[np.float32]] = {}
+        """Return the kept vectors of some keys, and note that they were read.
+
+        A vector's turn is updated only when it lags by half of all turns: most reads then write nothing.
+        """
+        vectors: dict[bytes, NDArray[np.float32]] = {}
         stale: list[bytes] = []
         wanted = list(dict.fromkeys(keys))
         with self._open() as file:
@@ -116,24 +119,24 @@ class CachedEmbedder:
             for start in range(0, len(wanted), _SLICE):
                 part = wanted[start : start + _SLICE]
                 marks = ",".join("?" * len(part))
-                asked = f"SELECT key, turn, vector FROM vectors WHERE key IN ({marks})"  # noqa: S608 - question marks
-                for key, read, vector in file.execute(asked, part):
-                    found[key] = np.frombuffer(vector, np.float32)
-                    if read < turn - turn // 2:
+                query = f"SELECT key, turn, vector FROM vectors WHERE key IN ({marks})"  # noqa: S608 - question marks
+                for key, last_read, vector in file.execute(query, part):
+                    vectors[key] = np.frombuffer(vector, np.float32)
+                    if last_read < turn - turn // 2:
                         stale.append(key)
             if stale:
                 with _writing(file):
                     turn = _next_turn(file)
                     file.executemany("UPDATE vectors SET turn = ? WHERE key = ?", [(turn, key) for key in stale])
-        return found
+        return vectors
 
-    def _write(self, made: dict[bytes, NDArray[np.float32]]) -> None:
-        """Keep vectors, then drop what was not read for longest until the rest is within the bound."""
+    def _write(self, new: dict[bytes, NDArray[np.float32]]) -> None:
+        """Add vectors; then drop the vectors that were not read for longest until the rest is within the bound."""
         with self._open() as file, _writing(file):
             turn, total = _next_turn(file), _state(file, "bytes")
-            for key, vector in made.items():
-                given = (key, turn, vector.tobytes())
-                if file.execute("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", given).rowcount:
+            for key, vector in new.items():
+                row = (key, turn, vector.tobytes())
+                if file.execute("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", row).rowcount:
                     total += vector.nbytes + _OVERHEAD
             while total > self._bound:
                 rows = file.execute("SELECT key, length(vector) FROM vectors ORDER BY turn LIMIT 256").fetchall()
@@ -156,7 +159,7 @@ class CachedEmbedder:
                 if layout not in (0, _LAYOUT):
                     raise BadInput(f"{self._path}: made by another version; delete it", subject=str(self._path))
                 file.execute("PRAGMA journal_mode = WAL")
-                file.execute("PRAGMA synchronous = NORMAL")  # a cut of power may lose the last writes, never more
+                file.execute("PRAGMA synchronous = NORMAL")  # a power cut loses at most the last writes
                 if layout == 0:
                     with _writing(file):
                         for statement in _SCHEMA.strip().split(";\n"):
@@ -180,7 +183,7 @@ class CachedEmbedder:
 
 @contextmanager
 def _writing(file: sqlite3.Connection) -> Iterator[None]:
-    """Hold the right to write for one transaction; taken at once, so that two writers wait and never fail."""
+    """Run one write transaction; the lock is taken at its start, so that a second writer waits and does not fail."""
     file.execute("BEGIN IMMEDIATE")
     try:
         yield

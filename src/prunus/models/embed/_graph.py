@@ -1,4 +1,4 @@
-"""A BERT encoder's weights as an ONNX graph, built node by node; no torch is needed."""
+"""Build an ONNX graph from a BERT encoder's weights, without torch."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from ...core.errors import BadInput, MissingExtra
 
 OPSET = 20
-"""The first with ``Gelu`` as an operator of its own."""
+"""The first operator set that has ``Gelu``."""
 
 
 def bert_graph(weights: Path, settings: Mapping[str, Any]) -> bytes:
     """Return a serialised graph: input_ids, attention_mask, token_type_ids → last_hidden_state.
 
-    The three projections of attention are one matrix product, and the scale of its scores lies in
-    the weights of the query.
+    For speed, the three projections of attention are one matrix product, and the scale of the attention
+    scores is multiplied into the query weights.
 
-    :param weights: a safetensors file with the names of Hugging Face's BertModel.
-    :param settings: its ``config.json``.
+    :param weights: a safetensors file with the weight names of Hugging Face's BertModel.
+    :param settings: the content of the model's ``config.json``.
     :raises MissingExtra: the package ``onnx`` is not installed.
     :raises BadInput: the model is of another kind, or a weight is missing.
     """
@@ -31,7 +31,7 @@ def bert_graph(weights: Path, settings: Mapping[str, Any]) -> bytes:
     except ImportError as error:
         raise MissingExtra("onnx is not installed; run: pip install 'prunus[onnx]'", subject="onnx") from error
     if settings.get("model_type") != "bert" or settings.get("hidden_act") != "gelu":
-        raise BadInput(f"{weights}: only BERT models with gelu become a graph here", subject=str(weights))
+        raise BadInput(f"{weights}: not a BERT model with gelu; no other kind is supported", subject=str(weights))
     build = _Builder(weights)
     try:
         out = build.encoder(settings)
@@ -51,7 +51,7 @@ def bert_graph(weights: Path, settings: Mapping[str, Any]) -> bytes:
 
 
 class _Builder:
-    """Collects nodes and constants; every method returns the name of what it made."""
+    """Collects nodes and constants; every method returns the name of its output."""
 
     def __init__(self, weights: Path) -> None:
         from safetensors.numpy import load_file
@@ -101,8 +101,8 @@ class _Builder:
         places = self.node("Slice", self.constant(table["position"]), start, length, axes)
         x = self.node("Add", self.node("Add", words, kinds), places)
         x = self.norm(x, "embeddings.LayerNorm", epsilon)
-        seen = self.node("Cast", self.node("Unsqueeze", "attention_mask", self.constant(np.array([1, 2]))), to=1)
-        hidden = self.node("Sub", self.constant(np.array(1, np.float32)), seen)
+        visible = self.node("Cast", self.node("Unsqueeze", "attention_mask", self.constant(np.array([1, 2]))), to=1)
+        hidden = self.node("Sub", self.constant(np.array(1, np.float32)), visible)
         mask = self.node("Mul", hidden, self.constant(np.array(-1e9, np.float32)))
         for number in range(layers):
             x = self.layer(x, mask, number, settings, "last_hidden_state" if number == layers - 1 else "")

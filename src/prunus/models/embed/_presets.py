@@ -1,6 +1,6 @@
-"""How known sentence encoders want their texts: prefixes, pooling, lengths.
+"""Settings of known sentence encoders: prefixes, pooling and lengths.
 
-Each line was taken from the model's own card or paper, named beside it. HtmlRAG prunes with
+Each preset is taken from the model's card or paper, which its comment names. HtmlRAG prunes with
 BGE-Large-EN (§4.4) and compares with E5-Mistral (§4.3); RAPTOR embeds with
 multi-qa-mpnet-base-cos-v1 (§3) and compares with DPR (§4.1; its footnote 2 says which of the two);
 Internet-SAG re-ranks with BGE-M3 (§3.2).
@@ -20,14 +20,14 @@ Pooling = Literal["cls", "mean", "max", "last"]
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """How a model wants its texts.
+    """Settings of one model.
 
-    :param hub: its hub id; with two encoders, that of the documents.
-    :param query_hub: hub id of the encoder of queries, where it is another.
-    :param pooling: which token's vector stands for the text, or how they are joined.
-    :param max_tokens: special tokens included.
-    :param query, document: written before each text.
-    :param end: a token that a text must end in.
+    :param hub: hub id; of a model with two encoders, that of the document encoder.
+    :param query_hub: hub id of the query encoder, if it is a different model.
+    :param pooling: how token vectors become the vector of the text.
+    :param max_tokens: most tokens of a text, special tokens included.
+    :param query, document: prefix of each query or document.
+    :param end: a token that must end each text.
     :param dimension: length of a vector.
     """
 
@@ -45,7 +45,7 @@ _BGE: Final = "Represent this sentence for searching relevant passages: "
 _E5: Final = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
 
 PRESETS: Final[Mapping[str, Preset]] = {
-    # card of BAAI/bge-large-en-v1.5: CLS, normalised, 512 tokens; the instruction stands before queries only
+    # card of BAAI/bge-large-en-v1.5: CLS, normalised, 512 tokens; the instruction precedes queries only
     "bge-large-en-v1.5": Preset("BAAI/bge-large-en-v1.5", "cls", 512, 1024, query=_BGE),
     # card of BAAI/bge-large-en, version 1, which HtmlRAG names without a version: the same settings
     "bge-large-en": Preset("BAAI/bge-large-en", "cls", 512, 1024, query=_BGE),
@@ -56,10 +56,10 @@ PRESETS: Final[Mapping[str, Preset]] = {
     "e5-mistral-7b-instruct": Preset("intfloat/e5-mistral-7b-instruct", "last", 4096, 4096, query=_E5, end="</s>"),
     # card of sentence-transformers/multi-qa-mpnet-base-cos-v1: mean, normalised, 512 word pieces
     "multi-qa-mpnet-base-cos-v1": Preset("sentence-transformers/multi-qa-mpnet-base-cos-v1", "mean", 512, 768),
-    # card of sentence-transformers/all-MiniLM-L6-v2: mean, normalised; longer than 256 word pieces is cut
+    # card of sentence-transformers/all-MiniLM-L6-v2: mean, normalised; texts are cut at 256 word pieces
     "all-minilm-l6-v2": Preset("sentence-transformers/all-MiniLM-L6-v2", "mean", 256, 384),
     # Karpukhin et al. 2020 §3.1: [CLS] of two BERT-base encoders, 768 dimensions; cards of facebook/dpr-*.
-    # Trained for the inner product; here vectors have unit norm, so that lengths no longer count.
+    # Trained for the inner product; here vectors have unit norm, so that their lengths have no effect.
     "dpr-multiset": Preset(
         "facebook/dpr-ctx_encoder-multiset-base",
         "cls",
@@ -75,11 +75,11 @@ PRESETS: Final[Mapping[str, Preset]] = {
         query_hub="facebook/dpr-question_encoder-single-nq-base",
     ),
 }
-"""Presets by name. A model whose folder or hub id ends in the name gets the preset by itself."""
+"""Presets by name. A model whose folder or hub id ends in the name gets the preset automatically."""
 
 
 def preset_of(model: str, name: str = "") -> Preset | None:
-    """Return the preset of a model, by name or by how its path or hub id ends; None: nothing is known.
+    """Return the preset of a model, by name or by the end of its path or hub id; None for an unknown model.
 
     :raises BadInput: ``name`` is no preset.
     """
@@ -90,5 +90,5 @@ def preset_of(model: str, name: str = "") -> Preset | None:
     last = PurePath(model.rstrip("/")).name.lower()
     if last in PRESETS:
         return PRESETS[last]
-    hubs = {hub.lower(): one for one in PRESETS.values() for hub in (one.hub, one.query_hub) if hub}
-    return next((one for hub, one in hubs.items() if hub.split("/")[1] == last), None)
+    hubs = {hub.lower(): preset for preset in PRESETS.values() for hub in (preset.hub, preset.query_hub) if hub}
+    return next((preset for hub, preset in hubs.items() if hub.split("/")[1] == last), None)

@@ -1,4 +1,4 @@
-"""Sentence vectors from an ONNX graph: tokens in, one vector a text out."""
+"""Sentence vectors from an ONNX graph: tokens in, one vector per text out."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _MODES: Final[Mapping[str, Pooling]] = {
     "pooling_mode_max_tokens": "max",
     "pooling_mode_lasttoken": "last",
 }
-"""What sentence-transformers' ``1_Pooling/config.json`` calls each way of pooling."""
+"""The names of the ways of pooling in sentence-transformers' ``1_Pooling/config.json``."""
 
 _KNOWN: Final = frozenset({"Transformer", "Pooling", "Normalize"})
-"""Modules of sentence-transformers that are run here."""
+"""Modules of sentence-transformers that this encoder supports."""
 
 
 def stated_pooling(folder: ModelFolder) -> Pooling | None:
-    """Return how the model's own files say that tokens are pooled; None: they say nothing.
+    """Return the way of pooling that the model's files state; None where they state none.
 
-    :raises BadInput: in a way, or with a further layer, that is not known here.
+    :raises BadInput: the way of pooling or a further layer of the model is not supported.
     """
     subject = str(folder.path)
     for kind in _modules(folder):
@@ -58,13 +58,13 @@ def _modules(folder: ModelFolder) -> list[str]:
     if not path.is_file():
         return []
     try:
-        return [str(one["type"]).rsplit(".", 1)[-1] for one in json.loads(path.read_text("utf-8"))]
+        return [str(module["type"]).rsplit(".", 1)[-1] for module in json.loads(path.read_text("utf-8"))]
     except (ValueError, TypeError, KeyError) as error:
         raise BadInput(f"{path}: not a list of modules", subject=str(path)) from error
 
 
 def stated_prompts(folder: ModelFolder) -> tuple[str, str]:
-    """Return what the model's own files write before queries and before documents."""
+    """Return the prefixes of queries and of documents that the model's files state."""
     prompts = folder.read("config_sentence_transformers.json").get("prompts")
     if not isinstance(prompts, dict):
         return "", ""
@@ -76,10 +76,11 @@ def stated_prompts(folder: ModelFolder) -> tuple[str, str]:
 class SentenceEncoder:
     """Embeds with one graph and one tokenizer.
 
-    :param pooling: how the vectors of tokens become that of the text.
+    :param texts: the tokenizer, which cuts long texts.
+    :param pooling: how token vectors become the vector of the text.
     :param batch: texts that run at once.
-    :param end_id: a token that every text must end in; -1 none.
-    :raises BadInput: the graph has no output that could hold vectors.
+    :param end_id: a token that must end every text; -1 for none.
+    :raises BadInput: the graph has no output of vectors.
     """
 
     def __init__(self, graph: Graph, texts: CuttingTokenizer, pooling: Pooling, batch: int, end_id: int = -1) -> None:
@@ -92,22 +93,23 @@ class SentenceEncoder:
 
     @property
     def dimension(self) -> int:
-        """Length of a vector; 0 where the graph does not say."""
+        """Length of a vector; 0 where the graph does not state it."""
         last = self._graph.outputs[self._output][-1:]
         return last[0] if last and isinstance(last[0], int) else 0
 
     def embed(self, texts: Sequence[str], ordered: bool = True) -> NDArray[np.float32]:
         """Return float32 [n, dimension] of unit norm.
 
-        :raises BadInput: what comes out of the graph is no vector, or is not finite.
+        :param ordered: sort texts by length first; only a benchmark turns this off.
+        :raises BadInput: the graph's output is no vector, or is not finite.
         """
-        found = np.zeros((len(texts), self.dimension), np.float32)
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
         for places, rows in in_batches(texts, self._rows, self._batch, ordered):
-            vectors = self._pool(*self._graph.run(rows, self._output))
-            if not found.shape[1]:
-                found = np.zeros((len(texts), vectors.shape[1]), np.float32)
-            found[places] = vectors
-        return unit(found, self._graph.name)
+            pooled = self._pool(*self._graph.run(rows, self._output))
+            if not vectors.shape[1]:
+                vectors = np.zeros((len(texts), pooled.shape[1]), np.float32)
+            vectors[places] = pooled
+        return unit(vectors, self._graph.name)
 
     def _rows(self, texts: Sequence[str]) -> list[EncodedText]:
         rows = self._texts.rows(texts)
@@ -117,7 +119,7 @@ class SentenceEncoder:
         return [row if row.ids and row.ids[-1] == self._end_id else _ended(row, self._end_id, longest) for row in rows]
 
     def _choose(self) -> str:
-        """Return the output to read: vectors of tokens rather than of whole texts."""
+        """Return the name of the output to read; vectors of tokens are preferred to vectors of texts."""
         ranks = {name: len(shape) for name, shape in self._graph.outputs.items()}
         for names, rank in ((_TOKENS, 3), (_WHOLE, 2)):
             fitting = [name for name in ranks if ranks[name] == rank]
@@ -128,8 +130,8 @@ class SentenceEncoder:
             f"{self._graph.name}: no output holds vectors of tokens or texts ({shown})", subject=self._graph.name
         )
 
-    def _pool(self, found: NDArray[Any], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-        values = found.astype(np.float32, copy=False)
+    def _pool(self, output: NDArray[Any], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+        values = output.astype(np.float32, copy=False)
         if values.ndim == 2 and len(values) == len(mask):
             return values
         if values.ndim != 3 or values.shape[:2] != mask.shape:
@@ -141,15 +143,16 @@ class SentenceEncoder:
             return np.asarray(values[:, 0], np.float32)
         if self._pooling == "last":
             return np.asarray(values[np.arange(len(values)), mask.sum(1) - 1], np.float32)
-        seen = mask[:, :, None]
+        real = mask[:, :, None]
         if self._pooling == "max":
-            return np.asarray(np.where(seen > 0, values, -np.inf).max(1), np.float32)
-        return np.asarray((values * seen).sum(1) / seen.sum(1), np.float32)
+            return np.asarray(np.where(real > 0, values, -np.inf).max(1), np.float32)
+        return np.asarray((values * real).sum(1) / real.sum(1), np.float32)
 
 
 def unit(vectors: NDArray[np.float32], name: str) -> NDArray[np.float32]:
-    """Return vectors at unit norm; a vector of zeros becomes the first axis.
+    """Scale vectors to unit norm; a vector of zeros becomes the first unit vector.
 
+    :param name: name of the model, for messages.
     :raises BadInput: a number is not finite.
     """
     if not np.isfinite(vectors).all():
@@ -164,5 +167,5 @@ def unit(vectors: NDArray[np.float32], name: str) -> NDArray[np.float32]:
 
 
 def _ended(row: EncodedText, end_id: int, longest: int) -> EncodedText:
-    """Return a row that ends in a token, within the length."""
+    """Return a row with an end token, cut to the longest length."""
     return EncodedText([*row.ids[: longest - 1], end_id], [*row.types[: longest - 1], 0])

@@ -1,7 +1,7 @@
-"""``http``: embeddings from a service, in the shape of OpenAI or of Text Embeddings Inference.
+"""``http``: embeddings from a service with the API of OpenAI or of Text Embeddings Inference (TEI).
 
-``http:https://host/v1#model`` asks ``https://host/v1/embeddings`` in OpenAI's shape; an address that
-ends in ``/embed`` is asked in TEI's. ``openai+`` or ``tei+`` before the address says it outright.
+``http:https://host/v1#model`` calls ``https://host/v1/embeddings`` by OpenAI's API. An address that ends
+in ``/embed`` is called by TEI's API. ``openai+`` or ``tei+`` before the address names the API explicitly.
 """
 
 from __future__ import annotations
@@ -21,29 +21,31 @@ from ._presets import preset_of
 from ._sentence import unit
 
 _POINTS_A_BATCH: Final = 48_000
-"""Code points sent at once, about 16,000 tokens: what TEI takes by default (``--max-batch-tokens``)."""
+"""Code points per request, about 16,000 tokens: TEI's default limit (``--max-batch-tokens``)."""
 
 _LONGEST: Final = 32_000
-"""Code points of a text that are sent at all; about 8,000 tokens of English."""
+"""Most code points of a text that are sent, about 8,000 tokens of English."""
 
 _TOO_LONG: Final = frozenset({400, 413, 422})
+"""Statuses with which services refuse long texts."""
+
 _SHORTEST: Final = 500
-"""A text of fewer code points is not cut further when a service refuses it: length is not the reason."""
+"""A refused text of fewer code points is not cut further: its length is not the reason."""
 
 
 class Engine:
-    """Embeds by asking a service; nothing is sent before the first call.
+    """Embeds through a service; nothing is sent before the first call.
 
-    A service that is busy or fails for a moment is asked again. A batch that it finds too large is halved, and
-    so is a text that it finds too long. A text of white space alone is sent as a full stop, because
-    services refuse empty ones.
+    Requests to a busy service are retried. A batch that the service refuses as too large is halved, and so is
+    a text that is too long. A text of white space alone is sent as a full stop, because services refuse
+    empty texts.
 
-    :param model: address and model, as above; the model's name also chooses the preset, for its prefixes.
-    :param door: the way to the network.
-    :param key: sent as a bearer token.
-    :param batch: texts sent at once; TEI takes 32 by default.
-    :param seconds: time-out of one request.
-    :param dimension: length that vectors must have; 0 takes what the first answer has.
+    :param model: address and model, as above; the model's name also chooses the preset with its prefixes.
+    :param door: the egress door.
+    :param key: sent as a bearer token; '' sends none.
+    :param batch: texts per request; TEI accepts 32 by default.
+    :param seconds: timeout of one request.
+    :param dimension: required length of vectors; 0 takes the length in the first response.
     """
 
     name = "http"
@@ -71,32 +73,32 @@ class Engine:
 
     @property
     def identity(self) -> str:
-        """What the vectors depend on, as far as it can be known from here."""
+        """Address and model, on which the vectors depend; a change of the model on the server is not seen."""
         return f"{self.name}:{self._shape}+{self._url}#{self._model}"
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> NDArray[np.float32]:
         """Return float32 [n, dimension] of unit norm.
 
-        :param kind: queries and documents get the prefixes that the model's preset has.
+        :param kind: queries and documents get the prefixes of the model's preset.
         :raises BadInput: no door was given, or the key is missing or refused.
-        :raises OutsideFailed: the service failed, or what it answers are no vectors of one length.
+        :raises OutsideFailed: the service failed, or did not return one vector of equal length per text.
         """
         service = self._service()
         prefix = "" if self._preset is None else getattr(self._preset, kind)
-        found: list[NDArray[np.float32]] = []
+        vectors: list[NDArray[np.float32]] = []
         for part in _parts([prefix + (text[:_LONGEST] if text.strip() else ".") for text in texts], self._batch):
-            found.append(self._ask(service, part))
-        if not found:
+            vectors.append(self._ask(service, part))
+        if not vectors:
             return np.zeros((0, self.dimension), np.float32)
-        return np.concatenate(found)
+        return np.concatenate(vectors)
 
     def _service(self) -> Service:
         if self._door is None:
-            raise BadInput(f"{self._url}: the engine http was given no way to the network", subject=self.name)
+            raise BadInput(f"{self._url}: the engine http needs an egress door; pass door=", subject=self.name)
         return Service(self._url, self._door, self._key, self._seconds)
 
     def _ask(self, service: Service, texts: list[str]) -> NDArray[np.float32]:
-        """Return the vectors of one batch, halving what the service finds too large."""
+        """Return the vectors of one batch; a batch or text that the service refuses as too large is halved."""
         try:
             return self._vectors(service.post(self._body(texts)), len(texts))
         except Refused as refused:
@@ -117,7 +119,7 @@ class Engine:
         return {"input": safe, "encoding_format": "float"} | ({"model": self._model} if self._model else {})
 
     def _vectors(self, answer: Any, count: int) -> NDArray[np.float32]:
-        """Read and check the vectors of an answer."""
+        """Read and check the vectors of a response."""
         try:
             rows = answer if self._shape == "tei" else _in_order(answer["data"])
             vectors = np.asarray(rows, np.float32)
@@ -142,15 +144,15 @@ class Engine:
 
 
 def _in_order(data: Any) -> list[Any]:
-    """Return the embeddings of an OpenAI answer by their index; each index stands there once."""
-    rows = {int(one.get("index", place)): one["embedding"] for place, one in enumerate(data)}
+    """Return the embeddings of an OpenAI response, ordered by their index; each index must occur once."""
+    rows = {int(entry.get("index", place)): entry["embedding"] for place, entry in enumerate(data)}
     if sorted(rows) != list(range(len(data))):
         raise ValueError("an index is missing or doubled")
     return [rows[place] for place in range(len(rows))]
 
 
 def _parts(texts: list[str], batch: int) -> Iterator[list[str]]:
-    """Yield texts in order, bounded by number and by code points."""
+    """Yield batches of texts in order, bounded by number and by code points."""
     part: list[str] = []
     size = 0
     for text in texts:

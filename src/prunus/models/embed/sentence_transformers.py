@@ -1,8 +1,8 @@
 """``sentence_transformers``: any sentence encoder through the package of that name, on torch.
 
-For models that have no ONNX file, and for a GPU. ``sentence_transformers:FOLDER`` or
-``sentence_transformers:OWNER/NAME``. The presets' prefixes and lengths hold here too; pooling is what the
-model's own settings say.
+For models without an ONNX file, and for a GPU. ``sentence_transformers:FOLDER`` or
+``sentence_transformers:OWNER/NAME``. Prefixes and lengths come from the presets, pooling from the model's
+own settings.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Engine:
     Weights are read from safetensors only, and a model's own code is never run.
 
     :param model: folder, hub id or name of a preset.
-    :param device: of torch (``cpu``, ``cuda``, ``mps``); '' lets torch choose.
+    :param device: torch's name of a device (``cpu``, ``cuda``, ``mps``); '' lets torch choose.
     :param batch: texts that run at once.
-    :param max_tokens: where texts are cut; 0 is where the preset or the model says.
-    :param preset: name of a preset; '' goes by the model's name.
-    :param download: let the hub's client fetch what its cache lacks, past the egress door.
+    :param max_tokens: most tokens of a text; 0 takes the limit of the preset or of the model.
+    :param preset: name of a preset; '' chooses it by the model's name.
+    :param download: let the hub's client fetch files that its cache lacks; it does not use the egress door.
     """
 
     name = "sentence_transformers"
@@ -56,9 +56,9 @@ class Engine:
 
     @property
     def identity(self) -> str:
-        """What the vectors depend on."""
-        known = next((name for name, one in PRESETS.items() if one is self._preset), "")
-        return f"{self.name}:{self._path} {self._longest} {known}".strip()
+        """Model, length and preset, on which the vectors depend."""
+        preset = next((name for name, preset in PRESETS.items() if preset is self._preset), "")
+        return f"{self.name}:{self._path} {self._longest} {preset}".strip()
 
     @property
     def dimension(self) -> int:
@@ -67,36 +67,36 @@ class Engine:
             return _dimension(self._model("document"))
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> NDArray[np.float32]:
-        """Return float32 [n, dimension] of unit norm; longer texts are cut.
+        """Return float32 [n, dimension] of unit norm; long texts are cut.
 
-        :param kind: queries and documents get the prefixes, and the encoder, that the model wants.
-        :raises BadInput: no such model, or it cannot be loaded.
+        :param kind: queries and documents get the model's prefixes and encoders for them.
+        :raises BadInput: there is no such model, or it cannot be loaded.
         :raises MissingExtra: sentence-transformers is not installed.
         """
-        with self._lock:  # torch modules are not promised to be thread-safe, and share the cores anyway
+        with self._lock:  # torch modules may not be thread-safe, and one call uses all cores anyway
             model = self._model(kind)
             if not len(texts):
                 return np.zeros((0, _dimension(model)), np.float32)
             prefix = getattr(self._preset, kind) if self._preset else self._prompt(model, kind)
-            found = model.encode(
+            vectors = model.encode(
                 [_clean(prefix + text) for text in texts],
                 prompt="",
                 batch_size=self._batch,
                 show_progress_bar=False,
                 convert_to_numpy=True,
             )
-        return unit(np.asarray(found, np.float32), self._path)
+        return unit(np.asarray(vectors, np.float32), self._path)
 
     def _prompt(self, model: Any, kind: str) -> str:
-        """Return what the model's own settings write before such a text."""
+        """Return the prefix that the model's own settings state for queries or documents."""
         prompts = model.prompts or {}
         return str(prompts.get(kind) or (prompts.get("passage") if kind == "document" else "") or "")
 
     def _model(self, kind: str) -> Any:
         path = self._path
         if path.lower() in PRESETS:
-            one = PRESETS[path.lower()]
-            path = (one.query_hub if kind == "query" else "") or one.hub
+            preset = PRESETS[path.lower()]
+            path = (preset.query_hub if kind == "query" else "") or preset.hub
         if path not in self._models:
             self._models[path] = self._load(path)
         return self._models[path]
@@ -122,17 +122,18 @@ class Engine:
                 local_files_only=True,
                 model_kwargs={"use_safetensors": True},
             )
-        except Exception as error:  # whatever the packages below raise on a folder is about the folder
+        except Exception as error:  # any error of the packages here means that the folder cannot be loaded
             raise BadInput(f"{path}: no sentence encoder ({_short(error)})", subject=path) from error
-        wanted = [one for one in (self._longest, self._preset.max_tokens if self._preset else 0) if one]
-        if wanted:
-            model.max_seq_length = min([*wanted, model.max_seq_length or wanted[0]])
+        limits = [limit for limit in (self._longest, self._preset.max_tokens if self._preset else 0) if limit]
+        if limits:
+            model.max_seq_length = min([*limits, model.max_seq_length or limits[0]])
         return model
 
 
 def _dimension(model: Any) -> int:
-    said = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
-    return int(said() or 0)
+    # newer versions of the package renamed the method
+    dimension = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+    return int(dimension() or 0)
 
 
 def _clean(text: str) -> str:

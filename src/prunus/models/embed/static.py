@@ -1,4 +1,4 @@
-"""``static`` (default): 256-dimensional static embeddings, one vector a token, averaged.
+"""``static`` (default): the average of 256-dimensional static token embeddings.
 
 The weights and the tokenizer lie inside the ``wordllama`` wheel and are read directly with
 ``safetensors`` and ``tokenizers``: no download, no network, no torch. The vectors are distilled
@@ -20,9 +20,9 @@ from ..wordllama import encode, llama2_tokenizer, wheel_file
 
 _LOCK = threading.Lock()
 _LONGEST = 20_000
-"""Code points of a text that are read; an average over more says nothing new."""
+"""Most code points of a text that are read; more would hardly change the average."""
 _TOKENS = 1_024
-"""Tokens whose vectors are gathered at once, but for those of one text."""
+"""Tokens whose vectors are gathered at once; a single text may have more."""
 
 
 @lru_cache(maxsize=1)
@@ -48,21 +48,21 @@ class Engine:
         self._model = model
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> NDArray[np.float32]:
-        """Return one vector a text, float32 [n, 256] of unit norm; an empty text gets a fixed one.
+        """Return one vector per text, float32 [n, 256] of unit norm; an empty text gets a fixed vector.
 
         :param kind: static vectors treat queries and documents alike.
         """
         vectors = np.empty((len(texts), self.dimension), np.float32)
-        found = encode(llama2_tokenizer(), [text[:_LONGEST] for text in texts])
+        encodings = encode(llama2_tokenizer(), [text[:_LONGEST] for text in texts])
         for start in range(0, len(texts), 256):  # bounded memory: a slice of texts at a time
-            vectors[start : start + 256] = self.pool([one.ids for one in islice(found, 256)])
+            vectors[start : start + 256] = self.pool([encoding.ids for encoding in islice(encodings, 256)])
         return vectors
 
     def pool(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Average and normalise the vectors of token ids, float32 [n, 256]."""
         table = _table()
         vectors = np.zeros((len(ids), table.shape[1]), np.float32)
-        lengths = np.fromiter((len(one) for one in ids), np.int64, len(ids))
+        lengths = np.fromiter((len(row) for row in ids), np.int64, len(ids))
         filled = np.flatnonzero(lengths)
         shares = np.cumsum(lengths[filled]) // _TOKENS
         for part in np.split(filled, np.flatnonzero(np.diff(shares)) + 1):  # bounded memory: some texts at a time
