@@ -1,1 +1,1 @@
-"""Prompts: one text file each, filled in by :mod:`prunus.models.prompts.render`."""
+"""Prompts for language models: one text file each, filled in by :mod:`prunus.models.prompts.render`."""

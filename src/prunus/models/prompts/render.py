@@ -1,14 +1,14 @@
-"""Fills prompts in. Text of pages stands behind fences, so that it cannot pass for instructions.
+"""Fill in prompts; fences separate the text of pages from instructions.
 
 A prompt is a file ``<name>.txt``: messages, each under a line ``[system]``, ``[user]`` or
-``[assistant]``, with placeholders ``{{name}}``. Text that nobody here wrote is given as
-:class:`Quoted`; it is put between two lines that carry a boundary, and the placeholder ``{{fence}}``
-becomes the sentence that tells the model what those lines mean.
+``[assistant]``, with placeholders ``{{name}}``. Text of a page, a file or a model is passed as
+:class:`Quoted`. It is put between two lines that carry a boundary, and the placeholder ``{{fence}}``
+becomes the sentence that explains these lines to the model.
 
-The boundary is a digest of everything that is quoted. A page cannot hold it: it would have to hold
-its own digest. And it is the same for the same pages, so that a run can be repeated, and recorded
-replies found again. This makes injection hard to carry out, not impossible: a model may still follow
-what it reads. Citations are checked by code for that reason.
+The boundary is a digest of all quoted text. A page cannot contain it, because it would have to contain
+its own digest. The same pages give the same boundary, so that a run can be repeated and its recorded
+replies are found again. Fences make injection hard, not impossible: a model may still follow what it
+reads. For that reason citations are checked by code.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _PLACE: Final = re.compile(r"\{\{([a-z][a-z0-9_]*)\}\}")
 _ROLE: Final = re.compile(r"^\[(system|user|assistant)\]\s*$", re.M)
 _UNSEEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
-"""What no reader sees but a model reads: control characters, overrides of direction, tag characters."""
+"""Characters that a reader cannot see but a model reads: control, direction and tag characters."""
 
 _SPECIAL: Final = re.compile(
     r"<(?=\|[\w.-]{1,40}\|>|\uff5c[^<>]{1,40}\uff5c>|/?s>|(?:start|end)_of_turn>|<SYS>>|</SYS>>)|\[(?=/?INST\])"
 )
-"""The first letter of what chat templates mark turns with; a tokenizer may read it as such a mark anywhere."""
+"""First letter of the marks between turns in chat templates; tokenizers may read such a mark anywhere in a text."""
 
 FENCE: Final = (
     "What stands between a line that begins with BEGIN {mark} and the line END {mark} was copied from pages or files. "
@@ -42,9 +42,9 @@ FENCE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """Text of a page, a file or a model: material, never an instruction.
+    """Text of a page, a file or a model: material to read, never an instruction.
 
-    :param label: what it is, on the line above it; it is quoted text itself.
+    :param label: description on the line above the text; it is treated as quoted text, too.
     """
 
     text: str
@@ -57,14 +57,14 @@ Field = str | int | Quoted | Sequence[Quoted]
 def render(name: str, /, **fields: Field) -> list[Message]:
     """Fill in a prompt, and return its messages.
 
-    Every placeholder needs its field, and every field its placeholder. What is filled in is never
-    searched for placeholders again.
+    Every placeholder needs a field, and every field a placeholder. Placeholders inside a field's text are
+    not filled in.
 
-    :raises BadInput: no such prompt, or a field is missing or unknown.
+    :raises BadInput: there is no such prompt, or a field is missing or unknown.
     """
     template = _template(name)
     places = {*_PLACE.findall(template)}
-    quoted = [one for field in fields.values() for one in _quotes(field)]
+    quoted = [quote for field in fields.values() for quote in _quotes(field)]
     wanted = places - {"fence"}
     for missing in sorted(wanted - {*fields}):
         raise BadInput(f"prompt {name}: the field {missing!r} is missing", subject=name)
@@ -79,12 +79,12 @@ def render(name: str, /, **fields: Field) -> list[Message]:
 
 
 def harmless(text: str) -> str:
-    """Return quoted text without what only a model reads.
+    """Return quoted text without characters and marks that only a model reads.
 
-    Control, direction and tag characters go; a mark of a chat template, as ``<|im_start|>``, gets a
-    space after its first letter, and is then plain letters to every tokenizer.
+    Control, direction and tag characters are removed. A mark of a chat template, as ``<|im_start|>``, gets
+    a space after its first letter, so that every tokenizer reads it as plain text.
     """
-    return _SPECIAL.sub(lambda found: found.group() + " ", _UNSEEN.sub("", text))
+    return _SPECIAL.sub(lambda mark: mark.group() + " ", _UNSEEN.sub("", text))
 
 
 def _template(name: str) -> str:
@@ -104,7 +104,7 @@ def _turns(template: str, name: str) -> list[tuple[Any, str]]:
 
 
 def _fill(text: str, filled: Mapping[str, str]) -> str:
-    return _PLACE.sub(lambda found: filled[found.group(1)], text)
+    return _PLACE.sub(lambda place: filled[place.group(1)], text)
 
 
 def _quotes(field: Field) -> Sequence[Quoted]:
@@ -114,10 +114,10 @@ def _quotes(field: Field) -> Sequence[Quoted]:
 
 
 def _mark(quoted: Sequence[Quoted]) -> str:
-    """Return the boundary of these texts: 128 bits of their digest."""
+    """Return the boundary for these texts: 128 bits of their digest, as 32 hexadecimal digits."""
     state = hashlib.sha256()
-    for one in quoted:
-        for part in (one.label, one.text):
+    for quote in quoted:
+        for part in (quote.label, quote.text):
             data = part.encode("utf-8", "surrogatepass")
             state.update(len(data).to_bytes(8, "big") + data)
     return state.hexdigest()[:32]
@@ -126,9 +126,9 @@ def _mark(quoted: Sequence[Quoted]) -> str:
 def _filled(field: Field, mark: str) -> str:
     if isinstance(field, str | int):
         return str(field)
-    return "\n\n".join(_fenced(one, mark) for one in _quotes(field))
+    return "\n\n".join(_fenced(quote, mark) for quote in _quotes(field))
 
 
-def _fenced(one: Quoted, mark: str) -> str:
-    label = " ".join(harmless(one.label).split())[:200]
-    return f"BEGIN {mark}{' ' + label if label else ''}\n{harmless(one.text)}\nEND {mark}"
+def _fenced(quote: Quoted, mark: str) -> str:
+    label = " ".join(harmless(quote.label).split())[:200]
+    return f"BEGIN {mark}{' ' + label if label else ''}\n{harmless(quote.text)}\nEND {mark}"

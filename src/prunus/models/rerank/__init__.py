@@ -1,1 +1,1 @@
-"""Rerankers, and the ranking of pages. One engine, one file."""
+"""Rerankers score pairs of a question and a text. One engine per file."""

@@ -1,8 +1,8 @@
-"""``http``: a reranking service, in the shape of Cohere, Jina or Text Embeddings Inference.
+"""``http``: a reranking service with the API of Cohere, Jina or Text Embeddings Inference (TEI).
 
-``http:https://host/v2/rerank#model``. An address whose path is ``/rerank`` alone is asked in TEI's
-shape, one at ``jina.ai`` in Jina's, every other in Cohere's, which vLLM and others speak too.
-``cohere+``, ``jina+`` or ``tei+`` before the address says it outright.
+``http:https://host/v2/rerank#model``. An address with the path ``/rerank`` is called by TEI's API, an
+address at ``jina.ai`` by Jina's, every other address by Cohere's, which vLLM and others also offer.
+``cohere+``, ``jina+`` or ``tei+`` before the address names the API explicitly.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from ...core.ports import Door
 from ...web.json_client import Service, endpoint
 
 _LONGEST: Final = 8_000
-"""Code points of a text that are sent; about 2,000 tokens of English."""
+"""Most code points of a text that are sent, about 2,000 tokens of English."""
 
 
 class Engine:
-    """Scores pairs by asking a service; nothing is sent before the first call.
+    """Scores pairs through a service; nothing is sent before the first call.
 
-    A score is the service's own number: from 0 to 1 for Cohere and Jina, a logit for TEI.
+    A score is the service's number, unchanged: from 0 to 1 for Cohere and Jina, a logit for TEI.
 
     :param model: address and model, as above.
-    :param door: the way to the network.
-    :param key: sent as a bearer token.
-    :param batch: texts sent at once with a question; TEI takes 32 by default.
-    :param seconds: time-out of one request.
+    :param door: the egress door.
+    :param key: sent as a bearer token; '' sends none.
+    :param batch: texts per request; TEI accepts 32 by default.
+    :param seconds: timeout of one request.
     """
 
     name = "http"
@@ -48,20 +48,20 @@ class Engine:
         self._seconds = seconds
 
     def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return one number a text, float64 [n]; higher is better.
+        """Return one score per text, float64 [n]; higher is better.
 
         :raises BadInput: no door was given, or the key is missing or refused.
-        :raises OutsideFailed: the service failed, or does not answer with one number a text.
+        :raises OutsideFailed: the service failed, or did not return one number per text.
         """
         if self._door is None:
-            raise BadInput(f"{self._url}: the engine http was given no way to the network", subject=self.name)
+            raise BadInput(f"{self._url}: the engine http needs an egress door; pass door=", subject=self.name)
         service = Service(self._url, self._door, self._key, self._seconds)
-        asked = _sendable(query)
-        found = np.zeros(len(texts))
+        question = _sendable(query)
+        scores = np.zeros(len(texts))
         for start in range(0, len(texts), self._batch):
             part = [_sendable(text) for text in texts[start : start + self._batch]]
-            found[start : start + len(part)] = self._scores(service.post(self._body(asked, part)), len(part))
-        return found
+            scores[start : start + len(part)] = self._scores(service.post(self._body(question, part)), len(part))
+        return scores
 
     def _body(self, query: str, texts: list[str]) -> dict[str, Any]:
         if self._shape == "tei":
@@ -74,7 +74,7 @@ class Engine:
         return body
 
     def _scores(self, answer: Any, count: int) -> NDArray[np.float64]:
-        """Put the scores of an answer, which come best first, into the order of the texts."""
+        """Return the scores of a response, which are sorted best first, in the order of the texts."""
         score = "score" if self._shape == "tei" else "relevance_score"
         try:
             rows = answer if self._shape == "tei" else answer["results"]
@@ -85,14 +85,14 @@ class Engine:
             ) from error
         if sorted(known) != list(range(count)) or len(rows) != count:
             raise OutsideFailed(f"{self._url}: {len(rows)} scores came back for {count} texts", subject=self._url)
-        found = np.asarray([known[place] for place in range(count)])
-        if not np.isfinite(found).all():
+        scores = np.asarray([known[place] for place in range(count)])
+        if not np.isfinite(scores).all():
             raise OutsideFailed(f"{self._url}: scores are not finite", subject=self._url)
-        return found
+        return scores
 
 
 def _shape(url: str) -> str:
-    """Return the shape that an address is asked in."""
+    """Return the API of an address: ``jina``, ``tei`` or ``cohere``."""
     parts = urlsplit(url)
     if parts.hostname and (parts.hostname == "jina.ai" or parts.hostname.endswith(".jina.ai")):
         return "jina"
@@ -100,5 +100,5 @@ def _shape(url: str) -> str:
 
 
 def _sendable(text: str) -> str:
-    """Return a text as a service takes it: not empty, not endless, without lone surrogates."""
+    """Return a text that services accept: not empty, not too long, without lone surrogates."""
     return text[:_LONGEST].encode("utf-8", "replace").decode("utf-8") if text.strip() else "."

@@ -1,7 +1,7 @@
-"""``onnx``: a cross-encoder as an ONNX graph: question and text are read together, one number comes out.
+"""``onnx``: a cross-encoder as an ONNX graph, which reads question and text together and gives one score.
 
-``onnx:FOLDER`` or ``onnx:OWNER/NAME``, with ``#int8`` behind it for int8. The folder holds
-``model.onnx`` or ``onnx/model.onnx``, ``tokenizer.json`` and ``config.json``.
+``onnx:FOLDER`` or ``onnx:OWNER/NAME``; ``#int8`` at the end selects int8. The folder holds ``model.onnx`` or
+``onnx/model.onnx``, ``tokenizer.json`` and ``config.json``.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from ..onnx_encoder import CuttingTokenizer, Graph, in_batches, open_graph
 class Engine:
     """Scores pairs with ONNX Runtime on the processor; nothing is loaded before the first call.
 
-    A score is the graph's own number (a logit): order and distance mean something, zero does not. Of a
-    model with two labels it is the second less the first.
+    A score is the graph's logit: order and distance of scores have a meaning, zero has none. For a model
+    with two labels, the score is the second logit less the first.
 
-    :param model: folder, ``.onnx`` file or hub id; ``#int8`` behind it for int8.
-    :param threads: of one call; 0 is one a core.
+    :param model: folder, ``.onnx`` file or hub id; ``#int8`` at the end selects int8.
+    :param threads: threads per call; 0 is one per core.
     :param batch: pairs that run at once.
-    :param max_tokens: where a pair is cut, special tokens included; 0 is where the model says. The text is
-        cut; a question that takes more than half is cut too.
-    :param download: let ``huggingface_hub`` fetch what its cache lacks, past the egress door.
+    :param max_tokens: most tokens of a pair, special tokens included; 0 takes the model's limit. The text is
+        cut, and also a question that takes more than half.
+    :param download: let ``huggingface_hub`` fetch files that its cache lacks; it does not use the egress door.
     """
 
     name = "onnx"
@@ -47,23 +47,23 @@ class Engine:
 
     @property
     def max_tokens(self) -> int:
-        """Where a pair is cut; loads the model."""
+        """Most tokens of a pair; loads the model."""
         return self._load()[1].max_tokens
 
     def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return one number a text, float64 [n]; higher is better.
+        """Return one score per text, float64 [n]; higher is better.
 
-        :raises BadInput: no such model, a file is missing, or the graph is of another kind.
+        :raises BadInput: there is no such model, a file is missing, or the graph is no cross-encoder.
         :raises MissingExtra: onnxruntime is not installed.
         """
-        found = np.zeros(len(texts))
+        scores = np.zeros(len(texts))
         if not len(texts):
-            return found
+            return scores
         graph, pairs, output = self._load()
         for places, rows in in_batches([(query, text) for text in texts], pairs.rows, self._batch):
             numbers, _ = graph.run(rows, output)
-            found[places] = one_number(numbers, len(rows), graph.name)
-        return found
+            scores[places] = scores_from_logits(numbers, len(rows), graph.name)
+        return scores
 
     def _load(self) -> tuple[Graph, CuttingTokenizer, str]:
         with self._lock:
@@ -76,12 +76,14 @@ class Engine:
             return self._loaded
 
 
-def one_number(numbers: NDArray[Any], count: int, name: str) -> NDArray[np.float64]:
-    """Return one finite number a pair from what a classifier gives.
+def scores_from_logits(logits: NDArray[Any], count: int, name: str) -> NDArray[np.float64]:
+    """Return one finite score per pair from a classifier's output of one or two labels.
 
-    :raises BadInput: these are no scores of a cross-encoder.
+    :param logits: [count], [count, 1] or [count, 2].
+    :param name: name of the model, for messages.
+    :raises BadInput: the shape is another, or a number is not finite.
     """
-    values = np.asarray(numbers, np.float64)
+    values = np.asarray(logits, np.float64)
     if values.shape == (count,):
         values = values[:, None]
     if values.ndim != 2 or len(values) != count or values.shape[1] not in (1, 2):

@@ -1,6 +1,6 @@
 """``sentence_transformers``: a cross-encoder through the package of that name, on torch.
 
-For models that have no ONNX file, and for a GPU. ``sentence_transformers:FOLDER`` or
+For models without an ONNX file, and for a GPU. ``sentence_transformers:FOLDER`` or
 ``sentence_transformers:OWNER/NAME``.
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadInput, MissingExtra
 from ..model_folder import WEIGHTS, hub_folder
-from .onnx import one_number
+from .onnx import scores_from_logits
 
 
 class Engine:
@@ -25,10 +25,10 @@ class Engine:
     Weights are read from safetensors only, and a model's own code is never run.
 
     :param model: folder or hub id.
-    :param device: of torch (``cpu``, ``cuda``, ``mps``); '' lets torch choose.
+    :param device: torch's name of a device (``cpu``, ``cuda``, ``mps``); '' lets torch choose.
     :param batch: pairs that run at once.
-    :param max_tokens: where a pair is cut; 0 is where the model says.
-    :param download: let the hub's client fetch what its cache lacks, past the egress door.
+    :param max_tokens: most tokens of a pair; 0 takes the model's limit.
+    :param download: let the hub's client fetch files that its cache lacks; it does not use the egress door.
     """
 
     name = "sentence_transformers"
@@ -45,23 +45,23 @@ class Engine:
         self._model: Any = None
 
     def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return one number a text, float64 [n]; higher is better.
+        """Return one score per text, float64 [n]; higher is better.
 
-        :raises BadInput: no such model, or it cannot be loaded.
+        :raises BadInput: there is no such model, or it cannot be loaded.
         :raises MissingExtra: sentence-transformers is not installed.
         """
         if not len(texts):
             return np.zeros(0)
-        with self._lock:  # torch modules are not promised to be thread-safe, and share the cores anyway
+        with self._lock:  # torch modules may not be thread-safe, and one call uses all cores anyway
             if self._model is None:
                 self._model = self._load()
             pairs = [(_clean(query), _clean(text)) for text in texts]
             import torch
 
-            found = self._model.predict(
+            logits = self._model.predict(
                 pairs, batch_size=self._batch, show_progress_bar=False, activation_fn=torch.nn.Identity()
             )
-        return one_number(found, len(texts), self._path)
+        return scores_from_logits(logits, len(texts), self._path)
 
     def _load(self) -> Any:
         try:
@@ -87,7 +87,7 @@ class Engine:
                 local_files_only=True,
                 model_kwargs={"use_safetensors": True},
             )
-        except Exception as error:  # whatever the packages below raise on a folder is about the folder
+        except Exception as error:  # any error of the packages here means that the folder cannot be loaded
             raise BadInput(f"{self._path}: no cross-encoder ({_short(error)})", subject=self._path) from error
 
 

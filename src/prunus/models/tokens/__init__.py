@@ -1,1 +1,1 @@
-"""Token counters: what a text costs a model. One engine, one file."""
+"""Token counters count the tokens of texts as a model does. One engine per file."""

@@ -1,7 +1,7 @@
-"""``approx``: an estimate of tokens that needs no model file; named for what it is.
+"""``approx``: an estimate of token counts that needs no vocabulary.
 
-A letter of Han or kana counts one token, other text one token for each four code points, each
-punctuation mark and digit one: within about a fifth of current tokenizers on European languages.
+A letter of Han or kana and a digit count one token each, other words one token per four letters, a run of
+punctuation one token. The estimate is within about a fifth of current tokenizers on European languages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PIECE = re.compile(rf"[{UNSPACED}]|\d|[^\W\d_]{{1,4}}|[^\w\s]+|_|\n+")
 
 
 class Engine:
-    """Estimates token counts without a tokenizer."""
+    """Estimates token counts without a tokenizer; ``model`` has no effect."""
 
     name = "approx"
 

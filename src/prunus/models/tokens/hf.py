@@ -13,7 +13,11 @@ from ..wordllama import encode
 
 
 class Engine:
-    """Counts tokens with a tokenizer file of the Hugging Face ``tokenizers`` format."""
+    """Counts tokens with a tokenizer file of the Hugging Face ``tokenizers`` format.
+
+    :param model: path of ``tokenizer.json``, or of a folder that holds it.
+    :raises BadInput: there is no such file, or it holds no tokenizer.
+    """
 
     name = "hf"
 
@@ -35,5 +39,5 @@ class Engine:
 
     def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, shape [n]."""
-        found = encode(self._tokenizer, texts)
-        return np.fromiter((len(one) for one in found), np.int64, len(texts))
+        encodings = encode(self._tokenizer, texts)
+        return np.fromiter((len(encoding) for encoding in encodings), np.int64, len(texts))

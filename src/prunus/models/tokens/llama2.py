@@ -1,4 +1,4 @@
-"""``llama2`` (default): tokens as Llama-2 counts them, no special tokens added."""
+"""``llama2`` (default): counts tokens as Llama-2 does, without special tokens."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ class Engine:
 
     def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, shape [n]."""
-        found = encode(llama2_tokenizer(), texts)
-        return np.fromiter((len(one) for one in found), np.int64, len(texts))
+        encodings = encode(llama2_tokenizer(), texts)
+        return np.fromiter((len(encoding) for encoding in encodings), np.int64, len(texts))

@@ -1,7 +1,7 @@
-"""``tiktoken:NAME``: tokens as OpenAI's models count them, by encoding (``o200k_base``) or model (``gpt-4o-mini``).
+"""``tiktoken:NAME``: counts tokens as OpenAI's models do, by encoding (``o200k_base``) or model (``gpt-4o-mini``).
 
-The package fetches its vocabularies from the network by itself. Here it does not: the file is read
-from a folder, checked by its digest, and fetched only through the egress door, where one was given.
+The package would fetch its vocabularies from the network by itself. Here a vocabulary is read from a
+folder, checked by its digest, and fetched only through the egress door.
 """
 
 from __future__ import annotations
@@ -26,22 +26,24 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 _LARGEST: Final = 32 * 1024 * 1024
-"""Bytes of a vocabulary that are fetched."""
+"""Most bytes of a vocabulary."""
 
 _LONGEST_RUN: Final = 20_000
 _RUN: Final = re.compile(rf"\s{{{_LONGEST_RUN + 1},}}|\S{{{_LONGEST_RUN + 1},}}")
-"""Runs that are cut: on millions of spaces the package's own patterns overflow their stack."""
+"""Runs that are cut: on millions of spaces the package's patterns would overflow their stack."""
 
 
 class Engine:
     """Counts tokens with a vocabulary of tiktoken; special tokens are plain text.
 
-    A run of more than 20,000 letters without a space, or of as many spaces, is counted in parts of that
-    length, each of which may add a token.
+    A run of more than 20,000 letters without a space, or of more than 20,000 spaces, is counted in parts of
+    that length; each part may add a token.
 
     :param model: an encoding, or a model that tiktoken knows.
-    :param folder: where vocabularies are kept, under their own names; tiktoken's own cache is read, too.
-    :param door: fetches a vocabulary that is not there; None: it must be there.
+    :param folder: folder of the vocabularies, by their file names; tiktoken's cache is read, too.
+    :param door: the egress door that fetches a missing vocabulary; None: nothing is fetched.
+    :raises MissingExtra: tiktoken is not installed.
+    :raises BadInput: there is no such encoding or model.
     """
 
     name = "tiktoken"
@@ -74,8 +76,8 @@ class Engine:
     def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, shape [n].
 
-        :raises BadInput: the vocabulary is not on this machine, and there is no way to fetch it.
-        :raises OutsideFailed: it could not be fetched.
+        :raises BadInput: the vocabulary is not on this machine, and no door was given.
+        :raises OutsideFailed: the vocabulary could not be fetched.
         """
         encode = self._encoding().encode_ordinary
         counts = (sum(len(encode(part)) for part in _parts(text)) for text in texts)
@@ -92,8 +94,8 @@ class Engine:
             return self._made
 
     def _read(self, url: str, digest: str | None = None) -> bytes:
-        """Return a vocabulary from this machine, or through the door; it stands in for tiktoken's own reading."""
-        cached = hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()  # how tiktoken names its files
+        """Return a vocabulary from this machine or through the door; it replaces tiktoken's loader."""
+        cached = hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()  # the file's name in tiktoken's cache
         places = [Path(tempfile.gettempdir()) / "data-gym-cache" / cached]
         if self._folder is not None:
             places[:0] = [self._folder / url.rsplit("/", 1)[-1], self._folder / cached]
@@ -129,7 +131,7 @@ class Engine:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Cut a text within runs that are too long, and nowhere else."""
+    """Yield the parts of a text, which is cut only inside runs that are too long."""
     done = 0
     for run in _RUN.finditer(text):
         for cut in range(run.start() + _LONGEST_RUN, run.end(), _LONGEST_RUN):
@@ -138,17 +140,18 @@ def _parts(text: str) -> Iterator[str]:
     yield text[done:]
 
 
-def _with(make: Callable[..., Any], **others: Any) -> Callable[..., Any]:
-    """Return a function of tiktoken that sees these names instead of its own, and so do those that it calls.
+def _with(make: Callable[..., Any], **replacements: Any) -> Callable[..., Any]:
+    """Return a copy of a function of tiktoken in which some global names have other values.
 
-    The package has no seam for its loader, and to replace it in the module would be seen by everybody.
+    The functions of the same module that it calls are copied, too. The package has no parameter for its
+    loader, and replacing the loader in the module would change it for the whole process.
     """
     assert isinstance(make, FunctionType)
     names = dict(make.__globals__)
     for name, value in list(names.items()):
         if isinstance(value, FunctionType) and value.__globals__ is make.__globals__:
             names[name] = FunctionType(value.__code__, names, name, value.__defaults__, value.__closure__)
-    names.update(others)
+    names.update(replacements)
     return FunctionType(make.__code__, names, make.__name__, make.__defaults__, make.__closure__)
 
 
