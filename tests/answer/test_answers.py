@@ -74,7 +74,7 @@ def test_all_modes_share_plan_pages_and_prompt(web: World) -> None:
         sizes[mode] = outcome.answer.spent["answer"].prompt_tokens
         assert ("extract" in model.tasks) == (mode == "default")
         assert outcome.answer.citations[0].found
-        assert call.asked.temperature == 0.0
+        assert call.options.temperature == 0.0
     assert len(set(told.values())) == 1
     assert sizes["default"] < sizes["vector"] and sizes["default"] < sizes["clean"] <= sizes["naive"]
 

@@ -42,7 +42,7 @@ def test_one_inference_decides_and_writes_the_queries() -> None:
         ("Xylo", "de", "year"),
     ]
     assert len(model.calls) == 1
-    asked = model.calls[0].asked.schema
+    asked = model.calls[0].options.schema
     assert asked is not None
     assert asked["required"] == ["needs_search", "reason", "queries"]
     assert asked["properties"]["queries"]["maxItems"] == 20

@@ -1,1 +1,1 @@
-"""Language models. One engine, one file."""
+"""Language models. One engine per file."""

@@ -1,4 +1,4 @@
-"""What every language model of this room needs: the options of a call, stop strings."""
+"""Parts that all language models here share: options of a call, checks of messages, stop strings."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ...core.errors import BadInput
 from ...core.types import Message
 
 MESSAGE_TOKENS: Final = 4
-"""Tokens that a chat template spends on each message, about: its role and its borders."""
+"""Approximate tokens that a chat template adds to each message: its role and its marks."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallOptions:
-    """The options of one call of ``LLM.stream``, checked.
+    """The checked options of one call of ``LLM.stream``.
 
-    :param max_tokens: the longest reply, in the model's tokens.
-    :param temperature: 0 is greedy: the likeliest token each time.
-    :param seed: makes sampling repeatable where the model can; None leaves it to the model.
-    :param stop: the reply ends before any of these strings.
-    :param schema: JSON schema that the model is asked to keep; its reply is still to be checked.
+    :param max_tokens: most tokens of the reply, by the model's tokenizer.
+    :param temperature: from 0 to 2; 0 always takes the likeliest token.
+    :param seed: makes sampling repeatable if the model supports it; None leaves it to the model.
+    :param stop: the reply ends before the first of these strings.
+    :param schema: JSON schema for the reply; the model may violate it, so that the caller must check the reply.
     """
 
     max_tokens: int = 1024
@@ -42,48 +42,48 @@ class CallOptions:
             if name not in known:
                 raise BadInput(f"a model has no option {name!r}; there are: {', '.join(known)}", subject=name)
         stop = options.get("stop") or ()
-        asked = cls(**{**options, "stop": (stop,) if isinstance(stop, str) else tuple(stop)})
-        if not _whole(asked.max_tokens) or asked.max_tokens < 1:
-            raise BadInput(f"max_tokens: {asked.max_tokens!r} is not a positive whole number", subject="max_tokens")
-        if not isinstance(asked.temperature, int | float) or not 0 <= asked.temperature <= 2:
-            raise BadInput(f"temperature: {asked.temperature!r} is not between 0 and 2", subject="temperature")
-        if asked.seed is not None and not (_whole(asked.seed) and 0 <= asked.seed < 2**63):
-            raise BadInput(f"seed: {asked.seed!r} is not a whole number from 0", subject="seed")
-        if len(asked.stop) > 4 or not all(isinstance(one, str) and 0 < len(one) <= 200 for one in asked.stop):
+        call = cls(**{**options, "stop": (stop,) if isinstance(stop, str) else tuple(stop)})
+        if not _whole(call.max_tokens) or call.max_tokens < 1:
+            raise BadInput(f"max_tokens: {call.max_tokens!r} is not a positive whole number", subject="max_tokens")
+        if not isinstance(call.temperature, int | float) or not 0 <= call.temperature <= 2:
+            raise BadInput(f"temperature: {call.temperature!r} is not between 0 and 2", subject="temperature")
+        if call.seed is not None and not (_whole(call.seed) and 0 <= call.seed < 2**63):
+            raise BadInput(f"seed: {call.seed!r} is not a whole number from 0", subject="seed")
+        if len(call.stop) > 4 or not all(isinstance(text, str) and 0 < len(text) <= 200 for text in call.stop):
             raise BadInput("stop: give at most 4 strings of 1 to 200 characters", subject="stop")
-        if asked.schema is not None and not isinstance(asked.schema, Mapping):
-            raise BadInput(f"schema: {asked.schema!r} is no JSON schema", subject="schema")
-        return asked
+        if call.schema is not None and not isinstance(call.schema, Mapping):
+            raise BadInput(f"schema: {call.schema!r} is no JSON schema", subject="schema")
+        return call
 
 
 def check_messages(messages: Sequence[Message]) -> None:
-    """Refuse a conversation that no model answers.
+    """Check that a conversation is valid.
 
-    :raises BadInput: it is empty, or a message has an unknown role.
+    :raises BadInput: the conversation is empty, or a message has an unknown role.
     """
     if not messages:
         raise BadInput("a model needs at least one message", subject="messages")
     for message in messages:
         if message.role not in ("system", "user", "assistant"):
-            raise BadInput(f"{message.role!r} is no role of a message", subject="messages")
+            raise BadInput(f"message role {message.role!r}: use system, user or assistant", subject="messages")
 
 
 def encodable(text: str) -> str:
-    """Return a text that can be sent and tokenized: a lone surrogate, which is no character, becomes '?'."""
+    """Return a text that can be sent and tokenised: lone surrogates become '?'."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
-    """Ask in words for JSON of a schema, at the end of the last message."""
+    """Append a request for JSON by a schema to the last message."""
     *before, last = messages
-    asked = f"{last.content}\n\nReply with JSON alone, by this JSON schema:\n{json.dumps(schema, ensure_ascii=False)}"
-    return [*before, Message(last.role, asked)]
+    content = f"{last.content}\n\nReply with JSON alone, by this JSON schema:\n{json.dumps(schema, ensure_ascii=False)}"
+    return [*before, Message(last.role, content)]
 
 
 class Stops:
-    """Ends a streamed text before a stop string, also one that comes in pieces.
+    """Ends a streamed text before a stop string, also if the string is split between pieces.
 
-    Holds back no more than the longest stop string, and takes time linear in the text.
+    It holds back less text than the longest stop string has, and takes time linear in the text.
     """
 
     def __init__(self, stops: Sequence[str]) -> None:
@@ -92,7 +92,7 @@ class Stops:
         self.done = False
 
     def feed(self, piece: str) -> str:
-        """Take a piece in, and return what can be shown of the text so far."""
+        """Add a piece, and return the next part of the text that can be shown."""
         if self.done:
             return ""
         text = self._held + piece
@@ -105,13 +105,13 @@ class Stops:
         return text[: len(text) - held]
 
     def rest(self) -> str:
-        """Return what was held back, when the text has ended without a stop string."""
+        """Return the text that was held back, after the stream has ended without a stop string."""
         held, self._held = self._held, ""
         return held
 
 
 def _overlap(text: str, stop: str) -> int:
-    """Return how many letters at the end of a text may be the beginning of a stop string."""
+    """Return how many letters at the end of a text are the beginning of a stop string."""
     for size in range(min(len(stop) - 1, len(text)), 0, -1):
         if stop.startswith(text[-size:]):
             return size

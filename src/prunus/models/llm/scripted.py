@@ -1,4 +1,4 @@
-"""``scripted``: a model for tests that says what it was told to, and misbehaves on demand."""
+"""``scripted``: a model for tests, which gives prepared replies and fails on demand."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _PIECE: Final = re.compile(r"\s*\S+|\s+")
 
 @dataclass(frozen=True, slots=True)
 class ScriptedReply:
-    """One reply, and how it comes.
+    """One reply, and the way it is streamed.
 
-    :param text: what is said, streamed word by word.
-    :param cut_after: words after which the stream breaks off with OutsideFailed; -1 never.
+    :param text: the reply, streamed word by word.
+    :param cut_after: words after which the stream breaks off with OutsideFailed; -1 for never.
     :param pause: seconds before each word.
-    :param usage: whether tokens are reported; without, the usage event says 0 and 0.
-    :param error: raised instead of any word.
+    :param usage: whether tokens are reported; otherwise the usage event has 0 and 0.
+    :param error: an error that is raised instead of the reply.
     """
 
     text: str = ""
@@ -43,20 +43,20 @@ Script = Sequence[str | ScriptedReply] | Callable[[Sequence[Message], CallOption
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
-    """One call that was made."""
+    """The messages and the options of one call."""
 
     messages: tuple[Message, ...]
-    asked: CallOptions = field(default_factory=CallOptions)
+    options: CallOptions = field(default_factory=CallOptions)
 
 
-class Engine(LanguageModel):
-    """Says its replies in order, one a call; a function makes them from messages and options.
+class Engine:
+    """Gives prepared replies in order, one per call, or the replies of a function.
 
-    One word with the space before it is one token, so that counts and limits can be written into a test.
+    One word with the space before it is one token, so that a test can state counts and limits.
 
-    :param model: a text that is said at every call; '' where ``script`` is given.
-    :param script: replies in order, or a function.
-    :param window: tokens of prompt and reply together.
+    :param model: the reply to every call; '' where ``script`` is given.
+    :param script: replies in order, or a function of messages and options.
+    :param window: context window: most tokens of prompt and reply together.
     """
 
     name = "scripted"
@@ -71,16 +71,16 @@ class Engine(LanguageModel):
         self.calls: list[ScriptedCall] = []
 
     def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the words of each text, shape [n]."""
+        """Return the number of words of each text, shape [n]."""
         return np.fromiter((len(_PIECE.findall(text)) for text in texts), np.int64, len(texts))
 
     async def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
-        """Yield the words of the next reply, and its usage.
+        """Yield the words of the next reply, and then its usage.
 
         :raises BadInput: no reply is left, or an option is unknown.
         :raises BadBudget: the prompt is longer than the window.
         """
-        asked = CallOptions.of(options)
+        call = CallOptions.of(options)
         check_messages(messages)
         prompt = int(self.count([message.content for message in messages]).sum())
         room = self.context_window - prompt
@@ -89,35 +89,35 @@ class Engine(LanguageModel):
                 f"scripted: {prompt} tokens of prompt are over the window of {self.context_window}; lower the budget",
                 subject="scripted",
             )
-        self.calls.append(ScriptedCall(tuple(messages), asked))
-        reply = self._next(messages, asked)
+        self.calls.append(ScriptedCall(tuple(messages), call))
+        reply = self._next(messages, call)
         if reply.error:
             raise reply.error
-        said, stops = 0, Stops(asked.stop)
+        words, stops = 0, Stops(call.stop)
         for piece in _PIECE.findall(reply.text):
-            if said == reply.cut_after:
-                raise OutsideFailed(f"scripted: the stream broke off after {said} words", subject="scripted")
+            if words == reply.cut_after:
+                raise OutsideFailed(f"scripted: the stream broke off after {words} words", subject="scripted")
             await asyncio.sleep(reply.pause)
             shown = stops.feed(piece)
-            said += 1
+            words += 1
             if shown:
                 yield TokenEvent(shown)
-            if stops.done or said == min(asked.max_tokens, room):
+            if stops.done or words == min(call.max_tokens, room):
                 break
         held = "" if stops.done else stops.rest()
         if held:
             yield TokenEvent(held)
-        yield UsageEvent(Usage(prompt, said) if reply.usage else Usage())
+        yield UsageEvent(Usage(prompt, words) if reply.usage else Usage())
 
-    def _next(self, messages: Sequence[Message], asked: CallOptions) -> ScriptedReply:
+    def _next(self, messages: Sequence[Message], call: CallOptions) -> ScriptedReply:
         if callable(self._script):
-            found = self._script(messages, asked)
+            reply = self._script(messages, call)
         elif len(self.calls) > len(self._script):
             raise BadInput(f"scripted: call {len(self.calls)} has no reply; {len(self._script)} are scripted")
         else:
-            found = self._script[len(self.calls) - 1]
-        return ScriptedReply(found) if isinstance(found, str) else found
+            reply = self._script[len(self.calls) - 1]
+        return ScriptedReply(reply) if isinstance(reply, str) else reply
 
 
 def _always(text: str) -> Callable[[Sequence[Message], CallOptions], str]:
-    return lambda messages, asked: text
+    return lambda messages, call: text

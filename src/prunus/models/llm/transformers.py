@@ -1,8 +1,8 @@
 """``transformers:FOLDER``: a causal or encoder–decoder model on this machine, through transformers and torch.
 
-Weights are safetensors alone, and no code of a model's folder is run. Nothing is fetched: the folder
-must be there. One call at a time: a model on one machine is busy anyway, and so a seed gives the
-same reply on every run.
+Weights are read from safetensors only, and no code of a model's folder is run. Nothing is downloaded.
+Calls run one at a time: one call keeps the machine busy anyway, and so a seed gives the same reply on
+every run.
 """
 
 from __future__ import annotations
@@ -27,28 +27,31 @@ from ...core.types import Message, Usage
 from ._shared import CallOptions, Stops, check_messages, encodable, with_schema
 
 _LOCK: Final = threading.Lock()
-"""Sampling draws from the one generator of the process; whoever holds this has it for himself."""
+"""Sampling uses the random generator of the process; the holder of this lock uses it alone."""
 
 _UNLIMITED: Final = 10_000_000
-"""Tokenizers without a limit state a length beyond any model's."""
+"""A tokenizer without a limit states a length above this, which no model has."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """A model with its tokenizer."""
+    """A model with its tokenizer.
+
+    :param forged: matches the texts that the tokenizer reads as special tokens anywhere.
+    """
 
     model: Any
     tokenizer: Any
     forged: re.Pattern[str]
-    """Texts that the tokenizer reads as marks of its own wherever they stand."""
 
 
-class Engine(LanguageModel):
-    """Writes with a model on this machine.
+class Engine:
+    """Generates replies with a model on this machine; it is loaded at the first call.
 
     :param model: folder with ``config.json``, a tokenizer and safetensors.
-    :param options: ``device`` (``cpu``; ``cuda`` where there is one), ``dtype`` (``auto``), ``total``: seconds that
-        a call may take (600), ``context_window``: tokens; 0 follows the model.
+    :param options: ``device`` (``cpu``, or ``cuda``), ``dtype`` (``auto``: as saved), ``total``: most seconds of
+        a call (600), ``context_window``: tokens; 0 takes the model's.
+    :raises BadInput: no folder is named, or an option is unknown or has a bad value.
     """
 
     name = "transformers"
@@ -70,8 +73,8 @@ class Engine(LanguageModel):
         self._made: _Loaded | None = None
 
     @property
-    def context_window(self) -> int:  # type: ignore[override]  # the model says it, once it is loaded
-        """Tokens of prompt and reply together, for encoder–decoder models of each; 0: the model has no limit."""
+    def context_window(self) -> int:
+        """Most tokens of prompt and reply together, for encoder–decoder models of each; 0 for no limit."""
         if self._options["context_window"]:
             return int(self._options["context_window"])
         loaded = self._load()
@@ -81,69 +84,67 @@ class Engine(LanguageModel):
         return min((int(size) for size in stated if size and 0 < size < _UNLIMITED), default=0)
 
     def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the tokens of each text, shape [n]; special tokens are not counted."""
+        """Return the number of tokens of each text, shape [n]; special tokens are not counted."""
         tokenizer = self._load().tokenizer
         counts = (len(tokenizer(encodable(text), add_special_tokens=False)["input_ids"]) for text in texts)
         return np.fromiter(counts, np.int64, len(texts))
 
     async def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
-        """Yield the reply token by token, and its usage; a stream that is closed ends with the token in work.
+        """Yield the reply token by token, and then its usage; generation ends soon after the stream is closed.
 
-        :raises BadInput: the folder holds no model that can be used.
+        :raises BadInput: the folder holds no usable model.
         :raises BadBudget: the prompt is longer than the model's window.
-        :raises OutsideFailed: the reply took longer than it may.
+        :raises OutsideFailed: the call took too long, or memory ran out.
         """
-        asked = CallOptions.of(options)
+        call = CallOptions.of(options)
         check_messages(messages)
         started = time.monotonic()
         loop, queue = asyncio.get_running_loop(), asyncio.Queue[str | Usage | BaseException]()
         closed = threading.Event()
 
-        def tell(what: str | Usage | BaseException) -> None:
+        def send(item: str | Usage | BaseException) -> None:
             if not closed.is_set():
-                loop.call_soon_threadsafe(queue.put_nowait, what)
+                loop.call_soon_threadsafe(queue.put_nowait, item)
 
         def work() -> None:
             try:
-                tell(self._write(messages, asked, tell, closed))
+                send(self._write(messages, call, send, closed))
             except Exception as error:
-                tell(error)
+                send(error)
 
         worker = loop.run_in_executor(None, work)
         try:
-            while not isinstance(found := await queue.get(), Usage):
-                if isinstance(found, BaseException):
-                    raise found
-                yield TokenEvent(found)
-            sides = (found.prompt_tokens, found.completion_tokens)
+            while not isinstance(item := await queue.get(), Usage):
+                if isinstance(item, BaseException):
+                    raise item
+                yield TokenEvent(item)
+            sides = (item.prompt_tokens, item.completion_tokens)
             yield UsageEvent(Usage(*sides, seconds={"llm": time.monotonic() - started}))
         finally:
             closed.set()
             await asyncio.shield(worker)
 
     def _write(
-        self, messages: Sequence[Message], asked: CallOptions, tell: Callable[[str], None], closed: threading.Event
+        self, messages: Sequence[Message], call: CallOptions, send: Callable[[str], None], closed: threading.Event
     ) -> Usage:
-        """Generate in a worker thread, telling each piece of text as it is there."""
+        """Generate in a worker thread, and send each piece of text at once."""
         import torch
 
         loaded = self._load()
-        ids = self._prompt(messages, asked)
+        ids = self._prompt(messages, call)
         prompt = int(ids.shape[1])
-        room = self._room(prompt, asked)
-        watch = _Watch(loaded, asked, closed, time.monotonic() + float(self._options["total"]))
-        kept: dict[str, Any] = {"do_sample": asked.temperature > 0, "max_new_tokens": room, "num_beams": 1}
-        kept |= (
-            {"temperature": asked.temperature}
-            if asked.temperature
-            else dict.fromkeys(("temperature", "top_p", "top_k"))
+        room = self._room(prompt, call)
+        watch = _Watch(loaded, call, closed, time.monotonic() + float(self._options["total"]))
+        settings: dict[str, Any] = {"do_sample": call.temperature > 0, "max_new_tokens": room, "num_beams": 1}
+        settings |= (
+            {"temperature": call.temperature} if call.temperature else dict.fromkeys(("temperature", "top_p", "top_k"))
         )
-        watch.tell = tell
+        watch.send = send
         try:
             with _LOCK, torch.random.fork_rng(devices=range(torch.cuda.device_count())), torch.inference_mode():
-                torch.manual_seed(asked.seed or 0)
+                torch.manual_seed(call.seed or 0)
                 loaded.model.generate(
-                    input_ids=ids, attention_mask=torch.ones_like(ids), stopping_criteria=[watch], **kept
+                    input_ids=ids, attention_mask=torch.ones_like(ids), stopping_criteria=[watch], **settings
                 )
         except (RuntimeError, MemoryError) as error:
             if "memory" not in str(error):
@@ -154,28 +155,28 @@ class Engine(LanguageModel):
         watch.end()
         return Usage(prompt, watch.count)
 
-    def _room(self, prompt: int, asked: CallOptions) -> int:
-        """Return how many tokens the reply may have.
+    def _room(self, prompt: int, call: CallOptions) -> int:
+        """Return the most tokens of the reply.
 
-        :raises BadBudget: none, since the prompt fills the window.
+        :raises BadBudget: the prompt fills the window.
         """
         window = self.context_window
         if not window:
-            return asked.max_tokens
-        apart = self._load().model.config.is_encoder_decoder
-        if prompt > window or (prompt == window and not apart):
+            return call.max_tokens
+        separate = self._load().model.config.is_encoder_decoder  # the reply has a window of its own
+        if prompt > window or (prompt == window and not separate):
             raise BadBudget(
                 f"{self.model}: a prompt of {prompt} tokens is over the window of {window}; lower the budget",
                 subject=self.model,
             )
-        return min(asked.max_tokens, window if apart else window - prompt)
+        return min(call.max_tokens, window if separate else window - prompt)
 
-    def _prompt(self, messages: Sequence[Message], asked: CallOptions) -> Any:
+    def _prompt(self, messages: Sequence[Message], call: CallOptions) -> Any:
         """Return the token ids of a conversation, int [1, n]."""
         loaded = self._load()
-        if asked.schema is not None:
-            messages = with_schema(messages, asked.schema)
-        turns = [{"role": one.role, "content": self._harmless(one.content)} for one in messages]
+        if call.schema is not None:
+            messages = with_schema(messages, call.schema)
+        turns = [{"role": message.role, "content": self._harmless(message.content)} for message in messages]
         if loaded.tokenizer.chat_template:
             text, special = self._templated(turns), False
         else:
@@ -186,7 +187,10 @@ class Engine(LanguageModel):
         return ids.to(loaded.model.device)
 
     def _templated(self, turns: list[dict[str, str]]) -> str:
-        """Write a conversation by the model's template; one that knows no system role gets it with the user's words."""
+        """Write a conversation by the model's chat template.
+
+        For a template without a system role, the system message is put before the first user message.
+        """
         from jinja2.exceptions import TemplateError
 
         write = self._load().tokenizer.apply_chat_template
@@ -200,13 +204,13 @@ class Engine(LanguageModel):
             return str(write(rest, tokenize=False, add_generation_prompt=True))
 
     def _harmless(self, text: str) -> str:
-        """Return a text in which nothing is read as a mark between turns."""
-        return self._load().forged.sub(lambda found: f"{found.group()[0]} {found.group()[1:]}", encodable(text))
+        """Return the text with a space inside each forged special token."""
+        return self._load().forged.sub(lambda mark: f"{mark.group()[0]} {mark.group()[1:]}", encodable(text))
 
     def _load(self) -> _Loaded:
         """Load the model at its first use.
 
-        :raises BadInput: the folder holds none that can be used.
+        :raises BadInput: the folder holds no usable model.
         """
         with self._loading:
             if self._made is None:
@@ -231,9 +235,7 @@ class Engine(LanguageModel):
         try:
             with _quiet(transformers.utils.logging):
                 model, tokenizer = self._files(torch, transformers)
-        except (
-            Exception
-        ) as error:  # configuration, tokenizer and weights are read by libraries with errors of their own
+        except Exception as error:  # the libraries that read the files share no error class
             raise BadInput(
                 f"llm transformers:{self._folder}: cannot be loaded ({one_line(str(error))})", subject=str(self._folder)
             ) from error
@@ -247,19 +249,19 @@ class Engine(LanguageModel):
 
     def _files(self, torch: Any, transformers: Any) -> tuple[Any, Any]:
         """Read (model, tokenizer) from the folder."""
-        given = {"local_files_only": True, "trust_remote_code": False}
+        safely = {"local_files_only": True, "trust_remote_code": False}
         device, dtype = self._options["device"], self._options["dtype"]
-        config = transformers.AutoConfig.from_pretrained(self._folder, **given)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, **given)
+        config = transformers.AutoConfig.from_pretrained(self._folder, **safely)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, **safely)
         kind = transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModelForCausalLM
         wanted = dtype if dtype == "auto" else getattr(torch, dtype)
-        model = kind.from_pretrained(self._folder, use_safetensors=True, dtype=wanted, **given)
+        model = kind.from_pretrained(self._folder, use_safetensors=True, dtype=wanted, **safely)
         return model.to(device).eval(), tokenizer
 
 
 @contextmanager
 def _quiet(logging: Any) -> Iterator[None]:
-    """Keep the library's progress bars off the terminal for a while."""
+    """Switch the library's progress bars off inside a ``with`` block."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
@@ -270,57 +272,53 @@ def _quiet(logging: Any) -> Iterator[None]:
 
 
 class _Watch:
-    """Sees every token as it is written, tells its text, and says when to stop."""
+    """Stopping criterion of ``generate``: receives every token, sends its text on, and decides when to stop."""
 
-    def __init__(self, loaded: _Loaded, asked: CallOptions, closed: threading.Event, deadline: float) -> None:
+    def __init__(self, loaded: _Loaded, call: CallOptions, closed: threading.Event, deadline: float) -> None:
         self._tokenizer = loaded.tokenizer
         self._closed = closed
         self._deadline = deadline
-        self._stops = Stops(asked.stop)
+        self._stops = Stops(call.stop)
         self._ids: list[int] = []
         self._from = self._shown = 0
-        self.tell: Callable[[str], None] = lambda text: None
+        self.send: Callable[[str], None] = lambda text: None
 
     @property
     def count(self) -> int:
-        """Tokens that were written."""
+        """Number of tokens that were generated."""
         return len(self._ids)
 
     def __call__(self, ids: Any, scores: Any, **_: Any) -> Any:
-        """Take the token that was written last; return whether to stop, bool [1]."""
+        """Take the token that was generated last; return whether to stop, bool [1]."""
         import torch
 
         self._ids.append(int(ids[0, -1]))
-        self._say(self._new_text())
+        self._send(self._stops.feed(self._new_text()))
         if time.monotonic() > self._deadline:
             raise OutsideFailed("the model on this machine took longer than a call may; see llm_options: total")
         done = self._stops.done or self._closed.is_set()
         return torch.full((ids.shape[0],), done, dtype=torch.bool, device=ids.device)
 
     def end(self) -> None:
-        """Tell what was held back."""
-        self._say(self._new_text(last=True))
+        """Send the text that was held back."""
+        self._send(self._stops.feed(self._new_text(last=True)))
         if not self._stops.done:
-            self.tell_if(self._stops.rest())
+            self._send(self._stops.rest())
 
-    def _say(self, text: str) -> None:
-        self.tell_if(self._stops.feed(text))
-
-    def tell_if(self, text: str) -> None:
-        """Tell a text that is not empty."""
+    def _send(self, text: str) -> None:
         if text:
-            self.tell(text)
+            self.send(text)
 
     def _new_text(self, last: bool = False) -> str:
-        """Return what the tokens since the last call add to the text; half a letter waits for its other half.
+        """Return the text that the tokens since the last call add; an incomplete letter waits for its other bytes.
 
-        A token's text depends on the token before it, so both are decoded, and the text of the first is taken off.
+        The text of a token depends on the token before it, so that both are decoded and the first text is removed.
         """
         before = self._decode(self._ids[self._from : self._shown])
         now = self._decode(self._ids[self._from :])
         waiting = len(self._ids) - self._shown
         half = now.endswith("\ufffd") and waiting < 8
-        if not last and waiting < 64 and (half or len(now) <= len(before)):  # what is decoded again stays short
+        if not last and waiting < 64 and (half or len(now) <= len(before)):  # a bound on the text that is decoded again
             return ""
         self._from, self._shown = self._shown, len(self._ids)
         return now[len(before) :]
