@@ -1,7 +1,7 @@
-"""What an answer costs: prices, a meter over all its calls, and limits that hold before money is spent.
+"""The cost of an answer: prices, a meter over all its calls, and limits that are checked before each call.
 
-Prices come from configuration alone, in US dollars for a million tokens. Tokens are the server's own
-count where it reports one; what had to be counted here is marked by :class:`EstimatedUsage`.
+Prices come from the configuration only, in US dollars per million tokens. Token counts are the server's
+where it reports them; tokens that had to be counted here are marked by :class:`EstimatedUsage`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ..core.ports import LLM, LanguageModel, TokenCounter
 from ..core.types import Message, Usage
 
 _MESSAGE_TOKENS: Final = 4
-"""Tokens that a chat template spends on each message, about."""
+"""Approximate tokens that a chat template adds to each message."""
 
 PICTURE_TOKENS: Final = 1_100
-"""Tokens that a picture is taken to cost before the server says what it did: about what a large one costs."""
+"""Estimated tokens of a picture before the server reports them: about the cost of a large picture."""
 
 _MILLION: Final = 1_000_000
 
@@ -36,13 +36,13 @@ class OverLimit(BadBudget):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for a million tokens."""
+    """US dollars per million tokens of prompt and of completion."""
 
     prompt: float = 0.0
     completion: float = 0.0
 
     def usd(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return what so many tokens cost."""
+        """Return the cost of some tokens in US dollars."""
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / _MILLION
 
 
@@ -51,7 +51,7 @@ FREE: Final = Price()
 
 @dataclass(frozen=True, slots=True)
 class EstimatedUsage(Usage):
-    """Usage of which some tokens were counted here, because the server did not report them."""
+    """Usage in which some tokens are estimates, because the server did not report them."""
 
     estimated_tokens: int = 0
 
@@ -59,7 +59,7 @@ class EstimatedUsage(Usage):
 def prices_from(table: Mapping[str, Any]) -> dict[str, Price]:
     """Read the table ``[prices]`` of the configuration: ``"gpt-4o-mini" = { prompt = 0.15, completion = 0.6 }``.
 
-    :raises BadInput: an entry is no such table; the message names it.
+    :raises BadInput: an entry is malformed; the message names it.
     """
     prices = {}
     for name, entry in table.items():
@@ -73,9 +73,9 @@ def prices_from(table: Mapping[str, Any]) -> dict[str, Price]:
 
 
 def price_of(prices: Mapping[str, Price], spec: str, llm: LLM) -> Price | None:
-    """Return the price of a model by its spec, then by its own name; None where none is written down.
+    """Return the price of a model by its spec, then by its name; None where no price is configured.
 
-    A model that runs on this machine is free.
+    A model that runs on this machine is free unless it has a price.
     """
     named = prices.get(spec) or prices.get(llm.model)
     return named or (FREE if llm.free else None)
@@ -94,13 +94,13 @@ def add_usage(one: Usage, other: Usage) -> Usage:
 
 
 class Meter:
-    """Sums the usage of all calls of one answer, and refuses a call that could go over a limit.
+    """Sums the usage of all calls of one answer, and refuses a call that could exceed a limit.
 
-    Calls at the same time cannot go over it together: what a call may take is reserved until it is
-    settled. Thread-safe.
+    The most that a call may use is reserved until the call is settled, so that concurrent calls cannot
+    exceed a limit together. Thread-safe.
 
-    :param limits: of the whole answer; 0 is no limit. Seconds run from the making of the meter.
-    :param clock: monotonic seconds.
+    :param limits: limits of the whole answer; 0 is no limit. Seconds count from the creation of the meter.
+    :param clock: returns monotonic seconds.
     """
 
     def __init__(self, limits: Limits | None = None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -114,7 +114,7 @@ class Meter:
 
     @property
     def total(self) -> Usage:
-        """What has been used so far."""
+        """The usage so far."""
         return self._total
 
     @property
@@ -137,20 +137,20 @@ class Meter:
             return max(0.0, self.limits.usd - self._total.usd - self._usd) if self.limits.usd else math.inf
 
     def reset(self) -> None:
-        """Begin to count anew; what was limited stays limited by what is counted from here on."""
+        """Set the usage to 0; the limits then apply to later usage only."""
         with self._lock:
             self._total = Usage()
 
     def add(self, usage: Usage) -> None:
-        """Count what something has cost that was not reserved: a search, a page of embeddings."""
+        """Add usage that was not reserved: a search, a batch of embeddings."""
         with self._lock:
             self._total = add_usage(self._total, usage)
 
     def reserve(self, tokens: int, usd: float, what: str) -> None:
-        """Set aside what a call may take at most.
+        """Reserve the most that a call may use.
 
-        :param what: the model, for the error.
-        :raises OverLimit: it does not fit, and nothing is set aside.
+        :param what: name of the model, for the error.
+        :raises OverLimit: a limit could be exceeded; nothing is reserved.
         """
         limits = self.limits
         if not self.seconds_left:
@@ -173,7 +173,7 @@ class Meter:
             self._usd += usd
 
     def settle(self, tokens: int, usd: float, usage: Usage) -> None:
-        """Give back what was reserved, and count what the call has really used."""
+        """Release a reservation, and add the real usage of the call."""
         with self._lock:
             self._tokens -= tokens
             self._usd -= usd
@@ -184,15 +184,15 @@ class Meter:
 
 
 class Metered(LanguageModel):
-    """A model whose every call is counted, and refused when it could go over a limit.
+    """A language model whose calls are counted, and refused if they could exceed a limit.
 
-    A server that ignores ``max_tokens`` can still go over within one call: its answer is kept, since it is
-    paid, and the next call is refused.
+    A server that ignores ``max_tokens`` can still exceed a limit within one call: its reply is kept, since
+    it is paid, and the next call is refused.
 
-    :param llm: the model that is asked.
-    :param meter: of the whole answer.
-    :param counter: counts where the server does not, and before a call; by default the model itself.
-    :param price: None: not known; then a limit of money is refused.
+    :param llm: the language model.
+    :param meter: the meter of the whole answer.
+    :param counter: counts tokens before a call, and where the server reports none; by default the model itself.
+    :param price: price of the model; None if unknown, and then a limit in US dollars is an error.
     """
 
     def __init__(self, llm: LLM, meter: Meter, counter: TokenCounter | None = None, price: Price | None = None) -> None:
@@ -206,7 +206,7 @@ class Metered(LanguageModel):
         self.count = self._counter.count
 
     def room(self, messages: Sequence[Message]) -> float:
-        """Return the largest ``max_tokens`` that a call with these messages may ask for; infinite without a limit."""
+        """Return the largest ``max_tokens`` that the limits allow for these messages; infinite without a limit."""
         prompt = self._prompt(messages)
         left = self._meter.tokens_left - prompt
         price, money = self._price or FREE, self._meter.usd_left - (self._price or FREE).usd(prompt, 0)
@@ -215,23 +215,23 @@ class Metered(LanguageModel):
         return max(0, math.inf if left == math.inf else int(left))
 
     def affordable(self) -> float:
-        """Return about how many tokens may still be used, four in five of them read; infinite without a limit."""
+        """Return about how many tokens may still be used, if four in five are prompt; infinite without a limit."""
         price = self._price or FREE
         mean = 0.8 * price.prompt + 0.2 * price.completion
         bought = self._meter.usd_left / mean * _MILLION if mean else math.inf
         return min(self._meter.tokens_left, bought)
 
     async def ask_window(self) -> int:
-        """Return the model's context window, asking its server where that is the only one to know; 0 if nobody does."""
-        if not self.context_window:
+        """Return the model's context window, from its server if it is not configured; 0 if unknown."""
+        if not self.context_window and hasattr(self._llm, "ask_window"):
             self.context_window = int(await self._llm.ask_window())
         return self.context_window
 
     async def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
-        """Yield what the model yields; its usage holds money, and tokens also where the server reports none.
+        """Yield the model's events; the usage also has the cost, and tokens where the server reports none.
 
-        :raises OverLimit: the call could go over a limit, or the seconds are used up while it runs.
-        :raises BadInput: money is limited and the model's price is not known.
+        :raises OverLimit: the call could exceed a limit, or the seconds are used up during the call.
+        :raises BadInput: US dollars are limited, and the model's price is unknown.
         """
         if self._meter.limits.usd and self._price is None:
             raise BadInput(
@@ -255,16 +255,16 @@ class Metered(LanguageModel):
                     elif isinstance(event, UsageEvent):
                         reported = event.usage
         except (BadInput, MissingExtra) as error:
-            sent = isinstance(error, OverLimit)  # all others come before anything is paid
+            sent = isinstance(error, OverLimit)  # the other errors come before anything is paid
             raise
-        finally:  # also of a call that failed or was cancelled: the server has read the prompt
+        finally:  # also for a call that failed or was cancelled: the server has read the prompt
             seconds = time.monotonic() - started
             usage = self._usage(reported, prompt, "".join(pieces), seconds) if sent else Usage()
             self._meter.settle(*most, usage)
         yield UsageEvent(usage)
 
     async def _next(self, events: AsyncIterator[Event]) -> Event | None:
-        """Return the next event, within the seconds that are left."""
+        """Return the next event, within the seconds that are left; None at the end."""
         left = self._meter.seconds_left
         try:
             async with asyncio.timeout(None if left == math.inf else left) as watch:
@@ -283,7 +283,7 @@ class Metered(LanguageModel):
         return int(counts.sum()) + _MESSAGE_TOKENS * len(messages) + PICTURE_TOKENS * pictures
 
     def _usage(self, reported: Usage | None, prompt: int, text: str, seconds: float) -> Usage:
-        """Return the usage of a call, with what the server left out."""
+        """Return the usage of a call; estimate the tokens that the server did not report."""
         price = self._price or FREE
         stages = reported.seconds if reported and reported.seconds else {"llm": seconds}
         if reported and (reported.prompt_tokens or reported.completion_tokens):

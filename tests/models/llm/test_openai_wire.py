@@ -278,7 +278,7 @@ def test_a_wrong_key_names_the_setting_and_never_the_key(caplog: pytest.LogCaptu
 def test_an_unknown_model_and_a_server_elsewhere_are_named() -> None:
     assert "no such model or path (404); check both: tiny is not here" in failure(fails(404, "tiny is not here"))
     said = failure(answer(307, {}, location="http://127.0.0.1:1/"))
-    assert "sends elsewhere (307)" in said
+    assert "redirects (307)" in said
 
 
 def test_a_prompt_that_is_too_long_for_the_server_is_a_budget_to_lower() -> None:

@@ -1,9 +1,9 @@
-"""``openai:MODEL``: any server that speaks chat completions, hosted or local.
+"""``openai:MODEL``: any server with the chat completions API, hosted or local.
 
-Every byte goes through the egress door. Each call opens one connection and closes it when it ends,
-whichever way: the stream is read to its end, given up, or cancelled. What a server refuses is left
-out from then on: usage in the stream, JSON by schema, a seed. What a server sends is hostile until
-it is read: lines, answers and numbers are bounded and checked.
+Every byte goes through the egress door. Each call opens one connection and closes it at its end, also if
+the stream is abandoned or cancelled. An option that the server refuses (usage in the stream, JSON by
+schema, a seed) is left out of later requests. Responses are untrusted: lines, replies and numbers are
+bounded and checked.
 """
 
 from __future__ import annotations
@@ -36,34 +36,35 @@ T = TypeVar("T")
 
 ENDPOINT: Final = "https://api.openai.com/v1"
 KEY_SETTING: Final = "llm_key (PRUNUS_LLM_KEY)"
-"""What the key is called where it is set; errors name it, and never the key."""
+"""The name of the key's setting; errors name the setting, and never show the key."""
 
 _KEY: Final = re.compile(r"[\x21-\x7e]*")
 _WINDOW_WORDS: Final = re.compile(r"context[_ ](length|window|size)|maximum context|prompt is too long", re.I)
 _LONGEST_LINE: Final = 8 * 1024 * 1024
-"""Bytes of one line; a whole answer that was not streamed is one line, too."""
+"""Most bytes of one line; a reply that is not streamed is one line, too."""
 
 _MOST_LISTED: Final = 4 * 1024 * 1024
-"""Bytes of a server's list of models."""
+"""Most bytes of a server's list of models."""
 
-_MOST_SAID: Final = 16_384
-"""Bytes that are read of an error."""
+_MOST_OF_ERROR: Final = 16_384
+"""Most bytes of an error response that are read."""
 
 
-class Engine(LanguageModel):
-    """Asks a server that speaks chat completions.
+class Engine:
+    """Generates replies through a server with the chat completions API.
 
-    :param model: as the server calls it.
-    :param door: the way to the network.
-    :param endpoint: base URL, as the operator wrote it; ``…/chat/completions`` is asked.
-    :param key: sent as a bearer token to that endpoint alone; '' sends none.
-    :param tokenizer: counts tokens; the server's own count may differ.
-    :param options: time-outs, retries and limits by name, see ``Patience``.
+    :param model: the server's name of the model.
+    :param door: the egress door.
+    :param endpoint: base URL, as the operator wrote it; requests go to ``…/chat/completions``.
+    :param key: sent as a bearer token to this endpoint only; '' sends none.
+    :param tokenizer: counts tokens; the server's count may differ.
+    :param options: timeouts, retries and limits by name, see ``Patience``.
+    :raises BadInput: no model is named, or the key, the endpoint or an option is malformed.
     """
 
     name = "openai"
     real = True
-    sees_pictures = True  # where its model does; one that does not refuses the call
+    sees_pictures = True  # a server whose model does not see pictures refuses the call
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class Engine(LanguageModel):
         if not model:
             raise BadInput("llm openai: name a model, as openai:gpt-4o-mini or http://host/v1#model", subject="llm")
         if not _KEY.fullmatch(key.strip()):
-            raise BadInput(f"{KEY_SETTING}: holds characters that no key has; write it anew", subject="llm_key")
+            raise BadInput(f"{KEY_SETTING}: holds characters that no key has; set it again", subject="llm_key")
         self._endpoint = (endpoint or ENDPOINT).rstrip("/")
         parts = urlsplit(self._endpoint)
         if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
@@ -95,52 +96,50 @@ class Engine(LanguageModel):
         return f"openai.Engine({self.model!r}, endpoint={self._endpoint!r})"
 
     def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Count tokens with the tokenizer that was given.
+        """Return the number of tokens of each text by the given tokenizer, shape [n].
 
-        :raises BadInput: none was given.
+        :raises BadInput: no tokenizer was given.
         """
         if self._tokenizer is None:
             raise BadInput(f"{self._place.where}: no tokenizer was given to count with", subject="tokenizer")
         return self._tokenizer.count(texts)
 
     async def ask_window(self) -> int:
-        """Return the model's context window: as configured, or as the server's list of models states it; else 0.
+        """Return the model's context window: the configured one, else that in the server's list of models, else 0.
 
-        :raises OutsideFailed: the server does not answer.
+        :raises OutsideFailed: the server failed.
         """
         if not self.context_window:
             end = time.monotonic() + self._patience.connect + self._patience.gap
-            found = bytearray()
-            async with self._asked("GET", "/models", None, end) as answer:
+            listing = bytearray()
+            async with self._request("GET", "/models", None, end) as answer:
                 if answer.status_code != 200:
                     raise self._place.failure(answer, await self._error(answer, end))
                 chunks = answer.aiter_raw()
                 while chunk := await self._within(end, anext(chunks, b"")):
-                    found += chunk
-                    if len(found) > _MOST_LISTED:
+                    listing += chunk
+                    if len(listing) > _MOST_LISTED:
                         raise OutsideFailed(f"{self._place.where}: the list of models is over 4 MiB")
-            self.context_window = window_of(bytes(found), self.model)
+            self.context_window = window_of(bytes(listing), self.model)
         return self.context_window
 
     async def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
-        """Yield the pieces of the answer, and its usage: 0 and 0 tokens where the server reports none.
+        """Yield the pieces of the reply, and then its usage: 0 and 0 tokens where the server reports none.
 
-        Tried again only while nothing has come: an answer that breaks off later is a failure.
+        A call is retried only before its first piece; a reply that breaks off later is a failure.
 
-        :raises BadInput: a key is missing, or an option is wrong.
+        :raises BadInput: a key is missing, or an option has a bad value.
         :raises BadBudget: the prompt is longer than the model's window.
-        :raises OutsideFailed: the server failed, sent nonsense, or took too long.
+        :raises OutsideFailed: the server failed, sent a malformed response, or took too long.
         """
-        asked = CallOptions.of(options)
+        call = CallOptions.of(options)
         check_messages(messages)
         self._check_window(messages)
         started, patience = time.monotonic(), self._patience
         end = started + patience.total
         retries = Retries(patience.retries + 1, patience.backoff, longest=patience.total)
-        piece, rest = await retries.acall(
-            lambda: self._begin(messages, asked, end), left=lambda: end - time.monotonic()
-        )
-        stops, tokens = Stops(asked.stop), (0, 0)
+        piece, rest = await retries.acall(lambda: self._begin(messages, call, end), left=lambda: end - time.monotonic())
+        stops, tokens = Stops(call.stop), (0, 0)
         async with aclosing(rest):
             while piece is not None:
                 tokens = piece.tokens or tokens
@@ -161,7 +160,7 @@ class Engine(LanguageModel):
         yield UsageEvent(Usage(*tokens, seconds={"llm": time.monotonic() - started}))
 
     def _check_window(self, messages: Sequence[Message]) -> None:
-        """Refuse a prompt that is longer than the window by itself; the server has the last word on the rest."""
+        """Refuse a prompt that is longer than the window; the server checks prompt and reply together."""
         if self.context_window and self._tokenizer is not None:
             prompt = int(self.count([message.content for message in messages]).sum()) + MESSAGE_TOKENS * len(messages)
             if prompt >= self.context_window:
@@ -172,10 +171,10 @@ class Engine(LanguageModel):
                 )
 
     async def _begin(
-        self, messages: Sequence[Message], asked: CallOptions, end: float
+        self, messages: Sequence[Message], call: CallOptions, end: float
     ) -> tuple[Delta | None, AsyncGenerator[Delta]]:
-        """Ask once, and return the first piece that holds words (or the last piece), and those that follow it."""
-        pieces = self._pieces(messages, asked, end)
+        """Send the request; return the first piece with text (or the last piece), and the generator of the rest."""
+        pieces = self._pieces(messages, call, end)
         first: Delta | None = None
         async for piece in pieces:
             first = replace(piece, tokens=piece.tokens or (first.tokens if first else None))
@@ -183,30 +182,33 @@ class Engine(LanguageModel):
                 break
         return first, pieces
 
-    async def _pieces(self, messages: Sequence[Message], asked: CallOptions, end: float) -> AsyncGenerator[Delta]:
-        """Ask, again without each option that the server refuses, and yield what comes."""
+    async def _pieces(self, messages: Sequence[Message], call: CallOptions, end: float) -> AsyncGenerator[Delta]:
+        """Send the request, again without each option that the server refuses, and yield the pieces of the reply."""
         while True:
-            request = body(self.model, messages, asked, self.refused)
+            request = body(self.model, messages, call, self.refused)
             wait = min(end, time.monotonic() + self._patience.first)
-            async with self._asked("POST", "/chat/completions", request, wait) as answer:
+            async with self._request("POST", "/chat/completions", request, wait) as answer:
                 if answer.status_code == 200:
-                    async with aclosing(self._read(answer, asked.max_tokens, wait, end)) as pieces:
+                    async with aclosing(self._read(answer, call.max_tokens, wait, end)) as pieces:
                         async for piece in pieces:
                             yield piece
                     return
-                said = await self._error(answer, wait)
-            option = complaint(answer.status_code, said, request)
+                reason = await self._error(answer, wait)
+            option = refused_option(answer.status_code, reason, request)
             if not option:
-                raise self._place.failure(answer, said)
+                raise self._place.failure(answer, reason)
             self.refused |= {option}
 
     async def _read(self, answer: httpx.Response, max_tokens: int, wait: float, end: float) -> AsyncGenerator[Delta]:
-        """Yield the pieces of an answer; ``wait`` and ``end`` are when the first piece and the last must have come."""
+        """Yield the pieces of a response.
+
+        :param wait, end: times by which the first piece and the last piece must have come.
+        """
         pieces: Pieces | None = None
         chunks = answer.aiter_raw()
         while chunk := await self._within(wait, anext(chunks, b"")):
             if pieces is None:
-                # a server that does not stream answers with one JSON object, whatever type it states
+                # a server without streaming sends one JSON object; its content type is not reliable
                 streamed = not chunk.lstrip().startswith(b"{")
                 longest = 4096 + 64 * max_tokens
                 pieces = Pieces(self._place.where, streamed, self._patience.max_bytes, longest, [self._place.key])
@@ -221,14 +223,14 @@ class Engine(LanguageModel):
             yield piece
 
     @asynccontextmanager
-    async def _asked(self, method: str, path: str, request: Any, deadline: float) -> AsyncIterator[httpx.Response]:
-        """Send a request and give its response, the body still to come; close the connection whatever happens."""
+    async def _request(self, method: str, path: str, request: Any, deadline: float) -> AsyncIterator[httpx.Response]:
+        """Send a request and yield its response before the body is read; close the connection in any case."""
         place, patience = self._place, self._patience
         if self._door is None:
-            raise BadInput(f"{place.where}: no way to the network was given", subject=self.model)
+            raise BadInput(f"{place.where}: the engine openai needs an egress door; pass door=", subject=self.model)
         if not place.key and self._endpoint == ENDPOINT:
             raise BadInput(f"{place.where}: needs a key; set {KEY_SETTING}", subject="llm_key")
-        # compressed, a limit of bytes would be none of letters
+        # no compression: a limit of bytes must also limit the decoded text
         headers = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "prunus"}
         if place.key:
             headers["authorization"] = f"Bearer {place.key}"
@@ -238,85 +240,85 @@ class Engine(LanguageModel):
             answer = await self._within(deadline, client.send(sent, stream=True))
             try:
                 if answer.status_code == 200 and not _is_plain(answer):
-                    raise OutsideFailed(f"{place.where}: the answer is compressed, which it was asked not to be")
+                    raise OutsideFailed(f"{place.where}: the answer is compressed although the request forbids it")
                 yield answer
             finally:
                 await answer.aclose()
 
     async def _error(self, answer: httpx.Response, deadline: float) -> str:
-        """Return what a response that is no success says, by no more than the beginning of its body."""
+        """Return the message of an error response; only the beginning of its body is read."""
         if not _is_plain(answer):
             return ""
-        found, chunks = b"", answer.aiter_raw()
-        while len(found) < _MOST_SAID and (chunk := await self._within(deadline, anext(chunks, b""))):
-            found += chunk
-        return error_text(found[:_MOST_SAID])
+        start, chunks = b"", answer.aiter_raw()
+        while len(start) < _MOST_OF_ERROR and (chunk := await self._within(deadline, anext(chunks, b""))):
+            start += chunk
+        return words_of(start[:_MOST_OF_ERROR])
 
     async def _within(self, deadline: float, work: Awaitable[T]) -> T:
-        """Wait for the network until a moment of the monotonic clock; what goes wrong names the model."""
+        """Wait for the network until a deadline of the monotonic clock; errors name the model."""
         where, key = self._place.where, self._place.key
         try:
             with network_errors(where, "no answer within the time-out"):
                 async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
                     return await work
         except OutsideFailed as error:
-            said = str(error) if error.subject == where else f"{where}: {error}"  # the door names the address
-            raise OutsideFailed(one_line(said, [key], 300), subject=self.model, may_pass=error.may_pass) from None
+            line = str(error) if error.subject == where else f"{where}: {error}"  # the door's errors name the address
+            raise OutsideFailed(one_line(line, [key], 300), subject=self.model, may_pass=error.may_pass) from None
 
 
 def _is_plain(answer: httpx.Response) -> bool:
-    """Tell whether a body comes as it is, and not compressed."""
+    """Tell whether a body is not compressed."""
     return bool(answer.headers.get("content-encoding", "identity") == "identity")
 
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A model at a server, and the key that no error may show."""
+    """A model on a server, and the key that no error may show."""
 
     where: str
     model: str
     key: str = field(repr=False)
 
-    def failure(self, answer: httpx.Response, said: str) -> PrunusError:
-        """Return the error for an answer that is no success.
+    def failure(self, answer: httpx.Response, reason: str) -> PrunusError:
+        """Return the error for an error response.
 
-        :param said: what it says, in words of the server.
+        :param reason: the server's message.
         """
         status = answer.status_code
-        shown = one_line(said, [self.key])
+        shown = one_line(reason, [self.key])
         tail = f": {shown}" if shown else ""
         if status in (401, 403):
             fix = f"check {KEY_SETTING}" if self.key else f"set {KEY_SETTING}"
             return OutsideFailed(f"{self.where}: the server refuses the key ({status}); {fix}", subject=self.model)
-        if status in (400, 413, 422) and (status == 413 or _WINDOW_WORDS.search(said)):
+        if status in (400, 413, 422) and (status == 413 or _WINDOW_WORDS.search(reason)):
             return BadBudget(f"{self.where}: the prompt is too long for the model; lower the budget{tail}")
         if 300 <= status < 400:
-            return OutsideFailed(f"{self.where}: the server sends elsewhere ({status}); write that address instead")
+            return OutsideFailed(f"{self.where}: the server redirects ({status}); set the new address as endpoint")
         if status == 404:
             return OutsideFailed(f"{self.where}: no such model or path (404); check both{tail}", subject=self.model)
-        if status == 429 and "insufficient_quota" in said:
+        if status == 429 and "insufficient_quota" in reason:
             return OutsideFailed(f"{self.where}: the account's quota is used up (429){tail}", subject=self.model)
-        asked = retry_after(answer.headers, time.time())
+        seconds = retry_after(answer.headers, time.time())
         return OutsideFailed(
-            f"{self.where}: HTTP {status}{wait_hint(asked)}{tail}",
+            f"{self.where}: HTTP {status}{wish(seconds)}{tail}",
             subject=self.model,
             may_pass=status in BUSY or status == 409,
-            retry_after=asked,
+            retry_after=seconds,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a server is waited for, and how much it may send. Seconds and bytes.
+    """Timeouts in seconds, retries, and limits of a response.
 
-    :param connect: for the connection and TLS.
-    :param first: from the request to the first piece; a local server reads the whole prompt in this time.
-    :param gap: between two pieces; comments that keep a connection open are no pieces.
-    :param total: for the whole call, with its retries.
-    :param retries: how often a call is tried again that failed before its first piece.
-    :param backoff: before the first retry; doubled each time. ``Retry-After`` of the server wins.
-    :param max_bytes: of one answer, as sent.
-    :param context_window: tokens of prompt and reply together; 0: not known.
+    :param connect: timeout of the connection and TLS.
+    :param first: timeout from the request to the first piece; a local server reads the whole prompt in this time.
+    :param gap: timeout between two pieces; comments that keep a connection open do not count as pieces.
+    :param total: timeout of the whole call, retries included.
+    :param retries: most retries of a call that failed before its first piece.
+    :param backoff: pause before the first retry; it doubles each time. The server's ``Retry-After`` wins.
+    :param max_bytes: most bytes of one response.
+    :param context_window: tokens of prompt and reply together; 0 if unknown.
     """
 
     connect: float = 10.0
@@ -330,9 +332,9 @@ class Patience:
 
     @classmethod
     def of(cls, options: Mapping[str, Any] | None) -> Patience:
-        """Make it from a table of settings.
+        """Read the table of settings ``llm_options``.
 
-        :raises BadInput: an unknown name, or a value that is no positive number.
+        :raises BadInput: a name is unknown, or a value is no positive number.
         """
         known = {field.name: str(field.type) for field in fields(cls)}
         values: dict[str, Any] = {}
@@ -349,36 +351,36 @@ class Patience:
         return cls(**values)
 
 
-# --- what is sent --------------------------------------------------------------------------------
+# --- requests ------------------------------------------------------------------------------------
 
 FORMS: Final = ("json_schema", "json_object", "prompt")
-"""How JSON is asked for, best first: by schema, as any object, by words alone."""
+"""Ways to request JSON, best first: by a schema, as any object, by words in the prompt only."""
 
 
-def body(model: str, messages: Sequence[Message], asked: CallOptions, refused: frozenset[str]) -> dict[str, Any]:
-    """Return a request, without what the server is known to refuse."""
+def body(model: str, messages: Sequence[Message], call: CallOptions, refused: frozenset[str]) -> dict[str, Any]:
+    """Return the body of a request, without the options that the server refuses."""
     longest = "max_completion_tokens" if "max_tokens" in refused else "max_tokens"
-    wanted: dict[str, Any] = {"temperature": asked.temperature, "stream_options": {"include_usage": True}}
-    if asked.seed is not None:
-        wanted["seed"] = asked.seed
-    if asked.stop:
-        wanted["stop"] = [encodable(one) for one in asked.stop]
-    if asked.schema is not None:
+    wanted: dict[str, Any] = {"temperature": call.temperature, "stream_options": {"include_usage": True}}
+    if call.seed is not None:
+        wanted["seed"] = call.seed
+    if call.stop:
+        wanted["stop"] = [encodable(text) for text in call.stop]
+    if call.schema is not None:
         form = next(form for form in FORMS if form not in refused)
         if form == "json_schema":
-            named = {"name": "reply", "schema": dict(asked.schema), "strict": _strict(asked.schema)}
+            named = {"name": "reply", "schema": dict(call.schema), "strict": _strict(call.schema)}
             wanted["response_format"] = {"type": "json_schema", "json_schema": named}
         else:
-            messages = with_schema(messages, asked.schema)
+            messages = with_schema(messages, call.schema)
             if form == "json_object":
                 wanted["response_format"] = {"type": "json_object"}
     written = [{"role": message.role, "content": _content(message)} for message in messages]
-    request = {"model": model, "messages": written, "stream": True, longest: asked.max_tokens}
+    request = {"model": model, "messages": written, "stream": True, longest: call.max_tokens}
     return request | {name: value for name, value in wanted.items() if name not in refused}
 
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
-    """Return a message's content: text, or with pictures its parts."""
+    """Return the content of a message: its text, or a list of parts if it has pictures."""
     text = encodable(message.content)
     if not message.pictures:
         return text
@@ -397,20 +399,20 @@ _COMPLAINTS: Final = (
 )
 
 
-def complaint(status: int, said: str, request: Mapping[str, Any]) -> str:
-    """Return the part of a request that a server refuses, by its error; '' when it means none.
+def refused_option(status: int, reason: str, request: Mapping[str, Any]) -> str:
+    """Return the option of a request that an error message refuses; '' for none.
 
-    Servers answer 400, 422, 500 or 501 to an option that they do not know, and name it in words.
+    Servers respond with 400, 422, 500 or 501 to an option that they do not know, and name it in the message.
     """
     if status not in (400, 422, 500, 501):
         return ""
     form = request.get("response_format", {}).get("type", "")
     sent = {*request, form}
-    return next((name for name, pattern in _COMPLAINTS if name in sent and pattern.search(said)), "")
+    return next((name for name, pattern in _COMPLAINTS if name in sent and pattern.search(reason)), "")
 
 
 def _strict(schema: Mapping[str, Any]) -> bool:
-    """Tell whether a schema is strict as servers mean it: objects are closed, and all their members required."""
+    """Tell whether a schema is strict by the servers' rule: objects are closed, and all their members are required."""
     if schema.get("type") == "object":
         members = schema.get("properties", {})
         if schema.get("additionalProperties", True) is not False or {*members} != {*schema.get("required", ())}:
@@ -418,18 +420,20 @@ def _strict(schema: Mapping[str, Any]) -> bool:
     inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", ())]
     if isinstance(schema.get("items"), Mapping):
         inner.append(schema["items"])
-    return all(_strict(one) for one in inner)
+    return all(_strict(part) for part in inner)
 
 
-# --- what comes back -----------------------------------------------------------------------------
+# --- responses -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """One chunk of an answer, read.
+    """One parsed chunk of a reply.
 
-    :param finished: why the model ended, ``stop`` or ``length``; '' when it goes on.
-    :param tokens: (prompt, completion) where the server says so.
+    :param text: the next part of the reply.
+    :param finished: the reason of the end, ``stop`` or ``length``; '' before the end.
+    :param tokens: (prompt, completion) where the server reports them.
+    :param last: whether the server has marked the end of the stream.
     """
 
     text: str = ""
@@ -439,13 +443,13 @@ class Delta:
 
 
 class Pieces:
-    """Reads a body, given in any cuts, into pieces: server-sent events, or one JSON object.
+    """Parses a body, in chunks of any size, into pieces: server-sent events, or one JSON object.
 
-    :param where: the server, for errors.
-    :param events: False: the server did not stream; its whole answer is one JSON object.
-    :param max_bytes: of the whole body.
-    :param max_chars: of the answer.
-    :param secrets: what no error may show.
+    :param where: model and server, for errors.
+    :param events: True for server-sent events; False for one JSON object.
+    :param max_bytes: most bytes of the whole body.
+    :param max_chars: most characters of the reply.
+    :param secrets: texts that no error may show.
     """
 
     def __init__(self, where: str, events: bool, max_bytes: int, max_chars: int, secrets: Sequence[str] = ()) -> None:
@@ -459,9 +463,9 @@ class Pieces:
         self.finished = False
 
     def feed(self, chunk: bytes) -> Iterator[Delta]:
-        """Take bytes in, and yield the pieces that are whole.
+        """Add bytes, and yield the pieces that are complete.
 
-        :raises OutsideFailed: malformed, too large, or an error that the server put into its stream.
+        :raises OutsideFailed: the body is malformed or too large, or the server reports an error in its stream.
         """
         self._left -= len(chunk)
         self._buffer += chunk
@@ -476,9 +480,9 @@ class Pieces:
             )
 
     def end(self) -> Iterator[Delta]:
-        """Yield what is left when the body has ended.
+        """Yield the last pieces after the end of the body.
 
-        :raises OutsideFailed: the answer is not whole.
+        :raises OutsideFailed: the reply is not complete.
         """
         if not self._events:
             yield self._read(bytes(self._buffer))
@@ -490,7 +494,7 @@ class Pieces:
             raise OutsideFailed(f"{self._where}: the stream broke off before the answer was whole; ask again")
 
     def _lines(self) -> Iterator[bytes]:
-        """Take whole lines out of the buffer; a byte is looked at once."""
+        """Yield complete lines and remove them from the buffer; each byte is searched once, so time is linear."""
         start = 0
         while (end := self._buffer.find(b"\n", max(start, self._searched))) >= 0:
             yield bytes(self._buffer[start:end]).removesuffix(b"\r")
@@ -511,12 +515,12 @@ class Pieces:
 
     def _read(self, data: bytes) -> Delta:
         try:
-            found = json.loads(data)
-            piece = _piece(found)
+            chunk = json.loads(data)
+            piece = _piece(chunk)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise OutsideFailed(f"{self._where}: a malformed piece of an answer") from None
         if piece is None:
-            raise OutsideFailed(f"{self._where}: {one_line(error_message(found), self._secrets) or 'an error'}")
+            raise OutsideFailed(f"{self._where}: {one_line(message_of(chunk), self._secrets) or 'an error'}")
         if piece.finished == "content_filter":
             raise OutsideFailed(f"{self._where}: the server's content filter withheld the answer")
         self._chars -= len(piece.text)
@@ -526,40 +530,41 @@ class Pieces:
         return piece
 
 
-def _piece(found: Any) -> Delta | None:
-    """Read one chunk or one whole answer; None when it is an error."""
-    if found.get("error"):
+def _piece(chunk: Any) -> Delta | None:
+    """Parse one chunk or one complete reply; None for an error."""
+    if chunk.get("error"):
         return None
     tokens = None
-    if isinstance(found.get("usage"), Mapping):
-        tokens = (_count(found["usage"].get("prompt_tokens")), _count(found["usage"].get("completion_tokens")))
-    choices = found.get("choices") or []
+    if isinstance(chunk.get("usage"), Mapping):
+        tokens = (_count(chunk["usage"].get("prompt_tokens")), _count(chunk["usage"].get("completion_tokens")))
+    choices = chunk.get("choices") or []
     if not choices:
         return Delta(tokens=tokens)
-    said = choices[0].get("delta") or choices[0].get("message") or {}
-    text = said.get("content") or ""
-    if said.get("refusal"):
+    message = choices[0].get("delta") or choices[0].get("message") or {}
+    text = message.get("content") or ""
+    if message.get("refusal"):
         return Delta(finished="content_filter")
     if not isinstance(text, str):
         raise TypeError("content is no text")
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # half a pair is no character
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # a lone surrogate is no character
     return Delta(text, str(choices[0].get("finish_reason") or ""), tokens)
 
 
 def _count(value: Any) -> int:
-    """Return a count that a server reports, if it is one."""
+    """Return a count that a server reports; 0 for anything but a count."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0
 
 
 def window_of(data: bytes, model: str) -> int:
-    """Return the context window that a list of models states for a model; 0 when it states none."""
+    """Return the context window that a server's list of models states for a model; 0 where it states none."""
     try:
         listed = json.loads(data)["data"]
-        named = [one for one in listed if one.get("id") == model] or (listed if len(listed) == 1 else [])
-        one = named[0] if named else {}
-        inner = one.get("meta") or {}
+        # a server with a single model may list it by another name
+        named = [entry for entry in listed if entry.get("id") == model] or (listed if len(listed) == 1 else [])
+        entry = named[0] if named else {}
+        meta = entry.get("meta") or {}
         names = ("max_model_len", "context_window", "context_length", "max_context_length")
-        found = [one.get(name) for name in names] + [inner.get("n_ctx"), inner.get("n_ctx_train")]
+        stated = [entry.get(name) for name in names] + [meta.get("n_ctx"), meta.get("n_ctx_train")]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return 0
-    return next((size for size in map(_count, found) if size), 0)
+    return next((size for size in map(_count, stated) if size), 0)
