@@ -1,4 +1,4 @@
-"""Blocks: every visible word in exactly one, whatever the granularity; units that belong together stay together."""
+"""Blocks: every visible word is in exactly one block at any granularity; units that belong together stay together."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_blocks_touch_and_stand_in_document_order(made: Made, size: int, units: 
     blocks = blocks_of(made.html, max_words=size, units=units)
     spans = [blocks.span(index) for index in range(len(blocks))]
     assert all(start <= end for start, end in spans)
-    assert all(one[1] <= other[0] for one, other in itertools.pairwise(spans))
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
 
 
 @given(worded_documents, max_words, st.sampled_from(UNITS))
@@ -237,11 +237,11 @@ def test_an_endless_sentence_is_cut_between_words() -> None:
 def test_lines_are_cut_at_their_ends(line: str) -> None:
     """Nothing but <br> stands between them, no space and no full stop."""
     lines = [line.format(number) for number in range(100, 130)]
-    shown = [re.sub("<.*?>", "", one) for one in lines]
-    found = [one.replace("\n", " ") for one in texts("<p>" + "<br>".join(lines), max_words=9)]
+    shown = [re.sub("<.*?>", "", line) for line in lines]
+    found = [text.replace("\n", " ") for text in texts("<p>" + "<br>".join(lines), max_words=9)]
     assert len(found) >= 10
     assert " ".join(found) == " ".join(shown)
-    assert all(one.startswith(tuple(shown)) for one in found)
+    assert all(text.startswith(tuple(shown)) for text in found)
 
 
 @pytest.mark.parametrize("picture", ["<img src=x.png alt='picture {}'>", "<input value='picture {}'>"])

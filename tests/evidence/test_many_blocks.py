@@ -1,4 +1,4 @@
-"""Pages of any number of blocks: texts and records are made when they are asked for, and say the same."""
+"""Pages with very many blocks: texts and records are built on access, and are the same."""
 
 from __future__ import annotations
 

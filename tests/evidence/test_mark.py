@@ -1,4 +1,4 @@
-"""Kept blocks marked in the page's own source: nothing else changes, not even what the parser makes of it."""
+"""Kept blocks marked in the page's source: nothing else changes, and the parser builds the same tree."""
 
 from __future__ import annotations
 

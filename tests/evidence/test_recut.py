@@ -1,4 +1,4 @@
-"""Blocks cut finer, replaced, or taken alone: the same words, the same places, the same paths."""
+"""Expanded, replaced and selected blocks keep their words, spans and paths."""
 
 from __future__ import annotations
 

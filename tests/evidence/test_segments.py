@@ -1,4 +1,4 @@
-"""What can be quoted: sentences, and rows, pairs, lists and code whole; each a slice of the page."""
+"""Segments that can be quoted: sentences, and whole rows, pairs, lists and code; each is a slice of the page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ PAGE = """<title>Harbour guide</title><h1>Harbour</h1><p>The ferry leaves at noo
 def quoted(html: str, kept: slice = slice(None)) -> list[tuple[str, str, str]]:
     tree = clean_tree(html)
     start, end, _ = kept.indices(len(tree.canonical))
-    return [(one.kind, tree.canonical[one.start : one.end], one.label) for one in segments_of(tree, [(start, end)])]
+    return [
+        (segment.kind, tree.canonical[segment.start : segment.end], segment.label)
+        for segment in segments_of(tree, [(start, end)])
+    ]
 
 
 def test_each_thing_is_quoted_whole_with_what_a_reader_needs() -> None:
@@ -45,14 +48,17 @@ def test_each_thing_is_quoted_whole_with_what_a_reader_needs() -> None:
 
 def test_what_stands_above_is_told_apart() -> None:
     tree = clean_tree(PAGE)
-    above = {tree.canonical[one.start : one.end]: one.above for one in segments_of(tree, [(0, len(tree.canonical))])}
+    above = {
+        tree.canonical[segment.start : segment.end]: segment.above
+        for segment in segments_of(tree, [(0, len(tree.canonical))])
+    }
     assert above["inner\t2"].split("\n") == ["Harbour guide", "Harbour", "Fares", "Fares of 2024 Zone Coins Note"]
     assert above["a cone\na key"].split("\n")[-1] == "What comes with it:"
 
 
 def test_header_cells_that_span_columns_head_all_of_them() -> None:
     page = "<table><tr><th>Day<th colspan=2>Level<tr><td>Monday<td>1<td>2<tr><td>Tuesday<td><td>3</table>"
-    rows = [one for one in quoted(page) if one[0] == "row"]
+    rows = [entry for entry in quoted(page) if entry[0] == "row"]
     assert rows == [("row", "Monday\t1\t2", "Day | Level | Level"), ("row", "Tuesday\t3", "Day | Level")]
 
 
@@ -63,7 +69,7 @@ def test_a_header_row_without_a_cell_names_no_column() -> None:
 def test_only_what_was_kept_is_quoted() -> None:
     text = clean_tree(PAGE).canonical
     found = quoted(PAGE, slice(text.index("outer"), text.index("a key")))
-    assert [one[1] for one in found] == ["outer\tby sail. And oar.", "What comes with it:", "a cone"]
+    assert [entry[1] for entry in found] == ["outer\tby sail. And oar.", "What comes with it:", "a cone"]
 
 
 def test_a_long_list_is_quoted_item_by_item() -> None:
@@ -87,14 +93,14 @@ def test_segments_are_slices_in_order_of_what_was_kept(html: str, every: int) ->
     kept = spans_of(tree, every)
     found: list[Segment] = segments_of(tree, kept)
     held = {place for start, end in kept for place in range(start, end)}
-    for one in found:
-        text = tree.canonical[one.start : one.end]
+    for segment in found:
+        text = tree.canonical[segment.start : segment.end]
         assert text == text.strip()
         assert text
-        assert all(place in held or tree.canonical[place].isspace() for place in range(one.start, one.end))
-    assert [one.start for one in found] == sorted(one.start for one in found)
-    single = [one for one in found if one.kind != "list"]
-    assert all(one.end <= other.start for one, other in pairwise(single))
+        assert all(place in held or tree.canonical[place].isspace() for place in range(segment.start, segment.end))
+    assert [segment.start for segment in found] == sorted(segment.start for segment in found)
+    single = [segment for segment in found if segment.kind != "list"]
+    assert all(segment.end <= other.start for segment, other in pairwise(single))
 
 
 @pytest.mark.parametrize("head", ["<tr></tr>", "<tr><th hidden>x</th></tr>", "<tr>loose words</tr>"])

@@ -1,4 +1,4 @@
-"""Pruning in two stages: what the first drops stays out, the second ranks the rest, budgets hold, places are true."""
+"""Pruning in two stages: dropped blocks stay out, the second stage ranks the rest, budgets hold, spans are right."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_the_second_stage_decides_among_what_is_left(documents: Documents) -> No
 
 def test_the_first_stage_reads_coarse_blocks_and_the_second_finer_ones(documents: Documents) -> None:
     context = two(Letters(), documents, coarse_budget=900, coarse_words=60, max_words=12)
-    assert [one.detail["max_words"] for one in context.trace] == [60, 12]
+    assert [stage.detail["max_words"] for stage in context.trace] == [60, 12]
     assert max(block.words for block in context.blocks) <= 12
     assert context.trace[0].detail["blocks"] < len(context.blocks)
 
@@ -147,21 +147,21 @@ def test_a_best_block_over_the_budget_is_cut(documents: Documents) -> None:
 def test_small_pages_need_no_first_stage(documents: Documents) -> None:
     fine = Letters()
     context = two(fine, documents, when="large", coarse_budget=100_000)
-    assert [one.stage for one in context.trace] == ["fine"]
+    assert [stage.stage for stage in context.trace] == ["fine"]
     assert len(fine.read[0]) == len(context.blocks)
     assert context.engines == {"scorer": "letters"}
 
 
 def test_large_pages_get_one(documents: Documents) -> None:
     context = two(Letters(), documents, when="large", coarse_budget=900)
-    assert [one.stage for one in context.trace] == ["first", "fine"]
+    assert [stage.stage for stage in context.trace] == ["first", "fine"]
     assert context.engines == {"scorer": "hybrid", "fine": "letters"}
 
 
 def test_a_fine_scorer_works_alone(documents: Documents) -> None:
     fine = Letters()
     context = two(fine, documents, when="never", coarse_budget=900)
-    assert [one.stage for one in context.trace] == ["fine"]
+    assert [stage.stage for stage in context.trace] == ["fine"]
     assert len(fine.read[0]) == len(context.blocks)
 
 

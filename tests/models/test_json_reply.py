@@ -1,4 +1,4 @@
-"""A reply is joined, bounded, and its JSON counts only when it keeps the schema."""
+"""Replies are joined and bounded, and their JSON is checked against the schema."""
 
 from __future__ import annotations
 

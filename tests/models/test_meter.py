@@ -1,4 +1,4 @@
-"""Every call is counted, and none is made that could go over a limit."""
+"""Every call is counted, and a call that could exceed a limit is refused."""
 
 from __future__ import annotations
 

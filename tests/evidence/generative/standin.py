@@ -1,4 +1,4 @@
-"""A stand-in for the three servers of language models: their addresses and shapes, a tiny model's numbers."""
+"""A stand-in for the three model servers: their endpoints and response shapes, with the numbers of a tiny model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trees of a generative stage, as lines and as a part of the report: every P, nothing loaded, all text escaped."""
+"""Token trees drawn as lines and in the report: all probabilities, no external files, all text escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scorer ``generative`` with a back-end that makes its numbers up from what it is asked."""
+"""The scorer ``generative`` with a back-end that computes its logits from the prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paths of blocks and the HTML that a model reads carry the same numbers, whatever was pruned before."""
+"""Block paths and the HTML for the model carry the same numbers, also after pruning."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One pass over the token tree says what plain passes over prompt and path say, for every family of models.
+"""One pass over the token tree gives the same probabilities as plain passes, for every family of models.
 
-The oracle knows neither tree nor cache nor mask of ours: it runs the library's plain forward pass over
-prompt and path, once a path, and takes the softmax over the siblings that it finds by comparing prefixes.
+The oracle uses no tree, cache or mask of the engine: it runs the library's plain forward pass over prompt
+and path, once per path, and takes the softmax over the siblings, which it finds by comparing prefixes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Path scorers that ask servers: what they send, what they read, and what they say when a server gives less.
+"""Path scorers on servers: their requests, the responses that they read, and their errors for incomplete responses.
 
-Each reply says where its shape comes from. ``from docs``: written after the server's own documentation or
+Each response names the source of its shape. ``from docs``: written after the server's documentation or
 source; ``stand-in``: made by ``standin.py`` over real sockets, from a tiny random model.
 """
 

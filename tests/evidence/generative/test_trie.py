@@ -1,4 +1,4 @@
-"""The token tree against its definition: which nodes a model must read, and what the probabilities sum to."""
+"""The token tree against its definition: the nodes that a model must read, and the sums of probabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A local server over real sockets that answers as it is told, and the plainest door to it."""
+"""A local HTTP server with prepared responses, and a minimal egress door to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache of vectors: nothing is embedded twice, nothing is mixed up, it stays within its bound, and survives a kill."""
+"""The cache of vectors: no text is embedded twice, keys never clash, the size is bounded, a kill loses nothing old."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def test_threads_may_share_it(tmp_path: Path) -> None:
 
 WRITER = """
 import itertools, sys
-from prunus.embed._cached import CachedEmbedder
-from prunus.embed.static import Engine
+from prunus.models.embed._cached import CachedEmbedder
+from prunus.models.embed.static import Engine
 cached = CachedEmbedder(Engine(), sys.argv[1], "static", max_mb=1)
 for number in itertools.count():
     cached.embed([f"{sys.argv[2]} {number} {part}" for part in range(40)])

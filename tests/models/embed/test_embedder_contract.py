@@ -1,4 +1,4 @@
-"""What every embedder promises, over each of them: the real ones, tiny ones built in code, a service over sockets."""
+"""The contract of all embedders: real ones, tiny ones built in code, and a service over sockets."""
 
 from __future__ import annotations
 

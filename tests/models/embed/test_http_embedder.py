@@ -1,4 +1,4 @@
-"""The ``http`` embedder over real sockets: both shapes, retries, limits, and what a service may do wrong."""
+"""The ``http`` embedder over real sockets: both APIs, retries, limits, and faults of a service."""
 
 from __future__ import annotations
 

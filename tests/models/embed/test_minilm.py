@@ -1,4 +1,4 @@
-"""MiniLM with its real weights: what torch computes, and what int8 keeps of it."""
+"""MiniLM with its real weights: equal to torch's vectors in fp32, close to them in int8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ``onnx`` embedder on tiny encoders: equal to a slow reading of BERT, and clear about what is wrong."""
+"""The ``onnx`` embedder on tiny encoders: equal to a slow BERT in numpy, with clear errors for wrong models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engines on torch: what they refuse, and that prefixes and lengths reach the model."""
+"""The engines on torch: their errors, and that prefixes and lengths reach the model."""
 
 from __future__ import annotations
 

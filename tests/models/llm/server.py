@@ -1,6 +1,6 @@
-"""A server shaped like OpenAI's, on a socket of this machine, that answers and misbehaves as a test tells it.
+"""A local server with the API of OpenAI; each test sets its responses and its faults.
 
-Written against ``asyncio`` alone, so that every byte on the wire is the test's own.
+It uses ``asyncio`` only, so that the test controls every byte on the wire.
 """
 
 from __future__ import annotations

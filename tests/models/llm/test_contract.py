@@ -1,4 +1,4 @@
-"""What every language model holds, over every engine that is registered: a new file is under test at once."""
+"""The contract of all language models, tested for every registered engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ``openai`` engine and a model that really writes, with a socket between them."""
+"""The ``openai`` engine and a real tiny model behind a socket."""
 
 from __future__ import annotations
 

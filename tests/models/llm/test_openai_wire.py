@@ -1,4 +1,4 @@
-"""The ``openai`` engine against a real server over a socket: whatever comes back, an answer or one clear line."""
+"""The ``openai`` engine against a server over a socket: every response gives a reply or one clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripted model keeps the contract of a model, and misbehaves only where it is told to."""
+"""The scripted model keeps the contract of a language model, and fails only on demand."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_wrong_option_is_one_clear_line(options: dict[str, object], said: str)
 def test_messages_are_checked() -> None:
     with pytest.raises(BadInput, match="at least one message"):
         asyncio.run(anext(Engine().stream([])))  # type: ignore[arg-type]
-    with pytest.raises(BadInput, match="'robot' is no role"):
+    with pytest.raises(BadInput, match="role 'robot'"):
         asyncio.run(anext(Engine().stream([Message("robot", "x")])))  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""A prompt is filled in strictly, and what a page says never stands where an instruction stands."""
+"""Prompts are filled in strictly, and text of a page never lands where an instruction belongs."""
 
 from __future__ import annotations
 

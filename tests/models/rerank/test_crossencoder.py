@@ -1,4 +1,4 @@
-"""The cascade: the reranker orders the best candidates, the rest keep the cheap order below them."""
+"""The scorer ``crossencoder``: the reranker orders the best candidates, the other blocks follow in the cheap order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ``http`` reranker over real sockets: three shapes, and what a service may do wrong."""
+"""The ``http`` reranker over real sockets: three APIs, and faults of a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ``onnx`` reranker on a tiny graph that counts shared words, and on what is wrong with a model."""
+"""The ``onnx`` reranker on a tiny graph that counts shared words, and its errors for wrong models."""
 
 from __future__ import annotations
 

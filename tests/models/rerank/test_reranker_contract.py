@@ -1,4 +1,4 @@
-"""What every reranker promises, over each of them: tiny ones built in code, a service over sockets."""
+"""The contract of all rerankers: tiny ones built in code, and a service over sockets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every token counter holds, on any text: never negative, nothing for nothing, a batch as each alone, linear time."""
+"""The contract of all token counters: never negative, 0 for no text, batches equal single counts, linear time."""
 
 from __future__ import annotations
 

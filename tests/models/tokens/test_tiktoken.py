@@ -1,4 +1,4 @@
-"""``tiktoken``: a vocabulary is read from this machine, checked, and fetched only through the door."""
+"""``tiktoken``: a vocabulary is read from this machine, checked, and fetched only through the egress door."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small vocabularies that tests make themselves."""
+"""Small vocabularies built by the tests."""
 
 from __future__ import annotations
 
