@@ -163,7 +163,7 @@ class Engine:
         window = self.context_window
         if not window:
             return call.max_tokens
-        separate = self._load().model.config.is_encoder_decoder  # the reply has a window of its own
+        separate = self._load().model.config.is_encoder_decoder  # prompt and reply have separate windows
         if prompt > window or (prompt == window and not separate):
             raise BadBudget(
                 f"{self.model}: a prompt of {prompt} tokens is over the window of {window}; lower the budget",
