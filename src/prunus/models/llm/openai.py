@@ -50,7 +50,7 @@ _MOST_OF_ERROR: Final = 16_384
 """Most bytes of an error response that are read."""
 
 
-class Engine:
+class Engine(LanguageModel):
     """Generates replies through a server with the chat completions API.
 
     :param model: the server's name of the model.
@@ -252,7 +252,7 @@ class Engine:
         start, chunks = b"", answer.aiter_raw()
         while len(start) < _MOST_OF_ERROR and (chunk := await self._within(deadline, anext(chunks, b""))):
             start += chunk
-        return words_of(start[:_MOST_OF_ERROR])
+        return error_text(start[:_MOST_OF_ERROR])
 
     async def _within(self, deadline: float, work: Awaitable[T]) -> T:
         """Wait for the network until a deadline of the monotonic clock; errors name the model."""
@@ -300,7 +300,7 @@ class ServedModel:
             return OutsideFailed(f"{self.where}: the account's quota is used up (429){tail}", subject=self.model)
         seconds = retry_after(answer.headers, time.time())
         return OutsideFailed(
-            f"{self.where}: HTTP {status}{wish(seconds)}{tail}",
+            f"{self.where}: HTTP {status}{wait_hint(seconds)}{tail}",
             subject=self.model,
             may_pass=status in BUSY or status == 409,
             retry_after=seconds,
@@ -520,7 +520,7 @@ class Pieces:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise OutsideFailed(f"{self._where}: a malformed piece of an answer") from None
         if piece is None:
-            raise OutsideFailed(f"{self._where}: {one_line(message_of(chunk), self._secrets) or 'an error'}")
+            raise OutsideFailed(f"{self._where}: {one_line(error_message(chunk), self._secrets) or 'an error'}")
         if piece.finished == "content_filter":
             raise OutsideFailed(f"{self._where}: the server's content filter withheld the answer")
         self._chars -= len(piece.text)

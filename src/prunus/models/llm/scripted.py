@@ -49,7 +49,7 @@ class ScriptedCall:
     options: CallOptions = field(default_factory=CallOptions)
 
 
-class Engine:
+class Engine(LanguageModel):
     """Gives prepared replies in order, one per call, or the replies of a function.
 
     One word with the space before it is one token, so that a test can state counts and limits.

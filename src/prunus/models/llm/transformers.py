@@ -45,7 +45,7 @@ class _Loaded:
     forged: re.Pattern[str]
 
 
-class Engine:
+class Engine(LanguageModel):
     """Generates replies with a model on this machine; it is loaded at the first call.
 
     :param model: folder with ``config.json``, a tokenizer and safetensors.
@@ -73,7 +73,7 @@ class Engine:
         self._made: _Loaded | None = None
 
     @property
-    def context_window(self) -> int:
+    def context_window(self) -> int:  # type: ignore[override]  # the model says it, once it is loaded
         """Most tokens of prompt and reply together, for encoder–decoder models of each; 0 for no limit."""
         if self._options["context_window"]:
             return int(self._options["context_window"])
