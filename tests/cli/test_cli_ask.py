@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.cli.command import SITE, Cli, lines_of, only_line
 
 import prunus
-from prunus.cli.commands.ask import written
+from prunus.cli.commands.ask import sources
 
 QUESTION = "How much did the Linden Trust pay towards reading the rolls?"
 
@@ -68,5 +68,5 @@ def test_no_page_at_all(cli: Cli) -> None:
 def test_a_quote_that_is_not_in_its_page_is_marked() -> None:
     span = prunus.Span("d", 0, 0)
     citation = prunus.Citation(1, "a.html", "A", "", "d", "d", "never said", span, "", False, 0.0)
-    text = written(prunus.Answer("“never said” [1]", [citation]))
+    text = sources(prunus.Answer("“never said” [1]", [citation]))
     assert text.splitlines()[-1].strip() == "quote: NOT FOUND"

@@ -1,4 +1,4 @@
-"""Answers at the public door: from pages, indexes and the web, as a stream of events or whole; and searching."""
+"""`ask`, `astream`, `Chat` and `search`: answers from pages, indexes and the web, and search hits."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from .index import Index
 
 Pages: TypeAlias = "Source | Iterable[Source] | Documents | None"
-"""Pages of a question: given, read already, or none."""
+"""The pages for a question: one or several sources, documents that were read before, or none."""
 
 
 class Choices(TypedDict, total=False):
-    """What :func:`ask` and its kin may be told besides the question and the pages."""
+    """The optional arguments of :func:`ask`, :func:`astream` and :class:`Chat`; see :func:`astream`."""
 
     search: str
     index: Index | str | Path | Sequence[Index | str | Path]
@@ -41,31 +41,33 @@ class Choices(TypedDict, total=False):
 
 
 class Taped(Protocol):
-    """A run that is recorded, or played back; see :mod:`prunus.api.runs`."""
+    """A run that is recorded or replayed; see :mod:`prunus.api.runs`."""
 
     tape: Tape
-    """Stands between the engines and the outside."""
+    """Intercepts every call from the engines to the outside: records it, or answers it from the record."""
 
     def start(self, question: str, options: Options, budget: int | None, documents: Documents | None) -> None:
-        """Take down what is asked."""
+        """Note the question and the choices of the run, before its first event."""
         ...
 
     def events(self, events: AsyncIterator[Event]) -> AsyncIterator[Event]:
-        """Pass the events on."""
+        """Return the events of the run, passed through."""
         ...
 
 
 async def astream(question: str, pages: Pages = None, **choices: Unpack[Choices]) -> AsyncIterator[Event]:
     """Answer a question as a stream of events, ending in ``done``.
 
-    :param pages: one page or several, or what :func:`read` returned; without pages and indexes the web is searched.
-    :param search: providers separated by commas, as ``searxng:http://localhost:8888,wikipedia``; by default those of
-        the settings. With ``pages``, both are used.
-    :param index: one index or several, opened or by their folders; alone, or with pages and a search.
-    :param retrieval: how indexes are asked.
-    :param budget: tokens of evidence; by default as the model's window allows, or that of the settings (4,096).
-    :param options: engines and run choices.
+    :param pages: one page or several, or the result of :func:`read`; without pages and indexes the web is searched.
+    :param search: search providers separated by commas, as ``searxng:http://localhost:8888,wikipedia``; by default
+        those of the settings. With ``pages``, both the pages and the search are used.
+    :param index: one index or several, as :class:`Index` objects or folders; can be combined with pages and a search.
+    :param retrieval: how to retrieve from the indexes.
+    :param budget: tokens of evidence; by default that of the settings where it is set there, else as many as fit the
+        model's window (4,096 without a model).
+    :param options: engines and other choices of this call.
     :param settings: by default those of ``prunus.toml`` and the environment.
+    :raises TypeError: an argument is unknown.
     """
     async with aclosing(stream(question, pages, choices)) as events:
         async for event in events:
@@ -75,42 +77,44 @@ async def astream(question: str, pages: Pages = None, **choices: Unpack[Choices]
 async def stream(
     question: str, pages: Pages, choices: Choices, chat: Conversation | None = None, taped: Taped | None = None
 ) -> AsyncGenerator[Event, None]:
-    """Answer a question: the one way of the library, the command line and batches.
+    """Answer a question; the library, the command line and batches all call this function.
 
     :param choices: see :func:`astream`.
-    :param chat: earlier turns; takes this one in.
-    :param taped: records the run, or plays it back.
+    :param chat: the earlier turns; this turn is added to it.
+    :param taped: records the run, or replays it.
     """
-    from ..answer.from_web import answer_from_web  # here: cleaning and pruning do without them
+    from ..answer.from_web import answer_from_web  # here: `clean` and `prune` should not load these modules
     from ..answer.run import Asked
     from ..answer.write import answer_from
 
     for name in set(choices) - set(Choices.__annotations__):
-        raise TypeError(f"there is no choice {name!r}; there are: {', '.join(Choices.__annotations__)}")
+        raise TypeError(f"unknown argument {name!r}; the arguments are: {', '.join(Choices.__annotations__)}")
     settings, options = choices.get("settings") or load_settings(), choices.get("options") or Options()
     options = replace(options, search=choices["search"]) if choices.get("search") else options
     maker = Maker(settings, options, taped.tape if taped is not None else None)
     engines = engines_of(maker)
     index = choices.get("index", ())
     indexes = list(index) if isinstance(index, Sequence) and not isinstance(index, str) else [index]
-    none = pages is None or (isinstance(pages, tuple | list) and not pages)
-    web = web_of(maker, engines) if options.search or (none and not indexes) else None
+    no_pages = pages is None or (isinstance(pages, tuple | list) and not pages)
+    web = web_of(maker, engines) if options.search or (no_pages and not indexes) else None
     documents: Documents | None = None
     if isinstance(pages, Documents):
         documents = pages
-    elif pages is not None and not none:
-        given = pages
-        documents = await in_a_thread(lambda: read(given, strict=False, keep=True, settings=settings))
+    elif pages is not None and not no_pages:
+        sources = pages  # a name that mypy knows is not None inside the lambda
+        documents = await in_a_thread(lambda: read(sources, strict=False, keep=True, settings=settings))
     budget = choices.get("budget")
     if budget is None and settings.budget != Settings().budget:
-        budget = settings.budget
-    found = None
+        budget = settings.budget  # a budget that the user set holds, whatever the model's window
+    opened_indexes = None
     if indexes:
-        from ..index.find import Indexes  # here: most calls ask no index
+        from ..index.find import Indexes  # here: most calls use no index
         from .index import opened
 
-        found = Indexes(await in_a_thread(lambda: opened(indexes, settings, options)), choices.get("retrieval"))
-    asked = Asked(without_surrogates(question), budget, options, chat=chat, indexes=found)
+        opened_indexes = Indexes(
+            await in_a_thread(lambda: opened(indexes, settings, options)), choices.get("retrieval")
+        )
+    asked = Asked(without_surrogates(question), budget, options, chat=chat, indexes=opened_indexes)
     if web is not None:
         events = answer_from_web(asked, engines, web, documents)
     else:
@@ -125,7 +129,7 @@ async def stream(
 def ask(question: str, pages: Pages = None, **choices: Unpack[Choices]) -> Answer:
     """Answer a question from pages, indexes or the web, with citations that are checked against the pages.
 
-    Without a model the answer is made of quotes. Works inside notebooks too.
+    Without a model the answer consists of quotes. Works inside notebooks, too.
 
     :param pages, search, index, retrieval, budget, options, settings: see :func:`astream`.
     :raises NothingFound: nothing bears on the question.
@@ -135,7 +139,7 @@ def ask(question: str, pages: Pages = None, **choices: Unpack[Choices]) -> Answe
 
 
 class Chat(Conversation):
-    """A conversation: each question may lean on those before, and what was cited before stays citable.
+    """A conversation: a question may refer to earlier turns, and passages that were cited before stay citable.
 
     >>> chat = Chat()
     >>> chat.ask("How deep is the stilling well?", search="local:examples/site").text  # doctest: +SKIP
@@ -153,17 +157,17 @@ class Chat(Conversation):
 
 
 def search(query: str | SearchRequest, provider: str = "") -> Results:
-    """Search, and return hits with warnings, cost and what is left of the provider's rate.
+    """Search, and return hits with warnings, cost and the rest of the provider's rate limit.
 
-    :param query: the keywords, or a whole request with its filters.
+    :param query: the keywords, or a request with filters.
     :param provider: specs separated by commas, as ``searxng:http://localhost:8888,wikipedia``; by default those of
-        the settings. Several are asked at once and fused; no page comes twice.
-    :raises BadInput: no provider is named, it needs a key, or the request cannot be asked.
+        the settings. Several providers are called at the same time and their hits fused, each page once.
+    :raises BadInput: no provider is named, a provider needs a key, or no provider can handle the request.
     :raises OutsideFailed: no provider answered.
 
     >>> search("stilling well", "local:examples/site").hits[0].title  # doctest: +SKIP
     """
     request = SearchRequest(query) if isinstance(query, str) else query
     request = replace(request, query=without_surrogates(request.query))
-    found = Maker(load_settings(), Options(search=provider)).search()
-    return run(lambda: found.search(request))
+    engine = Maker(load_settings(), Options(search=provider)).search()
+    return run(lambda: engine.search(request))

@@ -1,4 +1,4 @@
-"""Documents for an index: named, read one by one and cleaned; what cannot be read is noted, and the rest goes on."""
+"""The documents that `Index.add` takes in: their ids, and reading and cleaning them one by one."""
 
 from __future__ import annotations
 
@@ -18,52 +18,59 @@ from .pages import reading_with
 
 
 def absolute(path: Path) -> str:
-    """Return the id of a file."""
+    """Return the id of a file: its absolute path, as valid Unicode."""
     return os.path.abspath(str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
 
 def named(documents: Source | Iterable[Source] | Mapping[str, Source], settings: Settings) -> dict[str, Source]:
-    """Return the documents by id, folders as their files; nothing is read yet.
+    """Return the documents by id, a folder as its files; nothing is read yet.
 
-    :raises BadInput: nothing was given, or a folder holds no page.
+    :param documents: one source or several, or sources by their ids; see :meth:`Index.add` for the ids.
+    :raises BadInput: there is no document, a folder holds no page, or a mapping contains a folder.
     """
     if isinstance(documents, Mapping):
-        for id, one in documents.items():
-            if isinstance(one, Path) and is_folder(one):
-                raise BadInput(f"{id}: {one} is a folder; give its files, or the folder alone", subject=str(one))
+        for id, source in documents.items():
+            if isinstance(source, Path) and is_folder(source):
+                raise BadInput(f"{id}: {source} is a folder; give its files, or the folder alone", subject=str(source))
         return dict(documents)
-    given = [documents] if isinstance(documents, str | bytes | Path | Page) else list(documents)
-    found: dict[str, Source] = {}
-    for one in given:
-        if isinstance(one, Path) and is_folder(one):
-            inside = pages_of(one, formats().suffixes, settings.max_files)
-            found |= {absolute(path): path for path in inside}
-        elif isinstance(one, Path):
-            found[absolute(one)] = one
-        elif isinstance(one, str) and is_address(one):
-            found[one.strip()] = one.strip()
+    sources = [documents] if isinstance(documents, str | bytes | Path | Page) else list(documents)
+    by_id: dict[str, Source] = {}
+    for source in sources:
+        if isinstance(source, Path) and is_folder(source):
+            inside = pages_of(source, formats().suffixes, settings.max_files)
+            by_id |= {absolute(path): path for path in inside}
+        elif isinstance(source, Path):
+            by_id[absolute(source)] = source
+        elif isinstance(source, str) and is_address(source):
+            by_id[source.strip()] = source.strip()
         else:
-            page = as_page(one)
-            found[page.url or snapshot_of(page.content)] = page
-    if not found:
-        raise BadInput("no document was given", subject="documents")
-    return found
+            page = as_page(source)
+            by_id[page.url or snapshot_of(page.content)] = page
+    if not by_id:
+        raise BadInput("no document was given; give files, folders, addresses, HTML or Pages", subject="documents")
+    return by_id
 
 
 def each_document(
-    given: Mapping[str, Source],
+    sources: Mapping[str, Source],
     known: Mapping[str, str],
     settings: Settings,
     report: Report,
     done: Callable[[str, str], None],
 ) -> Iterator[Any]:
-    """Yield what is new or has changed; what cannot be read is noted, and the rest goes on."""
+    """Yield the documents that are new or have changed; a document that cannot be read is noted, and the others go on.
+
+    :param sources: the documents by id.
+    :param known: the digest of each document in the index, by id.
+    :param report: receives the unchanged documents and the failures.
+    :param done: called with the id and ``unchanged`` or ``failed``.
+    """
     from ..index.build import DocumentSource as Document
     from ..index.found import packed
 
     to_html = formats().to_html
-    pages = each_source(given.values(), reading_with(settings)) if given else iter(())
-    for id, page in zip(given, pages, strict=True):
+    pages = each_source(sources.values(), reading_with(settings)) if sources else iter(())
+    for id, page in zip(sources, pages, strict=True):
         try:
             if isinstance(page, PrunusError):
                 raise page
@@ -78,5 +85,5 @@ def each_document(
             report.failures.note(error, id)
             done(id, "failed")
             continue
-        about = {"published": tree.published} if tree.published else {}
-        yield Document(id, tree, title=tree.title, url=tree.url, digest=digest, metadata=about, source=source)
+        metadata = {"published": tree.published} if tree.published else {}
+        yield Document(id, tree, title=tree.title, url=tree.url, digest=digest, metadata=metadata, source=source)

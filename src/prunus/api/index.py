@@ -1,7 +1,7 @@
-"""Indexes at the public door: settings → a tree over documents, grown, asked, and answered from.
+"""`Index`: a tree of summaries over documents; open it, add documents, retrieve evidence, answer questions.
 
-What an index was built with is noted in it and holds for good: later calls cut, cluster and embed as the
-first one did, whatever the settings say by then.
+An index stores the settings it was built with, and keeps them: later calls cut, cluster and embed as the first call
+did, whatever the settings are by then.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ class Index:
         """Open an index, or make an empty one.
 
         :param path: its folder; or ``postgresql://…``, the address of a database with pgvector, with the schema
-            behind ``#`` (``prunus``); or its schema, where the setting ``store`` is ``postgres:ADDRESS``.
-        :param create: make it where there is none.
-        :param preset: ``raptor`` builds a new index as the paper does; '' by the settings.
-        :param options: engines of this call: embedder, tokenizer, llm; limits of what summaries may cost.
-        :raises BadInput: there is no index and none may be made; it is of another version, or of another preset.
+            after ``#`` (by default ``prunus``); or its schema, where the setting ``store`` is ``postgres:ADDRESS``.
+        :param create: make an empty index where there is none.
+        :param preset: ``raptor`` builds a new index as in the paper; '' follows the settings.
+        :param options: engines of this call: embedder, tokenizer, llm; and limits on the cost of summaries.
+        :raises BadInput: there is no index and ``create`` is false, or it has another version or another preset.
         """
         settings, options = settings or load_settings(), options or Options()
         if preset and preset not in PRESETS:
-            raise BadInput(f"no preset is called {preset!r}; there are: {', '.join(PRESETS)}", subject=preset)
+            raise BadInput(f"unknown preset {preset!r}; the presets are: {', '.join(PRESETS)}", subject=preset)
         wanted = {**PRESETS.get(preset, {})}
         spec = wanted.pop("embedder", "")
         if spec and not options.embedder:
@@ -106,15 +106,15 @@ class Index:
         identity, dimension = _identity(embedder)
         if identity != self.store.embedder or dimension not in (0, self.store.dimension):
             raise BadInput(
-                f"{self.place}: its vectors are of {self.store.embedder} ({self.store.dimension} dimensions), not of "
-                f"{identity}; name that embedder, or build the index anew",
+                f"{self.place}: this index was built with the embedder {self.store.embedder} ({self.store.dimension} "
+                f"dimensions), not with {identity}; name that embedder, or build the index anew",
                 subject=self.place,
             )
         return embedder
 
     @cached_property
     def retriever(self) -> Retriever:
-        """What retrieves nodes."""
+        """The retriever of nodes."""
         from ..index.retrieve import Retriever
 
         return Retriever(self.store, self._embedder, self._maker.make("tokenizer"))
@@ -128,7 +128,7 @@ class Index:
 
     @cached_property
     def builder(self) -> Builder:
-        """What builds the tree."""
+        """The builder of the tree."""
         from ..index.build import PAPER, Builder
         from ..index.build import BuildSettings as BuildSettings
 
@@ -143,7 +143,7 @@ class Index:
         return Builder(self.store, self._embedder, make("tokenizer"), make("clusterer"), self._summarizer(), settings)
 
     def _summarizer(self) -> Any:
-        """Return the summariser; what a model has said is kept under ``home``, so that it is paid for once."""
+        """Return the summarizer; the replies of a model are stored under ``home``, so that they are paid for once."""
         if not self.pays:
             return self._maker.make("summarizer")
 
@@ -158,7 +158,7 @@ class Index:
 
     @property
     def pays(self) -> bool:
-        """Whether summaries are made by a language model."""
+        """Whether a language model writes the summaries."""
         return self.settings.summarizer.partition(":")[0] == "llm"
 
     # --- documents ---------------------------------------------------------------------------
@@ -170,15 +170,15 @@ class Index:
         done: Callable[[str, str], None] = lambda id, fate: None,
         strict: bool = True,
     ) -> Report:
-        """Add documents, or replace those of the same id that have changed; then the tree takes them in.
+        """Add documents, or replace documents of the same id that have changed; then update the tree.
 
-        The id of a file is its absolute path, of an address the address, of a Page its url; of a mapping the
-        key; of anything else the sha256 of its content. Summaries that cost nothing are written at once.
+        A file's id is its absolute path, an address is its own id, a Page's id is its url, a mapping's keys are the
+        ids; the id of any other source is the sha256 of its content. Summaries that cost nothing are written at once.
 
-        :param documents: files, folders, addresses, HTML, bytes, Pages.
-        :param done: called with the id and ``added`` (it is on the disk), ``unchanged`` or ``failed``.
-        :param strict: raise where a document cannot be read, after the others are in; else only report it.
-        :raises BadInput: nothing was given, or with ``strict`` a document cannot be read.
+        :param documents: files, folders, addresses, HTML, bytes, Pages; or a mapping from ids to sources.
+        :param done: called with the id and ``added`` (it is stored on disk), ``unchanged`` or ``failed``.
+        :param strict: raise where a document cannot be read, after the others were added; else only report it.
+        :raises BadInput: there is no document, or with ``strict`` a document cannot be read.
         """
         given = named(documents, self.settings)
         report = Report()
@@ -189,9 +189,9 @@ class Index:
         return report
 
     def sync(self, folder: str | Path, done: Callable[[str, str], None] = lambda id, fate: None) -> Report:
-        """Make the index hold a folder's files as they are: add what is new or changed, remove what is gone.
+        """Bring the index up to date with a folder: add new and changed files, remove deleted ones.
 
-        Documents from elsewhere stay. A file that cannot be read any more keeps its place, and is reported.
+        Documents from outside the folder stay. A file that can no longer be read stays in the index and is reported.
         """
         path = Path(folder)
         if not is_folder(path):
@@ -206,10 +206,10 @@ class Index:
         return report
 
     def remove(self, ids: str | Sequence[str]) -> list[str]:
-        """Remove documents and every summary made of them; return their ids.
+        """Remove documents and every summary made from them; return their ids.
 
-        :param ids: as they were given, or relative to the working folder.
-        :raises BadInput: one is not in the index; then none is removed.
+        :param ids: ids of documents, or paths relative to the working folder.
+        :raises BadInput: a document is not in the index; then none is removed.
         """
         known = self.ids([ids] if isinstance(ids, str) else ids)
         self.store.delete_many(known)
@@ -217,9 +217,9 @@ class Index:
         return known
 
     def ids(self, given: Sequence[str]) -> list[str]:
-        """Return the ids that are meant: exact ones, or paths relative to the working folder.
+        """Return the documents' ids, from exact ids or from paths relative to the working folder.
 
-        :raises BadInput: one is not in the index.
+        :raises BadInput: a document is not in the index.
         """
         known = {one.id for one in self.store.documents()}
         found = []
@@ -241,15 +241,15 @@ class Index:
     # --- the tree ----------------------------------------------------------------------------
 
     def update(self) -> None:
-        """Take what was added and removed into the tree; summaries that cost nothing are written.
+        """Update the tree after documents were added or removed; write summaries that cost nothing.
 
-        A clusterer that needs summaries waits for :meth:`summarize` where those are paid for.
+        Where a model writes the summaries and the clusterer needs them, :meth:`summarize` builds the tree instead.
         """
         if not (self.pays and self.builder.clusterer.needs_summaries):
             run(lambda: self.builder.update(summaries=not self.pays))
 
     def bill(self) -> Bill:
-        """Return what :meth:`summarize` will cost at most, before anything is spent."""
+        """Return the greatest possible cost of :meth:`summarize`; spends nothing."""
         from ..index.bill import bill_of
 
         if self.pays:
@@ -257,9 +257,9 @@ class Index:
         return bill_of(self.builder, self._maker.price, self.pays)
 
     def forget_summaries(self) -> None:
-        """Take all summaries away, to write them anew; the tree stays as it is.
+        """Remove all summaries, so that :meth:`summarize` writes them anew; the tree stays.
 
-        :raises OutsideFailed: another process changes the index meanwhile.
+        :raises OutsideFailed: another process changed the index at the same time.
         """
         from ..index.grow import without_summaries
 
@@ -267,9 +267,9 @@ class Index:
             raise OutsideFailed(f"{self.place}: the index is changing; try again", subject=self.place)
 
     def summarize(self) -> int:
-        """Write the summaries that are missing; return how many nodes were without one.
+        """Write the missing summaries; return the number of nodes that had none.
 
-        What was written is kept, batch by batch, whatever happens: the next call goes on there.
+        Summaries are stored batch by batch: after a failure the next call resumes there.
 
         :raises OverLimit: a limit of the options is reached.
         :raises OutsideFailed: the model failed.
@@ -291,7 +291,7 @@ class Index:
             await self.builder.summarize()
 
     def _note_cost(self) -> None:
-        """Add what this call has cost to what the index has cost before."""
+        """Add the cost of this call to the cost that the index has recorded."""
         meter = self._maker.meter
         if meter is None or not (meter.total.prompt_tokens or meter.total.completion_tokens):
             return
@@ -326,11 +326,11 @@ class Index:
 
     @property
     def budget(self) -> int:
-        """Tokens of evidence where none are given: those of the settings, or the preset's."""
+        """The default budget in tokens of evidence: that of the preset, else that of the settings."""
         return int(PRESETS.get(self.built.preset, {}).get("budget", self.settings.budget))
 
     def way(self, retrieval: Retrieval | None) -> str:
-        """Return the way in which it is asked."""
+        """Return the way of retrieval: hybrid, collapsed, traversal or flat."""
         named = retrieval.way if retrieval else ""
         return named or ("collapsed" if self.built.preset == "raptor" else "hybrid")
 
@@ -342,7 +342,7 @@ class Index:
         retrieval: Retrieval | None = None,
         options: Options | None = None,
     ) -> Context:
-        """Return the evidence for a question: the pages' own parts, tables as tables, within a token budget.
+        """Return the evidence for a question within a token budget: blocks of the pages, tables as tables.
 
         :param budget: tokens of the output, never exceeded; by default :attr:`budget`.
         :raises NothingFound: the index is empty.
@@ -374,7 +374,7 @@ class Index:
 def opened(
     indexes: Iterable[Index | str | Path], settings: Settings | None = None, options: Options | None = None
 ) -> list[Index]:
-    """Return indexes, opened where only their folders were given.
+    """Return opened indexes from indexes, folders and addresses.
 
     :raises BadInput: there is no index.
     """
@@ -385,7 +385,7 @@ def opened(
 
 
 def _identity(embedder: Any) -> tuple[str, int]:
-    """Return what an index is known by: the embedder's identity and dimension."""
+    """Return the embedder's identity and dimension, which an index stores."""
     inner = getattr(embedder, "inner", embedder)  # a cache in front of it changes no vector
     dimension = int(getattr(embedder, "dimension", 0) or embedder.embed(["dimension"], "document").shape[1])
     name = str(getattr(inner, "identity", "") or getattr(inner, "name", type(inner).__name__))

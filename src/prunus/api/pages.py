@@ -1,4 +1,4 @@
-"""Pages at the public door: cleaned, read once, pruned for a question, and what of them answers it."""
+"""`clean`, `read`, `prune` and `extract`: pages cleaned, pruned for a question, and the passages that answer it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FORMATS = ("html", "markdown", "text")
 
 
 def clean(page: Source, format: Format = "html", style: Style = CLEAN) -> str:
-    """Clean a page losslessly: what a reader sees stays, everything else goes (HtmlRAG §3.2).
+    """Clean a page losslessly: keep what a reader sees, drop everything else (HtmlRAG §3.2).
 
     :param page: HTML as str or bytes, a path, an address, or a Page.
     :param format: ``html`` (compact and valid), ``markdown`` or ``text``.
@@ -42,12 +42,12 @@ def clean(page: Source, format: Format = "html", style: Style = CLEAN) -> str:
 
 
 def _one_page(page: Source) -> Page:
-    """Read one page; of the settings only what it needs is looked at."""
+    """Read one page; load the settings only where the page is a file or an address."""
     if isinstance(page, str) and is_address(page):
-        [found] = fetch_with(load_settings())([page.strip()])
-        if isinstance(found, PrunusError):
-            raise found
-        return found
+        [fetched] = fetch_with(load_settings())([page.strip()])
+        if isinstance(fetched, PrunusError):
+            raise fetched
+        return fetched
     return as_page(page, load_settings().max_file_mb if isinstance(page, Path) else 0)
 
 
@@ -59,32 +59,33 @@ def read(
     done: Callable[[Page], None] | None = None,
     settings: Settings | None = None,
 ) -> Documents:
-    """Clean pages once, to ask them many questions with :func:`prune` and :func:`ask`.
+    """Read and clean pages once, to use them for many questions with :func:`prune` and :func:`ask`.
 
-    :param pages: one page or several; a folder stands for its pages, an address for the page there.
-    :param strict: raise at the first page that cannot be read, or note it in the documents' failures and go on.
-    :param keep: keep a snapshot of each, so that citations can be checked later; of addresses one is always kept.
-    :param done: called with each page when it was fetched or read from disk, before it is cleaned.
-    :raises BadInput: with ``strict``, a page cannot be read; without, none can.
+    :param pages: one page or several; a folder gives the pages in it, an address the page there.
+    :param strict: raise at the first page that cannot be read; else note it in the documents' failures and go on.
+    :param keep: store a snapshot of each page, so that citations can be checked later; of a fetched page a snapshot is
+        always stored.
+    :param done: called with each page after it was fetched or read from disk, before it is cleaned.
+    :raises BadInput: with ``strict``, a page cannot be read; without it, no page can be read.
     """
     settings = settings or load_settings()
     failures = Failures()
-    given = each_page(pages, reading_with(settings), None if strict else failures)
+    raw = each_page(pages, reading_with(settings), None if strict else failures)
     if keep:
-        from ..web.reader import store_snapshots  # here: most calls keep nothing
+        from ..web.reader import store_snapshots  # here: most calls store no snapshots
 
-        given = store_snapshots(settings, given)
+        raw = store_snapshots(settings, raw)
     if done is not None:
-        given = _told(given, done)
-    return read_pages(given, formats().to_html, strict=strict, failures=failures)
+        raw = _report_each(raw, done)
+    return read_pages(raw, formats().to_html, strict=strict, failures=failures)
 
 
 def reading_with(settings: Settings) -> Reading:
-    """Return how sources are read with these settings."""
+    """Return the limits and the fetcher with which sources are read under these settings."""
     return Reading(formats().suffixes, settings.max_files, settings.max_file_mb, fetch_with(settings))
 
 
-def _told(pages: Iterator[Page], done: Callable[[Page], None]) -> Iterator[Page]:
+def _report_each(pages: Iterator[Page], done: Callable[[Page], None]) -> Iterator[Page]:
     for page in pages:
         done(page)
         yield page
@@ -93,15 +94,16 @@ def _told(pages: Iterator[Page], done: Callable[[Page], None]) -> Iterator[Page]
 def read_each(
     pages: Sequence[Source], settings: Settings | None = None
 ) -> Generator[tuple[Page | None, Tree | PrunusError], None, None]:
-    """Yield each page with its tree, or with why there is none; one is in memory at a time.
+    """Yield each page with its tree, or with the error that prevented it; one page is in memory at a time.
 
-    Addresses are fetched while the caller works on what came before; closing the generator ends that.
+    Addresses are fetched ahead while the caller works on an earlier page; closing the generator ends the fetching.
 
     :param pages: files, addresses, HTML, bytes, Pages; no folders.
+    :returns: for each source its page and tree; the page is None where the source could not be read.
     """
     settings = settings or load_settings()
-    with closing(each_source(pages, reading_with(settings))) as found:
-        for page in found:
+    with closing(each_source(pages, reading_with(settings))) as sources:
+        for page in sources:
             if isinstance(page, PrunusError):
                 yield None, page
                 continue
@@ -113,11 +115,11 @@ def read_each(
 
 
 def with_links(documents: Documents, question: str, count: int, settings: Settings | None = None) -> Documents:
-    """Return documents with the pages that their most promising links lead to.
+    """Return the documents and, after them, the pages of their most promising links.
 
-    :param count: links to follow; those that cannot be read are noted in the documents' failures.
+    :param count: number of links to follow; pages that cannot be read are noted in the documents' failures.
     """
-    from ..web.reader import follow  # here: most calls follow none
+    from ..web.reader import follow  # here: most calls follow no links
 
     settings = settings or load_settings()
     trees, failures = list(documents.trees), Failures(documents.failures)
@@ -131,16 +133,16 @@ def with_links(documents: Documents, question: str, count: int, settings: Settin
         except (BadInput, OutsideFailed) as error:
             failures.note(error)
             continue
-        if tree.snapshot not in known:  # another address of a page that is there
+        if tree.snapshot not in known:  # two addresses may lead to the same page
             known.add(tree.snapshot)
             trees.append(tree)
     return Documents(trees, failures)
 
 
 class Pruner:
-    """Prunes for any number of questions with the same engines, which are made at once.
+    """Prunes for any number of questions with the same engines, which are constructed once.
 
-    :raises BadInput: an engine's name cannot be used, or it lacks something.
+    :raises BadInput: an engine's spec is unknown, or the engine lacks a package or a setting.
     """
 
     def __init__(self, options: Options | None = None, settings: Settings | None = None) -> None:
@@ -164,10 +166,10 @@ def prune(
 ) -> Context:
     """Keep the evidence for a question that fits a token budget (HtmlRAG §3.3–3.4.1).
 
-    :param pages: one page or several (str is HTML), or what :func:`read` returned.
+    :param pages: one page or several (str is HTML), or the result of :func:`read`.
     :param query: the question.
     :param budget: tokens of the output, never exceeded; by default that of the settings (4,096).
-    :param format: what the budget is given for; the Context holds the other formats too.
+    :param format: the format that the budget holds for; the Context can render the other formats, too.
     :raises BadInput: a page, the question, the budget or an engine's name cannot be used.
     """
     _check_format(format)
@@ -183,9 +185,10 @@ def extract(
     options: Options | None = None,
     settings: Settings | None = None,
 ) -> list[Passage]:
-    """Return the passages that bear on a question, best first; none where nothing does.
+    """Return the passages that bear on a question, best first; [] where none does.
 
-    :param budget: tokens of evidence that are looked at; by default that of the settings (4,096).
+    :param pages: one page or several (str is HTML), or the result of :func:`read`.
+    :param budget: tokens of evidence to extract from; by default that of the settings (4,096).
     """
     options, settings = options or Options(), settings or load_settings()
     engines = assemble(settings, options)
@@ -195,10 +198,11 @@ def extract(
     context = prune_documents(documents, query, tokens, "html", options, engines)
     tagged = segments(context.kept, {tree.document: tree for tree in documents.trees})
     chosen = run(lambda: engines.extractor.extract(query, tagged)) or []
-    by_tag = {one.tag: one for one in tagged}
-    return [Passage(one.text, (one.span,), one.score, one.label) for one in (by_tag[tag] for tag in chosen)]
+    by_tag = {segment.tag: segment for segment in tagged}
+    passages = [by_tag[tag] for tag in chosen]
+    return [Passage(segment.text, (segment.span,), segment.score, segment.label) for segment in passages]
 
 
 def _check_format(format: str) -> None:
     if format not in _FORMATS:
-        raise BadInput(f"no format is called {format!r}; there are: {', '.join(_FORMATS)}", subject=format)
+        raise BadInput(f"unknown format {format!r}; the formats are: {', '.join(_FORMATS)}", subject=format)

@@ -1,4 +1,4 @@
-"""What the functions of the door return, as plain data: what ``--json`` and batches write."""
+"""Contexts and answers as plain data, which ``--json`` and batches write."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..core.types import Answer, Context
 def context_record(
     context: Context, before: int, seconds: Mapping[str, float], failures: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return a context as plain data.
+    """Return a context as a dict of plain data.
 
     :param before: tokens of the whole pages; -1 where they were not counted.
-    :param seconds: by stage.
-    :param failures: pages that could not be read, with the reason.
+    :param seconds: wall time by stage.
+    :param failures: the pages that could not be read, each with the reason.
     """
     return {
         "question": context.query,
@@ -42,17 +42,19 @@ def context_record(
             for block in context.blocks
         ],
         "documents": [
-            {"document": one.document, "url": one.url, "title": one.title, "kept": one.kept, "blocks": one.blocks}
-            for one in context.documents
+            {name: getattr(document, name) for name in ("document", "url", "title", "kept", "blocks")}
+            for document in context.documents
         ],
         "engines": dict(context.engines),
         "seconds": {stage: round(value, 6) for stage, value in seconds.items()},
-        "stages": [{"stage": one.stage, "seconds": round(one.seconds, 6), **one.detail} for one in context.trace],
+        "stages": [
+            {"stage": trace.stage, "seconds": round(trace.seconds, 6), **trace.detail} for trace in context.trace
+        ],
         "warnings": list(context.warnings),
         "failures": dict(failures),
     }
 
 
 def answer_record(question: str, answer: Answer) -> dict[str, Any]:
-    """Return an answer as plain data."""
+    """Return an answer and its question as a dict of plain data."""
     return {"question": question, **asdict(answer)}

@@ -1,4 +1,4 @@
-"""A run is recorded into a file, and played back from one."""
+"""Record a whole run of `ask` in one file, and replay it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ MACHINE: Final = (
     llm_options search_endpoint allow_hosts ports robots user_agent max_file_mb""".split()
     )
 )
-"""Settings that say what this machine may do and whom it trusts, or are nobody's to know: never recorded, and never
-taken from a file."""
+"""Settings of this machine: secrets, addresses, folders, limits and permissions. They are never recorded and never
+read from a recorded run, so that a foreign file can neither reveal nor change them."""
 
 _SECRET: Final = re.compile(r"key|token|secret|passw|auth|cookie", re.IGNORECASE)
 
@@ -40,7 +40,8 @@ _FORGETS: Final = {
     **dict.fromkeys(("search_endpoint", "search_way"), ("search",)),
     **dict.fromkeys(("browser", "languages", "user_agent", "robots", "allow_hosts", "max_file_mb"), ("page",)),
 }
-"""What of a record no longer holds when a setting is changed that is no part of a request."""
+"""Setting → kinds of recorded entries that are discarded when the setting is changed. These settings are no part of
+the recorded request, so that comparing requests would not notice the change."""
 
 _CHOICES: Final = (*(kind for kind in KINDS if kind in Options.__dataclass_fields__), "fine")
 """The options that name engines."""
@@ -49,7 +50,7 @@ _LIMITS: Final = {"max_tokens": "tokens", "max_usd": "usd", "max_seconds": "seco
 
 
 class Recording:
-    """Records a run, and writes its file when the run has ended by itself.
+    """Records a run, and writes the file when the run ends with an answer or an error.
 
     :raises BadInput: the file cannot be written.
     """
@@ -57,16 +58,16 @@ class Recording:
     def __init__(self, path: str, settings: Settings) -> None:
         self._path, self._settings = Path(path), settings
         if self._path.is_dir() or (self._path.parent.exists() and not self._path.parent.is_dir()):
-            raise BadInput(f"{path}: cannot be written there; name a file", subject=path)
+            raise BadInput(f"{path}: no file can be written there; name a file in a folder", subject=path)
         self._recorder = Recorder()
         self.tape: Tape = self._recorder
 
     def given(self, page: Page) -> None:
-        """Keep a page that is given with the question."""
+        """Record a page that the user gave with the question."""
         self._recorder.page(page.url, page, "given")
 
     def start(self, question: str, options: Options, budget: int | None, documents: Documents | None) -> None:
-        """Take down what is asked."""
+        """Record the question, the settings, the options and the ids of the given documents."""
         given = None
         if documents is not None:
             given = {"documents": [tree.document for tree in documents.trees], "failures": dict(documents.failures)}
@@ -80,7 +81,7 @@ class Recording:
         }
 
     async def events(self, events: AsyncIterator[Event]) -> AsyncIterator[Event]:
-        """Pass the events on; the file is written when the answer is there, or when it failed."""
+        """Pass the events through; write the file when the answer is complete, or when the run failed."""
         try:
             async for event in events:
                 if isinstance(event, DoneEvent):
@@ -97,16 +98,19 @@ class Recording:
 
 
 def secrets_of(settings: Settings) -> list[str]:
-    """Return every secret value of the settings, the longest first."""
-    found: list[str] = []
+    """Return every secret value of the settings of more than three characters, the longest first.
+
+    The longest comes first so that a secret that contains another is removed whole.
+    """
+    values: list[str] = []
     for name in SECRETS:
         value = getattr(settings, name)
-        found += [str(one) for one in value.values()] if isinstance(value, Mapping) else [value]
-    return sorted((one for one in found if len(one) > 3), key=len, reverse=True)
+        values += [str(inner) for inner in value.values()] if isinstance(value, Mapping) else [value]
+    return sorted((value for value in values if len(value) > 3), key=len, reverse=True)
 
 
 def settings_to(settings: Settings) -> dict[str, Any]:
-    """Return the settings that are not the default, without those of the machine and without secrets."""
+    """Return the settings that differ from the defaults, without secrets and without the settings of the machine."""
     found = {}
     for field in fields(Settings):
         value = getattr(settings, field.name)
@@ -117,7 +121,7 @@ def settings_to(settings: Settings) -> dict[str, Any]:
 
 
 def _safe(value: Any) -> Any:
-    """Return a value without what looks like a secret in it."""
+    """Return a value without entries whose name looks like that of a secret."""
     if isinstance(value, Mapping):
         shown = {str(name): _safe(inner) for name, inner in value.items()}
         return {name: inner for name, inner in shown.items() if not (isinstance(inner, str) and _SECRET.search(name))}
@@ -130,10 +134,10 @@ def _safe(value: Any) -> Any:
 
 
 class Replay:
-    """A recorded run that is played back.
+    """A recorded run to replay; ``differs`` says after the run how its answer differs from the recorded one.
 
-    :param changes: settings, engines and options that are other than recorded, as text.
-    :raises BadInput: the file is damaged, or a change names nothing.
+    :param changes: the values of settings, engines and options that replace the recorded ones, as text.
+    :raises BadInput: the file is damaged, or a change is not known or has a wrong value.
     """
 
     def __init__(self, run: RunFile, changes: Mapping[str, str]) -> None:
@@ -143,11 +147,11 @@ class Replay:
         self.budget: int | None = reading(lambda: None if head["budget"] is None else int(head["budget"]))
         self.options = reading(lambda: options_from(head["options"]))
         _refuse_files(self.options, "options")
-        kept: dict[str, Any] = reading(lambda: dict(head["settings"]))
-        own = {name: value for name, value in kept.items() if name not in MACHINE}
-        _refuse_files(own, "settings")
+        stored: dict[str, Any] = reading(lambda: dict(head["settings"]))
+        recorded = {name: value for name, value in stored.items() if name not in MACHINE}
+        _refuse_files(recorded, "settings")
         defaults = {field.name: getattr(Settings(), field.name) for field in fields(Settings)}
-        values = {name: value for name, value in defaults.items() if name not in MACHINE} | own
+        values = {name: value for name, value in defaults.items() if name not in MACHINE} | recorded
         self.settings = load_settings(values | self._changed())
         forgotten = {kind for name in changes for kind in _FORGETS.get(name, ())}
         left = [entry for entry in run.entries if entry.get("kind") not in forgotten]
@@ -156,23 +160,27 @@ class Replay:
         self.differs = ""
 
     def _live(self) -> frozenset[str]:
-        """Return what may be asked live: pages, and engines that the user named, now or in settings of their own.
+        """Return the kinds of calls that may go to the real services: pages, and engines that the user named.
 
-        A file may name the address of a model or a search that is not the user's, who would send it a key.
+        An engine counts as named by the user in a change, or where the user's settings name the same one. A recorded
+        file may come from somebody else: the address of its model or search must not receive the user's key.
         """
         if not self._changes:
             return frozenset()
-        own = load_settings()
+        user = load_settings()
         named = {
             kind
             for kind in ("llm", "search", "embedder", "reranker")
             if kind in self._changes
-            or (getattr(self.options, kind) or getattr(self.settings, kind)) == getattr(own, kind)
+            or (getattr(self.options, kind) or getattr(self.settings, kind)) == getattr(user, kind)
         }
         return frozenset(named | {"page"})
 
     def _changed(self) -> dict[str, str]:
-        """Put the changes where they belong, and return those of settings."""
+        """Apply the changes of the budget and the options, and return the changes of settings.
+
+        :raises BadInput: a change names a secret, or its value is of the wrong type.
+        """
         left = {}
         for name, text in self._changes.items():
             if name == "budget":
@@ -192,7 +200,7 @@ class Replay:
         return left
 
     def documents(self) -> Documents | None:
-        """Return the pages that were given with the question; None where there were none."""
+        """Return the documents that the user gave with the question; None where there were none."""
         given = self._run.head.get("given")
         if given is None:
             return None
@@ -202,10 +210,10 @@ class Replay:
         return Documents(trees, reading(lambda: Failures(given["failures"])))
 
     def start(self, question: str, options: Options, budget: int | None, documents: Documents | None) -> None:
-        """Do nothing: what is asked is in the file."""
+        """Do nothing: the file holds the question and the choices."""
 
     async def events(self, events: AsyncIterator[Event]) -> AsyncIterator[Event]:
-        """Pass the events on; an answer that is the recorded one took the time that was recorded."""
+        """Pass the events through; an answer that equals the recorded one gets the recorded times."""
         async for event in events:
             if isinstance(event, DoneEvent) and not self._changes:
                 event = DoneEvent(self._compared(event.answer))
@@ -214,15 +222,15 @@ class Replay:
     def _compared(self, answer: Answer) -> Answer:
         recorded = self._run.head.get("answer")
         if not isinstance(recorded, dict):
-            self.differs = "no answer was recorded, and now there is one"
+            self.differs = "the recorded run failed, and the replay has an answer"
             return answer
-        found = reading(lambda: {name: _plain(value) for name, value in asdict(answer).items()})
-        unlike = [name for name in found if _timeless(found[name]) != _timeless(recorded.get(name))]
+        replayed = reading(lambda: {name: _plain(value) for name, value in asdict(answer).items()})
+        unlike = [name for name in replayed if _timeless(replayed[name]) != _timeless(recorded.get(name))]
         if unlike:
             self.differs = f"the answer differs from the recorded one in: {', '.join(unlike)}"
             return answer
         usage = reading(lambda: Usage(**recorded["usage"]))
-        spent = reading(lambda: {name: Usage(**one) for name, one in recorded["spent"].items()})
+        spent = reading(lambda: {stage: Usage(**usage) for stage, usage in recorded["spent"].items()})
         return replace(answer, usage=usage, spent=spent)
 
 
@@ -252,29 +260,29 @@ def _refuse_files(choices: Options | Mapping[str, Any], where: str) -> None:
 
 
 def options_from(row: Mapping[str, Any]) -> Options:
-    """Return recorded options."""
-    own = {name: value for name, value in row.items() if name not in ("web", "limits", "trace")}
-    return Options(**own, web=WebOptions(**row["web"]), limits=Limits(**row["limits"]))
+    """Return the options from their recorded form."""
+    values = {name: value for name, value in row.items() if name not in ("web", "limits", "trace")}
+    return Options(**values, web=WebOptions(**row["web"]), limits=Limits(**row["limits"]))
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as it is after it was written as JSON and read."""
+    """Return a value as it is after writing it as JSON and reading it back."""
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _timeless(value: Any) -> Any:
-    """Return a value without the seconds that were measured."""
+    """Return a value without its measured seconds, which differ from run to run."""
     if isinstance(value, Mapping):
         return {name: _timeless(inner) for name, inner in value.items() if name != "seconds"}
     return [_timeless(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _as(name: str, text: str, default: Any) -> Any:
-    """Read a changed value as its option has it.
+    """Return a changed value, converted from text to the type of the option's default.
 
-    :raises BadInput: it is of another kind.
+    :raises BadInput: the text cannot be converted.
     """
     try:
         if isinstance(default, bool):
@@ -282,5 +290,5 @@ def _as(name: str, text: str, default: Any) -> Any:
         if isinstance(default, int | float):
             return type(default)(text)
     except (KeyError, ValueError) as error:
-        raise BadInput(f"--change {name}: {text!r} is no {type(default).__name__}", subject=name) from error
+        raise BadInput(f"--change {name}: {text!r} is not of type {type(default).__name__}", subject=name) from error
     return [part.strip() for part in text.split(",") if part.strip()] if isinstance(default, tuple) else text

@@ -1,1 +1,1 @@
-"""Many jobs, one line each, that go on where a run was stopped."""
+"""Batches: many jobs from a file of JSON lines, which resume after a stop."""

@@ -1,4 +1,4 @@
-"""One job of a batch: read from its line, done through the public door, written as one record."""
+"""One job of a batch: read it from its JSON line, do it with `clean`, `prune` or `ask`, return one JSON record."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .ledger import digest_of, key_of
 
 COMMANDS: Final = ("clean", "prune", "ask")
 MAX_LINE: Final = 96 << 20
-"""Bytes of a line: a page of the largest size that is read, written as JSON."""
+"""Bytes of a line at most: room for the largest page that is read, escaped as JSON."""
 
 _OPTIONS: Final = {field.name for field in fields(Options)} - {"limits"}
 _CLEANING: Final = frozenset({"links", "images", "full", "pretty"})
@@ -32,9 +32,11 @@ _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One thing to do.
+    """One job.
 
-    :param budget: tokens of evidence; 0 leaves it to the settings.
+    :param command: ``clean``, ``prune`` or ``ask``.
+    :param budget: tokens of evidence; 0: that of the settings.
+    :param options: fields of :class:`Options`; for ``clean`` those of :class:`Style`.
     """
 
     id: str | int
@@ -48,10 +50,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobLine:
-    """A line of the file of jobs, read as far as it can be.
+    """A line of the file of jobs.
 
-    :param key: what the ledger knows it by.
-    :param error: why it is no job, '' when it is one.
+    :param number: line number, from 1.
+    :param key: the line's key in the ledger, see :func:`.ledger.key_of`.
+    :param id: the job's id; None where the line has none.
+    :param error: why the line is not a job; '' for a job.
     """
 
     number: int
@@ -61,7 +65,7 @@ class JobLine:
     error: str = ""
 
     def refused(self) -> dict[str, Any]:
-        """Return the record of a line that is no job."""
+        """Return the record of a line that is not a job."""
         return {
             "id": self.id,
             "line": self.number,
@@ -72,13 +76,13 @@ class JobLine:
 
 
 def each_line(file: BinaryIO) -> Iterator[JobLine]:
-    """Yield the lines that hold something, one at a time; an id that was there before is an error."""
-    taken: dict[bytes, int] = {}
+    """Yield the lines that are not empty; a line that repeats an earlier id gets an error."""
+    first_lines: dict[bytes, int] = {}
     number = 0
     while text := file.readline(MAX_LINE + 1):
         number += 1
         if len(text) > MAX_LINE and not text.endswith(b"\n"):
-            while (rest := file.readline(1 << 20)) and not rest.endswith(b"\n"):
+            while (rest := file.readline(1 << 20)) and not rest.endswith(b"\n"):  # skip it in bounded memory
                 pass
             yield _refused(number, text[:1000], None, f"line {number}: longer than {MAX_LINE >> 20} MiB")
             continue
@@ -87,9 +91,9 @@ def each_line(file: BinaryIO) -> Iterator[JobLine]:
             continue
         line = _read(number, text)
         if not line.error:
-            first = taken.setdefault(line.key, number)
+            first = first_lines.setdefault(line.key, number)
             if first != number:
-                line = _refused(number, text, line.id, f"line {number}: the id {line.id!r} is that of line {first}")
+                line = _refused(number, text, line.id, f"line {number}: line {first} has the id {line.id!r}, too")
         yield line
 
 
@@ -118,16 +122,16 @@ def _refused(number: int, text: bytes, name: str | int | None, error: str) -> Jo
 
 
 def job_of(found: Mapping[str, Any]) -> Job:
-    """Return a job of its JSON object.
+    """Return the job that a JSON object describes.
 
-    :raises BadInput: a key is unknown, missing, or holds what it cannot hold.
+    :raises BadInput: a key is unknown or missing, or its value is of the wrong kind.
     """
     unknown = sorted(set(found) - _KEYS)
     if unknown:
-        raise BadInput(f"unknown key {unknown[0]!r}; there are: {', '.join(sorted(_KEYS))}")
+        raise BadInput(f"unknown key {unknown[0]!r}; the keys are: {', '.join(sorted(_KEYS))}")
     command = found.get("command")
     if command not in COMMANDS:
-        raise BadInput(f"command is {command!r}; there are: {', '.join(COMMANDS)}")
+        raise BadInput(f"command is {command!r}; it can be: {', '.join(COMMANDS)}")
     if command == "clean" and (wrong := sorted(set(found) & (_OPTIONS - _CLEANING))):
         raise BadInput(f"clean takes no {wrong[0]!r}; it takes: {', '.join(sorted(_CLEANING))}")
     pages = tuple(_pages(found))
@@ -135,49 +139,52 @@ def job_of(found: Mapping[str, Any]) -> Job:
         raise BadInput("clean takes one page")
     query = found.get("query", "")
     if not isinstance(query, str) or (command != "clean" and not query.strip()):
-        raise BadInput(f"{command} needs a query, which is text")
+        raise BadInput(f"{command} needs a query, as text")
     budget = found.get("budget", 0)
     if not isinstance(budget, int) or isinstance(budget, bool) or ("budget" in found and budget < 1):
         raise BadInput(f"budget is {budget!r}; it is a whole number of tokens above 0")
     form = found.get("format", "html")
     if form not in get_args(Format):
-        raise BadInput(f"format is {form!r}; there are: {', '.join(get_args(Format))}")
+        raise BadInput(f"format is {form!r}; it can be: {', '.join(get_args(Format))}")
     options = {name: _option(name, found[name]) for name in found if name in _OPTIONS}
     return Job(found["id"], command, pages, query, budget, form, options)
 
 
 def _option(name: str, value: Any) -> Any:
-    """Return the value of an option.
+    """Return an option's value after checking its type.
 
-    :raises BadInput: it is of the wrong kind.
+    :raises BadInput: the value is of the wrong type.
     """
     default = getattr(Options(), name)
     if type(value) is not type(default) or (name == "units" and value not in ("blocks", "leaves")):
-        raise BadInput(f"{name} is {value!r}; it is {'true or false' if default is False else type(default).__name__}")
+        kind = "true or false" if isinstance(default, bool) else f"of type {type(default).__name__}"
+        raise BadInput(f"{name} is {value!r}; it must be {kind}")
     return value
 
 
 def _pages(found: Mapping[str, Any]) -> Iterator[Source]:
-    """Yield what ``page``, ``pages`` and ``html`` name.
+    """Yield the pages that the key ``page``, ``pages`` or ``html`` names.
 
-    :raises BadInput: they name nothing, or what is no page.
+    :raises BadInput: not exactly one of the keys is there, or its value is not text or a list of texts.
     """
-    named = [key for key in ("page", "pages", "html") if key in found]
-    if len(named) != 1:
-        raise BadInput("give one of: page, pages (paths or addresses), html")
-    value = found[named[0]]
-    given = value if named[0] == "pages" and isinstance(value, list) else [value]
-    if not given or not all(isinstance(one, str) and one for one in given):
-        raise BadInput(f"{named[0]} is not text" if named[0] != "pages" else "pages is not a list of text")
-    for one in given:
-        yield one if named[0] == "html" or _ADDRESS.match(one) else Path(one)
+    keys = [key for key in ("page", "pages", "html") if key in found]
+    if len(keys) != 1:
+        raise BadInput("give exactly one of: page, pages (paths or addresses), html")
+    key, value = keys[0], found[keys[0]]
+    pages = value if key == "pages" and isinstance(value, list) else [value]
+    if not pages or not all(isinstance(page, str) and page for page in pages):
+        raise BadInput("pages is not a list of texts" if key == "pages" else f"{key} is not text")
+    for page in pages:
+        yield page if key == "html" or _ADDRESS.match(page) else Path(page)
 
 
 def answer(text: bytes, number: int, budget: int) -> tuple[bytes, bool, str]:
     """Do the job of a line.
 
-    :param budget: tokens of evidence where the job names none.
-    :returns: its record as JSON, whether it failed, and the traceback of a bug.
+    :param text: the line, already checked by :func:`each_line`.
+    :param number: its line number.
+    :param budget: tokens of evidence where the job sets none.
+    :returns: its record as JSON, whether the job failed, and the traceback of a bug ('' without a bug).
     """
     found = json.loads(text)
     record: dict[str, Any] = {"id": found["id"], "line": number, "command": found["command"]}
@@ -188,13 +195,13 @@ def answer(text: bytes, number: int, budget: int) -> tuple[bytes, bool, str]:
         record |= {"error": str(error), "code": error.exit_code}
     except PrunusError as error:
         record |= {"error": " ".join(str(error).split()), "code": error.exit_code}
-    except Exception as error:  # a bug: this job's alone, and its traceback goes to whoever can mend it
+    except Exception as error:  # a bug fails this job only; its traceback goes to stderr
         bug = traceback.format_exc()
         record |= {"error": f"a bug: {type(error).__name__}: {' '.join(str(error).split())}", "code": 1}
     try:
         written = as_bytes(record)
-    except ValueError:  # numbers that JSON does not have: a foreign scorer gave them
-        record = {"id": found["id"], "line": number, "error": "the scores of this job are no numbers", "code": 1}
+    except ValueError:  # a foreign scorer returned infinities or NaN, which JSON cannot hold
+        record = {"id": found["id"], "line": number, "error": "the scores of this job are not finite", "code": 1}
         written = as_bytes(record)
     return written, "error" in record, bug
 
@@ -202,7 +209,7 @@ def answer(text: bytes, number: int, budget: int) -> tuple[bytes, bool, str]:
 def as_bytes(record: Mapping[str, Any]) -> bytes:
     """Return a record as one line of JSON.
 
-    :raises ValueError: it holds a number that JSON does not have.
+    :raises ValueError: it holds infinity or NaN.
     """
     return json.dumps(record, ensure_ascii=False, allow_nan=False).encode("utf-8", "backslashreplace")
 

@@ -1,4 +1,4 @@
-"""The file that a batch writes: one JSON line a job, whole or not at all, and known again when the run goes on."""
+"""The output file of a batch: one JSON line per job, written whole or not at all, and read again by a later run."""
 
 from __future__ import annotations
 
@@ -14,27 +14,33 @@ from typing import Any, BinaryIO, Final
 from ..core.errors import BadInput, OutsideFailed
 
 _BEGINS: Final = b'{"id": '
+"""The first bytes of every record; a file that starts otherwise is not an output of a batch."""
 _TAIL: Final = 1 << 16
-_SYNC: Final = 1.0  # seconds between two moments at which all is surely on the disk
+"""Bytes to read at once when looking for the last line end."""
+_SYNC: Final = 1.0
+"""Seconds between two syncs to the disk: after a power failure at most the jobs of one second run again."""
 
 
 def key_of(record: Mapping[str, Any]) -> bytes:
-    """Return what a record answers, in 16 bytes: its id, or the very line that has no id of its own."""
-    named = [record["line"], record["digest"]] if "digest" in record else record.get("id")
-    return digest_of(json.dumps(named, ensure_ascii=True, sort_keys=True).encode())
+    """Return the key of a record, 16 bytes: from its id, or from number and digest of a line that is not a job."""
+    identity = [record["line"], record["digest"]] if "digest" in record else record.get("id")
+    return digest_of(json.dumps(identity, ensure_ascii=True, sort_keys=True).encode())
 
 
 def digest_of(data: bytes) -> bytes:
-    """Return 16 bytes that stand for others."""
+    """Return the BLAKE2 digest of bytes, 16 bytes."""
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
 class Ledger:
-    """The answered jobs of a batch.
+    """The records of a batch, on disk; a context manager.
 
-    :param path: the file; what is in it already stays, but for a last line that was cut off.
-    :param retry_failed: take out the records of jobs that failed, so that they are tried again.
-    :raises BadInput: the file cannot be written, is no such file, or another run is writing it.
+    ``answered`` and ``failed`` hold the keys of the jobs with a record, and of those that failed; ``repaired`` says
+    that a last line was cut off.
+
+    :param path: the file; its records stay, except a last line without its end.
+    :param retry_failed: remove the records of failed jobs, so that these jobs run again.
+    :raises BadInput: the file cannot be written, is not the output of a batch, or another run is writing it.
     """
 
     def __init__(self, path: Path, retry_failed: bool = False) -> None:
@@ -43,7 +49,7 @@ class Ledger:
         self.failed: set[bytes] = set()
         self.repaired = False
         self._synced = time.monotonic()
-        with self._said():
+        with self._errors_as_bad_input():
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.exists() and not path.is_file():
                 raise BadInput(f"{path}: this is not a file", subject=str(path))
@@ -65,15 +71,15 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Put everything on the disk and let the file go."""
+        """Sync the file to the disk and close it."""
         if not self._file.closed:
             os.fsync(self._file.fileno())
             self._file.close()
 
     def add(self, line: bytes, key: bytes, failed: bool) -> None:
-        """Write a record in one go; once this returns, the end of the process does not undo it.
+        """Append a record; when this returns, the record survives the end of the process.
 
-        :raises OutsideFailed: the disk takes no more.
+        :raises OutsideFailed: the file cannot be written, as on a full disk.
         """
         left = memoryview(line + b"\n")
         try:
@@ -89,14 +95,16 @@ class Ledger:
             self.failed.add(key)
 
     def _mend(self) -> None:
-        """Cut off a last line without its end: its job was not acknowledged, and is done again."""
-        with self._said():
+        """Cut off a last line without its end; its job was never reported as done, and runs again."""
+        with self._errors_as_bad_input():
             size = self._file.seek(0, os.SEEK_END)
             if not size:
                 return
             self._file.seek(0)
             if self._file.read(len(_BEGINS)) != _BEGINS[:size]:
-                raise BadInput(f"{self.path}: this is no output of a batch; give another -o", subject=str(self.path))
+                raise BadInput(
+                    f"{self.path}: this is not the output of a batch; give another -o", subject=str(self.path)
+                )
             end = size
             while end:
                 start = max(0, end - _TAIL)
@@ -111,9 +119,9 @@ class Ledger:
                 self.repaired = True
 
     def _load(self) -> None:
-        """Read which jobs are answered.
+        """Read the keys of the jobs that have a record.
 
-        :raises BadInput: a line is no record.
+        :raises BadInput: a line is not a record.
         """
         self._file.seek(0)
         with self.path.open("rb") as lines:
@@ -123,7 +131,7 @@ class Ledger:
                     key = key_of(record)
                 except (ValueError, TypeError, KeyError, AttributeError) as error:
                     raise BadInput(
-                        f"{self.path}: line {number} is no record of a batch; mend it or give another -o",
+                        f"{self.path}: line {number} is not a record of a batch; repair it or give another -o",
                         subject=str(self.path),
                     ) from error
                 self.answered.add(key)
@@ -131,9 +139,9 @@ class Ledger:
                     self.failed.add(key)
 
     def _drop_failed(self) -> None:
-        """Write the file anew without the records of failures, beside it first."""
+        """Rewrite the file without the records of failed jobs, through a temporary file beside it."""
         beside = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
-        with self._said():
+        with self._errors_as_bad_input():
             try:
                 with self.path.open("rb") as lines, beside.open("wb") as kept:
                     for line in lines:
@@ -146,13 +154,13 @@ class Ledger:
                 beside.unlink(missing_ok=True)
             self._file.close()
             self._file = self.path.open("ab+", buffering=0)
-            _lock(self._file, self.path)
+            _lock(self._file, self.path)  # the lock was on the replaced file
         self.answered -= self.failed
         self.failed = set()
 
     @contextmanager
-    def _said(self) -> Iterator[None]:
-        """Turn what the system says of the file into one line."""
+    def _errors_as_bad_input(self) -> Iterator[None]:
+        """Turn an error of the file system into a one-line BadInput."""
         try:
             yield
         except OSError as error:
@@ -160,10 +168,13 @@ class Ledger:
 
 
 def _lock(file: BinaryIO, path: Path) -> None:
-    """Keep other runs from writing the same file, where the system has locks."""
+    """Lock the file against other runs, where the system has locks.
+
+    :raises BadInput: another run holds the lock.
+    """
     try:
         import fcntl
-    except ImportError:  # another system; two runs at once are then the user's own care
+    except ImportError:  # Windows: nothing prevents two runs at once there
         return
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)

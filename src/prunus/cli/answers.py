@@ -1,4 +1,4 @@
-"""How an answer is shown while it comes, and what of a run is written down."""
+"""Print an answer while it is written: its text, its sources, its events as JSON, and its trace to a file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from ..answer.trace import as_record
 from ..api.plain import answer_record
@@ -18,18 +18,10 @@ from ..core.types import Answer, Citation, Trace
 from .output import emit, emit_json, emit_piece, one_line, say
 
 
-class Following(Protocol):
-    """What follows a run to its answer."""
+class AnswerPrinter:
+    """Prints a running answer: each event as JSON, or the text as the model writes it and then the sources.
 
-    async def follow(self, events: AsyncIterator[Event]) -> Answer:
-        """Return the answer, showing what comes before it."""
-        ...
-
-
-class Shown:
-    """Shows a run as it goes: events as JSON, or the text as it is written and its sources behind it.
-
-    ``pages`` counts the pages that were read, ``failures`` holds what could not be.
+    ``pages`` counts the pages that were read; ``failures`` lists the searches and pages that failed, with the reason.
     """
 
     def __init__(self, question: str, as_json: bool, events: bool) -> None:
@@ -38,27 +30,27 @@ class Shown:
         self.failures: list[str] = []
 
     async def follow(self, events: AsyncIterator[Event]) -> Answer:
-        """Run to the answer.
+        """Print the events and return the answer that ends them.
 
-        :raises PrunusError: the run ended early; with events it is one, too.
+        :raises PrunusError: the run failed; with ``--events`` the error is printed as the last event, too.
         """
-        begun = False
+        text_printed = False
         try:
-            async with aclosing(cast(Any, events)) as each:
-                async for event in each:
+            async with aclosing(cast(Any, events)) as stream:
+                async for event in stream:
                     self._count(event)
                     if self._events:
                         emit_json(asdict(event))
                     elif isinstance(event, TokenEvent) and not self._json:
                         emit_piece(event.text)
-                        begun = True
+                        text_printed = True
                     if isinstance(event, DoneEvent):
                         self._end(event.answer)
                         return event.answer
         except PrunusError as error:
             if self._events:
                 emit_json(asdict(ErrorEvent(str(error), error.subject)))
-            if begun:
+            if text_printed:
                 emit("")
             raise
         raise RuntimeError("the events ended without an answer")
@@ -73,48 +65,43 @@ class Shown:
             for warning in event.warnings:
                 say(f"prunus: {one_line(warning)}")
 
-    def _end(self, found: Answer) -> None:
+    def _end(self, answer: Answer) -> None:
         if self._json and not self._events:
-            emit_json(answer_record(self._question, found))
+            emit_json(answer_record(self._question, answer))
         elif not self._events:
-            emit("\n\n" + sources(found))
+            emit("\n\n" + sources(answer))
 
 
-def written(found: Answer) -> str:
-    """Return an answer as text: what it says, then its sources."""
-    return f"{found.text}\n\n{sources(found)}"
-
-
-def sources(found: Answer) -> str:
-    """Return the sources of an answer: the places that are cited, the check of each quote, what nothing bears out."""
+def sources(answer: Answer) -> str:
+    """Return the sources of an answer as text: cited places, the check of each quote, unsupported sentences."""
     lines: list[str] = []
-    quoted = " ".join(found.text.split())
+    text = " ".join(answer.text.split())
     last = 0
-    for citation in sorted(found.citations, key=lambda one: one.number):
+    for citation in sorted(answer.citations, key=lambda citation: citation.number):
         if citation.number != last:
             lines.append(f"[{citation.number}] {one_line(citation.title or '(no title)')}")
             last = citation.number
         dated = f"  {one_line(citation.published)}" if citation.published else ""
         lines.append(f"    {citation.url or 'page'}  {citation.xpath}{dated}".rstrip())
-        lines.append(f"    quote: {_check(citation, quoted)}")
-    if found.unsupported and found.citations and found.engines.get("generator") == "llm":
-        lines.append(f"Not borne out by the pages ({len(found.unsupported)}):")
-        lines += [f"  - {one_line(sentence)}" for sentence in found.unsupported]
+        lines.append(f"    quote: {_quote_check(citation, text)}")
+    if answer.unsupported and answer.citations and answer.engines.get("generator") == "llm":
+        lines.append(f"Not supported by the pages ({len(answer.unsupported)}):")
+        lines += [f"  - {one_line(sentence)}" for sentence in answer.unsupported]
     return "\n".join(lines)
 
 
-def _check(citation: Citation, quoted: str) -> str:
-    """Say whether a quote was found; where the answer does not hold its words, show them."""
+def _quote_check(citation: Citation, text: str) -> str:
+    """Say whether the quote was found; print its words where the answer's text does not contain them."""
     if not citation.found:
         return "NOT FOUND"
     words = one_line(citation.quote)
-    if " ".join(citation.quote.split()) in quoted or citation.support >= 1.0:
+    if " ".join(citation.quote.split()) in text or citation.support >= 1.0:
         return "found"
     return f"found, support {citation.support:.2f}: {words[:300]}"
 
 
 def questions(first: str) -> Iterator[str]:
-    """Yield a question, then those of standard input, a line each, until it ends."""
+    """Yield the first question, then one question for each line of standard input, until an empty line or its end."""
     yield first
     while sys.stdin is not None:
         if sys.stdin.isatty():
@@ -127,9 +114,9 @@ def questions(first: str) -> Iterator[str]:
 
 @contextmanager
 def traced(path: str | None) -> Iterator[Callable[[Trace], None] | None]:
-    """Open the file of a trace; yields what writes each stage into it as one line of JSON.
+    """Open a trace file; yield the function that writes a stage into it as one line of JSON, or None without a path.
 
-    :raises BadInput: it cannot be written.
+    :raises BadInput: the file cannot be written.
     """
     if not path:
         yield None
@@ -137,7 +124,7 @@ def traced(path: str | None) -> Iterator[Callable[[Trace], None] | None]:
     import json
 
     try:
-        file = Path(path).open("w", encoding="utf-8")  # noqa: SIM115 - closed below: its errors are not the answer's
+        file = Path(path).open("w", encoding="utf-8")  # noqa: SIM115 - closed below, so that this `except` catches only the opening
     except OSError as error:
         raise BadInput(f"{path}: cannot be written ({error.strerror})", subject=path) from error
     with file:

@@ -1,4 +1,4 @@
-"""``prunus index tree``: the tree as text, or as a page with zoom and search."""
+"""``prunus index tree``: draw the tree of an index as text, or as a page with zoom and search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .output import emit, emit_json, say, write_whole
 from .tree_page import Taken, TreeDrawing, write_tree
 
 _MOST: int = 20_000
-"""Nodes that are drawn at most; of a larger tree the leaves are left out."""
+"""Nodes drawn on a page at most; a larger tree is drawn without its leaves."""
 
 _COLUMNS = 78
 
@@ -29,14 +29,14 @@ _COLUMNS = 78
     "--html", "page", type=click.Path(readable=False), metavar="FILE", help="Write a page with zoom and search."
 )
 @click.option("-Q", "--question", default="", metavar="TEXT", callback=as_unicode, help="Show what it retrieves.")
-@click.option("--budget", type=click.IntRange(min=1), default=2000, show_default=True, help="Tokens of its nodes.")
+@click.option("--budget", type=click.IntRange(min=1), default=2000, show_default=True, help="Tokens to retrieve.")
 @retrieval_options
 @common
-def tree(index: str, question: str, **given: Any) -> None:
-    """Draw the tree of an index: as text, or as a page with zoom and search that loads nothing.
+def tree(index: str, question: str, **flags: Any) -> None:
+    """Draw the tree of an index: as text, or as a page with zoom and search that loads nothing from elsewhere.
 
-    With a question, the nodes that tree retrieval takes are marked [T], the leaves that flat dense retrieval takes
-    [F], and both texts are shown. Tree retrieval is the paper's collapsed one unless --retrieval says otherwise.
+    With a question, nodes that tree retrieval takes are marked [T], leaves that flat dense retrieval takes are marked
+    [F], and both texts are shown. Tree retrieval is the paper's collapsed retrieval unless --retrieval names another.
 
     \b
     Examples:
@@ -45,36 +45,37 @@ def tree(index: str, question: str, **given: Any) -> None:
       prunus index tree handbook -Q "What does Harbour cost?" --retrieval traversal --start-layer 1
     """
     opened = Index.open(index, create=False)
-    drawing = drawing_of(opened, given["page"] is not None)
+    drawing = drawing_of(opened, flags["page"] is not None)
     taken: list[Taken] = []
     if question:
-        how = retrieval_from({**given, "retrieval": given["retrieval"] or "collapsed"})
+        how = retrieval_from({**flags, "retrieval": flags["retrieval"] or "collapsed"})
         for name, retrieval in (("tree", how), ("flat", Retrieval("flat", how.documents))):
-            got = opened.retrieved(question, given["budget"], retrieval)
-            taken.append(Taken(name, [node.id for node in got.nodes], got.text, got.tokens))
-    if given["page"]:
-        write_whole(Path(given["page"]), write_tree(drawing, question, taken))
-        if not given["quiet"]:
-            say(f"{len(drawing.nodes):,} nodes drawn in {given['page']}")
+            found = opened.retrieved(question, flags["budget"], retrieval)
+            taken.append(Taken(name, [node.id for node in found.nodes], found.text, found.tokens))
+    if flags["page"]:
+        write_whole(Path(flags["page"]), write_tree(drawing, question, taken))
+        if not flags["quiet"]:
+            say(f"{len(drawing.nodes):,} nodes drawn in {flags['page']}")
         return
-    if given["as_json"]:
-        found = {one.name: {"nodes": one.ids, "text": one.text, "tokens": one.tokens} for one in taken}
-        emit_json({"nodes": drawing.nodes, "question": question, **found})
+    if flags["as_json"]:
+        ways = {way.name: {"nodes": way.ids, "text": way.text, "tokens": way.tokens} for way in taken}
+        emit_json({"nodes": drawing.nodes, "question": question, **ways})
         return
     emit("\n".join(_lines(drawing, taken)))
-    for one in taken:
-        emit(f"\n{one.title} ({one.tokens:,} tokens)\n\n{one.text}")
+    for way in taken:
+        emit(f"\n{way.title} ({way.tokens:,} tokens)\n\n{way.text}")
 
 
 def drawing_of(opened: Index, bounded: bool) -> TreeDrawing:
-    """Read a whole tree.
+    """Read the whole tree of an index.
 
-    :raises BadInput: there is nothing in the index.
+    :param bounded: leave the leaves out where there are more than 20,000 nodes.
+    :raises BadInput: the index is empty.
     """
     view, edges = opened.store.view(), opened.store.edges()
     ids = view.ids.tolist()
     if not ids:
-        raise BadInput(f"{opened.place}: there is nothing in the index", subject=opened.place)
+        raise BadInput(f"{opened.place}: the index is empty; add documents with prunus index add", subject=opened.place)
     left_out = bounded and len(ids) > _MOST
     if left_out:
         ids = view.ids[view.layer > 0].tolist()[-_MOST:]
@@ -89,9 +90,9 @@ def drawing_of(opened: Index, bounded: bool) -> TreeDrawing:
 
 
 def _lines(drawing: TreeDrawing, taken: Sequence[Taken]) -> list[str]:
-    """Return the tree as lines, roots first; a node with several parents stands under each."""
+    """Return the tree as lines, roots first; a node with several parents is listed under each of them."""
     by_id = {node["id"]: node for node in drawing.nodes}
-    marks = [(one.name[0].upper(), set(one.ids)) for one in taken]
+    marks = [(way.name[0].upper(), set(way.ids)) for way in taken]
     lines: list[str] = []
     todo = [(node["id"], 0) for node in reversed(drawing.nodes) if node["root"]]
     while todo:

@@ -1,4 +1,4 @@
-"""The ranked blocks of a pruned page as a table for a terminal."""
+"""``prunus prune --explain``: the ranked blocks of a pruned page as a table for a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..core.types import BlockRecord, Context
 from .output import one_line
 
 BELOW: Final = 20
-"""Dropped blocks that are shown below the last kept one."""
+"""Dropped blocks that are shown below the last kept block."""
 
 MOST: Final = 60
 """Blocks that are shown at most."""
@@ -20,9 +20,9 @@ _TEXT: Final = 48
 
 
 def ranking(context: Context) -> str:
-    """Return the blocks by score: score, fate, role, words, path, first words.
+    """Return the blocks by score as a table: score, fate, role, words, path, first words.
 
-    After two stages, those that the second scored stand before the others: their scores are on another scale.
+    After two stages, the blocks that the second stage scored come first: the two stages' scores have different scales.
     """
     ranked = sorted(context.blocks, key=lambda block: (-block.stage, -block.score, block.index))
     last = max((place for place, block in enumerate(ranked) if block.kept), default=-1)
@@ -49,8 +49,8 @@ def _row(block: BlockRecord) -> str:
 
 
 def shorten(text: str, columns: int) -> str:
-    """Cut text to a width in columns of a terminal, where some letters take two."""
-    line = one_line(text[: columns * 4])
+    """Cut text to a width in columns of a terminal, where a wide East Asian letter takes two columns."""
+    line = one_line(text[: columns * 4])  # a block may be long: only its start can be shown
     widths: Sequence[int] = [2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in line]
     if sum(widths) <= columns and len(line) >= len(one_line(text[: columns * 8])):
         return line

@@ -1,4 +1,4 @@
-"""The pages on a command line: files, folders, addresses, and ``-`` for standard input."""
+"""Read the pages that a command line names: files, folders, addresses, and ``-`` for standard input."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One page of a command line.
+    """One page that a command line names.
 
-    :param source: the page itself, or where it lies.
-    :param name: how it is called in messages.
-    :param folder: the folder that was given, for a page that was found in one.
+    :param source: the page itself, its path or its address.
+    :param name: its name in messages.
+    :param folder: the folder of the command line in which the page was found; None where the page itself was named.
     """
 
     source: Source
@@ -37,18 +37,18 @@ class Given:
 
 
 def pages_given(arguments: Sequence[str], settings: Settings, out: Path | None = None) -> list[Given]:
-    """List the pages of a command line; folders stand for their pages.
+    """List the pages of a command line; a folder gives all pages in it.
 
-    :param out: a folder that is written to; what lies in it is not a page to read.
-    :raises BadInput: a folder holds no page, or standard input is too large.
+    :param out: the folder of the output; its files are not pages to read.
+    :raises BadInput: a name is empty, a folder holds no page, or standard input is closed or too large.
     """
     found: list[Given] = []
     for argument in arguments:
         path = Path(argument)
         if not argument:
-            raise BadInput("a page with an empty name was given", subject="pages")
+            raise BadInput("a page has an empty name; name a file, a folder, an address or -", subject="pages")
         if argument == STDIN:
-            if not any(given.name == "stdin" for given in found):
+            if not any(page.name == "stdin" for page in found):  # standard input can be read only once
                 found.append(Given(_stdin(settings.max_file_mb), "stdin"))
         elif _ADDRESS.match(argument):
             found.append(Given(argument, argument))
@@ -69,11 +69,12 @@ def read_given(
     keep: bool = False,
     done: Callable[[Page], None] | None = None,
 ) -> Documents:
-    """Clean the pages of a command line; those that cannot be read are noted in the documents' failures.
+    """Clean the pages of a command line; pages that cannot be read are noted in the documents' failures.
 
-    :param keep: keep a snapshot of each page.
+    :param keep: store a snapshot of each page.
     :param done: called with each page before it is cleaned.
-    :raises BadPage: none can be read.
+    :raises BadInput: no page can be read.
+    :raises OutsideFailed: no page can be read, and fetching the first one failed.
     """
     with progress(len(pages), "reading", quiet) as step:
 
@@ -82,7 +83,7 @@ def read_given(
             if done is not None:
                 done(page)
 
-        sources = [one.source for one in pages]
+        sources = [page.source for page in pages]
         try:
             return read(sources, strict=False, keep=keep, done=arrived, settings=settings)
         except (BadInput, OutsideFailed) as error:
@@ -94,11 +95,11 @@ def read_given(
 def _stdin(max_file_mb: int) -> Page:
     """Read standard input as a page.
 
-    :raises BadInput: it is closed, or larger than a file may be.
+    :raises BadInput: it is closed, or larger than ``max_file_mb``.
     """
     if sys.stdin is None:
-        raise BadInput("standard input is closed", subject=STDIN)
+        raise BadInput("standard input is closed; name a file instead of -", subject=STDIN)
     content = sys.stdin.buffer.read(max_file_mb * _MIB + 1)
     if len(content) > max_file_mb * _MIB:
-        raise BadInput(f"stdin: over the limit of {max_file_mb} MiB", subject=STDIN)
+        raise BadInput(f"stdin: over the limit of {max_file_mb} MiB; raise the setting max_file_mb", subject=STDIN)
     return Page(content, url="stdin")

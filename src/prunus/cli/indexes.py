@@ -1,4 +1,4 @@
-"""How indexes are asked on a command line: options that commands share, and what is opened by them."""
+"""The options of retrieval from indexes, which several commands share, and the opened indexes."""
 
 from __future__ import annotations
 
@@ -19,51 +19,51 @@ WAYS = click.Choice(["hybrid", "collapsed", "traversal", "flat"])
 
 
 def retrieval_options(function: F) -> F:
-    """Add how an index is asked."""
+    """Add all options of retrieval from an index."""
     for name, kind, text in (
-        ("--start-layer", click.IntRange(min=0), "For traversal: begin with this layer instead of the roots."),
-        ("--depth", click.IntRange(min=0), "For traversal: layers that are gone through."),
-        ("--top", click.IntRange(min=1), "For traversal: nodes chosen on each layer."),
-        ("--layers", str, "For collapsed: only these layers, as 0,1; 0 are the leaves."),
+        ("--start-layer", click.IntRange(min=0), "For traversal: start at this layer instead of the roots."),
+        ("--depth", click.IntRange(min=0), "For traversal: number of layers to descend."),
+        ("--top", click.IntRange(min=1), "For traversal: nodes to choose on each layer."),
+        ("--layers", str, "For collapsed: only these layers, as 0,1; layer 0 is the leaves."),
     ):
         function = click.option(name, type=kind, default=None, help=text)(function)
     return short_retrieval_options(function)
 
 
 def short_retrieval_options(function: F) -> F:
-    """Add how an index is asked, without what only studies of the method need."""
+    """Add the everyday options of retrieval from an index; the others serve studies of the method."""
     function = click.option(
-        "--document", "document", multiple=True, metavar="ID", help="Ask only this document of the index; repeatable."
+        "--document", "document", multiple=True, metavar="ID", help="Use only this document of the index; repeatable."
     )(function)
-    return click.option("--retrieval", type=WAYS, default=None, help="How the index is asked; hybrid by default.")(
+    return click.option("--retrieval", type=WAYS, default=None, help="How to search the index; hybrid by default.")(
         function
     )
 
 
-def retrieval_from(given: Mapping[str, Any]) -> Retrieval:
-    """Return how an index is asked.
+def retrieval_from(flags: Mapping[str, Any]) -> Retrieval:
+    """Return the retrieval options of a command line.
 
-    :raises BadInput: the layers are no numbers.
+    :raises BadInput: ``--layers`` is not a list of numbers.
     """
-    layers = given.get("layers") or ""
+    layers = flags.get("layers") or ""
     try:
-        numbers = tuple(int(one) for one in layers.split(",") if one.strip())
+        numbers = tuple(int(number) for number in layers.split(",") if number.strip())
     except ValueError as error:
-        raise BadInput(f"--layers: {layers!r} is no list of layers; write it as 0,1", subject="--layers") from error
-    start = given.get("start_layer")
+        raise BadInput(f"--layers: {layers!r} is not a list of layers; write it as 0,1", subject="--layers") from error
+    start = flags.get("start_layer")
     return Retrieval(
-        way=given.get("retrieval") or "",
-        documents=tuple(given.get("document") or ()),
+        way=flags.get("retrieval") or "",
+        documents=tuple(flags.get("document") or ()),
         layers=numbers,
         start_layer=-1 if start is None else start,
-        top=given.get("top") or 5,
-        depth=given.get("depth") or 0,
+        top=flags.get("top") or 5,
+        depth=flags.get("depth") or 0,
     )
 
 
-def indexes_from(given: Mapping[str, Any], settings: Settings) -> Choices:
-    """Return the indexes of a command line, opened, and how they are asked; nothing where there is none."""
-    if not given.get("index"):
+def indexes_from(flags: Mapping[str, Any], settings: Settings) -> Choices:
+    """Return the opened indexes of a command line with their retrieval options; empty without ``--index``."""
+    if not flags.get("index"):
         return Choices()
-    options = Options(embedder=given.get("embedder") or "", tokenizer=given.get("tokenizer") or "")
-    return Choices(index=opened(given["index"], settings, options), retrieval=retrieval_from(given))
+    options = Options(embedder=flags.get("embedder") or "", tokenizer=flags.get("tokenizer") or "")
+    return Choices(index=opened(flags["index"], settings, options), retrieval=retrieval_from(flags))

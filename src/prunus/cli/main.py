@@ -1,4 +1,4 @@
-"""The command ``prunus``: commands are loaded when they are called, and every error ends here."""
+"""The command ``prunus``: loads a subcommand when it is called, and turns every error into a line and an exit code."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from ..core.errors import MissingExtra, PrunusError
 from .output import forget_stdout, one_line, say
 
 COMMANDS: Final = {
-    "clean": "Clean pages: what a reader sees stays, all else goes.",
+    "clean": "Clean pages: keep what a reader sees, drop the rest.",
     "prune": "Keep the evidence for a question that fits a token budget.",
     "ask": "Answer a question from pages, with quotes that are checked.",
-    "replay": "Answer a recorded question again, from the record.",
-    "search": "Search the web, or a folder, and list what is found.",
-    "index": "Keep documents under a tree of summaries, and ask them many times.",
-    "batch": "Do many jobs, and go on where a run was stopped.",
-    "fetch": "Fetch pages as they are, inside the limits.",
-    "cache": "Show or clear what is kept on disk between runs.",
-    "doctor": "Show the settings in force, and what works.",
+    "replay": "Answer a recorded question again from its record.",
+    "search": "Search the web or a folder, and list the hits.",
+    "index": "Build a tree of summaries over documents, and search it.",
+    "batch": "Run many jobs from a file, and resume after a stop.",
+    "fetch": "Fetch pages unchanged, within the configured limits.",
+    "cache": "Show or clear the caches on disk.",
+    "doctor": "Show the settings in force, and test the engines.",
     "completion": "Print the completion script of a shell.",
 }
-"""The commands of this folder, one file each, in the order of the help."""
+"""The commands of the folder ``commands``, one file each, in the order of the help."""
 
 GROUP: Final = "prunus.commands"
-"""The entry-point group of foreign commands; they may not shadow those above."""
+"""The entry-point group of foreign commands; a foreign command cannot replace one of `COMMANDS`."""
 
 EXTRAS: Final = {"eval": "evals", "train": "train"}
-"""Foreign commands that come with an extra of ours."""
+"""Foreign commands of this distribution → the extra that installs their packages."""
 
 
 class App(click.Group):
-    """Loads a command when it is called, and turns its errors into one line and an exit code."""
+    """The group of all commands; loads a command when it is called, and ends with its exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return our commands, then the foreign ones."""
+        """Return the built-in commands, then the foreign commands."""
         return [*COMMANDS, *sorted(foreign_commands())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load a command; a foreign one that is broken says so when it is invoked, not before."""
+        """Load a command; a foreign command that cannot be imported reports this when it is invoked."""
         if cmd_name in COMMANDS:
-            return _ours(cmd_name)
+            return _built_in(cmd_name)
         entry = foreign_commands().get(cmd_name)
         return _load(entry) if entry else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without loading any."""
+        """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
         foreign = foreign_commands()
@@ -60,18 +60,18 @@ class App(click.Group):
                 formatter.write_dl([(name, _origin(entry)) for name, entry in sorted(foreign.items())])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command to one of the exit codes."""
-        inside = super().invoke
+        """Run the command and exit with its code."""
+        invoke = super().invoke
 
         def work() -> int:
-            inside(ctx)
+            invoke(ctx)
             return 0
 
         ctx.exit(guard(work))
 
 
 def guard(work: Callable[[], int]) -> int:
-    """Run something to its exit code; what goes wrong on purpose is one line on stderr."""
+    """Call ``work`` and return its exit code; an expected error becomes one line on stderr."""
     try:
         code = work()
         sys.stdout.flush()
@@ -85,45 +85,45 @@ def guard(work: Callable[[], int]) -> int:
     except (KeyboardInterrupt, click.Abort):
         say("prunus: interrupted; nothing was written")
         return 130
-    except BrokenPipeError:  # the reader has seen enough
+    except BrokenPipeError:  # as in `prunus … | head`: the reader stopped reading
         forget_stdout()
         return 0
-    except Exception:  # a bug: the traceback is what its finder needs
+    except Exception:  # a bug: its traceback belongs into the report of it
         traceback.print_exc()
         return 1
     return code
 
 
 def foreign_commands() -> dict[str, EntryPoint]:
-    """Return the commands of other packages by name, not loaded."""
+    """Return the entry points of other packages' commands by name, not loaded."""
     return {entry.name: entry for entry in entry_points(group=GROUP) if entry.name not in COMMANDS}
 
 
-def _ours(name: str) -> click.Command:
+def _built_in(name: str) -> click.Command:
     command: click.Command = import_module(f"{__package__}.commands.{name}").command
     return command
 
 
 def _load(entry: EntryPoint) -> click.Command:
-    """Load a foreign command, or make one that says why it cannot be loaded."""
+    """Load a foreign command; where that fails, return a command that reports why."""
     try:
         command: click.Command = entry.load()
     except ImportError as error:
         return _broken(entry.name, _missing(entry.name, error))
-    except Exception as error:  # a stranger's fault must not take the other commands down
+    except Exception as error:  # a broken foreign package must not break the other commands
         reason = f"{type(error).__name__}: {error}"
         return _broken(entry.name, PrunusError(f"{entry.name}: this command cannot be loaded ({reason})"))
     return command
 
 
 def _missing(name: str, error: ImportError) -> MissingExtra:
-    """Say which line installs what a command needs."""
-    lacking = error.name or str(error)
+    """Return the error for a package that is missing, with the line that installs it."""
+    package = error.name or str(error)
     if name in EXTRAS:
         way = f"run: pip install 'prunus[{EXTRAS[name]}]'"
     else:
-        way = f"run: pip install {lacking.partition('.')[0]}"
-    return MissingExtra(f"{name} needs {lacking}, which is not installed; {way}", subject=name)
+        way = f"run: pip install {package.partition('.')[0]}"
+    return MissingExtra(f"{name} needs {package}, which is not installed; {way}", subject=name)
 
 
 def _broken(name: str, error: PrunusError) -> click.Command:
@@ -140,15 +140,15 @@ def _broken(name: str, error: PrunusError) -> click.Command:
 
 
 def _origin(entry: EntryPoint) -> str:
-    """Say where a foreign command comes from."""
+    """Return the line of the help that says which package a foreign command comes from."""
     if entry.name in EXTRAS and entry.value.startswith("prunus_"):
         return f"Comes with the extra: pip install 'prunus[{EXTRAS[entry.name]}]'"
     return f"From the package {entry.dist.name}." if entry.dist else f"From {entry.value}."
 
 
 def _usage(error: click.ClickException) -> int:
-    """Print a usage error as one line; a bare group shows its help."""
-    if type(error).__name__ == "NoArgsIsHelpError":
+    """Print a usage error as one line; a group without a command shows its help."""
+    if type(error).__name__ == "NoArgsIsHelpError":  # by name: older versions of click lack the class
         error.show()
         return 2
     context = getattr(error, "ctx", None)
@@ -174,7 +174,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 )
 @click.pass_context
 def app(ctx: click.Context) -> None:
-    """Turn web pages into exactly the evidence that a question needs.
+    """Turn web pages into the evidence that a question needs.
 
     \b
     Examples:
@@ -192,6 +192,6 @@ def app(ctx: click.Context) -> None:
 def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # names of files need not be Unicode, and pages are UTF-8
+        if hasattr(stream, "reconfigure"):  # a file's name need not be valid Unicode, and pages are UTF-8
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     sys.exit(guard(lambda: int(app.main(prog_name="prunus", standalone_mode=False) or 0)))

@@ -1,4 +1,4 @@
-"""What leaves the command line: results on stdout, the rest on stderr, files whole or not at all."""
+"""The output of commands: results on stdout, messages and progress on stderr, files written whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,42 +17,35 @@ from ..core.errors import BadInput, OutsideFailed, PrunusError
 from ..core.files import write_bytes
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What a page could use to write on a terminal what it does not say."""
+"""Control characters and changes of direction, with which a page could forge a terminal's output."""
 
 
 class Interrupted(PrunusError):
-    """The user stopped it; the message says what is done."""
+    """The user stopped the command; the message says which work is done."""
 
     exit_code = 130
 
 
 class DoneInPart(PrunusError):
-    """Some of what was asked for is done; the rest is listed."""
+    """Part of the work is done; the failures were listed on stderr."""
 
     exit_code = 5
 
 
 def emit(text: str) -> None:
-    """Write a result to stdout, at once; control characters are left out where a terminal would obey them.
+    """Write a result to stdout and flush it; on a terminal, without control characters.
 
-    :raises OutsideFailed: stdout takes no more.
+    :raises OutsideFailed: stdout cannot be written, as on a full disk.
     """
-    try:
-        click.echo(printable(text) if sys.stdout.isatty() else text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        forget_stdout()
-        raise OutsideFailed(f"standard output: cannot be written ({error.strerror})", subject="stdout") from error
+    emit_piece(text + "\n")
 
 
 def emit_piece(text: str) -> None:
-    """Write a piece of a result to stdout, at once, without ending the line."""
+    """Write a part of a result to stdout and flush it, without ending the line; see :func:`emit`."""
     try:
         click.echo(printable(text) if sys.stdout.isatty() else text, nl=False)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except BrokenPipeError:  # an OSError, too; `main.guard` ends the command quietly
         raise
     except OSError as error:
         forget_stdout()
@@ -63,23 +56,23 @@ def emit_json(value: Any) -> None:
     """Write a result to stdout as one line of JSON."""
     try:
         line = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except ValueError:  # a foreign scorer may give infinities, which JSON does not have
+    except ValueError:  # a foreign scorer may return infinities, which JSON cannot hold
         line = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False)
     emit(line)
 
 
 def say(text: str) -> None:
-    """Write to stderr."""
+    """Write a message to stderr."""
     click.echo(printable(text), err=True)
 
 
 def one_line(text: str) -> str:
-    """Return text on one line."""
+    """Return text with all white space, line breaks included, as single spaces."""
     return " ".join(text.split())
 
 
 def printable(text: str) -> str:
-    """Leave out the characters that a terminal would obey."""
+    """Remove the control characters that a terminal would obey."""
     return _CONTROL.sub("", text)
 
 
@@ -89,11 +82,13 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def settle(failures: Mapping[str, str], done: int, what: str = "pages") -> None:
-    """List what failed on stderr and end with the right code.
+    """List the failures on stderr and end the command with the right exit code; do nothing without failures.
 
-    :raises DoneInPart: some failed, some are done.
+    :param done: number of things that succeeded.
+    :param what: noun for the things, in the plural.
+    :raises DoneInPart: some failed, some succeeded.
     :raises BadInput: all failed.
-    :raises OutsideFailed: all failed, the first of them outside.
+    :raises OutsideFailed: all failed, the first because of an outside service.
     """
     if not failures:
         return
@@ -112,7 +107,7 @@ def settle(failures: Mapping[str, str], done: int, what: str = "pages") -> None:
 
 @contextmanager
 def progress(total: int, label: str, quiet: bool) -> Iterator[Callable[[], None]]:
-    """Show a bar on stderr for several things, where stderr is a terminal; yields what to call after each."""
+    """Show a progress bar where stderr is a terminal and ``total`` is above 1; yield the function that advances it."""
     if quiet or total < 2 or not sys.stderr.isatty():
         yield lambda: None
         return
@@ -126,7 +121,7 @@ def progress(total: int, label: str, quiet: bool) -> Iterator[Callable[[], None]
 
 
 def forget_stdout() -> None:
-    """Send what is left in the buffer nowhere, so that the interpreter's last flush is quiet."""
+    """Redirect stdout to the null device, so that the interpreter's last flush raises no error."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):  # a test's stdout has no descriptor
@@ -134,7 +129,7 @@ def forget_stdout() -> None:
 
 
 def _finite(value: Any) -> Any:
-    """Replace numbers that JSON does not have by None."""
+    """Replace infinities and NaN, which JSON cannot hold, by None."""
     if isinstance(value, float):
         return value if abs(value) != float("inf") and value == value else None
     if isinstance(value, Mapping):

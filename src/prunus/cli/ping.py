@@ -1,7 +1,6 @@
-"""Tries engines that are configured, each with one small request and a time limit: what works, and why not.
+"""``prunus doctor --ping``: call each configured engine with one small request and a time limit.
 
-Unlike the rest of ``prunus doctor`` this goes to the network and may cost a few tokens; it runs only
-where it is asked for.
+Unlike the rest of ``prunus doctor``, this uses the network and may cost a few tokens.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from ..models.json_reply import text_of
 from ..models.prompts.render import render
 
 SECONDS: Final = 30.0
-"""How long one engine may take."""
+"""Timeout of one engine, with loading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pinged:
-    """What came of one engine.
+    """The result of calling one engine.
 
-    :param spec: as it stands in the settings.
-    :param reason: why it does not work, in one line; what it answered, where it does.
+    :param spec: the engine's spec in the settings.
+    :param reason: in one line, what the engine answered, or why it does not work.
     :param seconds: wall time, with loading.
     """
 
@@ -47,47 +46,47 @@ Maker = Callable[[], Any]
 
 
 async def ping(makers: Mapping[str, tuple[str, Maker]], seconds: float = SECONDS) -> list[Pinged]:
-    """Make and try engines, all at the same time; no failure of one keeps the others from being tried.
+    """Construct and call engines, all at the same time; a failure of one engine does not affect the others.
 
-    :param makers: for each kind (``embedder``, ``reranker``, ``llm``, ``search``, ``tokenizer``) the spec, and
-        what makes the engine.
-    :param seconds: for each.
+    :param makers: for each kind (``embedder``, ``reranker``, ``llm``, ``search``, ``planner``, ``tokenizer``) the
+        spec and the function that constructs the engine.
+    :param seconds: timeout of each engine.
     """
-    return list(await asyncio.gather(*[_one(kind, spec, make, seconds) for kind, (spec, make) in makers.items()]))
+    return list(await asyncio.gather(*[_ping(kind, spec, make, seconds) for kind, (spec, make) in makers.items()]))
 
 
-async def _one(kind: str, spec: str, make: Maker, seconds: float) -> Pinged:
+async def _ping(kind: str, spec: str, make: Maker, seconds: float) -> Pinged:
     started = time.monotonic()
     try:
         async with asyncio.timeout(seconds):
             engine = await _in_thread(make)
-            said = await _TRIES[kind.partition(":")[0]](engine)
-        return Pinged(kind, spec, True, said, time.monotonic() - started)
+            reply = await _TRIES[kind.partition(":")[0]](engine)
+        return Pinged(kind, spec, True, reply, time.monotonic() - started)
     except TimeoutError:
         reason = f"no answer within {seconds:g} seconds"
     except PrunusError as error:
         reason = str(error)
-    except Exception as error:  # whatever one engine does, the others are still reported
+    except Exception as error:  # a broken engine must not keep the others from being reported
         reason = f"{type(error).__name__}: {error}"
     return Pinged(kind, spec, False, " ".join(reason.split())[:500], time.monotonic() - started)
 
 
 async def _in_thread(work: Callable[[], Any]) -> Any:
-    """Run plain code in a thread that nobody has to wait for: one that hangs does not keep the process alive."""
+    """Run synchronous code in a daemon thread: code that hangs does not keep the process alive."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
 
-    def tell(set_it: Callable[[Any], None], what: Any) -> None:
-        if not done.done():
-            set_it(what)
+    def settle(set_outcome: Callable[[Any], None], outcome: Any) -> None:
+        if not done.done():  # the timeout may have cancelled it
+            set_outcome(outcome)
 
     def run() -> None:
         try:
             outcome: tuple[Callable[[Any], None], Any] = (done.set_result, work())
         except Exception as error:
             outcome = (done.set_exception, error)
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(tell, *outcome)
+        with suppress(RuntimeError):  # the loop is closed, so that nobody waits for the outcome
+            loop.call_soon_threadsafe(settle, *outcome)
 
     threading.Thread(target=run, daemon=True, name="prunus-ping").start()
     return await done
@@ -96,7 +95,7 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
 async def _embedder(engine: Any) -> str:
     found = np.asarray(await _in_thread(lambda: engine.embed(["When does the ferry leave?"], "query")))
     if found.ndim != 2 or len(found) != 1 or not math.isclose(float(np.linalg.norm(found[0])), 1.0, abs_tol=1e-3):
-        raise OutsideFailed(f"gave no vector of unit norm, but an array {found.shape}")
+        raise OutsideFailed(f"returned no vector of unit norm, but an array of shape {found.shape}")
     return f"{found.shape[1]} dimensions"
 
 
@@ -104,8 +103,8 @@ async def _reranker(engine: Any) -> str:
     texts = ["The ferry leaves at noon.", "Charts are sold here."]
     found = np.asarray(await _in_thread(lambda: engine.rerank("When does the ferry leave?", texts)))
     if found.shape != (2,) or not np.isfinite(found).all():
-        raise OutsideFailed(f"gave no two numbers, but an array {found.shape}")
-    return f"{float(found[0]):.3f} for what answers, {float(found[1]):.3f} for what does not"
+        raise OutsideFailed(f"returned no two finite scores, but an array of shape {found.shape}")
+    return f"{float(found[0]):.3f} for a text that answers, {float(found[1]):.3f} for a text that does not"
 
 
 async def _llm(engine: Any) -> str:
@@ -113,10 +112,10 @@ async def _llm(engine: Any) -> str:
     if not text.strip() and not usage.completion_tokens:
         raise OutsideFailed("the reply is empty")
     room = f", window of {engine.context_window} tokens" if engine.context_window else ""
-    return f"{_said(usage)}{room}"
+    return f"{_tokens_used(usage)}{room}"
 
 
-def _said(usage: Usage) -> str:
+def _tokens_used(usage: Usage) -> str:
     tokens = usage.prompt_tokens + usage.completion_tokens
     return f"{tokens} tokens" if tokens else "answers, but reports no usage"
 

@@ -1,7 +1,7 @@
-"""One page that shows what was pruned and why: every block of every document, coloured by its score.
+"""The report of ``prunus prune --report``: a page that shows every block of every document, coloured by its score.
 
-The page is self-contained: no script, nothing loaded, and a policy that forbids both. What comes
-from the pages is only ever escaped text.
+The page is self-contained: it has no script and loads nothing, and its policy forbids both. Text from the pruned
+pages is always escaped.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ STEPS: Final = 10
 """Shades of the heat map."""
 
 SHORT_RUN: Final = 2
-"""Dropped blocks in a row up to which they are shown without a click."""
+"""A run of up to this many dropped blocks is shown; a longer run is folded."""
 
 PATH: Final = 25
-"""Letters of a block's path that are shown, from its end; the whole path is in the row's tooltip."""
+"""Characters of a block's path that are shown, from its end; the row's tooltip has the whole path."""
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -37,10 +37,10 @@ def write_report(
 ) -> str:
     """Return the report of one pruning as a page.
 
-    :param context: what survived, and what did not.
-    :param documents: the documents that were pruned, with those that could not be read.
-    :param tokens_before: tokens of the cleaned documents; -1 where nobody counted.
-    :param seconds: wall time by stage; by default the context's own.
+    :param context: the result of the pruning, with every kept and dropped block.
+    :param documents: the documents that were pruned, with the failures of pages that could not be read.
+    :param tokens_before: tokens of the cleaned documents; -1 where they were not counted.
+    :param seconds: wall time by stage; by default that of the context.
     """
     parts = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
@@ -63,7 +63,7 @@ def write_report(
 
 
 class _Heat:
-    """Scores → shades, linear from the lowest to the highest of a stage."""
+    """Maps scores to shades, linear from the lowest to the highest score of a stage."""
 
     def __init__(self, blocks: Sequence[BlockRecord]) -> None:
         self.bounds: dict[int, tuple[float, float]] = {}
@@ -73,7 +73,7 @@ class _Heat:
                 self.bounds[block.stage] = min(low, block.score), max(high, block.score)
 
     def shade(self, block: BlockRecord) -> str:
-        """Return the class of a block's shade."""
+        """Return the CSS class of a block's shade."""
         low, high = self.bounds.get(block.stage, (0.0, 0.0))
         if not math.isfinite(block.score) or high <= low:
             return f"s{STEPS - 1 if block.score > low else 0}"
@@ -86,17 +86,18 @@ def _tiles(context: Context, documents: Documents, before: int) -> str:
     words_kept, words = sum(block.words for block in kept), documents.words
     share = min(100.0, 100 * context.tokens / max(1, context.budget))
     source = f"of {before:,} tokens" if before >= 0 else "tokens kept"
-    ways = ", ".join(f"{_safe(kind)} {_safe(name)}" for kind, name in sorted(context.engines.items()))
+    used = sum(document.kept > 0 for document in context.documents)
+    engines = ", ".join(f"{_safe(kind)} {_safe(name)}" for kind, name in sorted(context.engines.items()))
     return (
         '<ul class="tiles">\n'
         f"<li><b>{context.tokens:,}</b><span>{source}, written as {context.format}</span></li>\n"
         f'<li><b>{share:.0f} %</b><span class="bar"><i style="width:{share:.1f}%"></i></span>'
         f"<span>of the budget of {context.budget:,} tokens</span></li>\n"
         f"<li><b>{len(kept):,} of {len(context.blocks):,}</b><span>blocks kept, in "
-        f"{sum(one.kept > 0 for one in context.documents)} of {len(context.documents)} documents</span></li>\n"
+        f"{used} of {len(context.documents)} documents</span></li>\n"
         f"<li><b>{words_kept:,} of {words:,}</b><span>words kept; blocks of up to {context.max_words} words</span>"
         "</li>\n"
-        f'</ul>\n<p class="soft">Made by Prunus {__version__} with {ways}.</p>\n'
+        f'</ul>\n<p class="soft">Made by Prunus {__version__} with {engines}.</p>\n'
     )
 
 
@@ -115,7 +116,7 @@ def _stages(seconds: Mapping[str, float]) -> str:
 
 
 def _legend(context: Context) -> str:
-    """Write what colours, marks and roles mean."""
+    """Write the legend of colours, marks and roles."""
     last = max((block.stage for block in context.blocks), default=1)
     scores = [block.score for block in context.blocks if block.stage == last and math.isfinite(block.score)]
     low, high = (min(scores), max(scores)) if scores else (0.0, 0.0)
@@ -126,20 +127,20 @@ def _legend(context: Context) -> str:
         f'<span class="scale">{shades}</span>'
         f'<span class="num">{high:.3f}</span></span>\n'
         '<span><b class="fate">✓ kept</b> in the output, with a solid bar at its left</span>\n'
-        "<span>– dropped: runs of them fold away</span>\n"
-        "<span>role <b>scored</b>: on its merit; <b>header</b>: a kept block needs it; "
+        "<span>– dropped: long runs are folded</span>\n"
+        "<span>role <b>scored</b>: kept or dropped by its score; <b>header</b>: a kept block needs it; "
         "<b>cut</b>: part of a block that was too large</span>\n</section>\n"
     )
 
 
 def _contents(context: Context, documents: Documents) -> str:
-    """Write the list of documents, and of those that could not be read."""
+    """Write the list of documents, and the list of pages that could not be read."""
     out = []
     if len(context.documents) > 1:
         items = "".join(
-            f'<li><span class="num">{one.kept:,} / {one.blocks:,}</span>'
-            f'<a href="#d{number}">{_safe(one.title or one.url or "no title")}</a></li>\n'
-            for number, one in enumerate(context.documents)
+            f'<li><span class="num">{document.kept:,} / {document.blocks:,}</span>'
+            f'<a href="#d{number}">{_safe(document.title or document.url or "no title")}</a></li>\n'
+            for number, document in enumerate(context.documents)
         )
         out.append(f'<section class="panel"><ol class="toc">\n{items}</ol></section>\n')
     if documents.failures:
@@ -149,7 +150,7 @@ def _contents(context: Context, documents: Documents) -> str:
 
 
 def _warnings(context: Context) -> str:
-    """Write what the reader should know of how the evidence was found."""
+    """Write the warnings of the pruning."""
     items = "".join(f"<li>{_safe(warning)}</li>\n" for warning in context.warnings)
     return f'<section class="panel"><ul class="failures">\n{items}</ul></section>\n' if items else ""
 
@@ -177,7 +178,7 @@ def _document(context: Context, number: int, blocks: Sequence[BlockRecord], heat
 
 
 def _folded(blocks: Sequence[BlockRecord], rows: str, heat: _Heat) -> str:
-    """Fold a run of dropped blocks away under one line that says what is in it."""
+    """Fold a run of dropped blocks under one line with its blocks, words and best score."""
     best = max(blocks, key=lambda block: (block.stage, block.score))
     words = sum(block.words for block in blocks)
     return (
@@ -206,7 +207,7 @@ def _start(text: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """Escape text for content and attributes; control characters go."""
+    """Escape text for content and attributes, and remove control characters."""
     return html.escape(_CONTROL.sub("", text))
 
 

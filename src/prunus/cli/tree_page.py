@@ -1,7 +1,7 @@
-"""A tree of summaries as one page: zoom, search, and what a question takes.
+"""The page of ``prunus index tree --html``: a tree of summaries with zoom, search, and the nodes that a question takes.
 
-The page loads nothing, and its policy forbids it; the one script is named by its digest. Texts of documents
-stand in the page as data, and the script writes them as text alone.
+The page loads nothing, and its policy forbids loading; the policy allows the page's script by its digest. Texts of
+documents are data in the page, and the script inserts them only as text.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from typing import Any, Final
 
 TITLES: Final = {"tree": "Taken by tree retrieval", "flat": "Taken by flat dense retrieval"}
 _STEP: Final = 26
-"""Units between two leaves."""
+"""SVG units between two leaves."""
 _RISE: Final = 120
-"""Units between two layers."""
+"""SVG units between two layers."""
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a way of retrieval takes.
+    """The nodes that one way of retrieval takes for a question.
 
     :param name: ``tree`` or ``flat``.
+    :param text: the texts of the nodes, as they would be given to a model.
     """
 
     name: str
@@ -38,16 +39,17 @@ class Taken:
 
     @property
     def title(self) -> str:
-        """What stands above its text."""
+        """The heading above the text."""
         return TITLES[self.name]
 
 
 @dataclass(frozen=True, slots=True)
 class TreeDrawing:
-    """A tree that is drawn.
+    """The tree to draw.
 
-    :param nodes: each with id, layer, document, tokens, text, children, root.
-    :param without_leaves: whether leaves were left out, because there are too many.
+    :param place: the folder or address of the index.
+    :param nodes: dicts with id, layer, document, tokens, text, children, root.
+    :param without_leaves: whether the leaves were left out because there are too many.
     """
 
     place: str
@@ -56,7 +58,11 @@ class TreeDrawing:
 
 
 def write_tree(drawing: TreeDrawing, question: str = "", taken: Sequence[Taken] = ()) -> str:
-    """Return the page."""
+    """Return the page as HTML.
+
+    :param question: shown above the tree.
+    :param taken: the nodes to mark in the tree, and the texts to show below it.
+    """
     script = Path(__file__).with_suffix(".js").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
@@ -64,22 +70,22 @@ def write_tree(drawing: TreeDrawing, question: str = "", taken: Sequence[Taken] 
         "form-action 'none'"
     )
     name = _safe(Path(drawing.place).name)
-    asked = f'<p class="question" dir="auto">{_safe(question)}</p>' if question else ""
+    subtitle = f'<p class="question" dir="auto">{_safe(question)}</p>' if question else ""
     note = "<p>Its leaves are left out: there are too many to draw.</p>" if drawing.without_leaves else ""
-    legend = "".join(f'<span class="key {one.name}">{_safe(one.title)}</span>' for one in taken)
+    legend = "".join(f'<span class="key {way.name}">{_safe(way.title)}</span>' for way in taken)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>Summary tree: {name}</title>\n"
         f"<style>\n{Path(__file__).with_suffix('.css').read_text('utf-8')}</style>\n</head>\n<body>\n"
-        f"<header><h1>{name}</h1>{asked}{note}"
+        f"<header><h1>{name}</h1>{subtitle}{note}"
         '<div class="tools"><label>Search <input id="search" type="search" autocomplete="off"></label>'
         '<output id="hits"></output>'
         '<button id="in" type="button" aria-label="Zoom in">+</button>'
         '<button id="out" type="button" aria-label="Zoom out">−</button>'
         f'<button id="whole" type="button">Whole tree</button>{legend}</div></header>\n'
-        f"<main>\n{_drawn(drawing, taken)}\n"
+        f"<main>\n{_svg(drawing, taken)}\n"
         '<aside id="panel" aria-live="polite"><p id="about">Choose a node to read its text.</p>'
         '<div id="text" dir="auto"></div></aside>\n</main>\n'
         f"{_texts(taken)}"
@@ -88,13 +94,13 @@ def write_tree(drawing: TreeDrawing, question: str = "", taken: Sequence[Taken] 
     )
 
 
-def _drawn(drawing: TreeDrawing, taken: Sequence[Taken]) -> str:
+def _svg(drawing: TreeDrawing, taken: Sequence[Taken]) -> str:
     """Write the tree as SVG: leaves in a row, each parent above the middle of its children."""
     places = _places(drawing)
     classes: dict[int, list[str]] = {}
-    for one in taken:
-        for id in one.ids:
-            classes.setdefault(id, []).append(one.name)
+    for way in taken:
+        for id in way.ids:
+            classes.setdefault(id, []).append(way.name)
     lines, marks = [], []
     for node in drawing.nodes:
         x, y = places[node["id"]]
@@ -103,12 +109,12 @@ def _drawn(drawing: TreeDrawing, taken: Sequence[Taken]) -> str:
                 cx, cy = places[child]
                 half = (y + cy) / 2
                 lines.append(f'<path d="M{x:.0f} {y:.0f}C{x:.0f} {half:.0f} {cx:.0f} {half:.0f} {cx:.0f} {cy:.0f}"/>')
-        own = " ".join(["leaf" if not node["layer"] else "said", *classes.get(node["id"], ())])
+        names = " ".join(["summary" if node["layer"] else "leaf", *classes.get(node["id"], ())])
         label = (
             f"{'Leaf' if not node['layer'] else 'Summary'} {node['id']}: {_safe(' '.join(node['text'].split())[:160])}"
         )
         marks.append(
-            f'<circle id="n{node["id"]}" class="{own}" cx="{x:.0f}" cy="{y:.0f}" r="{9 + 2 * min(4, node["layer"])}" '
+            f'<circle id="n{node["id"]}" class="{names}" cx="{x:.0f}" cy="{y:.0f}" r="{9 + 2 * min(4, node["layer"])}" '
             f'tabindex="0" role="button" aria-label="{label}"><title>{label}</title></circle>'
         )
     width = max((x for x, _ in places.values()), default=0) + 40
@@ -120,7 +126,7 @@ def _drawn(drawing: TreeDrawing, taken: Sequence[Taken]) -> str:
 
 
 def _places(drawing: TreeDrawing) -> dict[int, tuple[float, float]]:
-    """Return where each node stands; a node with several parents stands below the first."""
+    """Return x and y of each node; a node with several parents is drawn below the first of them."""
     by_id = {node["id"]: node for node in drawing.nodes}
     top = max((int(node["layer"]) for node in drawing.nodes), default=0)
     across: dict[int, float] = {}
@@ -148,17 +154,17 @@ def _places(drawing: TreeDrawing) -> dict[int, tuple[float, float]]:
 
 
 def _texts(taken: Sequence[Taken]) -> str:
-    """Write what each way of retrieval takes, side by side."""
+    """Write the text that each way of retrieval takes, side by side."""
     columns = "".join(
-        f'<section class="{one.name}"><h2>{_safe(one.title)}</h2><p>{one.tokens:,} tokens, {len(one.ids):,} nodes</p>'
-        f'<div class="taken" dir="auto">{_safe(one.text)}</div></section>'
-        for one in taken
+        f'<section class="{way.name}"><h2>{_safe(way.title)}</h2><p>{way.tokens:,} tokens, {len(way.ids):,} nodes</p>'
+        f'<div class="taken" dir="auto">{_safe(way.text)}</div></section>'
+        for way in taken
     )
     return f'<div class="columns">{columns}</div>\n' if taken else ""
 
 
 def _data(drawing: TreeDrawing) -> str:
-    """Return the nodes as JSON that no reading of HTML can leave."""
+    """Return the nodes as JSON without ``<``, ``>`` and ``&``, so that no text can end the script element."""
     rows = {
         str(node["id"]): [node["layer"], node["document"], node["tokens"], _CONTROL.sub("", node["text"])]
         for node in drawing.nodes

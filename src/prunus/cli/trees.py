@@ -1,8 +1,8 @@
-"""The block tree and the token tree of a generative stage, with P at every branch (HtmlRAG, Figure 3).
+"""Draw the block tree and the token tree of a generative stage, with P at every branch (HtmlRAG, Figure 3).
 
-For a terminal as lines, and as a part of the report. Chains in which nothing branches are one line: their
-probability is 1 by definition, and no model was asked. What is left out is what is least likely, and how
-much probability it holds is said.
+The trees are drawn as lines for a terminal, and as a part of the report. A chain of only children is one line: its
+probability is 1 by definition, so that the model was not called for it. Where a tree is too large, the least likely
+nodes are left out, and a line gives their number and their probability.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any, Final
 from ..core.types import Context
 
 LINES: Final = 40
-"""Rows of a tree that a terminal is shown."""
+"""Rows of a tree on a terminal at most."""
 
 ROWS: Final = 1500
-"""Rows of a tree in a report."""
+"""Rows of a tree in a report at most."""
 
 _TAG: Final = re.compile(r"<[^<>]*>")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -29,13 +29,13 @@ _WORDS: Final = 60
 
 @dataclass(slots=True)
 class Drawn:
-    """A tree to be drawn, nodes in document order.
+    """A tree to draw, its nodes in document order.
 
-    :param parents: of each node; -1 for those at the top.
-    :param pieces: what each shows, piece by piece: tags, or tokens; for each whether a model was asked of it.
+    :param parents: the parent of each node; -1 for a node at the top.
+    :param pieces: the tags or tokens of each node, each with whether the model scored it.
     :param own: P of each node among its siblings.
     :param mass: P of each node among all leaves.
-    :param notes: what stands beside a leaf.
+    :param notes: the text beside each leaf; '' for other nodes.
     """
 
     parents: list[int] = field(default_factory=list)
@@ -56,7 +56,12 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class TreeRow:
-    """A row of a drawing: a node, or what was left out below one (``node`` is -1)."""
+    """A row of a drawing.
+
+    :param node: the node; -1 for a row that stands for nodes that were left out.
+    :param count: number of subtrees that were left out.
+    :param mass: P of the subtrees that were left out.
+    """
 
     node: int
     depth: int
@@ -65,10 +70,10 @@ class TreeRow:
 
 
 def token_tree(scored: Any, notes: Sequence[str]) -> Drawn:
-    """Lay the token tree out: chains of only children are one node.
+    """Return the token tree to draw; a chain of only children becomes one node.
 
-    :param scored: what a scorer with a token tree found.
-    :param notes: for each block that it scored, what stands beside its leaf.
+    :param scored: the result of a scorer with a token tree.
+    :param notes: the text beside the leaf of each scored block.
     """
     tree, drawn = scored.tree, Drawn()
     count = len(tree)
@@ -80,12 +85,12 @@ def token_tree(scored: Any, notes: Sequence[str]) -> Drawn:
         parent, own = int(tree.parent[node]), float(scored.log_p[node])
         down[node] = down[parent] + own
         piece = scored.pieces[node] if scored.pieces else f"#{int(tree.token[node])}"
-        asked = children[parent] > 1
-        if parent and not asked:
+        branches = children[parent] > 1
+        if parent and not branches:
             node_of[node] = node_of[parent]
             drawn.pieces[node_of[node]].append((piece, False))
         else:
-            node_of[node] = drawn.add(node_of[parent], (piece, asked), math.exp(own), math.exp(down[node]))
+            node_of[node] = drawn.add(node_of[parent], (piece, branches), math.exp(own), math.exp(down[node]))
     for leaf, note in zip(scored.leaves.tolist(), notes, strict=True):
         if node_of[leaf] >= 0:
             place = node_of[leaf]
@@ -94,9 +99,10 @@ def token_tree(scored: Any, notes: Sequence[str]) -> Drawn:
 
 
 def block_tree(scored: Any, notes: Sequence[str]) -> Drawn:
-    """Lay the block tree out: P of a node is that of all blocks below it.
+    """Return the block tree to draw; P of a node is the sum over the blocks below it.
 
-    :param notes: for each block that was scored, what stands beside it.
+    :param scored: the result of a scorer with a token tree.
+    :param notes: the text beside each scored block.
     """
     below: list[dict[str, int]] = [{}]
     names, parents, mass, own_notes = [""], [-1], [0.0], [""]
@@ -109,21 +115,21 @@ def block_tree(scored: Any, notes: Sequence[str]) -> Drawn:
         seen.add(leaf)
         mass[0] += share
         for step in _TAG.findall(path) or [path]:
-            found = below[node].get(step)
-            if found is None:
-                found = below[node][step] = len(below)
+            child = below[node].get(step)
+            if child is None:
+                child = below[node][step] = len(below)
                 below.append({})
                 names.append(step)
                 parents.append(node)
                 mass.append(0.0)
                 own_notes.append("")
-            node = found
+            node = child
             mass[node] += share
         own_notes[node] = f"{own_notes[node]} / {note}" if own_notes[node] else note
-    return _chained(below, names, parents, mass, own_notes)
+    return _merge_chains(below, names, parents, mass, own_notes)
 
 
-def _chained(
+def _merge_chains(
     below: Sequence[dict[str, int]],
     names: Sequence[str],
     parents: Sequence[int],
@@ -136,20 +142,23 @@ def _chained(
     while stack:
         node = stack.pop()
         parent = parents[node]
-        asked = len(below[parent]) > 1
-        if parent and not asked and not notes[parent]:
+        branches = len(below[parent]) > 1
+        if parent and not branches and not notes[parent]:
             node_of[node] = node_of[parent]
             drawn.pieces[node_of[node]].append((names[node], False))
         else:
             own = mass[node] / mass[parent] if mass[parent] > 0 else 0.0
-            node_of[node] = drawn.add(node_of[parent], (names[node], asked), own, mass[node])
+            node_of[node] = drawn.add(node_of[parent], (names[node], branches), own, mass[node])
         drawn.notes[node_of[node]] = notes[node]
         stack.extend(reversed(below[node].values()))
     return drawn
 
 
 def rows_of(drawn: Drawn, most: int) -> list[TreeRow]:
-    """Return the rows to show: the likeliest nodes, which always include those above them, and what is left out."""
+    """Return the rows to show: the likeliest nodes with their ancestors, and a row for each group that is left out.
+
+    :param most: number of nodes to show.
+    """
     best = sorted(range(len(drawn.mass)), key=lambda node: (-drawn.mass[node], node))
     depth: list[int] = []
     for parent in drawn.parents:
@@ -181,14 +190,14 @@ def rows_of(drawn: Drawn, most: int) -> list[TreeRow]:
 
 
 def notes_of(context: Context) -> list[str]:
-    """Return what stands beside each block that the generative stage scored: its fate and first words."""
+    """Return the fate and the first words of each block that the generative stage scored."""
     notes: list[str] = []
     cutting = -1
     for block in context.blocks:
         if block.stage != 2 and len(context.trace) > 0:
             continue
         if block.role == "cut":
-            if cutting == block.index - 1:  # parts of one block
+            if cutting == block.index - 1:  # the parts of a cut block were scored as one block
                 cutting = block.index
                 continue
             cutting = block.index
@@ -199,7 +208,7 @@ def notes_of(context: Context) -> list[str]:
 
 
 def as_lines(context: Context, most: int = LINES) -> str:
-    """Return both trees for a terminal; '' where no stage made one."""
+    """Return both trees for a terminal; '' where no stage made a token tree."""
     scored = context.tree
     if scored is None:
         return ""
@@ -223,17 +232,17 @@ def as_lines(context: Context, most: int = LINES) -> str:
 
 
 def as_html(context: Context, most: int = ROWS) -> str:
-    """Return both trees as a part of the report; '' where no stage made one. All text of pages is escaped."""
+    """Return both trees as a part of the report, all text escaped; '' where no stage made a token tree."""
     scored = context.tree
     if scored is None:
         return ""
     notes = notes_of(context)
     return "".join(
         f'<section class="panel tree" aria-label="{title}"><details{opened}><summary><b>{title}</b> '
-        f'<span class="soft">{said}</span></summary>\n{_rows(drawn, most)}</details></section>\n'
-        for title, drawn, said, opened in (
+        f'<span class="soft">{about}</span></summary>\n{_rows(drawn, most)}</details></section>\n'
+        for title, drawn, about, opened in (
             ("Block tree", block_tree(scored, notes), "P of each element among its siblings; P of each block", " open"),
-            ("Token tree", token_tree(scored, notes), f"{_share(scored)} (dashed: no model was asked)", ""),
+            ("Token tree", token_tree(scored, notes), f"{_share(scored)} (dashed: the model was not called)", ""),
         )
     )
 
@@ -247,8 +256,8 @@ def _rows(drawn: Drawn, most: int) -> str:
             continue
         own, note = drawn.own[row.node], drawn.notes[row.node]
         pieces = "".join(
-            f'<code class="{"asked" if asked else "sure"}">{_safe(piece)}</code>'
-            for piece, asked in drawn.pieces[row.node]
+            f'<code class="{"asked" if scored_by_model else "sure"}">{_safe(piece)}</code>'
+            for piece, scored_by_model in drawn.pieces[row.node]
         )
         leaf = (
             f'<span class="num">{drawn.mass[row.node]:.4f}</span> <span dir="auto">{_safe(note)}</span>' if note else ""
@@ -268,7 +277,7 @@ def _share(scored: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a piece as a terminal shows it: white space is seen, control characters are not sent."""
+    """Return a piece for a terminal, with visible line breaks and tabs and without control characters."""
     return _CONTROL.sub("?", text.replace("\n", "↵").replace("\t", "⇥"))
 
 

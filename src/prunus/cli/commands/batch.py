@@ -1,4 +1,4 @@
-"""``prunus batch``."""
+"""``prunus batch``: run the jobs of a file in one process or several, and resume after a stop."""
 
 from __future__ import annotations
 
@@ -26,14 +26,24 @@ from ...core.settings import load_settings
 from ..choices import common
 from ..output import DoneInPart, Interrupted, emit_json, progress, say
 
-_WAITING: Final = 2  # jobs that are handed out ahead, for each worker
+_WAITING: Final = 2
+"""Jobs in the pool for each worker: one at work and one waiting, so that no worker idles."""
 
 Answered: TypeAlias = "tuple[bytes, bool, str]"
+"""A job's record as JSON, whether the job failed, and the traceback of a bug."""
 
 
 @dataclass(slots=True)
 class _Run:
-    """What became of the lines so far."""
+    """The progress of one run: its ledger and its counts.
+
+    :param step: advances the progress bar.
+    :param done: jobs that this run did.
+    :param failed: jobs that failed in this run.
+    :param skipped: jobs that an earlier run answered.
+    :param failed_before: those of the skipped jobs that failed.
+    :param bugs: failures of this run with a traceback.
+    """
 
     ledger: Ledger
     step: Callable[[], None]
@@ -44,7 +54,7 @@ class _Run:
     bugs: int = 0
 
     def todo(self, lines: Iterator[JobLine]) -> Iterator[JobLine]:
-        """Yield the jobs that are not answered yet; what is no job is answered here."""
+        """Yield the jobs that have no record yet; write a record with the error for each line that is not a job."""
         for line in lines:
             if line.key in self.ledger.answered:
                 self.skipped += 1
@@ -56,7 +66,7 @@ class _Run:
                 yield line
 
     def note(self, line: JobLine, answered: Answered) -> None:
-        """Write the record of a line."""
+        """Write the record of a line, and count it."""
         record, failed, bug = answered
         self.ledger.add(record, line.key, failed)
         self.failed += failed
@@ -70,18 +80,24 @@ class _Run:
 @click.command("batch")
 @click.argument("jobs", type=click.Path(), metavar="JOBS")
 @click.option(
-    "-o", "--output", required=True, type=click.Path(readable=False), metavar="OUT", help="Where the records go."
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(readable=False),
+    metavar="OUT",
+    help="File for the records.",
 )
 @click.option(
-    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="Processes at work."
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="Processes to use."
 )
-@click.option("--retry-failed", is_flag=True, help="Try the jobs that failed before once more.")
+@click.option("--retry-failed", is_flag=True, help="Run the jobs again that failed before.")
 @common
-def command(jobs: str, output: str, **given: Any) -> None:
-    """Do many jobs, and go on where a run was stopped.
+def command(jobs: str, output: str, **flags: Any) -> None:
+    """Run many jobs from a file, and resume after a stop.
 
-    JOBS is a file of JSON lines, or - for standard input. Each line is one job with an id of its own; OUT gets
-    one JSON line for each, in the order in which they are done. Jobs that OUT answers already are skipped.
+    JOBS is a file of JSON lines, or - for standard input. Each line is one job with a unique id, as
+    {"id": 1, "command": "prune", "page": "a.html", "query": "When does it open?"}. OUT receives one JSON line per
+    job, in the order in which the jobs end. Jobs that have a record in OUT already are skipped.
 
     \b
     Examples:
@@ -92,45 +108,48 @@ def command(jobs: str, output: str, **given: Any) -> None:
     started = time.perf_counter()
     settings = load_settings()
     _check(jobs, output)
-    with _opened(jobs) as file, Ledger(Path(output), given["retry_failed"]) as ledger:
+    with _opened(jobs) as file, Ledger(Path(output), flags["retry_failed"]) as ledger:
         total = _count(jobs)
-        if ledger.repaired and not given["quiet"]:
-            say(f"prunus: {output}: the last line was cut off; its job is done again")
-        with progress(total, "jobs", given["quiet"]) as step:
+        if ledger.repaired and not flags["quiet"]:
+            say(f"prunus: {output}: the last line was cut off; its job runs again")
+        with progress(total, "jobs", flags["quiet"]) as step:
             run = _Run(ledger, step)
             try:
-                work(run, each_line(file), given["workers"], settings.budget)
+                work(run, each_line(file), flags["workers"], settings.budget)
             except KeyboardInterrupt:
                 raise Interrupted(
-                    f"interrupted; {run.done + run.failed:,} jobs of this run are done and lie whole in {output}; "
-                    "the same command goes on from here"
+                    f"interrupted; {run.done + run.failed:,} jobs of this run are done, with whole records in "
+                    f"{output}; run the same command again to resume"
                 ) from None
-    _settle(run, output, given, time.perf_counter() - started)
+    _settle(run, output, flags, time.perf_counter() - started)
 
 
-def _settle(run: _Run, output: str, given: dict[str, Any], seconds: float) -> None:
-    """Say what was done, and end with the right code.
+def _settle(run: _Run, output: str, flags: dict[str, Any], seconds: float) -> None:
+    """Print the totals.
 
-    :raises DoneInPart: some jobs failed, now or before.
+    :raises DoneInPart: some jobs failed, in this run or before.
+    :raises PrunusError: a job met a bug.
     """
     failed = run.failed + run.failed_before
-    if given["as_json"]:
+    if flags["as_json"]:
         emit_json(
             {"done": run.done, "failed": run.failed, "skipped": run.skipped, "failed_before": run.failed_before,
              "output": output, "seconds": round(seconds, 3)}
         )  # fmt: skip
-    elif not given["quiet"]:
+    elif not flags["quiet"]:
         skipped = f", {run.skipped:,} skipped" if run.skipped else ""
         say(f"{run.done:,} jobs done, {run.failed:,} failed{skipped}; {seconds:.1f} s")
     if run.bugs:
-        error = PrunusError(f"{run.bugs:,} jobs met a bug; their tracebacks stand above")
-        raise error
+        raise PrunusError(f"{run.bugs:,} jobs met a bug; their tracebacks are printed above")
     if failed:
         raise DoneInPart(f'{failed:,} of {run.done + run.failed + run.skipped:,} jobs failed; see "error" in {output}')
 
 
 def work(run: _Run, lines: Iterator[JobLine], workers: int, budget: int) -> None:
-    """Do all jobs; only as many as there are workers, and a few more, are in memory."""
+    """Run all jobs; only the jobs in the pool are in memory, two for each worker.
+
+    :param budget: tokens of evidence for a job that sets no budget.
+    """
     todo = run.todo(lines)
     if workers == 1:
         for line in todo:
@@ -143,7 +162,7 @@ def work(run: _Run, lines: Iterator[JobLine], workers: int, budget: int) -> None
             _share(run, pool, todo, left, workers, budget)
             pool.shutdown()
             return
-        except BrokenProcessPool:  # a worker died with its job: find out which by doing them one by one
+        except BrokenProcessPool:  # a worker died: run its unanswered jobs one by one to find the culprit
             pool.shutdown(wait=False, cancel_futures=True)
             while left:
                 _alone(run, left.popleft(), budget)
@@ -157,7 +176,7 @@ def work(run: _Run, lines: Iterator[JobLine], workers: int, budget: int) -> None
 def _share(
     run: _Run, pool: ProcessPoolExecutor, todo: Iterator[JobLine], left: deque[JobLine], workers: int, budget: int
 ) -> None:
-    """Hand jobs to the pool. ``left`` holds those that are not answered, whatever happens."""
+    """Give jobs to the pool. ``left`` holds the jobs without a record, also when this raises."""
     at_work: dict[Future[Answered], JobLine] = {}
     more = True
     while more or at_work:
@@ -176,7 +195,7 @@ def _share(
 
 
 def _alone(run: _Run, line: JobLine, budget: int) -> None:
-    """Do one job in a process of its own, which it may take down with it."""
+    """Run one job in its own process, so that only this job fails where the process dies."""
     with _pool(1) as pool:
         try:
             answered = pool.submit(answer, line.text, line.number, budget).result()
@@ -192,40 +211,40 @@ def _pool(workers: int) -> ProcessPoolExecutor:
 
 
 def _prepare() -> None:
-    """Make a worker end with its parent, and leave Ctrl-C to it."""
+    """Prepare a worker: its parent handles Ctrl-C, and the worker ends when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
 
-    def follow() -> None:
+    def end_with_parent() -> None:
         if parent is not None:
             parent.join()
             os._exit(1)
 
-    threading.Thread(target=follow, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def _check(jobs: str, output: str) -> None:
-    """Refuse files that cannot be meant.
+    """Check that the two files can be used together.
 
-    :raises BadInput: the jobs would be overwritten, or the records would go to standard output.
+    :raises BadInput: the output is the file of jobs, or standard output.
     """
     if output == "-":
-        raise BadInput("-o needs a file: a run goes on from what stands in it", subject="-o")
+        raise BadInput("-o needs a file, not -: a later run resumes from the records in it", subject="-o")
     if jobs != "-" and Path(output).exists() and Path(jobs).exists() and Path(jobs).samefile(output):
-        raise BadInput(f"{output}: this would write over the jobs; give another -o", subject=output)
+        raise BadInput(f"{output}: this would overwrite the jobs; give another -o", subject=output)
 
 
 @contextmanager
 def _opened(jobs: str) -> Iterator[BinaryIO]:
-    """Open the jobs.
+    """Open the file of jobs.
 
-    :raises BadInput: they cannot be read.
+    :raises BadInput: the file cannot be read.
     """
     if jobs == "-":
         yield sys.stdin.buffer
         return
     try:
-        file = Path(jobs).open("rb")  # noqa: SIM115 - closed below: its errors are not those of the jobs
+        file = Path(jobs).open("rb")  # noqa: SIM115 - closed below, so that this `except` catches only the opening
     except FileNotFoundError as error:
         raise BadInput(f"{jobs}: no such file", subject=jobs) from error
     except (OSError, ValueError) as error:
@@ -235,7 +254,7 @@ def _opened(jobs: str) -> Iterator[BinaryIO]:
 
 
 def _count(jobs: str) -> int:
-    """Count the lines of the jobs, for the bar; 0 where they come through a pipe."""
+    """Count the lines of the jobs for the progress bar; 0 where there is no bar, or the jobs come through a pipe."""
     path = Path(jobs)
     if jobs == "-" or not path.is_file() or not sys.stderr.isatty():
         return 0

@@ -1,4 +1,4 @@
-"""``prunus cache``: what is kept on disk between runs."""
+"""``prunus cache``: show or clear the caches on disk: fetched pages, snapshots and vectors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STORES: Final = {
 
 @click.group("cache")
 def command() -> None:
-    """Show or clear what is kept on disk between runs.
+    """Show or clear the caches on disk.
 
     \b
     Examples:
@@ -33,33 +33,44 @@ def command() -> None:
 
 @command.command("info")
 @common
-def info(**given: Any) -> None:
-    """Show how much is kept, and where."""
+def info(**flags: Any) -> None:
+    """Show the entries, the size and the folder of each cache.
+
+    \b
+    Examples:
+      prunus cache info
+      prunus cache info --json
+    """
     settings = load_settings()
     found = {name: {"holds": holds, **_info(name, settings)} for name, holds in STORES.items()}
-    if given["as_json"]:
+    if flags["as_json"]:
         emit_json(found)
         return
-    for name, one in found.items():
-        size = f"{one['bytes'] / 1048576:,.1f} of {one['max_bytes'] / 1048576:,.0f} MiB"
-        emit(f"{name:10} {one['entries']:>8,} {one['holds']:36} {size:>22}  {one['path']}")
+    for name, cache in found.items():
+        size = f"{cache['bytes'] / 2**20:,.1f} of {cache['max_bytes'] / 2**20:,.0f} MiB"
+        emit(f"{name:10} {cache['entries']:>8,} {cache['holds']:36} {size:>22}  {cache['path']}")
 
 
 @command.command("clear")
-@click.option("--what", type=click.Choice([*STORES, "all"]), default="pages", show_default=True, help="What goes.")
+@click.option("--what", type=click.Choice([*STORES, "all"]), default="pages", show_default=True, help="Cache to clear.")
 @common
-def clear(what: str, **given: Any) -> None:
-    """Remove what is kept: fetched pages, unless something else is named.
+def clear(what: str, **flags: Any) -> None:
+    """Clear a cache: the fetched pages, unless --what names another.
 
-    Citations of earlier answers can be checked only while their snapshots are kept.
+    Citations of earlier answers can be checked only as long as the snapshots of their pages exist.
+
+    \b
+    Examples:
+      prunus cache clear
+      prunus cache clear --what vectors
     """
     settings = load_settings()
     gone = {}
     for name in STORES if what == "all" else [what]:
         gone[name] = _cleared(name, settings)
-    if given["as_json"]:
+    if flags["as_json"]:
         emit_json({"removed": gone})
-    elif not given["quiet"]:
+    elif not flags["quiet"]:
         emit("\n".join(f"{number:,} {STORES[name]} removed" for name, number in gone.items()))
 
 
@@ -73,7 +84,7 @@ def _info(name: str, settings: Settings) -> dict[str, Any]:
 
 
 def _cleared(name: str, settings: Settings) -> int:
-    """Clear a store; return how many entries went."""
+    """Clear a cache and return the number of removed entries."""
     if name == "vectors":
         vectors = open_vectors(settings)
         entries, _ = vectors.size()

@@ -1,4 +1,4 @@
-"""``prunus clean``."""
+"""``prunus clean``: clean one page or many, to stdout or to files."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ SUFFIXES: Final[dict[str, str]] = {"html": ".html", "markdown": ".md", "text": "
 
 @dataclass(slots=True)
 class CleaningJob:
-    """What to do with every page, and what became of them.
+    """The pages of one call, the form of the output, and the counts of what is done.
 
-    :param targets: the file of each page, None for stdout.
+    :param targets: the file for each page, None for stdout.
+    :param skip_existing: skip a page whose file exists.
     """
 
     pages: Sequence[Given]
@@ -44,7 +45,7 @@ class CleaningJob:
     failures: Failures = field(default_factory=Failures)
 
     def run(self, quiet: bool) -> None:
-        """Clean every page, each failing alone; one page is in memory at a time."""
+        """Clean every page, one in memory at a time; a page that fails is noted, and the others go on."""
         wanted = list(zip(self.pages, self.targets, strict=True))
         if self.skip_existing:
             wanted = [(page, target) for page, target in wanted if target is None or not target.exists()]
@@ -57,11 +58,11 @@ class CleaningJob:
         ):
             started = time.perf_counter()
             for (page, target), (_, tree) in zip(wanted, trees, strict=True):
-                self._one(page, target, tree, started)
+                self._write(page, target, tree, started)
                 step()
                 started = time.perf_counter()
 
-    def _one(self, page: Given, target: Path | None, tree: Tree | PrunusError, started: float) -> None:
+    def _write(self, page: Given, target: Path | None, tree: Tree | PrunusError, started: float) -> None:
         if isinstance(tree, PrunusError):
             self.failures.note(tree, page.name)
             if self.as_json:
@@ -96,12 +97,12 @@ class CleaningJob:
     "--output",
     type=click.Path(readable=False),
     metavar="PATH",
-    help="A file; for several pages or a folder, a folder.",
+    help="File to write to; for several pages, a folder.",
 )
-@click.option("--skip-existing", is_flag=True, help="Leave out pages whose file is there: goes on after a stop.")
+@click.option("--skip-existing", is_flag=True, help="Skip pages whose file exists, to resume after a stop.")
 @common
-def command(pages: tuple[str, ...], **given: Any) -> None:
-    """Clean pages: what a reader sees stays, all else goes.
+def command(pages: tuple[str, ...], **flags: Any) -> None:
+    """Clean pages: keep what a reader sees, drop the rest.
 
     PAGE is a file, a folder (for all pages in it), an address, or - for standard input.
 
@@ -115,36 +116,36 @@ def command(pages: tuple[str, ...], **given: Any) -> None:
     """
     started = time.perf_counter()
     settings = load_settings()
-    out = Path(given["output"]) if given["output"] else None
+    out = Path(flags["output"]) if flags["output"] else None
     found = pages_given(pages, settings, out)
     job = CleaningJob(
         found,
-        targets_of(found, out, SUFFIXES[given["format_"]], given["as_json"]),
-        given["format_"],
+        targets_of(found, out, SUFFIXES[flags["format_"]], flags["as_json"]),
+        flags["format_"],
         Style(
-            links=given["links"], images=given["images"], full=given["full"] or given["pretty"], pretty=given["pretty"]
+            links=flags["links"], images=flags["images"], full=flags["full"] or flags["pretty"], pretty=flags["pretty"]
         ),
         settings,
-        given["as_json"],
-        given["skip_existing"],
+        flags["as_json"],
+        flags["skip_existing"],
     )
     try:
-        job.run(given["quiet"])
+        job.run(flags["quiet"])
     except KeyboardInterrupt:
         raise Interrupted(_so_far(job, out)) from None
-    if len(found) > 1 and not given["quiet"]:
+    if len(found) > 1 and not flags["quiet"]:
         skipped = f", {job.skipped} skipped" if job.skipped else ""
         say(f"{job.done} of {len(found)} pages cleaned{skipped}; {time.perf_counter() - started:.1f} s")
     settle(job.failures, job.done + job.skipped)
 
 
 def targets_of(pages: Sequence[Given], out: Path | None, suffix: str, as_json: bool = False) -> list[Path | None]:
-    """Say which file each page is written to; None is stdout.
+    """Return the file that each page is written to; None is stdout.
 
-    A folder is mirrored, with ``suffix`` in the place of suffixes that are known. Where two pages
-    would have one file, the later keeps its own suffix too.
+    The tree of a folder is kept; ``suffix`` replaces the suffixes of known formats. Where two pages would get the
+    same file, the later page keeps its own suffix before ``suffix``.
 
-    :raises BadInput: several pages without a place for them, or a page that would be overwritten.
+    :raises BadInput: several pages and no folder for them, or the output would overwrite an input.
     """
     several = len(pages) > 1 or any(page.folder for page in pages)
     if out is None:
@@ -160,7 +161,7 @@ def targets_of(pages: Sequence[Given], out: Path | None, suffix: str, as_json: b
     sources = {page.source.resolve() for page in pages if isinstance(page.source, Path)}
     for target in targets:
         if target.resolve() in sources:
-            raise BadInput(f"{target}: this would overwrite a page that is read; give another -o", subject=str(target))
+            raise BadInput(f"{target}: this would overwrite an input page; give another -o", subject=str(target))
     return list(targets)
 
 
@@ -185,6 +186,6 @@ def _mirrored(pages: Sequence[Given], out: Path, suffix: str) -> Iterator[Path]:
 
 
 def _so_far(job: CleaningJob, out: Path | None) -> str:
-    """Say what is done when the user stops a run."""
+    """Return the message for a run that the user stopped: how many pages are done, and how to resume."""
     line = f"interrupted; {job.done} of {len(job.pages)} pages are done"
-    return f"{line} and lie whole in {out}; --skip-existing goes on from here" if out and len(job.pages) > 1 else line
+    return f"{line} and are whole in {out}; resume with --skip-existing" if out and len(job.pages) > 1 else line

@@ -1,4 +1,4 @@
-"""``prunus completion``."""
+"""``prunus completion``: print the completion script of a shell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..output import emit, emit_json
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @common
 @click.pass_context
-def command(ctx: click.Context, /, shell: str, **given: Any) -> None:
+def command(ctx: click.Context, /, shell: str, **flags: Any) -> None:
     """Print the completion script of a shell.
 
     \b
@@ -25,11 +25,11 @@ def command(ctx: click.Context, /, shell: str, **given: Any) -> None:
 
     Add to ~/.bashrc: eval "$(prunus completion bash)"
     """
-    made = get_completion_class(shell)
-    assert made is not None  # click has these three
-    script = made(ctx.find_root().command, {}, "prunus", "_PRUNUS_COMPLETE")
+    completion = get_completion_class(shell)
+    assert completion is not None  # click has these three shells
+    script = completion(ctx.find_root().command, {}, "prunus", "_PRUNUS_COMPLETE")
     text = script.source_template % script.source_vars()
-    if given["as_json"]:
+    if flags["as_json"]:
         emit_json({"shell": shell, "script": text})
     else:
         emit(text)

@@ -1,4 +1,4 @@
-"""``prunus doctor``: the settings in force, and what works, proved by a small run of each engine."""
+"""``prunus doctor``: show the settings in force, and test each engine with a small run."""
 
 from __future__ import annotations
 
@@ -44,23 +44,25 @@ _TEXTS: Final = (
     "The bridge opened in 1932.", "Trams run daily.", "The baker sells rye bread.", "Bees dance before their queen.",
 )  # fmt: skip
 _NOWHERE: Final = Path(os.devnull)
-"""A folder without a ``prunus.toml``: each engine is tried with the defaults around it."""
+"""A folder without a ``prunus.toml``, so that each engine is tested with default settings for everything else."""
 
 _REMOTE: Final = ("llm", "reranker", "path_scorer", "search", "planner")
-"""Kinds that are only made: a call may cost something, and goes out."""
+"""Kinds of engine that are constructed but not called: a call goes over the network and may cost money."""
 
 _OF_INDEXES: Final = ("clusterer", "summarizer", "store")
-"""Tried by building a small index and asking it."""
+"""Kinds of engine that are tested by building a small index and searching it."""
 
 _QUESTION: Final = "When did the bridge open?"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One engine that was tried.
+    """The test of one engine.
 
-    :param state: ``works``, ``made`` (not called: see ``--ping``), ``needs`` something that the user must give or
-        install, ``fails``, or ``ignored``: a stranger's engine with the name of a built-in one.
+    :param state: ``works``; ``made``: constructed, not called (see ``--ping``); ``needs`` something that the user must
+        configure or install; ``fails``; or ``ignored``: a foreign engine with the name of a built-in engine.
+    :param reason: the details in one line.
+    :param in_force: whether the settings choose this engine.
     """
 
     kind: str
@@ -71,14 +73,14 @@ class Finding:
 
 
 @click.command("doctor")
-@click.option("--ping", is_flag=True, help="Call what is configured, over the network too; it may cost a few tokens.")
+@click.option("--ping", is_flag=True, help="Also call the configured engines, over the network; may cost a few tokens.")
 @common
-def command(ping: bool, **given: Any) -> None:
-    """Show the settings in force, and what works.
+def command(ping: bool, **flags: Any) -> None:
+    """Show the settings in force, and test the engines.
 
-    Every engine is tried on a small page. Language models, rerankers, searches and planners are made, and called only
-    with --ping, as is all that asks a language model. The exit code is 0 if what is in force works, 3 where a service
-    that was called does not.
+    Every engine is tested on a small page. Language models, rerankers, search providers, planners, and all engines
+    that call a language model are only constructed; --ping calls those that the settings name. The exit code is 0
+    if the engines in force work, 2 if they do not, 3 if a service that --ping called does not work.
 
     \b
     Examples:
@@ -89,33 +91,33 @@ def command(ping: bool, **given: Any) -> None:
     found = examine()
     if ping:
         found["ping"] = pinged()
-    if given["as_json"]:
+    if flags["as_json"]:
         emit_json(found)
     else:
-        emit(written(found, brief=given["quiet"]))
+        emit(written(found, brief=flags["quiet"]))
     if not found["works"]:
-        raise BadInput(f"what is in force does not work: {found['problem']}")
-    failed = [one for one in found.get("ping", []) if not one["works"]]
+        raise BadInput(f"the settings in force do not work: {found['problem']}")
+    failed = [ping for ping in found.get("ping", []) if not ping["works"]]
     if failed:
         raise OutsideFailed(f"{failed[0]['kind']} {failed[0]['spec']}: {failed[0]['reason']}")
 
 
 def pinged() -> list[dict[str, Any]]:
-    """Call each engine that the settings name; return what came of it as plain data."""
+    """Call each engine that the settings name; return the results as plain data."""
     settings = load_settings()
     maker = Maker(settings, Options())
     kinds = [kind for kind in ("embedder", "reranker", "llm", "tokenizer", "planner") if maker.specs[kind]]
     makers = {kind: (maker.specs[kind], partial(maker.make, kind)) for kind in kinds}
     if maker.specs["search"]:
         specs = maker.search_specs()
-        for spec in specs:  # each alone: one that fails must not hide behind another
+        for spec in specs:  # each provider alone: fused, a working one would hide a broken one
             making = partial(maker.provider, spec, len(specs) == 1)
             makers["search" if len(specs) == 1 else f"search:{spec}"] = (spec, making)
-    return [asdict(one) for one in run(lambda: ping_engines(makers))]
+    return [asdict(result) for result in run(lambda: ping_engines(makers))]
 
 
 def examine() -> dict[str, Any]:
-    """Look at everything, and return what was found as plain data."""
+    """Check the settings, the folders and every engine; return the findings as plain data."""
     problem = ""
     settings, origins = Settings(), dict.fromkeys(asdict(Settings()), "default")
     try:
@@ -145,7 +147,7 @@ def examine() -> dict[str, Any]:
 
 
 def _shown(name: str, value: Any) -> Any:
-    """Return a setting's value, of a secret only whether there is one, of an address only that it is set."""
+    """Return a setting's value to show; a secret or an address is shown only as set or not set."""
     if name in ADDRESSED:
         engine, _, address = str(value).partition(":")
         return f"{engine}: set" if address else engine
@@ -153,10 +155,10 @@ def _shown(name: str, value: Any) -> Any:
 
 
 def _findings(kind: str, settings: Settings) -> list[Finding]:
-    """Try every engine of a kind, with the defaults around it."""
+    """Test every engine of a kind, with default settings for everything else."""
     named = Maker(settings, Options()).specs.get(kind, "")
-    several = [one.strip() for one in named.split(",")] if kind == "search" else [named]
-    in_force = {split_spec(one)[0]: one for one in several if one}
+    specs = [spec.strip() for spec in named.split(",")] if kind == "search" else [named]
+    in_force = {split_spec(spec)[0]: spec for spec in specs if spec}
     found = []
     for name in engine_names(kind):
         state, reason = "works", ""
@@ -165,7 +167,7 @@ def _findings(kind: str, settings: Settings) -> list[Finding]:
             if kind == "format":
                 reason = " ".join(make_engine("format", name).suffixes)
             elif kind in ADDRESSED and split_spec(spec)[1]:
-                state, reason = "made", "not asked; prunus index info INDEX asks it"
+                state, reason = "made", "not called; prunus index info INDEX calls it"
             elif kind in _OF_INDEXES:
                 _try_index(load_settings({kind: spec}, environment={}, folder=_NOWHERE), kind)
             elif kind in _REMOTE:
@@ -174,18 +176,18 @@ def _findings(kind: str, settings: Settings) -> list[Finding]:
                 _try(load_settings({kind: spec}, environment={}, folder=_NOWHERE))
         except PrunusError as error:
             state, reason = "needs", one_line(str(error))
-        except Exception as error:  # whatever a stranger's engine does, the others are still looked at
+        except Exception as error:  # a broken foreign engine must not keep the others from being tested
             state, reason = "fails", one_line(f"{type(error).__name__}: {error}")
         found.append(Finding(kind, name, state, reason, name in in_force))
     for name, package in shadowed(kind):
-        found.append(Finding(kind, name, "ignored", f"of {package}: the engine that comes with Prunus has this name"))
+        found.append(Finding(kind, name, "ignored", f"from {package}: a built-in engine has this name"))
     return found
 
 
 def _made(kind: str, spec: str) -> tuple[str, str]:
-    """Make an engine that is not called.
+    """Construct an engine without calling it.
 
-    :returns: ``made``, or ``needs`` with what a provider of search lacks.
+    :returns: ``made`` and '', or ``needs`` and the setting that a search provider lacks.
     """
     maker = Maker(load_settings({kind: spec}), Options())
     engine = maker.provider(spec, alone=True) if kind == "search" else maker.make(kind)
@@ -197,9 +199,9 @@ def _made(kind: str, spec: str) -> tuple[str, str]:
 
 
 def _trouble(settings: Settings) -> str:
-    """Return why the engines in force do not work; '' where they do."""
+    """Return why the engines in force do not work; '' where they work."""
     try:
-        if settings.llm or settings.search:  # made, and not called
+        if settings.llm or settings.search:  # constructed, not called; the test below uses engines without a model
             maker = Maker(settings, Options())
             engines = engines_of(maker)
             if settings.search:
@@ -211,22 +213,25 @@ def _trouble(settings: Settings) -> str:
         _try(settings)
     except PrunusError as error:
         return one_line(str(error))
-    except Exception as error:  # a stranger's engine
+    except Exception as error:  # from a foreign engine
         return one_line(f"{type(error).__name__}: {error}")
     return ""
 
 
 def _try(settings: Settings) -> None:
-    """Answer a question from a small page with the engines that settings name."""
+    """Answer a question from a small page with the engines that the settings name.
+
+    :raises BadInput: the answer is empty.
+    """
     documents = read(Page(_PAGE, snapshot="doctor"), settings=settings)
     if not ask(_QUESTION, documents, settings=settings, budget=64).text:
         raise BadInput("the answer is empty")
 
 
 def _try_index(settings: Settings, kind: str) -> None:
-    """Build an index of a few documents in a folder that is removed again, and find one of them.
+    """Build an index of four documents in a temporary folder, and retrieve one of them.
 
-    :raises BadInput: what was put in is not found, or the engine needs something that is not named.
+    :raises BadInput: the document is not found, or summaries are missing.
     """
     with TemporaryDirectory() as folder:
         index = Index.open(Path(folder) / "index", settings=replace(settings, chunk_tokens=8, home=folder))
@@ -234,22 +239,22 @@ def _try_index(settings: Settings, kind: str) -> None:
         found = index.retrieved(_QUESTION, 64, Retrieval("flat"))
         missing = index.store.unsummarised()
     if not found.nodes or "1932" not in found.text:
-        raise BadInput(f"{getattr(settings, kind)}: what was put into an index is not found in it")
+        raise BadInput(f"{getattr(settings, kind)}: retrieval does not find a document of its index")
     if index.pays:
-        raise BadInput("a language model: prunus index summarize asks it")
+        raise BadInput("a language model; prunus index summarize calls it")
     if missing:
-        raise BadInput(f"{getattr(settings, kind)}: an index is left without summaries")
+        raise BadInput(f"{getattr(settings, kind)}: the index has no summaries")
 
 
 def _writable(folder: Path) -> bool:
-    """Tell whether a folder can be written to, or made."""
+    """Return whether a folder can be written to, or can be made."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
 
 
 def _stated_licence() -> str:
-    """Return what the metadata of the weights' package says of its licence."""
+    """Return the licence that the metadata of the weights' package states."""
     try:
         data = metadata(WEIGHTS).json
     except PackageNotFoundError:
@@ -259,9 +264,9 @@ def _stated_licence() -> str:
 
 
 def written(found: Mapping[str, Any], brief: bool = False) -> str:
-    """Return what was found as text.
+    """Return the findings as text.
 
-    :param brief: only what does not work.
+    :param brief: only the engines that do not work.
     """
     lines = [] if brief else [f"Prunus {found['prunus']}, Python {found['python']}, {found['platform']}", ""]
     if not brief:
@@ -269,15 +274,17 @@ def written(found: Mapping[str, Any], brief: bool = False) -> str:
         lines.append(f"{FILE}: {'read' if file['found'] else 'none'} ({file['path']})")
         lines.append(f"home: {home['path']} ({'writable' if home['writable'] else 'NOT writable'})")
         lines += ["", "Settings in force"]
-        lines += [f"  {name:18} {one['value']!s:16} {one['from']}" for name, one in found["settings"].items()]
+        lines += [
+            f"  {name:18} {setting['value']!s:16} {setting['from']}" for name, setting in found["settings"].items()
+        ]
         lines += ["", "Engines (* in force)"]
-    for one in found["engines"]:
-        if not brief or one["state"] == "fails" or (one["in_force"] and one["state"] == "needs"):
-            mark = "*" if one["in_force"] else " "
-            lines.append(f"{mark} {one['kind']:10} {one['name']:12} {one['state']:7} {one['reason']}".rstrip())
-    for one in found.get("ping", []):
-        state = "answers" if one["works"] else "FAILS"
-        lines.append(f"  {one['kind']:10} {one['spec']:24} {state:7} {one['seconds']:.2f} s  {one['reason']}".rstrip())
+    for row in found["engines"]:
+        if not brief or row["state"] == "fails" or (row["in_force"] and row["state"] == "needs"):
+            mark = "*" if row["in_force"] else " "
+            lines.append(f"{mark} {row['kind']:10} {row['name']:12} {row['state']:7} {row['reason']}".rstrip())
+    for row in found.get("ping", []):
+        state = "answers" if row["works"] else "FAILS"
+        lines.append(f"  {row['kind']:10} {row['spec']:24} {state:7} {row['seconds']:.2f} s  {row['reason']}".rstrip())
     if not brief:
         weights = found["licences"]["weights"]
         lines += [
@@ -287,5 +294,5 @@ def written(found: Mapping[str, Any], brief: bool = False) -> str:
             f"  static embeddings: {weights['states']}",
         ]
         lines += [f"    {line}" for line in click.wrap_text(weights["caveat"], 92).splitlines()]
-        lines += ["", "All that is in force works." if found["works"] else f"DOES NOT WORK: {found['problem']}"]
+        lines += ["", "The settings in force work." if found["works"] else f"DOES NOT WORK: {found['problem']}"]
     return "\n".join(lines)

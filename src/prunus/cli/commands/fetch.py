@@ -1,4 +1,4 @@
-"""``prunus fetch``."""
+"""``prunus fetch``: fetch pages unchanged, to stdout or to files."""
 
 from __future__ import annotations
 
@@ -32,24 +32,32 @@ _LONGEST: Final = 100
 @click.command("fetch")
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @click.option(
-    "-o", "--output", type=click.Path(readable=False), metavar="PATH", help="A file; for several pages, a folder."
+    "-o",
+    "--output",
+    type=click.Path(readable=False),
+    metavar="PATH",
+    help="A file; for several pages, a folder.",
 )
 @click.option(
     "--browser",
     type=click.Choice(["auto", "always", "never"]),
-    help="Render with a browser; by default empty shells only.",
+    help="Render pages in a browser; auto (the default): only pages that are empty without scripts.",
 )
 @click.option(
-    "--follow", type=click.IntRange(0, 100), default=0, metavar="N", help="Fetch the N most promising links, too."
+    "--follow",
+    type=click.IntRange(0, 100),
+    default=0,
+    metavar="N",
+    help="Also fetch the N most promising links.",
 )
-@click.option("-Q", "--question", default="", metavar="TEXT", help="What the links that are followed should lead to.")
-@click.option("--fresh", is_flag=True, help="Ask the site, whatever the cache holds.")
+@click.option("-Q", "--question", default="", metavar="TEXT", help="Question that says which links are promising.")
+@click.option("--fresh", is_flag=True, help="Fetch anew, without the cache.")
 @common
-def command(urls: tuple[str, ...], **given: Any) -> None:
-    """Fetch pages as they are: robots.txt obeyed, internal addresses refused, cached.
+def command(urls: tuple[str, ...], **flags: Any) -> None:
+    """Fetch pages unchanged, through the cache; obey robots.txt and refuse internal addresses.
 
-    A bot wall, a consent wall, a login, a soft 404 or a parked domain is no content: it is named, nothing is
-    written, and the exit code is 3 (5 where other pages came).
+    A bot wall, a consent wall, a login, a soft 404 or a parked domain counts as a failure: it is reported, not
+    written, and the exit code is 3 (5 where other pages were fetched).
 
     \b
     Examples:
@@ -58,35 +66,35 @@ def command(urls: tuple[str, ...], **given: Any) -> None:
       prunus fetch https://example.org/ --follow 3 -Q "When did it open?" -o pages
       prunus fetch https://example.org/app --browser always --json -o app.html
     """
-    settings = load_settings({"browser": given["browser"], "cache_mb": 0 if given["fresh"] else None})
-    if bool(given["follow"]) != bool(given["question"].strip()):
+    settings = load_settings({"browser": flags["browser"], "cache_mb": 0 if flags["fresh"] else None})
+    if bool(flags["follow"]) != bool(flags["question"].strip()):
         raise BadInput("--follow and --question belong together: the question says which links are promising")
-    several = len(urls) > 1 or given["follow"] > 0
-    out = Path(given["output"]) if given["output"] else None
-    if several and out is None and not given["as_json"]:
-        raise BadInput("several pages need a place: give -o FOLDER, or --json for what is known of them")
+    several = len(urls) > 1 or flags["follow"] > 0
+    out = Path(flags["output"]) if flags["output"] else None
+    if several and out is None and not flags["as_json"]:
+        raise BadInput("several pages need a folder: give -o FOLDER, or --json for one JSON line per page")
     if several and out is not None and out.exists() and not out.is_dir():
         raise BadInput(f"{out}: this is a file; several pages need a folder", subject=str(out))
-    job = _Job(out, several, given["as_json"])
+    job = _Job(out, several, flags["as_json"])
     try:
-        with progress(len(urls) + given["follow"], "fetching", given["quiet"]) as step:
+        with progress(len(urls) + flags["follow"], "fetching", flags["quiet"]) as step:
             for url, page in zip(urls, fetch_each(settings, urls), strict=True):
                 job.take(url, page)
                 step()
-            if given["follow"] and job.trees:
+            if flags["follow"] and job.trees:
                 embedder = Maker(settings, Options()).make("embedder")
-                for page in follow(settings, job.trees, given["question"], given["follow"], embedder):
+                for page in follow(settings, job.trees, flags["question"], flags["follow"], embedder):
                     job.take(page.subject if isinstance(page, PrunusError) else page.url, page)
                     step()
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {job.done} pages are done") from None
-    if several and not given["quiet"]:
+    if several and not flags["quiet"]:
         say(f"{job.done} of {job.done + len(job.failures)} pages fetched")
     settle(job.failures, job.done)
 
 
 class _Job:
-    """Where pages go, and what became of them."""
+    """The output of one call, and the counts of fetched and failed pages."""
 
     def __init__(self, out: Path | None, several: bool, as_json: bool) -> None:
         self.out, self.several, self.as_json = out, several, as_json
@@ -95,7 +103,7 @@ class _Job:
         self._taken: set[str] = set()
 
     def take(self, url: str, page: Page | PrunusError) -> None:
-        """Write one page, or note why it did not come."""
+        """Write one page, or note why it could not be fetched."""
         error = page if isinstance(page, PrunusError) else _wall(page)
         if error is not None:
             self.failures.note(error, url)
@@ -104,13 +112,13 @@ class _Job:
             return
         assert isinstance(page, Page)
         self.done += 1
-        _give(page, self._place(url), self.as_json)
+        _write(page, self._place(url), self.as_json)
         if self.several and _suffix(page) == ".html":
             with suppress(BadPage):
-                self.trees.append(clean_page(page, lambda one: one.content))
+                self.trees.append(clean_page(page, lambda page: page.content))
 
     def _place(self, url: str) -> Path | None:
-        """Say which file a page is written to, no two the same."""
+        """Return the file for a page, a different one for each page; None is stdout."""
         if self.out is None or (not self.several and not self.out.is_dir()):
             return self.out
         parts = urlsplit(url)
@@ -124,20 +132,20 @@ class _Job:
 
 
 def _wall(page: Page) -> PrunusError | None:
-    """Return the error for a page that is no content."""
-    return OutsideFailed(f"{page.url}: this is no content ({page.wall})", subject=page.url) if page.wall else None
+    """Return the error for a wall or another page without content; None for a page with content."""
+    return OutsideFailed(f"{page.url}: no content, but a {page.wall}", subject=page.url) if page.wall else None
 
 
-def _give(page: Page, place: Path | None, as_json: bool) -> None:
-    """Write a page, or what is known of it."""
+def _write(page: Page, place: Path | None, as_json: bool) -> None:
+    """Write a page's content to a file or stdout, or its description as a JSON line."""
     content = page.content.encode() if isinstance(page.content, str) else page.content
     if place is not None:
         if not place.suffix:
             place = place.with_name(place.name + _suffix(page))
         write_bytes(place, content)
     if as_json:
-        known = replace(page, content="", snapshot=page.snapshot or snapshot_of(page.content))
-        record = {name: getattr(known, name) for name in _SHOWN}
+        described = replace(page, content="", snapshot=page.snapshot or snapshot_of(page.content))
+        record = {name: getattr(described, name) for name in _SHOWN}
         emit_json({**record, "bytes": len(content), **({"file": str(place)} if place else {})})
     elif place is None:
         sys.stdout.buffer.write(content)

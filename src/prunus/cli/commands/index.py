@@ -1,4 +1,4 @@
-"""``prunus index``: documents under a tree of summaries, built once, grown, and asked many times."""
+"""``prunus index``: build a tree of summaries over documents, change it, and retrieve from it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ..output import DoneInPart, Interrupted, emit, emit_json, progress, say, se
 
 @click.group("index")
 def command() -> None:
-    """Keep documents under a tree of summaries, and ask them many times.
+    """Build a tree of summaries over documents, and search it.
 
     \b
     Examples:
@@ -44,15 +44,19 @@ command.add_command(verify)
 
 
 def _engines(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what a new index is built with; of one that is there it holds already."""
+    """Add the options that a new index is built with; an existing index keeps the options it was built with."""
     for name, kind, text in (
-        ("--embedder", str, "What embeds texts."),
-        ("--tokenizer", str, "What counts tokens."),
-        ("--clusterer", str, "What groups nodes, in a new index."),
-        ("--chunk-tokens", click.IntRange(min=8), "Tokens of a chunk, in a new index."),
-        ("--summary-tokens", click.IntRange(min=8), "Tokens of a summary at most, in a new index."),
-        ("--tree", click.Choice(["collection", "document"]), "One tree, or one of each document, in a new index."),
-        ("--preset", click.Choice([*PRESETS]), "Build a new index as the paper does."),
+        ("--embedder", str, "Engine that embeds texts."),
+        ("--tokenizer", str, "Engine that counts tokens."),
+        ("--clusterer", str, "Engine that groups nodes, for a new index."),
+        ("--chunk-tokens", click.IntRange(min=8), "Tokens of a chunk, for a new index."),
+        ("--summary-tokens", click.IntRange(min=8), "Tokens of a summary at most, for a new index."),
+        (
+            "--tree",
+            click.Choice(["collection", "document"]),
+            "One tree over all documents, or one per document.",
+        ),
+        ("--preset", click.Choice([*PRESETS]), "Build a new index as in the paper."),
     ):
         function = click.option(name, type=kind, default=None, help=text)(function)
     return function
@@ -62,14 +66,15 @@ def _engines(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("index", metavar="INDEX")
 @click.argument("pages", nargs=-1, required=True, type=PAGE, metavar="PAGE...")
 @_engines
-@click.option("--no-summaries", is_flag=True, help="Leave them to prunus index summarize.")
-@click.option("--events", is_flag=True, help="Write a JSON line for each document, as soon as it is on the disk.")
+@click.option("--no-summaries", is_flag=True, help="Write no summaries now; prunus index summarize writes them.")
+@click.option("--events", is_flag=True, help="Write a JSON line for each document, as soon as it is stored.")
 @common
-def add(index: str, pages: tuple[str, ...], **given: Any) -> None:
+def add(index: str, pages: tuple[str, ...], **flags: Any) -> None:
     """Add documents to an index, or replace those that have changed.
 
-    PAGE is a file, a folder (for all pages in it) or an address. A document that cannot be read is reported, and the
-    rest goes in (exit code 5). What was added stays, also when the run is stopped: the same command goes on from there.
+    PAGE is a file, a folder (for all pages in it) or an address. A document that cannot be read is reported, the
+    others are added, and the exit code is 5. Added documents stay when the run is stopped: run the same command again
+    to resume.
 
     \b
     Examples:
@@ -77,64 +82,64 @@ def add(index: str, pages: tuple[str, ...], **given: Any) -> None:
       prunus index add handbook examples/site/faq.html --events
       prunus index add papers papers/ --preset raptor
     """
-    opened = _opened(index, given, create=True)
+    opened = _opened(index, flags, create=True)
     sources: list[Source] = [page if is_address(page) else Path(page) for page in pages]
     files = named(sources, opened.settings)
-    _taken_in(opened, len(files), given, lambda done: opened.add(files, done=done, strict=False))
+    _add_documents(opened, len(files), flags, lambda done: opened.add(files, done=done, strict=False))
 
 
 @command.command("sync")
 @click.argument("index", metavar="INDEX")
 @click.argument("folder", type=PAGE, metavar="FOLDER")
 @_engines
-@click.option("--no-summaries", is_flag=True, help="Leave them to prunus index summarize.")
-@click.option("--events", is_flag=True, help="Write a JSON line for each document, as soon as it is on the disk.")
+@click.option("--no-summaries", is_flag=True, help="Write no summaries now; prunus index summarize writes them.")
+@click.option("--events", is_flag=True, help="Write a JSON line for each document, as soon as it is stored.")
 @common
-def sync(index: str, folder: str, **given: Any) -> None:
-    """Make an index hold a folder's pages as they are: add what is new or changed, remove what is gone.
+def sync(index: str, folder: str, **flags: Any) -> None:
+    """Bring an index up to date with a folder: add new and changed pages, remove deleted ones.
 
-    Documents from elsewhere stay as they are.
+    Documents from outside the folder stay unchanged.
 
     \b
     Examples:
       prunus index sync handbook examples/site
     """
-    opened = _opened(index, given, create=True)
-    _taken_in(opened, 0, given, lambda done: opened.sync(folder, done))
+    opened = _opened(index, flags, create=True)
+    _add_documents(opened, 0, flags, lambda done: opened.sync(folder, done))
 
 
 @command.command("remove")
 @click.argument("index", metavar="INDEX")
 @click.argument("documents", nargs=-1, required=True, metavar="DOCUMENT...")
 @common
-def remove(index: str, documents: tuple[str, ...], **given: Any) -> None:
-    """Remove documents, and every summary that was made of them.
+def remove(index: str, documents: tuple[str, ...], **flags: Any) -> None:
+    """Remove documents, and every summary made from them.
 
     \b
     Examples:
       prunus index remove handbook examples/site/faq.html
     """
-    gone = _opened(index, given).remove(documents)
-    if given["as_json"]:
+    gone = _opened(index, flags).remove(documents)
+    if flags["as_json"]:
         emit_json({"removed": gone})
-    elif not given["quiet"]:
+    elif not flags["quiet"]:
         say(f"{len(gone):,} removed")
 
 
 @command.command("summarize")
 @click.argument("index", metavar="INDEX")
-@click.option("--llm", default="", metavar="SPEC", help="The language model; the setting llm by default.")
-@click.option("--extractive", is_flag=True, help="Pick sentences instead; it costs nothing.")
-@click.option("--anew", is_flag=True, help="Write those that are there anew, too.")
+@click.option("--llm", default="", metavar="SPEC", help="Language model; by default that of the settings.")
+@click.option("--extractive", is_flag=True, help="Select sentences instead; costs nothing.")
+@click.option("--anew", is_flag=True, help="Write existing summaries again, too.")
 @click.option("--max-usd", type=click.FloatRange(min=0), default=0.0, metavar="USD", help="Money at most; 0: no limit.")
 @click.option("--max-tokens", type=click.IntRange(min=0), default=0, metavar="N", help="Tokens at most; 0: no limit.")
-@click.option("--yes", is_flag=True, help="Spend what was shown without asking.")
+@click.option("--yes", is_flag=True, help="Spend the shown cost without asking.")
 @common
-def summarize(index: str, **given: Any) -> None:
-    """Write the summaries that are missing, by a language model or from the documents' own sentences.
+def summarize(index: str, **flags: Any) -> None:
+    """Write the missing summaries, with a language model or from sentences of the documents.
 
-    What it will cost at most is shown before anything is spent. A run that is stopped, or meets a limit, keeps what
-    it has: the same command goes on from there, and pays for nothing twice.
+    The greatest possible cost is shown before anything is spent. A run that is stopped or reaches a limit keeps its
+    summaries: run the same command again to resume; nothing is paid for twice.
 
     \b
     Examples:
@@ -142,23 +147,23 @@ def summarize(index: str, **given: Any) -> None:
       prunus index summarize handbook --extractive
     """
     settings = load_settings()
-    llm = given["llm"] or settings.llm
-    if not llm and not given["extractive"]:
-        raise BadInput("no language model is named: give --llm or set llm, or give --extractive", subject="llm")
-    limits = Limits(tokens=given["max_tokens"], usd=given["max_usd"])
-    wanted = "extractive" if given["extractive"] else "llm"
-    opened = _opened(index, {**given, "summarizer": wanted}, options=Options(llm=llm, limits=limits))
-    if given["anew"]:
+    llm = flags["llm"] or settings.llm
+    if not llm and not flags["extractive"]:
+        raise BadInput("no language model is configured: give --llm, set llm, or give --extractive", subject="llm")
+    limits = Limits(tokens=flags["max_tokens"], usd=flags["max_usd"])
+    wanted = "extractive" if flags["extractive"] else "llm"
+    opened = _opened(index, {**flags, "summarizer": wanted}, options=Options(llm=llm, limits=limits))
+    if flags["anew"]:
         opened.forget_summaries()
     bill = opened.bill()
     if opened.pays and bill.calls:
-        money = "at a price that is not known" if bill.usd is None else f"{bill.usd:.4f} USD"
+        money = "at an unknown price" if bill.usd is None else f"{bill.usd:.4f} USD"
         say(
             f"{bill.calls:,} summaries by {llm}: {'' if bill.exact else 'about '}at most {bill.prompt_tokens:,} tokens "
             f"to read and {bill.completion_tokens:,} to write, {money}"
         )
-        _agreed(given["yes"])
-    with _going_on(lambda: "what was written is kept"):
+        _confirm_cost(flags["yes"])
+    with _resumable(lambda: "the summaries written so far are stored"):
         try:
             opened.summarize()
         except (OverLimit, OutsideFailed) as error:
@@ -166,9 +171,9 @@ def summarize(index: str, **given: Any) -> None:
             if left < bill.calls:
                 raise DoneInPart(f"{error}; {bill.calls - left:,} summaries are written, {left:,} are left") from error
             raise
-    if given["as_json"]:
+    if flags["as_json"]:
         emit_json({"bill": asdict(bill), "left": len(opened.store.unsummarised()), "cost": opened.info()["cost"]})
-    elif not given["quiet"]:
+    elif not flags["quiet"]:
         say(f"{bill.calls:,} summaries written")
 
 
@@ -176,26 +181,26 @@ def summarize(index: str, **given: Any) -> None:
 @click.argument("index", metavar="INDEX")
 @click.option("--documents", is_flag=True, help="List the documents.")
 @common
-def info(index: str, **given: Any) -> None:
-    """Show what an index holds: layers, nodes, children, tokens, compression, and what its summaries have cost.
+def info(index: str, **flags: Any) -> None:
+    """Show an index: its layers, nodes, children, tokens and compression, and the cost of its summaries.
 
     \b
     Examples:
       prunus index info handbook
       prunus index info handbook --documents --json
     """
-    opened = _opened(index, given)
+    opened = _opened(index, flags)
     found = opened.info()
     documents = [
-        {"id": one.id, "title": one.title, "url": one.url, "language": one.language, "digest": one.digest}
-        for one in opened.store.documents()
+        {name: getattr(document, name) for name in ("id", "title", "url", "language", "digest")}
+        for document in opened.store.documents()
     ]
-    if given["as_json"]:
-        emit_json({**found, **({"list": documents} if given["documents"] else {})})
+    if flags["as_json"]:
+        emit_json({**found, **({"list": documents} if flags["documents"] else {})})
         return
-    emit(_written(opened.place, found))
-    if given["documents"]:
-        emit("\n" + "\n".join(f"{one['id']}  {one['title']}".rstrip() for one in documents))
+    emit(_info_text(opened.place, found))
+    if flags["documents"]:
+        emit("\n" + "\n".join(f"{document['id']}  {document['title']}".rstrip() for document in documents))
 
 
 @command.command("retrieve")
@@ -205,8 +210,8 @@ def info(index: str, **given: Any) -> None:
 @click.option("--format", "format_", type=FORMATS, default="html", show_default=True, help="What to write.")
 @retrieval_options
 @common
-def retrieve(index: str, question: str, **given: Any) -> None:
-    """Write the evidence that an index holds for a question: the pages' own parts, tables as tables.
+def retrieve(index: str, question: str, **flags: Any) -> None:
+    """Write the evidence for a question from an index: blocks of the pages, tables as tables.
 
     \b
     Examples:
@@ -214,59 +219,66 @@ def retrieve(index: str, question: str, **given: Any) -> None:
       prunus index retrieve handbook -Q "What is it about?" --retrieval collapsed --layers 1,2
       prunus index retrieve handbook -Q "What is it about?" --retrieval traversal --start-layer 2
     """
-    opened = _opened(index, given)
-    found = opened.retrieve(question, given["budget"], given["format_"], retrieval_from(given))
-    if given["as_json"]:
-        documents = [asdict(one) for one in found.documents]
-        kept = [asdict(one) for one in found.kept]
+    opened = _opened(index, flags)
+    found = opened.retrieve(question, flags["budget"], flags["format_"], retrieval_from(flags))
+    if flags["as_json"]:
+        documents = [asdict(document) for document in found.documents]
+        kept = [asdict(block) for block in found.kept]
         emit_json({"question": question, "output": found.output, "tokens": found.tokens, "budget": found.budget,
                    "documents": documents, "kept": kept})  # fmt: skip
     else:
         emit(found.output)
-    if not given["quiet"]:
+    if not flags["quiet"]:
         say(f"{found.tokens:,} of {found.budget:,} tokens, {len(found.kept):,} parts")
 
 
-def _opened(index: str, given: Mapping[str, Any], create: bool = False, options: Options | None = None) -> Index:
-    """Open an index with what a command line says."""
+def _opened(index: str, flags: Mapping[str, Any], create: bool = False, options: Options | None = None) -> Index:
+    """Open an index with the options of a command line.
+
+    :raises BadInput: there is no index, or an option contradicts what the index was built with.
+    """
     names = ("clusterer", "chunk_tokens", "summary_tokens", "tree", "summarizer")
-    wanted_by = {**given, **({"summarizer": "llm"} if given.get("no_summaries") else {})}
-    settings = load_settings({name: wanted_by.get(name) for name in names})
-    options = options or Options(embedder=given.get("embedder") or "", tokenizer=given.get("tokenizer") or "")
-    preset = given.get("preset") or ""
+    # summaries by a model are never written while documents are added, only by `prunus index summarize`
+    values = {**flags, **({"summarizer": "llm"} if flags.get("no_summaries") else {})}
+    settings = load_settings({name: values.get(name) for name in names})
+    options = options or Options(embedder=flags.get("embedder") or "", tokenizer=flags.get("tokenizer") or "")
+    preset = flags.get("preset") or ""
     opened = Index.open(index, create=create, preset=preset, settings=settings, options=options)
     for name in ("clusterer", "chunk_tokens", "summary_tokens", "tree"):
-        wanted = given.get(name)
+        wanted = flags.get(name)
         if wanted is not None and wanted != getattr(opened.built, name):
             raise BadInput(
-                f"{opened.place}: it was built with {name.replace('_', ' ')} {getattr(opened.built, name)}, which "
-                f"holds for good; leave --{name.replace('_', '-')} out, or make a new index",
+                f"{opened.place}: this index was built with {name.replace('_', ' ')} {getattr(opened.built, name)}, "
+                f"which cannot change; leave out --{name.replace('_', '-')}, or make a new index",
                 subject=name,
             )
     return opened
 
 
-def _taken_in(opened: Index, total: int, given: Mapping[str, Any], work: Callable[[Any], Report]) -> None:
-    """Add documents with a bar, say what became of them, and end with the right code."""
+def _add_documents(opened: Index, total: int, flags: Mapping[str, Any], work: Callable[[Any], Report]) -> None:
+    """Add documents with a progress bar, and report the counts and the failures.
+
+    :param work: adds the documents; its argument is called with each document's id and fate.
+    """
     done: list[str] = []
 
     def kept() -> str:
-        return f"{len(done):,} documents of this run are on the disk"
+        return f"{len(done):,} documents of this run are stored"
 
-    with progress(total, "documents", given["quiet"]) as step, _going_on(kept):
+    with progress(total, "documents", flags["quiet"]) as step, _resumable(kept):
 
-        def on(id: str, fate: str) -> None:
+        def note(id: str, fate: str) -> None:
             if fate == "added":
                 done.append(id)
-            if given["events"]:
+            if flags["events"]:
                 emit_json({"event": fate, "document": id})
             step()
 
-        report = work(on)
-    if given["as_json"] and not given["events"]:
+        report = work(note)
+    if flags["as_json"] and not flags["events"]:
         emit_json({"added": report.added, "unchanged": report.unchanged, "removed": report.removed,
                    "chunks": report.chunks, "failures": dict(report.failures)})  # fmt: skip
-    if not given["quiet"]:
+    if not flags["quiet"]:
         removed = f", {len(report.removed):,} removed" if report.removed else ""
         say(f"{len(report.added):,} added in {report.chunks:,} chunks, {len(report.unchanged):,} unchanged{removed}")
         if opened.pays or opened.store.unsummarised():
@@ -275,27 +287,28 @@ def _taken_in(opened: Index, total: int, given: Mapping[str, Any], work: Callabl
 
 
 @contextmanager
-def _going_on(kept: Callable[[], str]) -> Iterator[None]:
-    """Say on Ctrl-C what is kept, and that the same command goes on from there."""
+def _resumable(kept: Callable[[], str]) -> Iterator[None]:
+    """Turn Ctrl-C into a message that says what is stored and how to resume."""
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; {kept()}; the same command goes on from there") from None
+        raise Interrupted(f"interrupted; {kept()}; run the same command again to resume") from None
 
 
-def _agreed(yes: bool) -> None:
-    """Ask whether to spend it.
+def _confirm_cost(yes: bool) -> None:
+    """Ask the user whether to spend the shown cost; with ``yes`` do not ask.
 
-    :raises BadInput: nobody can be asked.
+    :raises BadInput: standard input is not a terminal, so that nobody can answer.
     """
     if yes:
         return
     if not sys.stdin.isatty():
-        raise BadInput("nobody can be asked whether to spend it; give --yes", subject="--yes")
+        raise BadInput("there is no terminal to confirm the cost; give --yes to spend it", subject="--yes")
     click.confirm("Spend it?", abort=True, err=True)
 
 
-def _written(place: str, found: Mapping[str, Any]) -> str:
+def _info_text(place: str, found: Mapping[str, Any]) -> str:
+    """Return :meth:`Index.info` as text, the highest layer first."""
     built, cost = found["built"], found["cost"]
     preset = f", preset {built['preset']}" if built["preset"] else ""
     lines = [
@@ -306,12 +319,12 @@ def _written(place: str, found: Mapping[str, Any]) -> str:
         "",
         f"{'layer':>5}  {'nodes':>8}  {'tokens':>10}  {'children':>8}  {'compression':>11}  {'unsummarised':>12}",
     ]
-    for one in reversed(found["layers"]):
-        ratio = f"{one['compression']:.1%}" if one["compression"] else ""
-        children = f"{one['children']:.1f}" if one["children"] else ""
+    for layer in reversed(found["layers"]):
+        ratio = f"{layer['compression']:.1%}" if layer["compression"] else ""
+        children = f"{layer['children']:.1f}" if layer["children"] else ""
         lines.append(
-            f"{one['layer']:>5}  {one['nodes']:>8,}  {one['tokens']:>10,}  {children:>8}  {ratio:>11}  "
-            f"{one['unsummarised']:>12,}"
+            f"{layer['layer']:>5}  {layer['nodes']:>8,}  {layer['tokens']:>10,}  {children:>8}  {ratio:>11}  "
+            f"{layer['unsummarised']:>12,}"
         )
     if cost:
         lines.append(

@@ -1,4 +1,4 @@
-"""``prunus prune``."""
+"""``prunus prune``: keep the evidence for a question, with a report of what was kept and why."""
 
 from __future__ import annotations
 
@@ -25,32 +25,41 @@ from ..trees import as_lines
 
 @click.command("prune")
 @click.argument("pages", nargs=-1, required=True, type=PAGE, metavar="PAGE...")
-@click.option("-Q", "--question", required=True, metavar="TEXT", callback=as_unicode, help="What the evidence is for.")
+@click.option(
+    "-Q", "--question", required=True, metavar="TEXT", callback=as_unicode, help="Question to keep evidence for."
+)
 @click.option("--budget", type=int, metavar="N", help="Tokens of the output at most.")
-@click.option("--format", "format_", type=FORMATS, default="html", show_default=True, help="What to write.")
+@click.option("--format", "format_", type=FORMATS, default="html", show_default=True, help="Format of the output.")
 @engines
 @stages
 @granularity
 @click.option("--breadcrumbs", is_flag=True, help="Keep the headings above each kept block.")
 @click.option("--links", is_flag=True, help="Write the targets of links.")
-@click.option("--images", is_flag=True, help="Write the addresses of pictures.")
-@click.option("--emphasis", is_flag=True, help="Write bold, italics and their kin.")
+@click.option("--images", is_flag=True, help="Write the addresses of images.")
+@click.option("--emphasis", is_flag=True, help="Write bold, italics and other emphasis.")
 @shape
 @click.option("--explain", is_flag=True, help="Show the ranked blocks on stderr.")
 @click.option(
-    "--report", type=click.Path(readable=False), metavar="FILE", help="Write a page that shows what was pruned and why."
+    "--report",
+    type=click.Path(readable=False),
+    metavar="FILE",
+    help="Write a page that shows what was pruned and why.",
 )
 @click.option(
     "--mark",
     type=click.Path(readable=False),
     metavar="FILE",
-    help="Write the page's own source with what was kept marked; for several pages, name a folder.",
+    help="Write the page's source with the kept parts marked; for several pages, name a folder.",
 )
 @click.option(
-    "--follow", type=click.IntRange(0, 100), default=0, metavar="N", help="Read the N most promising links, too."
+    "--follow",
+    type=click.IntRange(0, 100),
+    default=0,
+    metavar="N",
+    help="Also read the N most promising links.",
 )
 @common
-def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
+def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
     """Keep the evidence for a question that fits a token budget.
 
     PAGE is a file, a folder (for all pages in it), an address, or - for standard input.
@@ -66,32 +75,32 @@ def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
       prunus prune examples/site -Q "When is a value final?" --two-stage --fine bm25 --coarse-budget 2000 --budget 500
     """
     settings = load_settings()
-    pruner = Pruner(options_from(given), settings)
+    pruner = Pruner(options_from(flags), settings)
     started = time.perf_counter()
-    documents = read_given(pages_given(pages, settings), settings, given["quiet"])
-    if given["follow"]:
-        documents = with_links(documents, question, given["follow"], settings)
+    documents = read_given(pages_given(pages, settings), settings, flags["quiet"])
+    if flags["follow"]:
+        documents = with_links(documents, question, flags["follow"], settings)
     read = time.perf_counter() - started
-    context = pruner.prune(documents, question, given["budget"], given["format_"])
+    context = pruner.prune(documents, question, flags["budget"], flags["format_"])
     seconds = {"read": read, **context.seconds}
     before = -1
-    if given["as_json"] or given["report"] or not given["quiet"]:
+    if flags["as_json"] or flags["report"] or not flags["quiet"]:  # counting costs time; only these show it
         before = context.tokens_before()
-    if given["report"]:
+    if flags["report"]:
         from ..report import write_report
 
-        write_whole(Path(given["report"]), write_report(context, documents, tokens_before=before, seconds=seconds))
-    if given["mark"]:
-        write_marked(Path(given["mark"]), context, documents)
-    if given["as_json"]:
+        write_whole(Path(flags["report"]), write_report(context, documents, tokens_before=before, seconds=seconds))
+    if flags["mark"]:
+        write_marked(Path(flags["mark"]), context, documents)
+    if flags["as_json"]:
         emit_json(context_record(context, before, seconds, documents.failures))
     else:
         emit(context.output)
-    if given["explain"]:
+    if flags["explain"]:
         say(ranking(context))
         if context.tree is not None:
             say(as_lines(context))
-    if not given["quiet"]:
+    if not flags["quiet"]:
         for warning in context.warnings:
             say(f"prunus: {warning}")
         for line in stage_lines(context):
@@ -101,9 +110,9 @@ def command(pages: tuple[str, ...], question: str, **given: Any) -> None:
 
 
 def write_marked(out: Path, context: Context, documents: Documents) -> None:
-    """Write each page's source with what was kept marked: one page to a file, several into a folder.
+    """Write each page's source with the kept parts marked: one page to a file, several into a folder.
 
-    :raises BadInput: several pages, and no folder.
+    :raises BadInput: several pages and no folder, or the output would overwrite a page.
     """
     several = len(documents) > 1
     if several and not out.is_dir():
@@ -115,13 +124,13 @@ def write_marked(out: Path, context: Context, documents: Documents) -> None:
         if out.is_dir():
             stem = re.sub(r"[^\w.-]+", "-", Path(tree.url).stem)[:60].strip("-.") or "page"
             place = out / (f"{number + 1:03}-{stem}.html" if several else f"{stem}.html")
-        if any(place.resolve() == Path(other.url).resolve() for other in documents.trees if other.url):
-            raise BadInput(f"{place}: this is the page itself; name another file", subject=str(place))
+        if any(place.resolve() == Path(page.url).resolve() for page in documents.trees if page.url):
+            raise BadInput(f"{place}: this would overwrite an input page; name another file", subject=str(place))
         write_whole(place, text_for_file(tree, context.mark(number, details=True)))
 
 
 def summary(context: Context, before: int, seconds: float) -> str:
-    """Say in one line what pruning did."""
+    """Return one line with the tokens before and after, the budget, the kept blocks and the time."""
     return (
         f"{before:,} -> {context.tokens:,} tokens (budget {context.budget:,}); "
         f"{len(context.kept):,} of {len(context.blocks):,} blocks kept; {seconds:.2f} s"
@@ -129,14 +138,14 @@ def summary(context: Context, before: int, seconds: float) -> str:
 
 
 def stage_lines(context: Context) -> list[str]:
-    """Say in a line each what the stages of a pruning in two did; nothing where there was one."""
+    """Return a line for each stage of pruning in two stages; nothing where there was one stage."""
     names = {"first": context.engines.get("scorer", ""), "window": context.engines.get("scorer", "")}
     lines = []
-    for one in context.trace if len(context.trace) > 1 else ():
-        detail, engine = one.detail, names.get(one.stage, context.engines.get("fine", ""))
+    for trace in context.trace if len(context.trace) > 1 else ():
+        detail, engine = trace.detail, names.get(trace.stage, context.engines.get("fine", ""))
         left = f"{detail['kept']:,} kept, {detail['tokens']:,} tokens" if "kept" in detail else "ranked"
         lines.append(
-            f"stage {one.stage}: {engine} read {detail['blocks']:,} blocks of up to {detail['max_words']} words, "
+            f"stage {trace.stage}: {engine} read {detail['blocks']:,} blocks of up to {detail['max_words']} words, "
             f"{left} (budget {detail['budget']:,})"
         )
     return lines

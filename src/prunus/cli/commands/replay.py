@@ -1,4 +1,4 @@
-"""``prunus replay``."""
+"""``prunus replay``: answer a recorded question again from its record."""
 
 from __future__ import annotations
 
@@ -18,15 +18,21 @@ from .ask import Asking
 
 @click.command("replay")
 @click.argument("run", type=click.Path(), metavar="RUN")
-@click.option("--change", "changes", multiple=True, metavar="NAME=VALUE", help="Another setting, engine or option.")
+@click.option(
+    "--change",
+    "changes",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change a setting or an option; repeatable.",
+)
 @click.option("--events", is_flag=True, help="Write each event as one JSON line, as it happens.")
 @common
-def command(run: str, changes: tuple[str, ...], **given: Any) -> None:
-    """Answer a recorded question again, from what was recorded.
+def command(run: str, changes: tuple[str, ...], **flags: Any) -> None:
+    """Answer a recorded question again from its record.
 
-    RUN was written by: prunus ask ... --record RUN. Without a change nothing goes out, and the answer is the same,
-    byte for byte; if it is not, that is said, and the exit code is 5. With --change, which may be repeated, what is
-    asked otherwise than it was recorded is asked live, and the rest is taken from the record.
+    RUN was written by: prunus ask ... --record RUN. Without --change nothing uses the network, and the answer is the
+    same, byte for byte; a difference is reported, and the exit code is 5. With --change, requests that differ from
+    the recorded ones go to the real services, and all others are answered from the record.
 
     \b
     Examples:
@@ -36,20 +42,20 @@ def command(run: str, changes: tuple[str, ...], **given: Any) -> None:
     """
     replay = Replay(unpack(Path(run)), _changes(changes))
     choices = Choices(settings=replay.settings, options=replay.options, budget=replay.budget)
-    Asking(choices, replay.documents(), given, replay).once(replay.question)
+    Asking(choices, replay.documents(), flags, replay).once(replay.question)
     if replay.differs:
         raise DoneInPart(f"{run}: {replay.differs}")
 
 
-def _changes(given: tuple[str, ...]) -> dict[str, str]:
-    """Read NAME=VALUE.
+def _changes(texts: tuple[str, ...]) -> dict[str, str]:
+    """Return the changes by name, read from ``NAME=VALUE``.
 
-    :raises BadInput: it is not of that form.
+    :raises BadInput: a change has another form.
     """
-    found = {}
-    for one in given:
-        name, equals, value = one.partition("=")
+    changes = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise BadInput(f"--change {one!r}: write it as NAME=VALUE, as llm=http://localhost:8000/v1#model")
-        found[name.strip().replace("-", "_")] = value.strip()
-    return found
+            raise BadInput(f"--change {text!r}: write it as NAME=VALUE, as llm=http://localhost:8000/v1#model")
+        changes[name.strip().replace("-", "_")] = value.strip()
+    return changes

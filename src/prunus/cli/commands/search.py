@@ -1,4 +1,4 @@
-"""``prunus search``."""
+"""``prunus search``: search the web or a folder with one provider or several."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ..output import emit, emit_json, one_line, say
 
 @click.command("search")
 @click.argument("query", metavar="QUERY", callback=as_unicode)
-@click.option("--search", "provider", default="", metavar="SPECS", help="Providers, separated by commas.")
+@click.option("--search", "provider", default="", metavar="SPECS", help="Search providers, separated by commas.")
 @filters
 @click.option("--page", type=click.IntRange(1, 100), default=1, show_default=True, metavar="N", help="Page of results.")
 @common
-def command(query: str, provider: str, **given: Any) -> None:
-    """Search with one provider or several, and list what they found.
+def command(query: str, provider: str, **flags: Any) -> None:
+    """Search the web or a folder, and list the hits.
 
-    Several providers are asked at once and their lists fused; no page comes twice. A filter that a provider does
-    not have is a warning. Keys come from the settings alone. Where nothing is found, the exit code is 4.
+    Several providers are called at the same time and their hits fused, each page once. A filter that a provider
+    does not support causes a warning. Keys come only from the settings. Where nothing is found, the exit code is 4.
 
     \b
     Examples:
@@ -33,11 +33,11 @@ def command(query: str, provider: str, **given: Any) -> None:
       prunus search "tide gauge benchmark" --search local:examples/site --count 3 --json
     """
     started = time.perf_counter()
-    web = web_from(given)
+    web = web_from(flags)
     request = SearchRequest(
         query=query,
-        count=given["count"] or 10,
-        page=given["page"],
+        count=flags["count"] or 10,
+        page=flags["page"],
         language=web.language,
         country=web.country,
         time_range=web.time_range,
@@ -47,24 +47,24 @@ def command(query: str, provider: str, **given: Any) -> None:
         topic=web.topic,
     )
     found = search(request, provider)
-    if given["as_json"]:
+    if flags["as_json"]:
         emit_json({"query": query, **asdict(found)})
     elif found.hits:
         emit(listed(found))
     for warning in found.warnings:
         say(f"prunus: {one_line(warning)}")
-    if not given["quiet"]:
+    if not flags["quiet"]:
         cost = f", {found.usd:.4f} USD" if found.usd else ""
         say(f"{len(found.hits)} hits{cost}; {time.perf_counter() - started:.2f} s")
     if not found.hits:
-        raise NothingFound("the search found nothing", subject=query[:200])
+        raise NothingFound("the search found nothing; try other keywords or another --search", subject=query[:200])
 
 
 def listed(found: Results) -> str:
-    """Return hits as text: title, address, what the provider shows of the page."""
+    """Return hits as text: rank, title, date, provider, address and snippet."""
     lines: list[str] = []
     for place, hit in enumerate(found.hits, 1):
-        about = " · ".join(one for one in (hit.published, hit.engine) if one)
+        about = " · ".join(text for text in (hit.published, hit.engine) if text)
         lines.append(f"{place:2}. {one_line(hit.title) or '(no title)'}")
         lines.append(f"    {one_line(hit.url)}{'  (' + one_line(about) + ')' if about else ''}")
         if hit.snippet:
