@@ -1,1 +1,1 @@
-"""Tasks, metrics, baselines and reports that show how well Prunus keeps the evidence."""
+"""Evaluations of Prunus: tasks, metrics, baselines, reports and the quality gate."""

@@ -1,4 +1,4 @@
-"""Longest common subsequences of word lists, exact, on the bits of Python integers."""
+"""The exact longest common subsequence of two word lists, computed on the bits of Python integers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 
 def _rows(short: Sequence[str], long: Sequence[str]) -> list[int]:
-    """Return the bit rows of Hyyrö's algorithm, one for every word of ``long``.
+    """Return the bit rows of Hyyrö's algorithm: the start row, then a row for each word of ``long``.
 
-    A zero bit ``i`` in row ``j`` says that word ``i`` of ``short`` lengthens the common
-    subsequence with the first ``j`` words of ``long``.
+    A zero bit ``i`` in row ``j`` says that word ``i`` of ``short`` lengthens the common subsequence with the first
+    ``j`` words of ``long``.
     """
     places: dict[str, int] = {}
     for index, word in enumerate(short):

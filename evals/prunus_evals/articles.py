@@ -1,4 +1,4 @@
-"""The words that cleaning keeps of news articles that a person marked."""
+"""Task ``articles``: the share of a news article's words that cleaning keeps; people marked the articles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ WORST = 5
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The words of one article that survived one cleaner, and those that could have."""
+    """The words of one article that one cleaner kept.
+
+    :param survived: words that the cleaner kept, in order.
+    :param could: words that a trusted parser sees; see :func:`.metrics.body_survives`.
+    """
 
     cleaner: str
     page: str
@@ -39,7 +43,10 @@ def load(wanted: Half, limit: int | None = None) -> list[Article]:
 
 
 def cleaner(name: str) -> tuple[Callable[[str], str], Format]:
-    """Return a cleaning function and the format of its output."""
+    """Return a cleaning function and the format of its output.
+
+    :raises UnknownName: there is no such cleaner.
+    """
     if name == "reference":
         reference = Reference(reference_folder())
         return lambda html: str(reference.call("clean", html)), "html"
@@ -47,7 +54,7 @@ def cleaner(name: str) -> tuple[Callable[[str], str], Format]:
     for format in ("html", "markdown", "text"):
         if name == f"prunus:{format}":
             return _prunus(format), format
-    raise UnknownName(f"no cleaner is called {name}; there are {', '.join(CLEANERS)}")
+    raise UnknownName(f"unknown cleaner {name}; the cleaners are: {', '.join(CLEANERS)}")
 
 
 def _prunus(format: Format) -> Callable[[str], str]:
@@ -59,35 +66,35 @@ def _prunus(format: Format) -> Callable[[str], str]:
 
 
 def run(articles: Sequence[Article], names: Sequence[str]) -> list[Kept]:
-    """Clean every article with every cleaner and count what survived, in order."""
+    """Clean every article with every cleaner, and count the words that survive in order."""
     kept: list[Kept] = []
     for name in names:
         clean, format = cleaner(name)
         for article in articles:
             output = visible_text(clean(article.html), format)
-            seen = html_text(article.html)
-            survived, could = metrics.body_survives(article.body, seen, output)
+            visible = html_text(article.html)
+            survived, could = metrics.body_survives(article.body, visible, output)
             kept.append(Kept(name, article.page, survived, could))
     return kept
 
 
 def summary(kept: Sequence[Kept], wanted: Half) -> dict[str, object]:
-    """Return the share of words that survived, over all words and over pages.
+    """Return the share of words that survived, over all words and as a mean over pages.
 
-    The worst pages are named on the dev half only.
+    The worst pages are named on the dev half only: nobody should tune on the report half.
     """
     cleaners: dict[str, object] = {}
     for name in dict.fromkeys(item.cleaner for item in kept):
-        mine = [item for item in kept if item.cleaner == name]
-        shares = {item.page: [item.survived / item.could] for item in mine}
+        own = [item for item in kept if item.cleaner == name]
+        shares = {item.page: [item.survived / item.could] for item in own}
         estimate = stats.mean(shares)
         worst = sorted(shares, key=lambda page: shares[page][0])
         cleaners[name] = {
-            "words": sum(item.could for item in mine),
-            "survived": sum(item.survived for item in mine) / sum(item.could for item in mine),
+            "words": sum(item.could for item in own),
+            "survived": sum(item.survived for item in own) / sum(item.could for item in own),
             "page_mean": [estimate.mean, estimate.low, estimate.high],
             "page_min": shares[worst[0]][0],
-            "pages": len(mine),
+            "pages": len(own),
             "worst": [[page, shares[page][0]] for page in worst[:WORST] if wanted == "dev"],
         }
     return {"half": wanted, "task": "articles", "cleaners": cleaners}
@@ -98,7 +105,7 @@ def table(result: dict[str, object]) -> str:
     lines = [f"articles, {result['half']} half: share of the article's words that survive"]
     cleaners = result["cleaners"]
     if not isinstance(cleaners, dict):
-        raise TypeError("a summary of articles holds a table of cleaners")
+        raise TypeError("the summary of articles has no table of cleaners")
     for name, found in cleaners.items():
         mean = "{:.4f} [{:.4f} {:.4f}]".format(*found["page_mean"])
         lines.append(

@@ -1,4 +1,4 @@
-"""Plain BM25 for the baselines, apart from the product's own."""
+"""Plain BM25 for the baselines; it shares no code with the product's BM25."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def tokens(text: str) -> list[str]:
 
 
 class BM25:
-    """BM25 (with the idf that is never negative) over a list of texts."""
+    """BM25 over a list of texts, with the variant of idf that is never negative."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         counts = [Counter(tokens(text)) for text in texts]
@@ -47,5 +47,5 @@ class BM25:
         return total
 
     def ranking(self, query: str) -> list[int]:
-        """Return the texts' numbers, best first, ties in document order."""
+        """Return the indexes of the texts, best first, ties in document order."""
         return [int(index) for index in np.argsort(-self.scores(query), kind="stable")]

@@ -1,4 +1,4 @@
-"""The command group ``prunus eval``."""
+"""The command group ``prunus eval``: one command per task, and the quality gate."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HALVES = click.Choice(["dev", "report"])
 
 
 class _Group(click.Group):
-    """Turns this package's errors into one line and exit code 2."""
+    """Turns this package's errors, bad input and missing extras into one line and exit code 2."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -47,14 +47,20 @@ class _Group(click.Group):
 
 @click.group(name="eval", cls=_Group)
 def main() -> None:
-    """Show how well the evidence survives, for Prunus and for baselines."""
+    """Measure Prunus and baselines on real pages and questions.
+
+    \b
+    Examples:
+      prunus eval survival --systems prunus:hybrid:html,chunks_bm25
+      prunus eval gate
+    """
 
 
 def _numbers(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise click.UsageError(f"budgets must be numbers, not {text}") from error
+        raise click.UsageError(f"--budgets must be numbers separated by commas, not {text}") from error
 
 
 def _progress(done: int, total: int) -> None:
@@ -68,14 +74,16 @@ def _write(path: Path, outcomes: Sequence[Outcome]) -> None:
 
 
 @main.command("survival")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
-@click.option("--task", default="table_qa,page_qa", show_default=True, help="Tasks, by comma.")
-@click.option("--systems", "wanted", default="all", show_default=True, help="Systems, by comma.")
-@click.option("--budgets", default="512,1024,2048,4096", show_default=True, help="Tokens.")
-@click.option("--limit", type=int, default=None, help="Only so many pages of every task.")
-@click.option("--rows", type=click.Path(path_type=Path), default=None, help="Outcomes, as JSONL.")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
+@click.option("--task", default="table_qa,page_qa", show_default=True, help="Tasks, separated by commas.")
+@click.option("--systems", "wanted", default="all", show_default=True, help="Systems, separated by commas.")
+@click.option(
+    "--budgets", default="512,1024,2048,4096", show_default=True, help="Budgets in tokens, separated by commas."
+)
+@click.option("--limit", type=int, default=None, help="Pages of every task at most.")
+@click.option("--rows", type=click.Path(path_type=Path), default=None, help="Write the outcomes as JSONL.")
 def survival_command(half: Half, task: str, wanted: str, budgets: str, limit: int | None, rows: Path | None) -> None:
-    """Answer and gold-table survival within budgets.
+    """Measure how often the answer and the gold table survive pruning to a budget.
 
     Example: prunus eval survival --task table_qa --systems prunus:hybrid:html,chunks_bm25
     """
@@ -96,18 +104,23 @@ def survival_command(half: Half, task: str, wanted: str, budgets: str, limit: in
 @main.command("reference")
 @click.argument("folder", type=click.Path(path_type=Path))
 def reference_command(folder: Path) -> None:
-    """Make the reference package's own environment in FOLDER."""
+    """Make the environment of the reference package in FOLDER.
+
+    Example: prunus eval reference build/reference
+    """
     click.echo(reference.make_environment(folder))
 
 
 @main.command("articles")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
-@click.option("--systems", "wanted", default="prunus:html", show_default=True, help="Cleaners.")
-@click.option("--limit", type=int, default=None, help="Only so many pages.")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
+@click.option("--systems", "wanted", default="prunus:html", show_default=True, help="Cleaners, separated by commas.")
+@click.option("--limit", type=int, default=None, help="Pages at most.")
 def articles_command(half: Half, wanted: str, limit: int | None) -> None:
-    """Count the words of news articles that cleaning keeps, in order.
+    """Measure the share of the words of news articles that cleaning keeps, in order.
 
     Cleaners: prunus:html, prunus:markdown, prunus:text, reference.
+
+    Example: prunus eval articles --systems prunus:html,reference
     """
     names = [name.strip() for name in wanted.split(",")]
     result = articles.summary(articles.run(articles.load(half, limit), names), half)
@@ -116,12 +129,12 @@ def articles_command(half: Half, wanted: str, limit: int | None) -> None:
 
 
 @main.command("ranking")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
-@click.option("--systems", "wanted", default=ranking.DEFAULT, show_default=True, help="Systems, by comma.")
-@click.option("--limit", type=int, default=None, help="Only so many questions.")
-@click.option("--threads", type=int, default=1, show_default=True, help="Of local models.")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
+@click.option("--systems", "wanted", default=ranking.DEFAULT, show_default=True, help="Systems, separated by commas.")
+@click.option("--limit", type=int, default=None, help="Questions at most.")
+@click.option("--threads", type=int, default=1, show_default=True, help="Processor threads of local models.")
 def ranking_command(half: Half, wanted: str, limit: int | None, threads: int) -> None:
-    """Rank the passage that answers each question among all; mean reciprocal rank.
+    """Rank the passage that answers each question among all passages, and measure the mean reciprocal rank.
 
     Example: prunus eval ranking --systems bm25,embed:static,embed:minilm
     """
@@ -132,22 +145,24 @@ def ranking_command(half: Half, wanted: str, limit: int | None, threads: int) ->
 
 
 @main.command("pruner")
-@click.option("--model", required=True, help="Folder of a trained pruner, or `none` for the other scorers alone.")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
-@click.option("--task", default="table_qa,page_qa", show_default=True, help="Tasks, by comma.")
-@click.option("--systems", "wanted", default="bm25,hybrid", show_default=True, help="Other scorers, by comma.")
-@click.option("--budget", type=int, default=1024, show_default=True, help="Tokens that the first stage leaves.")
+@click.option("--model", required=True, help="Folder of a trained pruner; `none`: only the other scorers.")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
+@click.option("--task", default="table_qa,page_qa", show_default=True, help="Tasks, separated by commas.")
+@click.option(
+    "--systems", "wanted", default="bm25,hybrid", show_default=True, help="Other scorers, separated by commas."
+)
+@click.option("--budget", type=int, default=1024, show_default=True, help="Tokens that the first stage keeps.")
 @click.option("--first-stage", default="hybrid", show_default=True, help="Scorer of the first stage.")
-@click.option("--coarse", type=int, default=256, show_default=True, help="Words a block of the first stage.")
-@click.option("--words", type=int, default=128, show_default=True, help="Words a block of the second stage.")
+@click.option("--coarse", type=int, default=256, show_default=True, help="Words of a block of the first stage at most.")
+@click.option("--words", type=int, default=128, show_default=True, help="Words of a block of the second stage at most.")
 @click.option("--prompt", default="bare", show_default=True, help="The prompt that the model was trained on.")
-@click.option("--limit", type=int, default=None, help="Only so many pages of every task.")
+@click.option("--limit", type=int, default=None, help="Pages of every task at most.")
 def pruner_command(model: str, half: Half, task: str, wanted: str, budget: int, **chosen: Any) -> None:
-    """Rank the blocks of pruned pages by a generative pruner, chance, BM25 and other scorers.
+    """Compare a generative pruner with chance, BM25 and other scorers at ranking the blocks of pruned pages.
 
     Example: prunus eval pruner --model model/ --half report --budget 1024
     """
-    from prunus_evals import pruner  # here: it needs the package of training beside this one
+    from prunus_evals import pruner  # here: it imports prunus_train
     from prunus_train.data.labels import Recipe
 
     names = [name.strip() for name in wanted.split(",") if name.strip()]
@@ -163,24 +178,24 @@ def pruner_command(model: str, half: Half, task: str, wanted: str, budget: int, 
 
 
 @main.command("index")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
-@click.option("--task", default="all", show_default=True, help=f"Of {', '.join(index_tasks.TASKS)}, by comma.")
-@click.option("--systems", "wanted", default="all", show_default=True, help="Systems, by comma.")
-@click.option("--budgets", default="300,1000,2000", show_default=True, help="Tokens.")
-@click.option("--embedder", default="static", show_default=True, help="Of leaves, summaries and questions.")
-@click.option("--limit", type=int, default=None, help="Only so many questions of every task.")
-@click.option("--keep", type=click.Path(path_type=Path), default=None, help="Folder where the indexes stay.")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
+@click.option("--task", default="all", show_default=True, help=f"Any of {', '.join(index_tasks.TASKS)}.")
+@click.option("--systems", "wanted", default="all", show_default=True, help="Systems, separated by commas.")
+@click.option("--budgets", default="300,1000,2000", show_default=True, help="Budgets in tokens, separated by commas.")
+@click.option("--embedder", default="static", show_default=True, help="Embedder of leaves, summaries and questions.")
+@click.option("--limit", type=int, default=None, help="Questions of every task at most.")
+@click.option("--keep", type=click.Path(path_type=Path), default=None, help="Folder to keep the indexes in.")
 def index_command(
     half: Half, task: str, wanted: str, budgets: str, embedder: str, limit: int | None, keep: Path | None
 ) -> None:
-    """Recall of gold evidence within budgets, from an index: flat and tree retrieval.
+    """Measure the recall of gold evidence within budgets, for flat and tree retrieval from an index.
 
     Example: prunus eval index --task qmsum,xquad_de --systems default,dense,raptor
     """
     names = index_tasks.TASKS if task == "all" else [name.strip() for name in task.split(",")]
     chosen = index.SYSTEMS if wanted == "all" else [name.strip() for name in wanted.split(",")]
-    with tempfile.TemporaryDirectory(prefix="prunus-eval-") as passing:
-        folder = keep or Path(passing)
+    with tempfile.TemporaryDirectory(prefix="prunus-eval-") as temporary:
+        folder = keep or Path(temporary)
         for name in names:
             loaded = index_tasks.load(name, half, limit)
             found = index.run(
@@ -192,9 +207,9 @@ def index_command(
 
 
 @main.command("segmentation")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
 def segmentation_command(half: Half) -> None:
-    """Count the published cases whose sentences are exactly right, by language.
+    """Count the published cases that are cut into exactly the right sentences, by language.
 
     Example: prunus eval segmentation --half report
     """
@@ -204,11 +219,13 @@ def segmentation_command(half: Half) -> None:
 
 
 @main.command("extraction")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
-@click.option("--systems", "wanted", default=extraction.DEFAULT, show_default=True, help="Systems, by comma.")
-@click.option("--limit", type=int, default=None, help="Only so many questions.")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
+@click.option(
+    "--systems", "wanted", default=extraction.DEFAULT, show_default=True, help="Systems, separated by commas."
+)
+@click.option("--limit", type=int, default=None, help="Questions at most.")
 def extraction_command(half: Half, wanted: str, limit: int | None) -> None:
-    """Precision, recall and F1 of the sentences that bear a question out, without a model.
+    """Measure precision, recall and F1 of the sentences that support the answer, without a model.
 
     Example: prunus eval extraction --systems prunus,bm25:2,everything
     """
@@ -219,13 +236,19 @@ def extraction_command(half: Half, wanted: str, limit: int | None) -> None:
 
 
 @main.command("mixed")
-@click.option("--half", type=HALVES, default="dev", show_default=True, help="Which half.")
-@click.option("--task", default=",".join(mixed.TASKS), show_default=True, help="Tasks, by comma.")
-@click.option("--scorer", type=click.Choice(mixed.SCORERS), default="hybrid", show_default=True, help="Of the items.")
-@click.option("--limit", type=int, default=None, help="Only so many questions of each task.")
-@click.option("--wiring", is_flag=True, help="Only count what of real result pages goes through.")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
+@click.option("--task", default=",".join(mixed.TASKS), show_default=True, help="Tasks, separated by commas.")
+@click.option(
+    "--scorer",
+    type=click.Choice(mixed.SCORERS),
+    default="hybrid",
+    show_default=True,
+    help="Scorer of snippets and contents.",
+)
+@click.option("--limit", type=int, default=None, help="Questions of each task at most.")
+@click.option("--wiring", is_flag=True, help="Only count how many real search results can be ranked.")
 def mixed_command(half: Half, task: str, scorer: str, limit: int | None, wiring: bool) -> None:
-    """Rank shuffled pages by snippet and content, beside each of them alone.
+    """Rank shuffled pages by snippet and content together, and by each of them alone.
 
     Example: prunus eval mixed --half report --task dureader
     """
@@ -240,9 +263,14 @@ def mixed_command(half: Half, task: str, scorer: str, limit: int | None, wiring:
 
 
 @main.command("gate")
-@click.option("--pin", is_flag=True, help="Print what was measured, as a file of floors.")
+@click.option("--pin", is_flag=True, help="Print the measured numbers as a new file of floors.")
 def gate_command(pin: bool) -> None:
-    """Hold the default system and the cleaning, on the report half, against the floors."""
+    """Check the default system and the cleaning, on the report half, against the quality floors.
+
+    The exit code is 1 where a number is below its floor.
+
+    Example: prunus eval gate
+    """
     measured = gate.measure(tokens.llama2())
     if pin:
         click.echo(json.dumps(gate.nested(measured), indent=2))

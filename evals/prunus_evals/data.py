@@ -1,4 +1,4 @@
-"""Where the real data and the reference are; the only place that reads the environment."""
+"""The folders of the real data and of the reference package; the only file here that reads the environment."""
 
 from __future__ import annotations
 
@@ -17,26 +17,33 @@ REFERENCE_DEFAULT = "build/reference"
 
 
 def data_folder() -> Path:
-    """Return the data folder that the environment names."""
+    """Return the data folder that ``PRUNUS_DATA`` names.
+
+    :raises DataMissing: the variable is not set, or does not name a folder.
+    """
     value = os.environ.get(VARIABLE)
     if not value:
-        raise DataMissing(f"set {VARIABLE} to the folder that holds the evaluation data")
+        raise DataMissing(f"the evaluation data is missing: set {VARIABLE} to its folder")
     folder = Path(value)
     if not folder.is_dir():
-        raise DataMissing(f"{VARIABLE} names {folder}, which is not a folder")
+        raise DataMissing(f"{VARIABLE} is {folder}, which is not a folder")
     return folder
 
 
 def reference_folder() -> Path:
-    """Return the folder of the reference's own environment."""
+    """Return the folder of the reference package's environment."""
     return Path(os.environ.get(REFERENCE_VARIABLE) or REFERENCE_DEFAULT)
 
 
 def rows(name: str, folder: Path | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the objects of one data file, e.g. ``rows("table_qa/questions")``."""
+    """Yield the JSON objects of one data file, as of ``rows("table_qa/questions")``.
+
+    :param folder: the data folder; by default that of ``PRUNUS_DATA``.
+    :raises DataMissing: the file or the folder is missing.
+    """
     path = (folder or data_folder()) / f"{name}.jsonl.xz"
     if not path.is_file():
-        raise DataMissing(f"{path} is missing")
+        raise DataMissing(f"{path} is missing from the evaluation data")
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)

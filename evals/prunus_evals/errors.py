@@ -1,22 +1,22 @@
-"""What can go wrong in an evaluation."""
+"""The errors of evaluations."""
 
 from __future__ import annotations
 
 
 class EvalError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of every expected error of this package."""
 
 
 class DataMissing(EvalError):
-    """Real data is needed and is not there."""
+    """The evaluation data, the reference package or a tokenizer is missing."""
 
 
 class MetricError(EvalError):
-    """A metric cannot be computed; a table never lacks a number silently."""
+    """A metric cannot be computed. It is raised so that no table lacks a number silently."""
 
 
 class BudgetBroken(EvalError):
-    """A system returned more tokens than the budget that it was given."""
+    """A system returned more tokens than its budget."""
 
     def __init__(self, system: str, question: str, budget: int, tokens: int) -> None:
         super().__init__(f"{system}: {tokens} tokens for a budget of {budget} ({question})")
@@ -27,4 +27,4 @@ class BudgetBroken(EvalError):
 
 
 class UnknownName(EvalError):
-    """A task or a system that does not exist was asked for."""
+    """There is no task or system of this name."""

@@ -1,9 +1,9 @@
-"""Sentences that bear a question out, among those of several pages: precision, recall and F1.
+"""Task ``extraction``: find the sentences of several pages that support the answer; precision, recall and F1.
 
-``extract/hotpot``: questions with ten paragraphs each, two of which hold the supporting sentences. Every
-paragraph becomes a page (title, heading, text); the pages of a question stand in an order fixed by their
-digest. A sentence counts as chosen when at least half of its letters lie in what a system chose; a passage
-that covers no sentence counts as a wrong one. Numbers are means over questions, as HotpotQA counts them.
+``extract/hotpot`` (HotpotQA): each question has ten paragraphs, two of which hold the supporting sentences. Every
+paragraph becomes a page (title, heading, text); the digest of a page fixes its place among the question's pages. A
+sentence counts as chosen when at least half of its letters lie in a chosen passage; a passage that covers no sentence
+counts as a wrong choice. Numbers are means over questions, as in HotpotQA.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from prunus_evals.split import Half, digest, half
 
 DATA = "extract/hotpot"
 BUDGET = 4096
-"""Tokens of evidence that Prunus looks at; all pages of a question are fewer."""
+"""Tokens of evidence for Prunus: more than all pages of a question have."""
 
 DEFAULT = "prunus,bm25:3,bm25title:3,everything"
 MEASURES = ("f1", "precision", "recall")
 
 Place = tuple[int, int]
-"""A sentence: the number of its page, and its own in the page."""
+"""A sentence: the index of its page among the question's pages, and its index in the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, its pages as (title, sentences), and the sentences that bear it out."""
+    """A question, its pages as (title, sentences), and the sentences that support the answer."""
 
     key: str
     text: str
@@ -46,7 +46,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a system chose: sentences, and how many passages that are none."""
+    """The sentences that a system chose, and the number of chosen passages that cover no sentence."""
 
     places: frozenset[Place]
     strays: int = 0
@@ -54,7 +54,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The measures of one system by question."""
+    """The measures of one system by question, its mean number of chosen sentences, and its wall time in seconds."""
 
     system: str
     by_question: Mapping[str, Mapping[str, float]]
@@ -66,9 +66,9 @@ System = Callable[[Question], Choice]
 
 
 def load(wanted: Half, limit: int | None = None) -> list[Question]:
-    """Return the questions of a half; the key of a question is its id."""
+    """Return the questions of a half, by id; ordered by digest, so that a limit takes a random sample."""
     found = [_question(row) for row in rows(DATA) if half(row["id"]) == wanted]
-    return sorted(found, key=lambda one: digest(one.key))[:limit]
+    return sorted(found, key=lambda question: digest(question.key))[:limit]
 
 
 def _question(row: Mapping[str, Any]) -> Question:
@@ -86,7 +86,10 @@ def _question(row: Mapping[str, Any]) -> Question:
 
 
 def make(name: str) -> System:
-    """Return a system: ``prunus``, ``bm25:K``, ``bm25title:K`` (sentences with their page's title), ``everything``."""
+    """Return a system: ``prunus``, ``bm25:K``, ``bm25title:K`` (sentences with their page's title), ``everything``.
+
+    :raises UnknownName: there is no such system.
+    """
     kind, _, count = name.partition(":")
     if name == "prunus":
         return _prunus
@@ -94,7 +97,7 @@ def make(name: str) -> System:
         return lambda question: Choice(frozenset(_places(question)))
     if kind in ("bm25", "bm25title") and count.isdigit():
         return lambda question: _bm25(question, int(count), kind == "bm25title")
-    raise UnknownName(f"no extraction is called {name}; there are prunus, bm25:K, bm25title:K, everything")
+    raise UnknownName(f"unknown system {name}; the systems are: prunus, bm25:K, bm25title:K, everything")
 
 
 def _places(question: Question) -> list[Place]:
@@ -111,10 +114,10 @@ def _bm25(question: Question, count: int, titled: bool) -> Choice:
 
 
 def as_page(title: str, sentences: Sequence[str]) -> str:
-    """Return a paragraph as a page."""
-    shown = html.escape(title)
+    """Return a paragraph as an HTML page."""
+    heading = html.escape(title)
     text = html.escape("".join(sentences))
-    return f"<!DOCTYPE html><title>{shown}</title><h1>{shown}</h1><p>{text}</p>"
+    return f"<!DOCTYPE html><title>{heading}</title><h1>{heading}</h1><p>{text}</p>"
 
 
 def _prunus(question: Question) -> Choice:
@@ -125,25 +128,25 @@ def _prunus(question: Question) -> Choice:
     strays = 0
     for passage in passages:
         page = numbers[passage.spans[0].document]
-        held = covered(passage.text, question.pages[page][1])
-        chosen.update((page, place) for place in held)
-        strays += not held
+        sentences = covered(passage.text, question.pages[page][1])
+        chosen.update((page, place) for place in sentences)
+        strays += not sentences
     return Choice(frozenset(chosen), strays)
 
 
 def covered(passage: str, sentences: Sequence[str]) -> list[int]:
-    """Return the sentences of which at least half the letters lie in a passage, white space aside."""
-    letters = ["".join(one.split()) for one in sentences]
+    """Return the indexes of the sentences with at least half of their letters in a passage, without white space."""
+    letters = ["".join(sentence.split()) for sentence in sentences]
     whole, part = "".join(letters), "".join(passage.split())
     start = whole.find(part)
     if start < 0 or not part:
         return []
     found, begin = [], 0
-    for number, one in enumerate(letters):
-        shared = min(begin + len(one), start + len(part)) - max(begin, start)
-        if one and 2 * shared >= len(one):
+    for number, sentence in enumerate(letters):
+        shared = min(begin + len(sentence), start + len(part)) - max(begin, start)
+        if sentence and 2 * shared >= len(sentence):
             found.append(number)
-        begin += len(one)
+        begin += len(sentence)
     return found
 
 
@@ -164,7 +167,7 @@ def run(questions: Sequence[Question], systems: Sequence[str]) -> list[Scores]:
 
 
 def score(choice: Choice, supporting: frozenset[Place]) -> dict[str, float]:
-    """Return precision, recall and F1 of a choice; all 0 where nothing was chosen."""
+    """Return precision, recall and F1 of a choice; all are 0 for an empty choice."""
     right, size = len(choice.places & supporting), len(choice.places) + choice.strays
     precision = right / size if size else 0.0
     recall = right / len(supporting)
@@ -173,34 +176,34 @@ def score(choice: Choice, supporting: frozenset[Place]) -> dict[str, float]:
 
 
 def summary(found: Sequence[Scores], which: Half) -> dict[str, object]:
-    """Return everything that a table shows, ready for JSON; the first system is compared with each other."""
+    """Return the numbers of the table, ready for JSON; the first system is compared with each of the others."""
     systems: dict[str, object] = {}
-    for one in found:
+    for scores in found:
         numbers: dict[str, object] = {}
         for measure in MEASURES:
-            estimate = stats.mean(_values(one, measure))
+            estimate = stats.mean(_values(scores, measure))
             numbers[measure] = [estimate.mean, estimate.low, estimate.high]
-        if one is not found[0]:
-            gap = stats.difference(_values(found[0], "f1"), _values(one, "f1"))
+        if scores is not found[0]:
+            gap = stats.difference(_values(found[0], "f1"), _values(scores, "f1"))
             numbers["first_minus_this"] = [gap.mean, gap.low, gap.high]
-        systems[one.system] = numbers | {"chosen": one.chosen, "seconds": one.seconds}
+        systems[scores.system] = numbers | {"chosen": scores.chosen, "seconds": scores.seconds}
     questions = len(found[0].by_question) if found else 0
     return {"half": which, "task": "hotpot", "questions": questions, "systems": systems}
 
 
-def _values(one: Scores, measure: str) -> dict[str, list[float]]:
-    return {key: [numbers[measure]] for key, numbers in one.by_question.items()}
+def _values(scores: Scores, measure: str) -> dict[str, list[float]]:
+    return {key: [numbers[measure]] for key, numbers in scores.by_question.items()}
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """Return a summary as plain text."""
+    """Return a summary as a text table."""
     first = next(iter(result["systems"]), "")
-    lines = [f"hotpot, {result['half']} half, {result['questions']} questions: sentences that bear the question out"]
+    lines = [f"hotpot, {result['half']} half, {result['questions']} questions: sentences that support the answer"]
     lines.append(f"{'system':14}{'F1':>22}{'precision':>11}{'recall':>8}{'chosen':>8}   {first} minus it, F1")
-    for name, one in result["systems"].items():
-        gap = "{:+.3f} [{:+.3f} {:+.3f}]".format(*one["first_minus_this"]) if "first_minus_this" in one else ""
-        f1 = "{:.3f} [{:.3f} {:.3f}]".format(*one["f1"])
+    for name, row in result["systems"].items():
+        gap = "{:+.3f} [{:+.3f} {:+.3f}]".format(*row["first_minus_this"]) if "first_minus_this" in row else ""
+        f1 = "{:.3f} [{:.3f} {:.3f}]".format(*row["f1"])
         lines.append(
-            f"{name:14}{f1:>22}{one['precision'][0]:11.3f}{one['recall'][0]:8.3f}{one['chosen']:8.1f}   {gap}".rstrip()
+            f"{name:14}{f1:>22}{row['precision'][0]:11.3f}{row['recall'][0]:8.3f}{row['chosen']:8.1f}   {gap}".rstrip()
         )
     return "\n".join(lines)

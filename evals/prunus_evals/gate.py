@@ -1,8 +1,7 @@
-"""The quality gate: the report's own scorer against pinned floors.
+"""The quality gate: numbers of the report half, computed as in the reports, against pinned floors.
 
-``floors.json`` holds, for the report half, ``survival[task][system][budget][measure]`` and
-``articles[cleaner][measure]``. A floor that is missing fails the gate, so that none can be
-dropped by accident; a floor for something that is not measured fails it too.
+``floors.json`` holds ``survival[task][system][budget][measure]`` and ``articles[cleaner][measure]``. A missing floor
+fails the gate, so that no floor can be dropped by accident; a floor without a measured number fails it, too.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ FLOORS = Path(__file__).parent / "floors.json"
 TASKS = ("table_qa", "websrc", "nq")
 MEASURES = ("answer", "gold_whole")
 CLEANERS = ("prunus:html", "prunus:markdown", "prunus:text")
-# Floats summed on another machine may differ in the last digits.
 SLACK = 1e-6
+"""Sums of floats may differ in the last digits from machine to machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One measured number and its floor."""
+    """A measured number and its floor; None where one of them is missing."""
 
     name: str
     value: float | None
@@ -36,7 +35,7 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        """Tell whether both numbers are there and the floor holds."""
+        """Whether both numbers exist and the measured one is not below the floor."""
         if self.value is None or self.floor is None:
             return False
         return self.value >= self.floor - SLACK
@@ -49,10 +48,13 @@ class Check:
 
 
 def load_floors(path: Path = FLOORS) -> dict[str, float]:
-    """Read the floors as a flat table."""
+    """Read the floors as a flat dict, with keys as ``survival/nq/prunus:hybrid:html/512/answer``.
+
+    :raises EvalError: the floors are not those of the report half.
+    """
     content = json.loads(path.read_text(encoding="utf-8"))
     if content.get("half") != "report":
-        raise EvalError(f"{path}: floors are pinned for the report half")
+        raise EvalError(f"{path}: the floors must be those of the report half")
     return dict(_flat({key: content[key] for key in ("survival", "articles")}))
 
 
@@ -66,7 +68,7 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, floa
 
 
 def nested(flat: Mapping[str, float]) -> dict[str, Any]:
-    """Turn a flat table back into the shape of ``floors.json``."""
+    """Turn flat numbers into the form of ``floors.json``; the inverse of :func:`load_floors`."""
     tree: dict[str, Any] = {"half": "report", "survival": {}, "articles": {}}
     for name, value in flat.items():
         *folders, last = name.split("/")
@@ -89,7 +91,7 @@ def measure(counter: Counter) -> dict[str, float]:
 
 
 def survival_numbers(outcomes: list[Outcome]) -> dict[str, float]:
-    """Return the gate's numbers of a run, by the report's own means."""
+    """Return the gate's numbers of a survival run, computed as in the reports."""
     found: dict[str, float] = {}
     for task, system, budget in dict.fromkeys((o.task, o.system, o.budget) for o in outcomes):
         numbers = report.cell(outcomes, task, system, budget, systems.DEFAULT)
@@ -104,12 +106,12 @@ def article_numbers(result: dict[str, object]) -> dict[str, float]:
     """Return the gate's numbers of a cleaning run."""
     cleaners = result["cleaners"]
     if not isinstance(cleaners, dict):
-        raise TypeError("a summary of articles holds a table of cleaners")
+        raise TypeError("the summary of articles has no table of cleaners")
     return {f"articles/{name}/survived": float(numbers["survived"]) for name, numbers in cleaners.items()}
 
 
 def compare(measured: Mapping[str, float], floors: Mapping[str, float]) -> list[Check]:
-    """Hold every number against its floor; what only one side knows fails."""
+    """Return a check for every number and every floor; a check with only one of them fails."""
     names = list(dict.fromkeys([*measured, *floors]))
     checks = [Check(name, measured.get(name), floors.get(name)) for name in names]
-    return checks or [Check("anything at all", None, None)]
+    return checks or [Check("anything at all", None, None)]  # a gate that measures nothing must fail

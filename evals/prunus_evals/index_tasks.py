@@ -1,7 +1,7 @@
-"""Questions with gold spans over long texts: meetings (QMSum) and articles in other languages (XQuAD).
+"""The data of task ``index``: questions with gold spans in meetings (QMSum) and in foreign articles (XQuAD).
 
-All documents are in the index; the questions that are counted are those of one half. A question of QMSum
-is asked of its own meeting, and again of all meetings at once.
+The index holds all documents; only the questions of one half count. ``qmsum`` retrieves from the question's own
+meeting, ``qmsum_all`` from all meetings.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from prunus_evals.errors import UnknownName
 from prunus_evals.split import Half, half
 
 LANGUAGES = ("zh", "ar", "de")
-TASKS = ("qmsum", "qmsum_all", *(f"xquad_{one}" for one in LANGUAGES))
+TASKS = ("qmsum", "qmsum_all", *(f"xquad_{language}" for language in LANGUAGES))
 BUDGETS = (300, 1000, 2000)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question and where its evidence stands.
+class IndexQuestion:
+    """A question and the place of its evidence.
 
-    :param page: whose questions are drawn together in the bootstrap.
-    :param document: that holds the evidence.
-    :param spans: of the evidence, in code points of the document.
+    :param page: the bootstrap draws all questions of a page together.
+    :param document: id of the document that holds the evidence.
+    :param spans: start and end of the evidence in the document, in code points.
     """
 
     page: str
@@ -35,24 +35,23 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Documents and questions.
+    """The documents and questions of a task.
 
     :param documents: text by id.
-    :param within: whether a question is asked of its own document alone.
+    :param within: whether to retrieve only from the question's own document.
     """
 
     name: str
     documents: Mapping[str, str]
     language: str
-    questions: Sequence[Asked]
+    questions: Sequence[IndexQuestion]
     within: bool
 
 
 def load(name: str, wanted: Half, limit: int | None = None) -> Task:
     """Return a task with the questions of one half.
 
-    :param limit: questions, taken evenly over the pages; None takes all.
-
+    :param limit: number of questions, taken evenly over the pages; None takes all.
     :raises UnknownName: there is no such task.
     """
     if name in ("qmsum", "qmsum_all"):
@@ -60,22 +59,22 @@ def load(name: str, wanted: Half, limit: int | None = None) -> Task:
     elif name in TASKS:
         documents, questions = _xquad(name, wanted)
     else:
-        raise UnknownName(f"no index task is called {name}; there are {', '.join(TASKS)}")
+        raise UnknownName(f"unknown task {name}; the tasks are: {', '.join(TASKS)}")
     language = name.removeprefix("xquad_") if name.startswith("xquad_") else "en"
     return Task(name, documents, language, _evenly(questions, limit), within=name == "qmsum")
 
 
-def _evenly(questions: list[Asked], number: int | None) -> list[Asked]:
-    """Return so many questions at even distances: the same ones on every run."""
+def _evenly(questions: list[IndexQuestion], number: int | None) -> list[IndexQuestion]:
+    """Return ``number`` questions at even distances, the same on every run."""
     if number is None or number >= len(questions):
         return questions
     return [questions[place * len(questions) // number] for place in range(number)]
 
 
-def _qmsum(wanted: Half) -> tuple[dict[str, str], list[Asked]]:
-    """Meetings as lines, a turn each; the evidence is the turns that people marked."""
+def _qmsum(wanted: Half) -> tuple[dict[str, str], list[IndexQuestion]]:
+    """Return meetings as lines, one per turn, and questions; the evidence is the turns that people marked."""
     documents: dict[str, str] = {}
-    questions: list[Asked] = []
+    questions: list[IndexQuestion] = []
     for row in rows("long/qmsum"):
         name = row["doc_id"]
         starts, text = [], ""
@@ -85,25 +84,25 @@ def _qmsum(wanted: Half) -> tuple[dict[str, str], list[Asked]]:
         ends = [*starts[1:], len(text)]
         documents[name] = text
         if half(name) == wanted:
-            for one in row["specific"]:
-                marked = [(int(first), int(last)) for first, last in one["relevant_text_span"]]
+            for query in row["specific"]:
+                marked = [(int(first), int(last)) for first, last in query["relevant_text_span"]]
                 spans = [(starts[first], ends[min(last, len(ends) - 1)]) for first, last in marked]
-                questions.append(Asked(name, one["query"], name, spans))
+                questions.append(IndexQuestion(name, query["query"], name, spans))
     return documents, questions
 
 
-def _xquad(name: str, wanted: Half) -> tuple[dict[str, str], list[Asked]]:
-    """Articles of some paragraphs; the evidence is the answer where it stands."""
+def _xquad(name: str, wanted: Half) -> tuple[dict[str, str], list[IndexQuestion]]:
+    """Return articles of several paragraphs, and questions; the evidence is the span of the answer."""
     documents: dict[str, str] = {}
-    questions: list[Asked] = []
+    questions: list[IndexQuestion] = []
     for row in rows(f"multilingual/{name}"):
         title, text = row["title"], ""
         for paragraph in row["paragraphs"]:
             start = len(text)
             text += paragraph["context"] + "\n\n"
             if half(title) == wanted:
-                for one in paragraph["qas"]:
-                    first = start + int(one["start"])
-                    questions.append(Asked(title, one["question"], title, [(first, first + len(one["answer"]))]))
+                for qa in paragraph["qas"]:
+                    first = start + int(qa["start"])
+                    questions.append(IndexQuestion(title, qa["question"], title, [(first, first + len(qa["answer"]))]))
         documents[title] = text
     return documents, questions

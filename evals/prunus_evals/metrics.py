@@ -1,4 +1,4 @@
-"""What survived: answers, gold tables, gold elements, article bodies."""
+"""Metrics of survival: whether answers, gold tables, gold elements and article bodies are in an output."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from prunus_evals.align import lcs_length, lcs_pick
 from prunus_evals.errors import MetricError
 from prunus_evals.visible import node_text, pieces, separator
 
-# By number, because in an editor these characters look alike.
+# as numbers, because many of these characters look alike in an editor
 SINGLE = (0x2018, 0x2019, 0x201A, 0x201B, 0x2032, 0xB4, 0x60, 0x2BC, 0xFF07)
 DOUBLE = (0x201C, 0x201D, 0x201E, 0x201F, 0x2033, 0xAB, 0xBB, 0xFF02)
 QUOTES = dict.fromkeys(SINGLE, "'") | dict.fromkeys(DOUBLE, '"')
 DASHES = dict.fromkeys([*range(0x2010, 0x2016), 0x2212, 0xFE58, 0xFE63, 0xFF0D], "-")
-# Soft hyphens, zero-width characters and direction marks: nobody sees them.
+# invisible: soft hyphens, zero-width characters, direction marks
 NOTHING = dict.fromkeys([0xAD, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF], "")
 TABLE = QUOTES | DASHES | NOTHING
 WORD = re.compile(r"\w+")
@@ -27,7 +27,7 @@ WORD = re.compile(r"\w+")
 
 def normalise(text: str) -> str:
     """Return a text in the form in which answers and outputs are compared."""
-    # The table first: NFKC would split an acute accent into a space and a mark.
+    # The table comes first, because NFKC would split an acute accent into a space and a mark.
     text = unicodedata.normalize("NFKC", text.translate(TABLE)).translate(TABLE)
     return " ".join(text.casefold().split())
 
@@ -38,9 +38,11 @@ def words(text: str) -> list[str]:
 
 
 def occurs(answer: str, text: str) -> bool:
-    """Tell whether an answer occurs in a text, both normalised, at word boundaries.
+    """Return whether an answer occurs in a text at word boundaries; both must be normalised.
 
-    A number is not found inside a larger one: 12 is neither in 1,012 nor in 12.5.
+    A number does not occur inside a larger number: 12 is neither in 1,012 nor in 12.5.
+
+    :raises MetricError: the answer is empty.
     """
     if not answer:
         raise MetricError("an empty answer cannot be looked for")
@@ -57,7 +59,10 @@ def occurs(answer: str, text: str) -> bool:
 
 
 def answers_survive(answers: Sequence[str], visible: str) -> bool:
-    """Tell whether every gold answer occurs in the visible text of an output."""
+    """Return whether every gold answer occurs in the visible text of an output.
+
+    :raises MetricError: there are no answers.
+    """
     if not answers:
         raise MetricError("a question without answers cannot be scored")
     text = normalise(visible)
@@ -66,10 +71,11 @@ def answers_survive(answers: Sequence[str], visible: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GoldTable:
-    """The rows of a gold table as word sequences.
+    """The rows of a gold table as lines of words.
 
-    Every row is held as a reader sees it and with its hidden words (sort keys): a system
-    that shows hidden text has kept the row all the same.
+    :param rows: each row twice, without and with its hidden words (sort keys): a system that writes hidden text has
+        kept the row, too.
+    :param weights: the number of visible words of each row.
     """
 
     rows: tuple[tuple[str, str], ...]
@@ -77,7 +83,7 @@ class GoldTable:
 
 
 def _segments(root: Any) -> list[tuple[list[str], list[str]]]:
-    """Cut a table at its rows; return the words seen, and all words, of every piece."""
+    """Cut a table at its rows; return the visible words and all words of every piece."""
     rows: list[tuple[list[str], list[str]]] = [([], [])]
     for kind, value, hidden in pieces(root):
         if kind != "text" and value == "tr":
@@ -86,19 +92,22 @@ def _segments(root: Any) -> list[tuple[list[str], list[str]]]:
         rows[-1][1].append(part)
         if not hidden:
             rows[-1][0].append(part)
-    return [(words("".join(seen)), words("".join(every))) for seen, every in rows]
+    return [(words("".join(visible)), words("".join(every))) for visible, every in rows]
 
 
 def gold_table(html: str) -> GoldTable:
-    """Read the HTML of a gold table."""
+    """Read the HTML of a gold table.
+
+    :raises MetricError: it is not a table, or has no visible words.
+    """
     root = LexborHTMLParser(html).css_first("table")
     if root is None:
         raise MetricError("the gold table is not a table")
-    kept = [(seen, every) for seen, every in _segments(root) if seen]
+    kept = [(visible, every) for visible, every in _segments(root) if visible]
     if not kept:
         raise MetricError("the gold table has no visible words")
-    rows = tuple((_line(seen), _line(every)) for seen, every in kept)
-    return GoldTable(rows, tuple(len(seen) for seen, _ in kept))
+    rows = tuple((_line(visible), _line(every)) for visible, every in kept)
+    return GoldTable(rows, tuple(len(visible) for visible, _ in kept))
 
 
 def _line(sequence: Sequence[str]) -> str:
@@ -106,10 +115,10 @@ def _line(sequence: Sequence[str]) -> str:
 
 
 def table_survives(table: GoldTable, visible: str) -> tuple[bool, float]:
-    """Return whether the whole gold table survived, and the share of its words that did.
+    """Return whether the whole gold table survived, and the share of its words that survived.
 
-    A row is kept when its words stand together; the table is whole when all rows are
-    kept in their order. The share counts the words of kept rows.
+    A row survives when its words are next to each other in the output; the table is whole when all rows survive in
+    their order. The share counts the words of the rows that survive.
     """
     text = _line(words(visible))
     kept = sum(
@@ -128,20 +137,25 @@ def table_survives(table: GoldTable, visible: str) -> tuple[bool, float]:
 
 
 def element_text(html: str, attribute: str, value: str) -> str:
-    """Return the visible text of the element that carries an attribute value."""
+    """Return the visible text of the element with an attribute of this value.
+
+    :raises MetricError: there is no such element.
+    """
     for node in LexborHTMLParser(html).css(f"[{attribute}]"):
         if node.attributes.get(attribute) == value:
             return node_text(node)
     raise MetricError(f"no element has {attribute}={value}")
 
 
-def body_survives(body: str, seen_text: str, output_text: str) -> tuple[int, int]:
-    """Return how many words of an article survived in order, and how many could.
+def body_survives(body: str, visible_text: str, output_text: str) -> tuple[int, int]:
+    """Return how many words of an article survived in order, and how many could survive.
 
-    The words that could are those that a trusted parser sees: the longest common
-    subsequence of the marked article and the page's visible text.
+    The words that could survive are those that a trusted parser sees: the longest common subsequence of the marked
+    article and the page's visible text.
+
+    :raises MetricError: the parser sees no word of the article.
     """
-    could = lcs_pick(words(body), words(seen_text))
+    could = lcs_pick(words(body), words(visible_text))
     if not could:
         raise MetricError("the parser sees no word of the article")
     return lcs_length(could, words(output_text)), len(could)

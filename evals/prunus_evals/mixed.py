@@ -1,11 +1,12 @@
-"""Mixed ranking of pages: snippet and content as items of their own, beside each of them alone.
+"""Task ``mixed``: rank pages by snippet and content as separate items, against ranking by one of them alone.
 
-``rank/dureader``: five pages a question, those that annotators chose count. ``rank/nq_passages``: the passage that
-answers the question and the nine hardest others by BM25. Neither has snippets of a search engine: **title and first
-100 characters stand for the snippet, a proxy**. Candidates are shuffled by a seed of their own for each pool, so
-that no order of theirs helps. Switches for dates and sites are not measured: neither set has any.
+``rank/dureader``: five pages for each question; the pages that annotators chose are right. ``rank/nq_passages``: the
+passage that answers the question, and the nine hardest others by BM25. Neither data set has snippets of a search
+engine: **the title and the first 100 characters serve as the snippet, a proxy**. Each pool is shuffled by its own
+seed, so that the order of the candidates carries no information. The options for dates and sites are not measured,
+because neither data set has dates or sites.
 
-``search/serps`` and ``search/crag`` show that real results go through; too few for a score, so none is given.
+``search/serps`` and ``search/crag`` show that real results can be ranked; they are too few for a score.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from prunus_evals.errors import UnknownName
 from prunus_evals.split import Half, digest, half
 
 SNIPPET = 100
-"""Characters of a text that stand, behind its title, for a snippet."""
+"""Characters of a text that serve, after its title, as the snippet."""
 
 POOL = 10
 TASKS = ("dureader", "nq_passages")
@@ -43,8 +44,8 @@ SCORERS = ("hybrid", "embed")
 class Pool:
     """One question and its candidates, shuffled.
 
-    :param key: what the half goes by.
-    :param good: addresses of the candidates that count.
+    :param key: decides the half of the pool.
+    :param good: addresses of the right candidates.
     """
 
     key: str
@@ -54,9 +55,12 @@ class Pool:
 
 
 def load(task: str, wanted: Half, limit: int | None = None) -> list[Pool]:
-    """Return the pools of a half, in the order of their keys' digests."""
+    """Return the pools of a half, in the order of their keys' digests.
+
+    :raises UnknownName: there is no such task.
+    """
     if task not in TASKS:
-        raise UnknownName(f"no task of mixed ranking is called {task}; there are {', '.join(TASKS)}")
+        raise UnknownName(f"unknown task {task}; the tasks are: {', '.join(TASKS)}")
     found = _dureader(wanted) if task == "dureader" else _nq(wanted)
     return sorted(islice(found, limit), key=lambda pool: digest(pool.key))
 
@@ -86,7 +90,7 @@ def _nq(wanted: Half) -> Iterator[Pool]:
 
 
 def _pool(key: str, question: str, texts: Sequence[tuple[str, str]], good: Sequence[int]) -> Pool:
-    """Shuffle candidates by a seed that is the pool's own; their addresses say nothing of their places."""
+    """Shuffle candidates by the pool's own seed, under addresses that do not reveal their places."""
     order = list(range(len(texts)))
     random.Random(digest(key + question)).shuffle(order)
     urls = {number: f"https://example.org/{digest(question + str(number))[:12]}" for number in order}
@@ -100,37 +104,44 @@ def _pool(key: str, question: str, texts: Sequence[tuple[str, str]], good: Seque
 
 
 def scores_of(scorer: str, embedder: str = "static") -> Scores:
-    """Return how items are scored: ``hybrid`` or ``embed``."""
+    """Return the scoring function of items: ``hybrid`` or ``embed``.
+
+    :raises UnknownName: there is no such scorer.
+    """
     if scorer not in SCORERS:
-        raise UnknownName(f"no scorer of mixed ranking is called {scorer}; there are {', '.join(SCORERS)}")
+        raise UnknownName(f"unknown scorer {scorer}; the scorers are: {', '.join(SCORERS)}")
     engine = make_engine("embedder", embedder)
     return by_hybrid(engine) if scorer == "hybrid" else by_embedder(engine)
 
 
 def order_of(pool: Pool, system: str, scores: Scores) -> list[str]:
-    """Return the addresses of a pool as a system ranks them."""
-    given = list(pool.candidates)
+    """Return the addresses of a pool in the order of a system's ranking.
+
+    :raises UnknownName: there is no such system.
+    """
+    candidates = list(pool.candidates)
     if system == "shuffled":
-        return [one.hit.url for one in given]
+        return [candidate.hit.url for candidate in candidates]
     if system == "snippet":
-        given = [Candidate(one.hit) for one in given]
+        candidates = [Candidate(candidate.hit) for candidate in candidates]
     elif system == "content":
-        given = [Candidate(Hit(one.hit.url, ""), one.content) for one in given]
+        candidates = [Candidate(Hit(candidate.hit.url, ""), candidate.content) for candidate in candidates]
     elif system not in ("mixed", "passages"):
-        raise UnknownName(f"no system of mixed ranking is called {system}; there are {', '.join(SYSTEMS)}")
+        raise UnknownName(f"unknown system {system}; the systems are: {', '.join(SYSTEMS)}")
     beyond = Beyond(passages=system == "passages")
-    return [one.hit.url for one in rank([pool.question], given, scores, top=len(given), beyond=beyond)]
+    ranked = rank([pool.question], candidates, scores, top=len(candidates), beyond=beyond)
+    return [candidate.hit.url for candidate in ranked]
 
 
 def measures(order: Sequence[str], good: frozenset[str]) -> dict[str, float]:
-    """Return nDCG of the whole order, and whether one that counts is first or among the first three."""
+    """Return nDCG of the whole order, and whether a right candidate is first or among the first three."""
     gain = sum(1 / math.log2(place + 2) for place, url in enumerate(order) if url in good)
     ideal = sum(1 / math.log2(place + 2) for place in range(len(good)))
     return {"ndcg": gain / ideal, **{f"hit@{k}": float(any(url in good for url in order[:k])) for k in (1, 3)}}
 
 
 def run(task: str, pools: Sequence[Pool], scorer: str, which: Half) -> dict[str, Any]:
-    """Measure every system on one task, ready for JSON; each is compared with ``mixed``."""
+    """Measure every system on one task, ready for JSON; each system is compared with ``mixed``."""
     scores = scores_of(scorer)
     values: dict[str, dict[str, dict[str, list[float]]]] = {}
     for system in SYSTEMS:
@@ -139,27 +150,27 @@ def run(task: str, pools: Sequence[Pool], scorer: str, which: Half) -> dict[str,
                 values.setdefault(system, {}).setdefault(name, {}).setdefault(pool.key, []).append(value)
     systems: dict[str, Any] = {}
     for system, found in values.items():
-        numbers = {name: _triple(stats.mean(one)) for name, one in found.items()}
+        numbers = {name: _triple(stats.mean(by_pool)) for name, by_pool in found.items()}
         if system != "mixed":
             numbers["mixed_minus_this"] = _triple(stats.difference(values["mixed"]["ndcg"], found["ndcg"]))
         systems[system] = numbers
     return {"half": which, "task": task, "scorer": scorer, "pools": len(pools), "snippet": "proxy", "systems": systems}
 
 
-def _triple(one: stats.Estimate) -> list[float]:
-    return [one.mean, one.low, one.high]
+def _triple(estimate: stats.Estimate) -> list[float]:
+    return [estimate.mean, estimate.low, estimate.high]
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """Return a result as plain text."""
+    """Return a result as a text table."""
     lines = [
         f"{result['task']}, {result['half']} half, {result['pools']} pools, {result['scorer']}; snippets are a proxy"
     ]
     lines.append(f"{'system':10}{'nDCG':>22}{'hit@1':>8}{'hit@3':>8}   mixed minus it, nDCG")
-    for name, one in result["systems"].items():
-        gap = "{:+.3f} [{:+.3f} {:+.3f}]".format(*one["mixed_minus_this"]) if "mixed_minus_this" in one else ""
-        ndcg = "{:.3f} [{:.3f} {:.3f}]".format(*one["ndcg"])
-        lines.append(f"{name:10}{ndcg:>22}{one['hit@1'][0]:8.3f}{one['hit@3'][0]:8.3f}   {gap}".rstrip())
+    for name, row in result["systems"].items():
+        gap = "{:+.3f} [{:+.3f} {:+.3f}]".format(*row["mixed_minus_this"]) if "mixed_minus_this" in row else ""
+        ndcg = "{:.3f} [{:.3f} {:.3f}]".format(*row["ndcg"])
+        lines.append(f"{name:10}{ndcg:>22}{row['hit@1'][0]:8.3f}{row['hit@3'][0]:8.3f}   {gap}".rstrip())
     return "\n".join(lines)
 
 
@@ -167,7 +178,7 @@ def table(result: Mapping[str, Any]) -> str:
 
 
 def wiring() -> list[dict[str, Any]]:
-    """Rank the real results of both search sets once, and count what went through; no score."""
+    """Rank the real results of both search sets once, and count queries, candidates and ranked pages."""
     scores = scores_of("hybrid")
     sources: dict[str, Callable[[], Iterator[tuple[str, list[Candidate]]]]] = {"serps": _serps, "crag": _crag}
     found = []
@@ -178,7 +189,7 @@ def wiring() -> list[dict[str, Any]]:
             count["queries"] += 1
             count["candidates"] += len(candidates)
             count["ranked"] += len(ranked)
-            count["by_content"] += sum(one.by == "content" for one in ranked)
+            count["by_content"] += sum(candidate.by == "content" for candidate in ranked)
             count["first_is_the_providers"] += bool(ranked) and ranked[0].hit.url == candidates[0].hit.url
         found.append({"set": name, **count})
     return found
@@ -186,15 +197,15 @@ def wiring() -> list[dict[str, Any]]:
 
 def _serps() -> Iterator[tuple[str, list[Candidate]]]:
     for row in rows("search/serps"):
-        hits = [Hit(str(one["url"]), str(one["title"] or ""), str(one["snippet"] or "")) for one in row["results"]]
+        hits = [Hit(str(hit["url"]), str(hit["title"] or ""), str(hit["snippet"] or "")) for hit in row["results"]]
         yield row["query"], [Candidate(hit) for hit in hits if hit.url]
 
 
 def _crag() -> Iterator[tuple[str, list[Candidate]]]:
     for row in rows("search/crag"):
         candidates = []
-        for one in row["search_results"]:
-            content = clean_tree(one["page_result"]).canonical if one["page_result"] else ""
-            hit = Hit(one["page_url"], str(one.get("page_name") or ""), one["page_snippet"] or "")
+        for result in row["search_results"]:
+            content = clean_tree(result["page_result"]).canonical if result["page_result"] else ""
+            hit = Hit(result["page_url"], str(result.get("page_name") or ""), result["page_snippet"] or "")
             candidates.append(Candidate(hit, content))
         yield row["query"], candidates

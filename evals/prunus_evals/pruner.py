@@ -1,9 +1,9 @@
-"""Which block answers the question: a generative pruner against chance, BM25 and the other scorers.
+"""Task ``pruner``: rank the blocks by a generative pruner, against chance, BM25 and the other scorers.
 
-Each page is pruned by the first stage to a budget and cut into finer blocks, as for the generative
-stage of HtmlRAG (§3.4.2); every scorer then ranks the same blocks. A block is right when it holds the
-gold answer (in the gold table or element, where that is known). Questions of which the first stage kept
-no such block are left out for all and counted: they say nothing of the second stage.
+The first stage prunes each page to a budget, and the rest is cut into finer blocks, as for the generative stage of
+HtmlRAG (§3.4.2); every scorer then ranks the same blocks. A block is right when it holds the gold answer (in the gold
+table or element, where that is known). A question for which the first stage kept no right block is left out for all
+scorers and counted: it does not test the second stage.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from prunus_train.data.labels import Recipe, gold_blocks, pruned
 METRICS = ("hit@1", "hit@3", "mrr")
 BASELINES = ("chance", "bm25")
 Ranks = dict[str, dict[str, list[float]]]
-"""By metric, by page, one number a question."""
+"""Metric → page → one number for each question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question about a pruned page, and the blocks that are right."""
+    """A question about a pruned page, and the right blocks."""
 
     question: Question
     blocks: Blocks
@@ -44,12 +44,12 @@ class Case:
 
 @dataclass(slots=True)
 class Judged:
-    """What was measured.
+    """The measured numbers.
 
-    :param ranks: by system.
-    :param seconds: by system, for all questions.
-    :param left_out: questions by reason.
-    :param blocks: blocks of each case.
+    :param ranks: the metrics by system.
+    :param seconds: wall time by system, over all questions.
+    :param left_out: number of questions that were left out, by reason.
+    :param blocks: number of blocks of each case.
     """
 
     ranks: dict[str, Ranks] = field(default_factory=dict)
@@ -62,10 +62,10 @@ Scoring = Callable[[str, Blocks], NDArray[Any]]
 
 
 def scoring(system: str, prompt: str) -> Scoring:
-    """Return what scores blocks: ``bm25`` (the plain one of the baselines), or a scorer of Prunus by its spec.
+    """Return a scoring function of blocks: ``bm25`` of the baselines, or a scorer of Prunus.
 
     :param system: ``bm25``, ``hybrid``, ``embedding``, ``generative:FOLDER``.
-    :param prompt: of generative scorers: the one that the model was trained on.
+    :param prompt: the prompt that a generative model was trained on.
     """
     if system == "bm25":
         return lambda query, blocks: BM25(blocks.texts).scores(query)
@@ -79,7 +79,7 @@ def scoring(system: str, prompt: str) -> Scoring:
 
 
 def cases(questions: Sequence[Question], budget: int, recipe: Recipe, left_out: dict[str, int]) -> list[Case]:
-    """Return the cases of one page."""
+    """Return the cases of one page; count the questions that are left out in ``left_out``."""
     documents = prunus.read(prunus.Page(content=questions[0].html, media_type="text/html"))
     found = []
     for question in questions:
@@ -96,14 +96,18 @@ def cases(questions: Sequence[Question], budget: int, recipe: Recipe, left_out: 
 
 
 def measured(scores: NDArray[Any], gold: Sequence[int]) -> dict[str, float]:
-    """Return the metrics of one ranking; equal scores stand in document order."""
+    """Return the metrics of one ranking; equal scores are ranked in document order."""
     order = np.argsort(-np.asarray(scores, np.float64), kind="stable")
     rank = 1 + min(int(np.flatnonzero(order == index)[0]) for index in gold)
     return {"hit@1": float(rank == 1), "hit@3": float(rank <= 3), "mrr": 1 / rank}
 
 
 def chance(blocks: int, gold: int) -> dict[str, float]:
-    """Return what a random order is expected to get, exactly."""
+    """Return the exact expectation of each metric for a random order.
+
+    :param blocks: number of blocks.
+    :param gold: number of right blocks among them.
+    """
 
     def missed(first: int) -> float:
         return math.comb(blocks - gold, first) / math.comb(blocks, first) if first <= blocks - gold else 0.0
@@ -119,7 +123,7 @@ def judge(
     recipe: Recipe,
     progress: Callable[[int, int], None] | None = None,
 ) -> Judged:
-    """Let every system rank the blocks of every question; ``chance`` is computed, not drawn."""
+    """Let every system rank the blocks of every question; add ``chance``, which is computed exactly."""
     judged = Judged()
     for done, page in enumerate(pages, 1):
         for case in cases(page, budget, recipe, judged.left_out):
@@ -153,8 +157,9 @@ def load(wanted: str, half: Half, limit: int | None = None) -> list[list[Questio
 
 
 def summary(judged: Judged, about: Mapping[str, object], model: str) -> dict[str, object]:
-    """Return everything that the table shows, ready for JSON.
+    """Return the numbers of the table, ready for JSON.
 
+    :param about: what was run, added to the result.
     :param model: the system that the others are compared with.
     """
     systems: dict[str, dict[str, object]] = {}

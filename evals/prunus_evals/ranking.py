@@ -1,9 +1,8 @@
-"""A question's passage among all passages: embedders, rerankers and ways of fusion without any pruning.
+"""Task ``ranking``: rank a question's passage among all passages, for embedders, rerankers and fusion, unpruned.
 
-``rank/nq_passages``: 1,328 questions of Natural Questions, each with the passage that answers it. Each
-question is ranked against the passages of all questions; the questions that are counted are those of
-one half (by the title of their article). The metric is the mean reciprocal rank of the gold passage, and
-how often it is first and among the first ten.
+``rank/nq_passages``: 1,328 questions of Natural Questions, each with the passage that answers it. Each question ranks
+the passages of all questions; only the questions of one half count (by the title of their article). The metrics are
+the mean reciprocal rank of the gold passage, and how often it is first and among the first ten.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from prunus_evals.split import Half, digest, half
 DATA = "rank/nq_passages"
 WAYS = ("zscore", "minmax", "rrf")
 RERANKED = 20
-"""Passages of the BM25 ranking that a reranker sees."""
+"""Number of passages, best first by BM25, that a reranker gets."""
 
 DEFAULT = "bm25,embed:static,fuse:zscore:static,fuse:minmax:static,fuse:rrf:static"
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Passages, and questions with the number of their passage.
+    """Passages and questions.
 
-    :param questions: (page, question, number of its passage) of one half.
+    :param questions: (page, question, index of its passage) of one half.
     """
 
     passages: Sequence[str]
@@ -45,10 +44,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """What one system made of a task.
+    """The result of one system.
 
     :param by_page: rank of the gold passage, from 1, for the questions of each page.
-    :param seconds: for passages and questions together, wall time.
+    :param seconds: wall time for passages and questions together.
     """
 
     system: str
@@ -64,14 +63,15 @@ def load(wanted: Half, limit: int | None = None) -> Task:
         number = numbers.setdefault(row["gold_text"], len(numbers))
         if half(row["gold_title"]) == wanted:
             found.append((row["gold_title"], row["question"], number))
-    found.sort(key=lambda one: (digest(one[0]), one[1]))
+    found.sort(key=lambda row: (digest(row[0]), row[1]))
     return Task(list(numbers), found[:limit])
 
 
 def run(task: Task, systems: Sequence[str], **settings: Any) -> list[Ranks]:
     """Rank with every system: ``bm25``, ``embed:SPEC``, ``fuse:WAY:SPEC``, ``rerank:SPEC``.
 
-    :param settings: given to the engines (``threads``, ``door``, ``key``, …).
+    :param settings: arguments for the engines (``threads``, ``door``, ``key``, …).
+    :raises UnknownName: there is no such system.
     """
     found = []
     for system in systems:
@@ -96,11 +96,11 @@ def _scores(task: Task, system: str, settings: Mapping[str, Any]) -> NDArray[np.
         way, _, embedder = spec.partition(":")
         if way in WAYS and embedder:
             dense = _dense(task, make_engine("embedder", embedder, **settings))
-            return _put(_lexical(task), way) + _put(dense, way)
+            return _rescale(_lexical(task), way) + _rescale(dense, way)
     if kind == "rerank" and spec:
         return _reranked(task, make_engine("reranker", spec, **settings))
     raise UnknownName(
-        f"no ranking system is called {system}; there are bm25, embed:SPEC, rerank:SPEC, "
+        f"unknown system {system}; the systems are: bm25, embed:SPEC, rerank:SPEC, "
         + ", ".join(f"fuse:{way}:SPEC" for way in WAYS)
     )
 
@@ -112,12 +112,12 @@ def _lexical(task: Task) -> NDArray[np.float64]:
 
 def _dense(task: Task, embedder: Embedder) -> NDArray[np.float64]:
     passages = embedder.embed(task.passages, "document")
-    asked = embedder.embed([question for _, question, _ in task.questions], "query")
-    return np.asarray(asked @ passages.T, np.float64)
+    questions = embedder.embed([question for _, question, _ in task.questions], "query")
+    return np.asarray(questions @ passages.T, np.float64)
 
 
 def _reranked(task: Task, reranker: Reranker) -> NDArray[np.float64]:
-    """Return BM25's scores, with its best passages above them in the reranker's order."""
+    """Return BM25's scores; the best passages are raised above the others, in the reranker's order."""
     scores = _lexical(task)
     for row, (_, question, _) in enumerate(task.questions):
         best = np.argsort(-scores[row], kind="stable")[:RERANKED]
@@ -126,8 +126,8 @@ def _reranked(task: Task, reranker: Reranker) -> NDArray[np.float64]:
     return scores
 
 
-def _put(scores: NDArray[np.float64], way: str) -> NDArray[np.float64]:
-    """Put each question's scores on one scale; equal weights are the plainest comparison of ways."""
+def _rescale(scores: NDArray[np.float64], way: str) -> NDArray[np.float64]:
+    """Rescale each question's scores, so that two scorers can be added with equal weights."""
     if way == "rrf":
         order = np.argsort(-scores, axis=1, kind="stable")
         ranks = np.empty_like(order)
@@ -140,16 +140,16 @@ def _put(scores: NDArray[np.float64], way: str) -> NDArray[np.float64]:
 
 
 def _ranks(task: Task, scores: NDArray[np.float64]) -> list[int]:
-    """Return the rank of each gold passage; passages that score the same count as before it."""
+    """Return the rank of each gold passage; a passage with the same score ranks before it."""
     gold = scores[np.arange(len(scores)), [number for _, _, number in task.questions]]
     return [int(rank) for rank in (scores >= gold[:, None]).sum(1)]
 
 
 def summary(found: Sequence[Ranks], wanted: Half) -> dict[str, object]:
-    """Return everything that a table shows, ready for JSON."""
+    """Return the numbers of the table, ready for JSON."""
     systems: dict[str, object] = {}
-    for one in found:
-        pages = one.by_page
+    for result in found:
+        pages = result.by_page
         shares = {
             "mrr": {page: [1 / rank for rank in ranks] for page, ranks in pages.items()},
             "first": {page: [float(rank == 1) for rank in ranks] for page, ranks in pages.items()},
@@ -157,13 +157,13 @@ def summary(found: Sequence[Ranks], wanted: Half) -> dict[str, object]:
         }
         estimates = {name: stats.mean(values) for name, values in shares.items()}
         numbers: dict[str, object] = {name: [e.mean, e.low, e.high] for name, e in estimates.items()}
-        systems[one.system] = numbers | {"seconds": one.seconds}
+        systems[result.system] = numbers | {"seconds": result.seconds}
     questions = sum(len(ranks) for ranks in found[0].by_page.values()) if found else 0
     return {"half": wanted, "task": "nq_passages", "questions": questions, "systems": systems}
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """Return a summary as plain text."""
+    """Return a summary as a text table."""
     lines = [f"nq_passages, {result['half']} half, {result['questions']} questions: rank of the gold passage"]
     lines.append(f"{'system':28}{'MRR':>22}{'first':>8}{'in ten':>8}{'seconds':>9}")
     for name, found in result["systems"].items():

@@ -1,4 +1,4 @@
-"""The records that tasks yield and that a run produces."""
+"""The records of evaluations: questions, replies, outcomes, and the protocol of a system."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ Format = Literal["html", "markdown", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about one given page."""
+    """A question about one page.
+
+    :param page: key of the page; its digest decides the half.
+    :param gold_table: HTML of the table that holds the answer, where it is known.
+    :param element_id: value of ``tid`` of the element that holds the answer, where it is known.
+    """
 
     id: str
     task: str
@@ -24,7 +29,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """A page and the article in it that a person marked."""
+    """A page, and the text of its article as a person marked it."""
 
     page: str
     html: str
@@ -33,10 +38,9 @@ class Article:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a system kept of a page.
+    """The evidence that a system kept of a page.
 
-    ``cpu_seconds`` is given only by a system that works in another process; else the
-    runner measures.
+    :param cpu_seconds: set only by a system that works in another process; else the runner measures the time.
     """
 
     text: str
@@ -45,10 +49,10 @@ class Reply:
 
 
 class Asker(Protocol):
-    """A page that is ready for questions."""
+    """A page that a system has prepared for questions."""
 
     def ask(self, question: str, budget: int) -> Reply:
-        """Return what is kept of the page for a question within a budget."""
+        """Return the evidence for a question, of at most ``budget`` tokens."""
         ...
 
 
@@ -57,17 +61,24 @@ class System(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that tables show."""
+        """The name in tables."""
         ...
 
     def prepare(self, html: str) -> Asker:
-        """Do once what does not depend on the question."""
+        """Do the work that does not depend on the question, once for each page."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One system, one question, one budget."""
+    """The scores of one system for one question at one budget.
+
+    :param answer: whether every gold answer is in the output.
+    :param tokens: tokens of the output.
+    :param cpu_seconds: CPU time, preparation of the page included.
+    :param gold_whole: whether the whole gold table or element is in the output; None without one.
+    :param gold_share: share of the gold table's words in the output; None without one.
+    """
 
     task: str
     system: str

@@ -1,4 +1,4 @@
-"""The reference package ``htmlrag`` in an environment of its own, spoken to by JSON lines."""
+"""The reference package ``htmlrag``, in a separate environment and process, called by JSON lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from prunus_evals.errors import DataMissing, EvalError
 
-# --no-deps: the functions that are used need neither torch nor transformers nor langchain.
+# installed with --no-deps: the functions that are called need neither torch nor transformers nor langchain
 BARE = ("htmlrag==0.1.1",)
 NEEDED = ("beautifulsoup4==4.15.0", "rank-bm25==0.2.2", "numpy")
 WORKER = Path(__file__).parent / "systems" / "_reference_worker.py"
@@ -29,7 +29,7 @@ def python_of(folder: Path) -> Path:
 
 
 def make_environment(folder: Path) -> Path:
-    """Make the reference's environment in a folder, if it is not there, and return it."""
+    """Make the reference's environment in a folder, unless it exists, and return the folder."""
     done = folder / "reference-ready"
     if done.is_file():
         return folder
@@ -42,12 +42,15 @@ def make_environment(folder: Path) -> Path:
 
 
 class Reference:
-    """A running worker; counts the CPU seconds that the reference spends."""
+    """A running worker; ``cpu_seconds`` is the CPU time that it has used.
+
+    :raises DataMissing: the folder does not hold the reference's environment.
+    """
 
     def __init__(self, folder: Path) -> None:
         python = python_of(folder)
         if not python.is_file():
-            raise DataMissing(f"the reference's environment is not in {folder}: prunus eval reference {folder}")
+            raise DataMissing(f"{folder} has no reference package; run: prunus eval reference {folder}")
         self.cpu_seconds = 0.0
         self._process = subprocess.Popen(
             [str(python), str(WORKER)],
@@ -59,7 +62,10 @@ class Reference:
         self._close = weakref.finalize(self, _stop, self._process)
 
     def call(self, name: str, *arguments: str | int) -> Any:
-        """Call a function of the worker."""
+        """Call a method of :class:`.systems._reference_worker.Worker` and return its result.
+
+        :raises ReferenceFailed: the worker ended, or the method raised an error.
+        """
         source, sink = self._process.stdin, self._process.stdout
         if source is None or sink is None:
             raise ReferenceFailed("the reference's worker has no pipes")

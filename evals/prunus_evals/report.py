@@ -1,4 +1,4 @@
-"""Tables of outcomes: means, paired intervals, and one JSON line."""
+"""Reports of survival: means and paired intervals as a table and as one JSON line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Values = dict[str, list[float]]
 
 
 def values(outcomes: Sequence[Outcome], task: str, system: str, budget: int, field: str) -> Values:
-    """Collect one field by page; questions without it are left out."""
+    """Return the values of one field by page; questions where it is None are left out."""
     found: Values = {}
     for outcome in outcomes:
         if (outcome.task, outcome.system, outcome.budget) == (task, system, budget):
@@ -28,7 +28,7 @@ def _unique(items: Sequence[str]) -> list[str]:
 
 
 def cell(outcomes: Sequence[Outcome], task: str, system: str, budget: int, default: str) -> dict[str, object]:
-    """Return all numbers of one system at one budget."""
+    """Return all numbers of one system at one budget, each as mean, low and high."""
     answer = values(outcomes, task, system, budget, "answer")
     result: dict[str, object] = {"answer": _numbers(stats.mean(answer))}
     base = values(outcomes, task, default, budget, "answer")
@@ -50,18 +50,18 @@ def _numbers(estimate: stats.Estimate) -> list[float]:
 
 
 def summary(outcomes: Sequence[Outcome], half: Half, default: str) -> dict[str, object]:
-    """Return everything that a table shows, ready for JSON."""
+    """Return the numbers of the table, ready for JSON."""
     tasks = _unique([outcome.task for outcome in outcomes])
     result: dict[str, object] = {"half": half, "default": default}
     for task in tasks:
-        mine = [outcome for outcome in outcomes if outcome.task == task]
-        budgets = sorted({outcome.budget for outcome in mine})
+        own = [outcome for outcome in outcomes if outcome.task == task]
+        budgets = sorted({outcome.budget for outcome in own})
         result[task] = {
-            "questions": len({outcome.question for outcome in mine}),
-            "pages": len({outcome.page for outcome in mine}),
+            "questions": len({outcome.question for outcome in own}),
+            "pages": len({outcome.page for outcome in own}),
             "systems": {
-                system: {str(b): cell(mine, task, system, b, default) for b in budgets}
-                for system in _unique([outcome.system for outcome in mine])
+                system: {str(b): cell(own, task, system, b, default) for b in budgets}
+                for system in _unique([outcome.system for outcome in own])
             },
         }
     return result
@@ -91,7 +91,7 @@ TITLES = {
 
 
 def table(result: Mapping[str, object]) -> str:
-    """Return a summary as plain text tables."""
+    """Return a summary as text tables."""
     lines: list[str] = []
     for task, content in result.items():
         if not isinstance(content, dict):
@@ -106,7 +106,7 @@ def table(result: Mapping[str, object]) -> str:
                 columns = "".join(f"{budget:>22}" for budget in budgets)
                 lines += ["", title, f"{'':24}{columns}"]
                 lines += [line for line in shown if line]
-        lines += ["", "mean tokens used / CPU seconds a question"]
+        lines += ["", "mean tokens used / CPU seconds per question"]
         for name, cells in systems.items():
             used = [f"{cell['tokens']:.0f} / {cell['cpu_seconds']:.3f}" for cell in cells.values()]
             lines.append(f"{name:28}" + "".join(f"{text:>22}" for text in used))

@@ -1,7 +1,7 @@
-"""Sentence segmentation on published cases: exactly right or not, by language.
+"""Task ``segmentation``: cut published cases into sentences; a case is exactly right or wrong, by language.
 
-A case is right when the sentences are those of the reference, white space aside: the references leave
-out or repair spaces and line breaks, which a lossless cut must keep.
+White space is not compared: the references leave out or repair spaces and line breaks, which a lossless cut must
+keep.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Cutter = Callable[[str], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Cases of one language: how many, exactly right, and with text lost."""
+    """The counts of one language: cases, exactly right cases, and cases in which text was lost."""
 
     language: str
     cases: int
@@ -29,13 +29,13 @@ class Score:
 
 
 def right(found: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Tell whether two cuts are the same, white space aside."""
-    bare = ["".join(one.split()) for one in found]
-    return [one for one in bare if one] == ["".join(one.split()) for one in wanted]
+    """Return whether two lists of sentences are the same but for white space."""
+    bare = ["".join(sentence.split()) for sentence in found]
+    return [sentence for sentence in bare if sentence] == ["".join(sentence.split()) for sentence in wanted]
 
 
 def score(cases: Iterable[Mapping[str, Any]], cut: Cutter = sentences) -> list[Score]:
-    """Score a cutter on cases with ``lang``, ``text`` and ``sentences``, by language."""
+    """Score a cutter on cases with ``lang``, ``text`` and ``sentences``; most frequent language first."""
     counts: dict[str, list[int]] = {}
     for case in cases:
         found = cut(case["text"])
@@ -43,24 +43,24 @@ def score(cases: Iterable[Mapping[str, Any]], cut: Cutter = sentences) -> list[S
         count[0] += 1
         count[1] += right(found, case["sentences"])
         count[2] += "".join(found) != case["text"]
-    return [Score(language, *count) for language, count in sorted(counts.items(), key=lambda one: (-one[1][0], one[0]))]
+    return [Score(language, *count) for language, count in sorted(counts.items(), key=lambda row: (-row[1][0], row[0]))]
 
 
 def load(which: Half | None = "dev", folder: Path | None = None) -> list[dict[str, Any]]:
-    """Load the cases of a half, of both for None. The key of a case is its text."""
+    """Load the cases of a half, or of both halves for None; the text of a case decides its half."""
     return [case for case in rows("sentences/pysbd", folder) if which is None or half(case["text"]) == which]
 
 
 def table(scores: Sequence[Score]) -> str:
-    """Return the scores as a table, one language a line."""
+    """Return the scores as a text table, one line per language."""
     lines = ["language  cases  right       %  lossy"]
-    for one in scores:
+    for row in scores:
         lines.append(
-            f"{one.language:8}  {one.cases:5}  {one.right:5}  {100 * one.right / one.cases:6.1f}  {one.lossy:5}"
+            f"{row.language:8}  {row.cases:5}  {row.right:5}  {100 * row.right / row.cases:6.1f}  {row.lossy:5}"
         )
     return "\n".join(lines)
 
 
 def summary(scores: Sequence[Score], which: Half) -> dict[str, object]:
     """Return the scores, ready for JSON."""
-    return {"half": which, "task": "segmentation", "languages": {one.language: asdict(one) for one in scores}}
+    return {"half": which, "task": "segmentation", "languages": {row.language: asdict(row) for row in scores}}

@@ -1,4 +1,4 @@
-"""The two halves of every data set, fixed for ever."""
+"""The split of every data set into two halves, which never changes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def digest(page_key: str) -> str:
 
 
 def half(page_key: str) -> Half:
-    """Return the half of a page; its questions follow it.
+    """Return the half of a page; its questions are in the same half.
 
-    The first hexadecimal digit of the key's sha256 decides: even is "dev" (everything
-    that is tuned or trained may see it), odd is "report" (published numbers and gates).
+    The first hexadecimal digit of the key's sha256 decides: even is ``dev`` (tuning and training may use it), odd is
+    ``report`` (only published numbers and gates use it).
     """
     return "dev" if int(digest(page_key)[0], 16) % 2 == 0 else "report"

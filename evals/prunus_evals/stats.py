@@ -1,4 +1,4 @@
-"""Means over questions with intervals from a paired bootstrap over pages."""
+"""Means over questions with 95 % intervals from a paired bootstrap over pages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Estimate:
 
 def _totals(values: Mapping[str, Sequence[float]]) -> tuple[NDArray[np.float64], ...]:
     if not values or any(len(part) == 0 for part in values.values()):
-        raise MetricError("there is nothing to take a mean of")
+        raise MetricError("there are no values to take a mean of")
     pages = sorted(values)
     sums = np.array([float(np.sum(values[page])) for page in pages])
     counts = np.array([float(len(values[page])) for page in pages])
@@ -42,7 +42,11 @@ def _interval(mean: float, resampled: NDArray[np.float64]) -> Estimate:
 
 
 def mean(values: Mapping[str, Sequence[float]], samples: int = SAMPLES, seed: int = SEED) -> Estimate:
-    """Return the mean over questions; pages are drawn, their questions follow."""
+    """Return the mean over questions with its interval; the bootstrap draws pages with all their questions.
+
+    :param values: the values of a page's questions, by page.
+    :raises MetricError: there are no pages, or a page has no values.
+    """
     sums, counts = _totals(values)
     draws = _draws(len(sums), samples, seed)
     resampled = sums[draws].sum(axis=1) / counts[draws].sum(axis=1)
@@ -55,7 +59,10 @@ def difference(
     samples: int = SAMPLES,
     seed: int = SEED,
 ) -> Estimate:
-    """Return the mean of ``first`` minus ``second`` over the same questions."""
+    """Return the mean of ``first`` minus ``second`` over the same questions, with its interval.
+
+    :raises MetricError: the two sides have different questions.
+    """
     if {page: len(part) for page, part in first.items()} != {page: len(part) for page, part in second.items()}:
         raise MetricError("a paired difference needs the same questions on both sides")
     paired = {page: [a - b for a, b in zip(part, second[page], strict=True)] for page, part in first.items()}

@@ -1,4 +1,4 @@
-"""Runs systems over questions and scores what survived; gate and report both use it."""
+"""Task ``survival``: run systems on questions and score their outputs; used by the reports and the gate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def _gold(question: Question, visible: str) -> tuple[bool | None, float | None]:
 
 
 def score(question: Question, system: str, budget: int, reply: Reply, counter: Counter, cpu: float) -> Outcome:
-    """Score one reply; one that breaks the budget is an error, not a score."""
+    """Score one reply.
+
+    :raises BudgetBroken: the reply has more tokens than the budget.
+    """
     tokens = counter.count([reply.text])[0]
     if tokens > budget:
         raise BudgetBroken(system, question.id, budget, tokens)
@@ -54,9 +57,9 @@ def _page(system: System, page: Sequence[Question], budgets: Sequence[int], coun
         for budget in budgets:
             start = time.process_time()
             reply = asker.ask(question.question, budget)
-            asked = time.process_time() - start
-            # A question alone pays for its page's preparation in full.
-            cpu = reply.cpu_seconds if reply.cpu_seconds is not None else prepared + asked
+            answered = time.process_time() - start
+            # a user who has one question pays for the whole preparation of its page
+            cpu = reply.cpu_seconds if reply.cpu_seconds is not None else prepared + answered
             yield score(question, system.name, budget, reply, counter, cpu)
 
 
@@ -67,7 +70,7 @@ def run(
     counter: Counter,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Outcome]:
-    """Ask every system every question of every page at every budget."""
+    """Run every system on every question of every page at every budget, and score the replies."""
     outcomes: list[Outcome] = []
     for done, page in enumerate(pages, 1):
         for system in systems:

@@ -1,4 +1,4 @@
-"""The one token counter by which every budget of a table is counted."""
+"""The token counter of all budgets: the tokenizer of Llama 2."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tokenizers import Tokenizer
 
 from prunus_evals.errors import DataMissing
 
-# Tokens of prose and markup are about four characters long; a longer window is tried
-# only where this one turns out to hold too few tokens.
+# Characters per token of the first window in `head`. A token of prose or markup has about four characters; a longer
+# window is tried only where this one holds too few tokens.
 WINDOW = 8
 
 
 class Counter(Protocol):
-    """Counts tokens, and cuts a text after a number of them."""
+    """Counts tokens, and cuts a text after a number of tokens."""
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of every text, special tokens not counted."""
+        """Return the number of tokens of every text, without special tokens."""
         ...
 
     def head(self, text: str, budget: int) -> str:
-        """Return the longest head of a text that counts at most ``budget`` tokens."""
+        """Return the longest head of a text with at most ``budget`` tokens."""
         ...
 
 
@@ -41,7 +41,7 @@ class TokenizerCounter:
         return [len(self._tokenizer.encode(text, add_special_tokens=False)) for text in texts]
 
     def head(self, text: str, budget: int) -> str:
-        """Return the longest head of a text that counts at most ``budget`` tokens."""
+        """Return the longest head of a text with at most ``budget`` tokens."""
         if budget <= 0:
             return ""
         window = budget * WINDOW
@@ -54,14 +54,17 @@ class TokenizerCounter:
         if len(encoding) <= budget:
             return text
         cut = encoding.offsets[budget][0]
-        # A prefix can tokenise into more tokens than it had inside the longer text.
+        # a prefix can have more tokens alone than inside the longer text
         while cut > 0 and self.count([text[:cut]])[0] > budget:
             cut -= 1
         return text[:cut]
 
 
 def llama2() -> TokenizerCounter:
-    """Return the Llama-2 counter; its tokenizer file lies in the ``wordllama`` wheel."""
+    """Return the Llama-2 counter, whose tokenizer file is in the ``wordllama`` wheel.
+
+    :raises DataMissing: ``wordllama`` is not installed.
+    """
     spec = importlib.util.find_spec("wordllama")
     if spec is None or not spec.submodule_search_locations:
         raise DataMissing("the Llama-2 tokenizer is missing: pip install wordllama")

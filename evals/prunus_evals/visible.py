@@ -1,4 +1,4 @@
-"""The visible text of HTML and Markdown, by an extraction that shares no code with Prunus."""
+"""The visible text of HTML and Markdown; shares no code with Prunus, so that Prunus' own bugs cannot hide."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from selectolax.lexbor import LexborHTMLParser
 
 from prunus_evals.records import Format
 
-UNSEEN = frozenset("head script style template noscript iframe svg title".split())
-# Everything else separates words: a block, a row, a cell, a line break.
+INVISIBLE = frozenset("head script style template noscript iframe svg title".split())
+# every other tag separates words: a block, a row, a cell, a line break
 INLINE = frozenset(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr"
     " output q rp rt ruby s samp small span strike strong sub sup time tt u var wbr".split()
 )
 CELLS = frozenset(("td", "th"))
 HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-# Some tools number their tags (<td3>); their text counts all the same.
+# some tools number their tags (<td3>); they count as the tags without numbers
 NUMBERED = re.compile(r"^(?!h[1-6]$)([a-z]+)\d+$")
 SPACES = re.compile(r"[^\S\n]+")
 LINES = re.compile(r" ?\n[\s]*")
 
 
 def is_hidden(node: Any) -> bool:
-    """Tell whether an element's own attributes hide it (style sheets are not evaluated)."""
+    """Return whether an element's own attributes hide it; style sheets are not evaluated."""
     attributes = node.attributes
     if "hidden" in attributes and attributes["hidden"] != "until-found":
         return True
@@ -36,7 +36,7 @@ def is_hidden(node: Any) -> bool:
 
 
 def separator(tag: str) -> str:
-    """Return what a tag's edge puts between words: nothing, a space or a line end."""
+    """Return the separator that a tag puts between words: nothing, a space or a line end."""
     match = NUMBERED.match(tag)
     tag = match.group(1) if match else tag
     if tag in INLINE:
@@ -45,11 +45,11 @@ def separator(tag: str) -> str:
 
 
 def _is_shown(tag: str) -> bool:
-    return tag not in UNSEEN and not tag.startswith(("!", "_", "-"))
+    return tag not in INVISIBLE and not tag.startswith(("!", "_", "-"))
 
 
 def pieces(root: Any) -> Iterator[tuple[str, str, bool]]:
-    """Walk below a node: yield ("text" | "open" | "close", text or tag, hidden), in order."""
+    """Walk the nodes below a node in order; yield ("text" | "open" | "close", text or tag, hidden)."""
     node = root
     hider: int | None = None
     while True:
@@ -78,12 +78,12 @@ def pieces(root: Any) -> Iterator[tuple[str, str, bool]]:
 
 
 def tidy(text: str) -> str:
-    """Collapse white space, keeping line ends."""
+    """Collapse white space, but keep line ends."""
     return LINES.sub("\n", SPACES.sub(" ", text)).strip()
 
 
 def node_text(root: Any, keep_hidden: bool = False) -> str:
-    """Return the visible text of a parsed node, a line for every block or row."""
+    """Return the visible text of a parsed node, with a line for each block or row."""
     parts: list[str] = []
     for kind, value, hidden in pieces(root):
         if keep_hidden or not hidden:
@@ -97,42 +97,41 @@ def html_text(html: str, keep_hidden: bool = False) -> str:
     return "" if root is None else node_text(root, keep_hidden)
 
 
-# What a cut at a budget leaves of a tag; parsers differ on whether it is text.
 CUT_TAG = re.compile(r"<[a-zA-Z/!][^<>]*\Z")
+"""A tag that a cut at the budget left incomplete; parsers differ on whether it is text."""
 
 
 class _Reader(HTMLParser):
-    """Reads tags and text in the order in which they stand, building no tree."""
+    """Reads tags and text in source order, without building a tree."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
-        self._unseen: list[str] = []
+        self._invisible: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        # The end tag of head may be left out, and what is in it is unseen by itself.
-        if tag in UNSEEN and tag != "head":
-            self._unseen.append(tag)
-        elif not self._unseen:
+        # the end tag of head may be missing, and every element inside it is invisible anyway
+        if tag in INVISIBLE and tag != "head":
+            self._invisible.append(tag)
+        elif not self._invisible:
             self.parts.append(separator(tag))
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in self._unseen:
-            del self._unseen[self._unseen.index(tag) :]
-        elif not self._unseen:
+        if tag in self._invisible:
+            del self._invisible[self._invisible.index(tag) :]
+        elif not self._invisible:
             self.parts.append(separator(tag))
 
     def handle_data(self, data: str) -> None:
-        if not self._unseen:
+        if not self._invisible:
             self.parts.append(data.replace("\n", " "))
 
 
 def read_text(html: str) -> str:
-    """Return the text of output HTML as a model reads it, from start to end.
+    """Return the text of output HTML as a model reads it, in source order.
 
-    Not by a tree: HTML5 moves what stands wrongly in a table (the reference's cleaning
-    leaves ``<tr><a>…</a>``) to another place and drops the white space around it, which a
-    reader of the string never sees.
+    This does not build a tree, because an HTML5 parser moves misplaced content out of a table (the reference's
+    cleaning leaves ``<tr><a>…</a>``) and drops the white space around it; a model reads the string as it is.
     """
     reader = _Reader()
     reader.feed(CUT_TAG.sub("", html))
@@ -159,7 +158,7 @@ def _markdown_line(line: str) -> str:
 
 
 def markdown_text(markdown: str) -> str:
-    """Return the visible text of Markdown, HTML inside it included."""
+    """Return the visible text of Markdown, with the HTML inside it."""
     lines: list[str] = []
     fenced = False
     for line in markdown.split("\n"):

@@ -208,7 +208,7 @@ def test_wrong_folders_and_other_embedders_are_one_line(tmp_path: Path) -> None:
     index.add({"a": page("bees")})
     index = Index.open(tmp_path / "index")
     index.store.embedder = "another"
-    with pytest.raises(BadInput, match="its vectors are of another"):
+    with pytest.raises(BadInput, match="embedder another"):
         index.ask(QUESTION)
     with pytest.raises(BadInput, match="no preset"):
         Index.open(tmp_path / "index", preset="none")

@@ -1,4 +1,4 @@
-"""What the tests of the command line share: how it is started, and what its output is read as."""
+"""Shared by the tests of the command line: types, the program, and readers of its output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lines_of(result: Result) -> list[Any]:
 
 
 def only_line(result: Result) -> str:
-    """Return the one line of stderr, which is no traceback; stdout must be empty."""
+    """Return the only line of stderr; check that it is no traceback and that stdout is empty."""
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
     [line] = result.stderr.splitlines()

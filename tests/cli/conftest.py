@@ -1,4 +1,4 @@
-"""The command line inside the test's process, and as a process of its own."""
+"""Fixtures: the command line inside the test's process and as a separate process, and a folder of pages."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def cli(folder: Path) -> Cli:
 
 @pytest.fixture
 def shell(folder: Path) -> Shell:
-    """Run a command as a process of its own."""
+    """Run a command as a separate process."""
 
     def call(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[bytes]:
-        given = [str(argument) for argument in arguments]
-        return subprocess.run([*PROGRAM, *given], capture_output=True, timeout=60, env=environment(), **options)
+        texts = [str(argument) for argument in arguments]
+        return subprocess.run([*PROGRAM, *texts], capture_output=True, timeout=60, env=environment(), **options)
 
     return call
 
 
 @pytest.fixture
 def small_site(folder: Path) -> Path:
-    """A folder with two good pages, one of them below, and two that cannot be read."""
+    """Make a folder with two good pages, one of them in a subfolder, and two pages that cannot be read."""
     root = folder / "pages"
     (root / "below").mkdir(parents=True)
     shutil.copy(SITE / "faq.html", root / "faq.html")

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.cli.command import SITE, Cli, lines_of, only_line
 
 import prunus
-from prunus.cli.commands.ask import sources
+from prunus.cli.answers import sources
 
 QUESTION = "How much did the Linden Trust pay towards reading the rolls?"
 

@@ -1,4 +1,4 @@
-"""Whatever is wrong with the input: one line on stderr, and the right exit code."""
+"""Bad input of any kind gives one line on stderr and the right exit code."""
 
 from __future__ import annotations
 

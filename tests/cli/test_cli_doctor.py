@@ -15,7 +15,7 @@ from prunus.cli import main
 def test_doctor_says_what_works(cli: Cli) -> None:
     result = cli("doctor")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "All that is in force works." in result.stdout
+    assert "The settings in force work." in result.stdout
     assert "Llama 2 Community License" in result.stdout
     assert cli("doctor", "-q").stdout.count("\n") < 5
 

@@ -101,14 +101,14 @@ def test_retrieval_can_be_chosen_and_limited_to_documents(cli: Cli, docs: Path) 
         result = cli("index", "retrieve", "I", "-Q", "What is it about?", "--retrieval", way, "--document",
                      "docs/bees.html", "--budget", "300", "--json")  # fmt: skip
         found = json.loads(result.stdout)
-        assert found["tokens"] <= 300 and {Path(one["url"]).stem for one in found["documents"] if one["url"]} == {
+        assert found["tokens"] <= 300 and {Path(row["url"]).stem for row in found["documents"] if row["url"]} == {
             "bees"
         }
     layers = cli(
         "index", "retrieve", "I", "-Q", "What is it about?", "--retrieval", "collapsed", "--layers", "1,2", "--json"
     )
-    assert {one["title"] for one in json.loads(layers.stdout)["documents"]} == {"Summaries of I"}
-    assert "no list of layers" in only_line(cli("index", "retrieve", "I", "-Q", "x", "--layers", "one"))
+    assert {document["title"] for document in json.loads(layers.stdout)["documents"]} == {"Summaries of I"}
+    assert "not a list of layers" in only_line(cli("index", "retrieve", "I", "-Q", "x", "--layers", "one"))
 
 
 def test_what_holds_for_good_cannot_be_changed(cli: Cli, docs: Path) -> None:
@@ -300,7 +300,7 @@ def test_ctrl_c_says_what_is_kept(cli: Cli, docs: Path, monkeypatch: pytest.Monk
     with monkeypatch.context() as patch:
         patch.setattr(Index, "update", stop)
         result = cli("index", "add", "I", docs)
-    assert result.exit_code == 130 and "5 documents of this run are on the disk" in only_line(result)
+    assert result.exit_code == 130 and "5 documents of this run are stored" in only_line(result)
 
 
 def test_events_come_as_soon_as_a_document_is_on_the_disk(cli: Cli, docs: Path) -> None:

@@ -210,7 +210,7 @@ def test_an_interrupted_recording_leaves_no_file(cli: Cli, monkeypatch: pytest.M
         ("llm", "write it as NAME=VALUE"),
         ("colour=red", "no such setting: colour"),
         ("llm_key=x", "a secret is no part of a run"),
-        ("read=many", "is no int"),
+        ("read=many", "not of type int"),
     ],
 )
 def test_a_change_that_names_nothing_is_one_line(cli: Cli, change: str, says: str) -> None:

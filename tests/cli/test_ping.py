@@ -54,7 +54,7 @@ def raising(error: Exception) -> Callable[[], Any]:
     [
         ("tokenizer", lambda: make_engine("tokenizer", "llama2"), "tokens for five words"),
         ("embedder", lambda: make_engine("embedder", "static"), "256 dimensions"),
-        ("reranker", lambda: Reranker(np.array([2.5, -1.0])), "2.500 for what answers, -1.000 for what does not"),
+        ("reranker", lambda: Reranker(np.array([2.5, -1.0])), "2.500 for a text that answers"),
         ("llm", lambda: Engine("OK", window=512), "7 tokens, window of 512 tokens"),
         (
             "llm",
@@ -78,8 +78,8 @@ def test_what_works_says_what_it_answered(kind: str, make: Callable[[], Any], sa
         ("llm", raising(ValueError("two\nlines")), "ValueError: two lines"),
         ("llm", lambda: Engine(script=[ScriptedReply(error=OutsideFailed("HTTP 500: boom"))]), "HTTP 500: boom"),
         ("llm", lambda: Engine(script=[ScriptedReply("", usage=False)]), "the reply is empty"),
-        ("reranker", lambda: Reranker(np.array([np.nan, 1.0])), "gave no two numbers"),
-        ("reranker", lambda: Reranker([1.0]), "gave no two numbers"),
+        ("reranker", lambda: Reranker(np.array([np.nan, 1.0])), "no two finite scores"),
+        ("reranker", lambda: Reranker([1.0]), "no two finite scores"),
         ("search", lambda: Search(BadInput("search: no key")), "search: no key"),
     ],
 )

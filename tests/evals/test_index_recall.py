@@ -10,7 +10,7 @@ import pytest
 from prunus_evals import index, index_tasks
 from prunus_evals.data import VARIABLE
 from prunus_evals.errors import UnknownName
-from prunus_evals.index_tasks import Asked, Task
+from prunus_evals.index_tasks import IndexQuestion, Task
 from prunus_evals.split import half
 
 SUBJECTS = ("tide", "bread", "train", "glass")
@@ -24,13 +24,13 @@ def task(within: bool) -> Task:
     asked = []
     for n, word in enumerate(SUBJECTS):
         start = documents[f"d{n}"].index("Its number")
-        asked.append(Asked(f"d{n}", f"What is the number of the {word}?", f"d{n}", [(start, start + 18)]))
+        asked.append(IndexQuestion(f"d{n}", f"What is the number of the {word}?", f"d{n}", [(start, start + 18)]))
     return Task("own", documents, "en", asked, within)
 
 
 def test_recall_is_the_share_of_the_letters_that_are_not_spaces() -> None:
     gold = index.Gold({"a": "one two  three"})
-    asked = Asked("a", "?", "a", [(0, 14)])
+    asked = IndexQuestion("a", "?", "a", [(0, 14)])
     assert gold.recall(asked, [("a", 0, 7)]) == pytest.approx(6 / 11)
     assert gold.recall(asked, [("a", 0, 7), ("a", 4, 14), ("b", 0, 14)]) == 1.0
     assert gold.recall(asked, []) == 0.0

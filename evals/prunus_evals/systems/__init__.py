@@ -1,8 +1,8 @@
-"""One file for every system; the file's name is the system's name.
+"""The systems of task ``survival``, one file each; the file's name is the system's name.
 
-A file holds ``make(counter, variant) -> System`` and, where it has several variants, the
-tuple ``VARIANTS``. A name is ``file`` or ``file:variant``. With ``accepts(variant) -> bool`` a file takes
-further variants when they are asked for by name; they are in no list, and ``all`` leaves them out.
+A file has ``make(counter, variant) -> System`` and, where it has several variants, ``VARIANTS``. A system's name is
+``file`` or ``file:variant``. Where a file has ``accepts(variant) -> bool``, it takes further variants that are not
+listed and that ``all`` does not include.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DEFAULT = "prunus:hybrid:html"
 
 
 def names() -> list[str]:
-    """Return the names of all systems, every variant by itself."""
+    """Return the names of all systems and variants."""
     found: list[str] = []
     for module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
         if module.startswith("_"):
@@ -31,7 +31,10 @@ def names() -> list[str]:
 
 
 def expand(wanted: str) -> list[str]:
-    """Turn a comma-separated list into names; a file's name means all its variants."""
+    """Return the systems of a comma-separated list; a file's name means all its variants, ``all`` all systems.
+
+    :raises UnknownName: there is no such system.
+    """
     known = names()
     found: list[str] = []
     for part in filter(None, (part.strip() for part in wanted.split(","))):
@@ -42,22 +45,25 @@ def expand(wanted: str) -> list[str]:
         if not matches and _on_request(part):
             matches = [part]
         if not matches:
-            raise UnknownName(f"no system is called {part}; there are {', '.join(known)}")
+            raise UnknownName(f"unknown system {part}; the systems are: {', '.join(known)}")
         found.extend(name for name in matches if name not in found)
     return found
 
 
 def make(name: str, counter: Counter) -> System:
-    """Make the system that has a name."""
+    """Construct the system of this name.
+
+    :raises UnknownName: there is no such system.
+    """
     if name not in names() and not _on_request(name):
-        raise UnknownName(f"no system is called {name}; there are {', '.join(names())}")
+        raise UnknownName(f"unknown system {name}; the systems are: {', '.join(names())}")
     module, _, variant = name.partition(":")
     system: System = importlib.import_module(f"{__name__}.{module}").make(counter, variant)
     return system
 
 
 def _on_request(name: str) -> bool:
-    """Tell whether a file takes this variant though it does not list it."""
+    """Return whether a file accepts this variant without listing it."""
     module, _, variant = name.partition(":")
     if module.startswith("_") or module not in {info.name for info in pkgutil.iter_modules(__path__)}:
         return False

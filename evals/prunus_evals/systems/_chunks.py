@@ -1,4 +1,4 @@
-"""What the chunk baselines share: rank chunks, pack them into the budget."""
+"""Shared by the chunk baselines: cut text into chunks, rank them by BM25, pack them into the budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prunus_evals.tokens import Counter
 
 
 def word_chunks(text: str, size: int) -> list[str]:
-    """Cut a text into chunks of at most ``size`` words, line ends kept inside them."""
+    """Cut a text into chunks of at most ``size`` words; line ends inside a chunk are kept."""
     chunks: list[str] = []
     lines: list[str] = []
     room = size
@@ -31,7 +31,7 @@ def word_chunks(text: str, size: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """The chunks of one page, each tokenised once."""
+    """The chunks of one page with their tokens, each counted once."""
 
     texts: Sequence[str]
     costs: Sequence[int]
@@ -39,7 +39,7 @@ class Chunks:
     counter: Counter
 
     def join(self, kept: Mapping[int, str]) -> str:
-        """Join texts by their chunk's number."""
+        """Join texts in the order of their chunks' indexes."""
         return self.glue.join(kept[index] for index in sorted(kept))
 
     def size(self, kept: Mapping[int, str]) -> int:
@@ -48,7 +48,7 @@ class Chunks:
 
 
 def pack_whole(chunks: Chunks, ranking: Sequence[int], budget: int) -> dict[int, str]:
-    """Take whole chunks by rank; one that does not fit is passed over."""
+    """Take whole chunks by rank; a chunk that does not fit is skipped."""
     kept: list[int] = []
     used = 0
     for index in ranking:
@@ -56,14 +56,14 @@ def pack_whole(chunks: Chunks, ranking: Sequence[int], budget: int) -> dict[int,
             kept.append(index)
             used += chunks.costs[index]
     texts = {index: chunks.texts[index] for index in kept}
-    # The sum of the parts is not the whole: glue costs, and a part's first word may too.
+    # the joined text can have more tokens than its parts: the glue costs, and so may the first word of a part
     while texts and chunks.size(texts) > budget:
         del texts[kept.pop()]
     return texts
 
 
 def pack_filled(chunks: Chunks, ranking: Sequence[int], budget: int) -> dict[int, str]:
-    """Take chunks by rank; the first that does not fit is cut to fill what is left."""
+    """Take chunks by rank; the first chunk that does not fit is cut to fill the rest of the budget."""
     texts: dict[int, str] = {}
     used = 0
     order = iter(ranking)

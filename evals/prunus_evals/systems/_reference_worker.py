@@ -1,9 +1,8 @@
-"""Runs inside the reference's own environment: JSON lines in, JSON lines out.
+"""The worker process in the reference's environment: reads calls and writes results as JSON lines.
 
-The package's functions are used as they are: ``clean_html``, ``build_block_tree``,
-``trim_path``, ``simplify_html``, and its BM25 ranking. Only its ``prune_HTML`` is not,
-which deletes the best blocks instead of the worst. Loading the package wants torch,
-transformers and langchain, of which these functions use nothing: empty modules stand in.
+It calls the package's own functions: ``clean_html``, ``build_block_tree``, ``trim_path``, ``simplify_html``, and its
+BM25 ranking; but not its ``prune_HTML``, which deletes the best blocks instead of the worst. The package imports
+torch, transformers and langchain, which these functions do not use: empty modules replace them.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ class Worker:
         cleaned = self.clean(html)
         blocks, self._html = self._reference.build_block_tree(cleaned, max_node_words=MAX_NODE_WORDS)
         if not self._html.strip():
-            # It loses a small page of several roots; to be kind, such a page is kept whole.
+            # the package loses a small page with several roots; in its favour, such a page is kept whole
             blocks, self._html = [], cleaned
         self._paths = [(path, leaf) for _, path, leaf in blocks]
         self._texts = [tag.get_text() for tag, _, _ in blocks]
         return len(blocks)
 
     def rank(self, question: str, variant: str) -> int:
-        """Rank the blocks: as the package does, or over lower-case words."""
+        """Rank the blocks, as the package does or over lower-case words; return their number."""
         self._ranking = []
         if not self._texts:
             return 0
@@ -82,7 +81,7 @@ class Worker:
         return len(self._ranking)
 
     def keep(self, count: int) -> str:
-        """Delete all but the best blocks from the tree and return its HTML."""
+        """Delete all but the ``count`` best blocks from the tree and return its HTML."""
         soup = self._soup.BeautifulSoup(self._html, "html.parser")
         doomed = [(self._find(soup, index), index) for index in self._ranking[count:]]
         for tag, index in doomed:
@@ -106,14 +105,14 @@ def _words(text: str) -> list[str]:
 
 
 def main() -> None:
-    """Answer calls until the input ends."""
+    """Answer calls until standard input ends."""
     worker = Worker()
     for line in sys.stdin:
         call, *arguments = json.loads(line)
         start = time.process_time()
         try:
             result = {"result": getattr(worker, call)(*arguments)}
-        except Exception as error:  # the caller raises it again, with its text
+        except Exception as error:  # the calling process raises it again with this text
             result = {"error": f"{type(error).__name__}: {error}"}
         result["cpu"] = time.process_time() - start
         sys.stdout.write(json.dumps(result) + "\n")

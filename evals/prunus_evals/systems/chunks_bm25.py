@@ -1,7 +1,7 @@
 """The plain text in chunks of 200 words, ranked by BM25.
 
-Variant ``whole`` packs whole chunks only; ``filled``, which is stronger at small budgets,
-cuts the first chunk that does not fit.
+Variant ``whole`` packs whole chunks only; ``filled``, the stronger one at small budgets, cuts the first chunk that
+does not fit.
 """
 
 from __future__ import annotations
@@ -30,5 +30,5 @@ class ChunksBM25:
 
 
 def make(counter: Counter, variant: str) -> System:
-    """Return the variant of this packing."""
+    """Return the system with this packing."""
     return ChunksBM25(variant, counter)

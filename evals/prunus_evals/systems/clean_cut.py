@@ -1,7 +1,7 @@
-"""The HTML that Prunus cleans, cut at the budget: what block pruning must beat.
+"""The cleaned HTML of Prunus, cut at the budget: the baseline that block pruning must beat.
 
-Variant ``clean`` is what ``prunus.clean`` returns, addresses of links and pictures
-included; ``lean`` writes neither, as pruned output does, and is the stronger one.
+Variant ``clean`` is the output of ``prunus.clean``, with the addresses of links and images; ``lean``, the stronger
+one, writes no addresses, as pruned output does.
 """
 
 from __future__ import annotations
@@ -36,5 +36,5 @@ class _Head:
 
 
 def make(counter: Counter, variant: str) -> System:
-    """Return the variant of this style."""
+    """Return the system with this style."""
     return CleanCut(variant, counter)

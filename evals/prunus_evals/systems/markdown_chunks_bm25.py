@@ -1,7 +1,7 @@
-"""Markdown (by markdownify) cut at headings and size, ranked by BM25.
+"""Markdown (by markdownify), cut at headings and into chunks of 200 words, ranked by BM25.
 
-Links and images are written as their text, as tools that feed models do: with their
-addresses the same budget would hold a third of the words.
+Links and images are written as their text, as tools that feed models do: with addresses the same budget would hold a
+third of the words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BLANK = re.compile(r"\n\s*\n")
 
 
 def heading_chunks(markdown: str, size: int) -> list[str]:
-    """Cut Markdown before every heading, and what is still larger after ``size`` words."""
+    """Cut Markdown before every heading, and a longer section after every ``size`` words."""
     chunks: list[str] = []
     for section in HEADING.split(markdown):
         chunks.extend(word_chunks(BLANK.sub("\n", section), size))
@@ -36,7 +36,7 @@ class MarkdownChunksBM25:
 
     def prepare(self, html: str) -> Asker:
         """Convert, cut and index the page once."""
-        from markdownify import markdownify  # here, because only this baseline needs it
+        from markdownify import markdownify  # here: only this baseline needs it
 
         markdown = markdownify(html, heading_style="ATX", strip=["a", "img", "script", "style"])
         chunks = heading_chunks(markdown, WORDS)
@@ -44,5 +44,5 @@ class MarkdownChunksBM25:
 
 
 def make(counter: Counter, variant: str) -> System:
-    """Return the variant of this packing."""
+    """Return the system with this packing."""
     return MarkdownChunksBM25(variant, counter)

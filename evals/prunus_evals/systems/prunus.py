@@ -1,4 +1,4 @@
-"""Prunus itself, through its public door."""
+"""Prunus itself, through `prunus.prune`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import prunus
 from prunus_evals.records import Asker, Format, Reply, System
 from prunus_evals.tokens import Counter
 
-# The variant's name, the scorer's spec; "static" is the embedding scorer over static vectors.
+# name of the variant → spec of the scorer; "static" is the embedding scorer with static vectors
 SCORERS = {"hybrid": "hybrid", "bm25": "bm25", "static": "embedding"}
 FORMATS: tuple[Format, ...] = ("html", "markdown")
 VARIANTS = tuple(f"{scorer}:{format}" for scorer in SCORERS for format in FORMATS)
@@ -15,7 +15,8 @@ VARIANTS = tuple(f"{scorer}:{format}" for scorer in SCORERS for format in FORMAT
 class Prunus:
     """Prunes with one scorer into one format.
 
-    ``scorer+embedder`` names an embedder other than ``static``; ``scorer>fine`` a scorer for a second stage.
+    :param scorer: ``scorer``; ``scorer+embedder`` for an embedder other than ``static``; ``scorer>fine`` for a scorer
+        of a second stage.
     """
 
     def __init__(self, scorer: str, format: Format) -> None:
@@ -47,16 +48,16 @@ class _Asker:
 
 
 def make(counter: Counter, variant: str) -> System:
-    """Return the variant ``scorer:format``; Prunus counts with its own default counter."""
+    """Return the system of the variant ``scorer:format``; Prunus counts with its own default counter."""
     scorer, _, format = variant.rpartition(":")
     return Prunus(scorer, "markdown" if format == "markdown" else "html")
 
 
 def accepts(variant: str) -> bool:
-    """Tell whether a variant is of a shape that is not listed.
+    """Return whether a variant that is not listed can be constructed.
 
-    ``scorer+embedder:format``, as ``hybrid+minilm:int8:html``; ``scorer>fine:format``, as ``bm25>crossencoder:html``,
-    with or without an embedder.
+    These are ``scorer+embedder:format``, as ``hybrid+minilm:int8:html``; and ``scorer>fine:format``, as
+    ``bm25>crossencoder:html``, with or without an embedder.
     """
     scorer, _, format = variant.rpartition(":")
     stages, plus, embedder = scorer.partition("+")

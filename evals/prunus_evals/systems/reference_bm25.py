@@ -1,12 +1,11 @@
-"""The reference's cleaning and block tree with BM25, its ranking fault corrected.
+"""The reference's cleaning and block tree with BM25, with its ranking bug fixed.
 
-The published package deletes the best blocks instead of the worst. Here its worst blocks
-really go, one after another, until the rest fits; everything else is the package's own:
-cleaning, blocks of at most 256 words, numbered tags in the output, and a cut at the
-budget where the best block alone does not fit.
+The published package deletes the best blocks instead of the worst. This system deletes the worst blocks, one after
+another, until the rest fits. All else is the package's own: cleaning, blocks of at most 256 words, numbered tags in
+the output, and a cut at the budget where even the best block does not fit.
 
-Variant ``package`` ranks as the package does (words split at white space, case kept);
-``words`` ranks over lower-case words, which is kinder to it.
+Variant ``package`` ranks as the package does (words split at white space, case kept); ``words`` ranks over lower-case
+words, which favours the reference.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class ReferenceBM25:
 
 
 class _Asker:
-    """Asks one page; replies at larger budgets reuse what smaller ones rendered."""
+    """Answers questions about one page; outputs of a question are kept for its other budgets."""
 
     def __init__(self, reference: Reference, variant: str, counter: Counter, blocks: int, prepared: float) -> None:
         self._reference = reference
@@ -67,7 +66,7 @@ class _Asker:
         return self._rendered[count]
 
     def _fit(self, budget: int) -> str:
-        """Find the most blocks that fit: double, then halve the gap."""
+        """Return the output with the most blocks that fit, found by doubling and then bisection."""
         low, high = 0, 1
         while high <= self._blocks and self._render(high)[1] <= budget:
             low, high = high, high * 2
@@ -84,5 +83,5 @@ class _Asker:
 
 
 def make(counter: Counter, variant: str) -> System:
-    """Return the variant of this ranking, with a worker of its own."""
+    """Return the system with this ranking, which starts its own worker."""
     return ReferenceBM25(Reference(reference_folder()), variant, counter)

@@ -30,5 +30,5 @@ class _Head:
 
 
 def make(counter: Counter, variant: str) -> System:
-    """Return this file's system; it has no variants."""
+    """Return the system; it has no variants."""
     return TextCut(counter)

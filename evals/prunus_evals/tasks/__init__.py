@@ -1,4 +1,4 @@
-"""One file for every task of questions about a given page; its name is the task's name."""
+"""The tasks of questions about a given page, one file each; the file's name is the task's name."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ def names() -> list[str]:
 
 
 def expand(wanted: str) -> list[str]:
-    """Turn a comma-separated list of tasks and groups of tasks into task names."""
+    """Return the task names of a comma-separated list of tasks and groups of tasks.
+
+    :raises UnknownName: there is no such task.
+    """
     found: list[str] = []
     for name in filter(None, (part.strip() for part in wanted.split(","))):
         if name not in GROUPS and name not in names():
             known = ", ".join([*names(), *GROUPS])
-            raise UnknownName(f"no task is called {name}; there are {known}")
+            raise UnknownName(f"unknown task {name}; the tasks are: {known}")
         found.extend(GROUPS.get(name, (name,)))
     return found
 
 
 def checked(question: Question) -> Question | None:
-    """Return a question as far as it can show anything, or nothing.
+    """Return a question if it is fair, else None.
 
-    Its answers must be visible in the whole page, and none of them may stand in the
-    question itself: there, keeping words of the question would count as keeping evidence.
-    A gold table that the whole page does not show (it lies in a hidden part) is dropped.
+    Its answers must be visible in the whole page, and no answer may occur in the question: else keeping words of the
+    question would count as keeping evidence. A gold table in a hidden part of the page is dropped from the question.
     """
     if any(answers_survive([answer], question.question) for answer in question.answers):
         return None
@@ -52,8 +54,8 @@ def checked(question: Question) -> Question | None:
 def load(name: str, wanted: Half, limit: int | None = None) -> list[list[Question]]:
     """Return the fair questions of a task's half, grouped by page.
 
-    Pages come in the order of their key's digest, so that a limit (in pages) takes a
-    sample that does not depend on the order of the file.
+    Pages are in the order of their keys' digests, so that a limit (in pages) takes a sample that does not depend on
+    the order of the file.
     """
     module = importlib.import_module(f"{__name__}.{name}")
     pages: dict[str, list[Question]] = {}

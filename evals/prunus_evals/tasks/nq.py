@@ -1,6 +1,6 @@
 """Natural Questions over whole Wikipedia articles.
 
-An answer of several lines is a list, of which every line is an answer.
+In an answer of several lines, every line is an answer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from prunus_evals.records import Question
 
 
 def questions(use: Callable[[str], bool]) -> Iterator[Question]:
-    """Yield the questions of the pages whose key is used."""
+    """Yield the questions of the pages for whose key ``use`` is true."""
     for row in rows("page_qa/nq"):
         if not use(row["doc_id"]):
             continue

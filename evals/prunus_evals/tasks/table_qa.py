@@ -1,12 +1,10 @@
-"""WikiTableQuestions over full Wikipedia article pages, one question a page.
+"""WikiTableQuestions over full Wikipedia article pages, one question per page.
 
-Used are the questions whose answer is visible in the page and in the gold table, and
-does not stand in the question (fields ``core``, ``in_visible_text``, ``in_gold_table``,
-``answer_in_question``; the set was made so that all 400 pass). The fields were computed
-by the makers of the set, so ``tasks.checked`` checks the page and the question again
-with the scorer's own rules. An answer may stand in the page outside its table too: that
-counts as survival, and gold-table survival is shown beside it. Seven questions of the
-400 fall out: a sort key that only a style sheet hides is fused with their answer.
+A question is used when its answer is visible in the page and in the gold table, and does not occur in the question
+(fields ``core``, ``in_visible_text``, ``in_gold_table``, ``answer_in_question``; all 400 questions of the set pass).
+The makers of the set computed these fields, so ``tasks.checked`` checks page and question again with the scorer's own
+rules. An answer outside the gold table also counts as survival; the survival of the gold table is reported beside it.
+Seven of the 400 questions fail the check: a sort key that only a style sheet hides is fused with their answer.
 """
 
 from __future__ import annotations
@@ -21,9 +19,11 @@ from prunus_evals.records import Question
 
 
 def nth_table(html: str, index: int) -> str:
-    """Return the HTML of the page's data table with this number, counted from 0.
+    """Return the HTML of the page's data table at this index, from 0.
 
-    The makers of WikiTableQuestions counted the tables of the class ``wikitable`` only.
+    The makers of WikiTableQuestions counted only tables of the class ``wikitable``.
+
+    :raises MetricError: the page has fewer tables.
     """
     tables = LexborHTMLParser(html).css("table.wikitable")
     if index >= len(tables):
@@ -32,7 +32,7 @@ def nth_table(html: str, index: int) -> str:
 
 
 def questions(use: Callable[[str], bool]) -> Iterator[Question]:
-    """Yield the questions of the pages whose key is used."""
+    """Yield the questions of the pages for whose key ``use`` is true."""
     wanted = {
         row["page"]: row
         for row in rows("table_qa/questions")

@@ -1,4 +1,4 @@
-"""WebSRC: questions about key and value pages, the answer in a known element."""
+"""WebSRC: questions about pages of keys and values; the element that holds the answer is known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from prunus_evals.records import Question
 
 
 def questions(use: Callable[[str], bool]) -> Iterator[Question]:
-    """Yield the questions of the pages whose key is used; yes/no questions are left out."""
+    """Yield the questions of the pages for whose key ``use`` is true, without yes/no questions."""
     for row in rows("page_qa/websrc"):
         key = f"{row['domain']}/{row['site']}/{row['page']}"
         if use(key) and row["in_visible_text"]:
