@@ -1,1 +1,1 @@
-"""Data makers and trainers of Prunus; guests of the core, which never imports them."""
+"""Training of Prunus' models: makers of training data, and trainers. The core never imports this package."""

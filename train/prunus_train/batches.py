@@ -1,8 +1,8 @@
-"""Batches of packed samples: the questions about a page part stand behind it, side by side.
+"""Batches of packed samples: a sequence is a page part followed by all questions about it.
 
-A question sees the page and itself, never its neighbours, so that a page is read once for all of its
-questions; each question's positions go on from the page's end, as if it stood there alone. This is
-what a model sees at inference.
+A question attends to the page and to itself, but not to the other questions, so that the model reads a page once for
+all of its questions. The positions of each question continue at the page's end, as if it were the only question. This
+is what a model sees at inference.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ PADDING = -1
 PAGE = 0
 
 _POOL = 4096
-"""Page parts that are sorted by length at a time: batches of like length, in random order."""
-
+"""Number of page parts that are sorted by length together: batches have similar lengths, but a random order."""
 
 _MOST_TOKENS = 1 << 16
+"""Bound of a vocabulary whose words can be renamed."""
 
 _ALIGNED = 16
-"""Sequences are padded to a multiple of this: fast attention with a mask asks for it."""
+"""Sequences are padded to a multiple of this length, which fast attention with a mask requires."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Sequences side by side, [rows, tokens].
+    """A batch of sequences; all arrays are [rows, tokens].
 
-    :param segment: 0 the page, from 1 on the questions, -1 padding.
-    :param position: place of a token as its question sees it.
-    :param target: the token that comes next, where one counts.
-    :param weight: what predicting it counts; 0 for nothing.
-    :param path: whether the next token is one of a path.
-    :param among: for each token of a path, row by row, which tokens it is chosen among.
+    :param segment: 0 for the page, 1, 2, … for the questions, -1 for padding.
+    :param position: position of a token, as its question sees it.
+    :param target: the next token, where ``weight`` is above 0.
+    :param weight: weight of predicting the target in the loss; 0 where it does not count.
+    :param path: whether the target is a token of a path.
+    :param among: the tokens to choose from, for each token of a path, row by row; None: the whole vocabulary.
     """
 
     tokens: NDArray[np.int64]
@@ -52,12 +52,15 @@ class Batch:
 
 
 def lengths(packed: Packed) -> NDArray[np.int64]:
-    """Return the tokens of each page part with all of its questions."""
+    """Return the number of tokens of each page part with all of its questions."""
     return lengths_of(packed, np.arange(len(packed)))
 
 
 def order(packed: Packed, micro_tokens: int, seed: int, epoch: int) -> list[NDArray[np.int64]]:
-    """Return the page parts of each micro-batch of an epoch; the same for the same seed."""
+    """Return the indexes of the page parts of each micro-batch of an epoch; the same for the same seed.
+
+    :param micro_tokens: tokens of a micro-batch at most, padding included.
+    """
     sizes = lengths(packed)
     chance = np.random.default_rng([seed, epoch])
     shuffled = chance.permutation(len(packed))
@@ -69,7 +72,7 @@ def order(packed: Packed, micro_tokens: int, seed: int, epoch: int) -> list[NDAr
 
 
 def _cut(pool: NDArray[np.int64], sizes: NDArray[np.int64], micro_tokens: int) -> Iterator[NDArray[np.int64]]:
-    """Cut parts that are sorted by length so that each cut, padded to its longest, holds the tokens at most."""
+    """Cut parts, sorted by length, into micro-batches of at most ``micro_tokens`` tokens, padding included."""
     start = 0
     for place in range(1, len(pool) + 1):
         if place == len(pool) or (place + 1 - start) * sizes[pool[place]] > micro_tokens:
@@ -78,9 +81,11 @@ def _cut(pool: NDArray[np.int64], sizes: NDArray[np.int64], micro_tokens: int) -
 
 
 def batch(packed: Packed, rows: NDArray[np.int64], hyper: Hyper, chance: np.random.Generator | None = None) -> Batch:
-    """Lay page parts with their questions out side by side.
+    """Return the batch of some page parts.
 
-    :param chance: draws the page's tokens that are predicted; none are without it.
+    :param rows: indexes of the page parts.
+    :param chance: draws the tokens of the page that count in the loss, and varies made questions; None for
+        validation, where neither happens.
     """
     longest = -(-int(lengths_of(packed, rows).max()) // _ALIGNED) * _ALIGNED
     shape = (len(rows), longest)
@@ -93,23 +98,23 @@ def batch(packed: Packed, rows: NDArray[np.int64], hyper: Hyper, chance: np.rand
         path=np.zeros(shape, np.bool_),
     )
     for row, index in enumerate(rows):
-        _lay(found, row, packed, int(index), hyper, chance)
+        _fill_row(found, row, packed, int(index), hyper, chance)
     if hyper.among_steps:
-        return replace(found, among=[one for index in rows for one in choices(packed, int(index))])
+        return replace(found, among=[tokens for index in rows for tokens in choices(packed, int(index))])
     return found
 
 
 def choices(packed: Packed, index: int) -> list[NDArray[np.int64]]:
-    """Return what each step of the paths that are taught is chosen among: what the paths of the blocks leave open.
+    """Return the tokens to choose from at each step of the taught paths: those with which a block's path continues.
 
-    These are the branches of the token tree that inference reads (HtmlRAG, Eq. 2).
+    These are the branches of the token tree that inference scores (HtmlRAG, Eq. 2).
 
-    :raises DataBroken: the samples do not keep the paths of all blocks.
+    :raises DataBroken: the samples do not hold the paths of all blocks.
     """
     below: dict[tuple[int, ...], set[int]] = {}
     known = packed.all_paths(index)
     if not known:
-        raise DataBroken("these samples do not keep the paths of all blocks; train without --among-steps")
+        raise DataBroken("these samples do not hold the paths of all blocks; train without --among-steps")
     for path in known:
         steps = path.tolist()
         for place, step in enumerate(steps):
@@ -123,14 +128,17 @@ def choices(packed: Packed, index: int) -> list[NDArray[np.int64]]:
 
 
 def lengths_of(packed: Packed, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the tokens of some page parts with all of their questions."""
+    """Return the number of tokens of some page parts with all of their questions."""
     first, last = packed.first_ask[rows], packed.first_ask[rows + 1]
     asks = packed.ask_start[last] - packed.ask_start[first] + len(packed.tail) * (last - first)
-    own: NDArray[np.int64] = packed.page_start[rows + 1] - packed.page_start[rows] + asks
-    return own
+    total: NDArray[np.int64] = packed.page_start[rows + 1] - packed.page_start[rows] + asks
+    return total
 
 
-def _lay(found: Batch, row: int, packed: Packed, index: int, hyper: Hyper, chance: np.random.Generator | None) -> None:
+def _fill_row(
+    found: Batch, row: int, packed: Packed, index: int, hyper: Hyper, chance: np.random.Generator | None
+) -> None:
+    """Write a page part and its questions into a row of a batch."""
     page = packed.page(index)
     size = len(page)
     found.tokens[row, :size] = page
@@ -139,7 +147,9 @@ def _lay(found: Batch, row: int, packed: Packed, index: int, hyper: Hyper, chanc
     if chance is not None and hyper.page_weight and size > 1:
         found.target[row, : size - 1] = page[1:]
         share: float | NDArray[np.float64] = hyper.page_share
-        if packed.names is not None:  # the number behind a tag's name: to know it is to know where one is
+        if (
+            packed.names is not None
+        ):  # the number after a tag's name is the place in the page: worth more training than other tokens
             share = np.where(packed.names[page[:-1]], hyper.number_share, hyper.page_share)
         found.weight[row, : size - 1] = hyper.page_weight * (chance.random(size - 1) < share)
     at, counts = size, (1.0, hyper.real_weight, hyper.passage_weight)  # by kind, as in KINDS
@@ -147,12 +157,12 @@ def _lay(found: Batch, row: int, packed: Packed, index: int, hyper: Hyper, chanc
         question, path, content = packed.ask(number)
         if chance is not None and hyper.vary and packed.kind[number] == 0:
             question = varied(question, content, packed, chance)
-        whole = np.concatenate([question, path, content])
-        end, first = at + len(whole), at + len(question) - 1
-        found.tokens[row, at:end] = whole
+        sequence = np.concatenate([question, path, content])
+        end, first = at + len(sequence), at + len(question) - 1
+        found.tokens[row, at:end] = sequence
         found.segment[row, at:end] = place
         found.position[row, at:end] = size + np.arange(len(whole))
-        found.target[row, at : end - 1] = whole[1:]
+        found.target[row, at : end - 1] = sequence[1:]
         found.weight[row, first : first + len(path)] = counts[packed.kind[number]]
         found.path[row, first : first + len(path)] = True
         found.weight[row, first + len(path) : end - 1] = hyper.content_weight
@@ -164,10 +174,10 @@ def _lay(found: Batch, row: int, packed: Packed, index: int, hyper: Hyper, chanc
 
 
 def renamed(words: NDArray[np.int64], chance: np.random.Generator) -> NDArray[np.int64]:
-    """Return another token for each: these words change places, all others stay.
+    """Return a permutation of the tokens: these words are exchanged for each other, all other tokens stay.
 
-    A page whose words were exchanged throughout, in its questions too, cannot be known by heart: to
-    find the block, its words must be found in the page.
+    It is applied to a page and its questions. The model cannot memorise such a page: to find the block, it must find
+    the question's words in the page.
     """
     names = np.arange(_MOST_TOKENS)
     names[words] = chance.permutation(words)
@@ -175,17 +185,17 @@ def renamed(words: NDArray[np.int64], chance: np.random.Generator) -> NDArray[np
 
 
 def varied(question: Tokens, content: Tokens, packed: Packed, chance: np.random.Generator) -> Tokens:
-    """Return a made question otherwise, so that none comes twice: words dropped, or others of the block in their place.
+    """Return a variation of a made question, so that no question repeats: with words dropped, or other block words.
 
-    It is never longer than before, so that batches keep their size.
+    It is never longer than the original, so that batches keep their size.
     """
     size = len(question) - len(packed.tail)
-    own = question[:size]
+    words = question[:size]
     if chance.random() < 0.3 and packed.tags is not None:
         plain = content[~packed.tags[content]]
         if len(plain) >= 4 and size >= 3:
             count = int(chance.integers(2, min(size, len(plain)) + 1))
-            own = plain[np.sort(chance.choice(len(plain), count, replace=False))]
-            return np.concatenate([own, packed.tail])
+            words = plain[np.sort(chance.choice(len(plain), count, replace=False))]
+            return np.concatenate([words, packed.tail])
     keep = chance.random(size) >= 0.15
-    return np.concatenate([own[keep] if keep.sum() > 1 else own, packed.tail])
+    return np.concatenate([words[keep] if keep.sum() > 1 else words, packed.tail])

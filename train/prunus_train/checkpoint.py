@@ -1,4 +1,4 @@
-"""Checkpoints: everything that training needs to go on, written whole or not at all. Tensors only, no pickle."""
+"""Checkpoints, from which training resumes; written whole or not at all, as safetensors without pickle."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FILE = "checkpoint.safetensors"
 
 @dataclass(slots=True)
 class Place:
-    """How far training has come.
+    """The progress of a training.
 
-    :param step: optimiser steps that are done.
+    :param step: number of optimiser steps done.
     :param epoch, batch: the next micro-batch.
-    :param seconds: spent in earlier runs.
-    :param best: the lowest validation loss so far; -1 before the first.
+    :param seconds: training time so far, over all runs.
+    :param best: the lowest validation loss so far; -1 before the first validation.
     """
 
     step: int = 0
@@ -31,7 +31,7 @@ class Place:
 
 
 def save(folder: Path, model: Any, optimizer: Any, place: Place, settings: dict[str, Any]) -> None:
-    """Write weights, the optimiser's state and the place into one file."""
+    """Write the weights, the optimiser's state, the progress and the settings into one file of the folder."""
     from safetensors.torch import save_file
 
     tensors = {f"model.{name}": value for name, value in model.state_dict().items() if name != "lm_head.weight"}
@@ -46,9 +46,9 @@ def save(folder: Path, model: Any, optimizer: Any, place: Place, settings: dict[
 
 
 def load(folder: Path, model: Any, optimizer: Any, settings: dict[str, Any]) -> Place | None:
-    """Take up where a checkpoint left off; None where there is none.
+    """Load a checkpoint into model and optimiser and return its progress; None where there is no checkpoint.
 
-    :raises DataBroken: it is torn, or of a training with other settings.
+    :raises DataBroken: the file is damaged, or belongs to a training with other settings.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -58,18 +58,18 @@ def load(folder: Path, model: Any, optimizer: Any, settings: dict[str, Any]) -> 
     try:
         with safe_open(str(path), "pt") as file:
             about = file.metadata()
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (it is no mapping)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is not a mapping
     except (SafetensorError, OSError) as error:
-        raise DataBroken(f"{path} is no checkpoint ({error}); remove it to start anew") from error
+        raise DataBroken(f"{path} is not a checkpoint ({error}); remove it to start anew") from error
     if json.loads(about["settings"]) != settings:
         raise DataBroken(f"{path} belongs to a training with other settings; use them, or remove it to start anew")
     weights = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
-    model.load_state_dict(weights, strict=False)  # the output head is the same tensor as the vectors
+    model.load_state_dict(weights, strict=False)  # `save` leaves out the output head, which shares the tokens' vectors
     states: dict[int, dict[str, Any]] = {}
     for name, value in tensors.items():
         if name.startswith("optimizer."):
             _, number, key = name.split(".", 2)
             states.setdefault(int(number), {})[key] = value
-    whole = optimizer.state_dict()
-    optimizer.load_state_dict({"state": states, "param_groups": whole["param_groups"]})
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": states, "param_groups": groups})
     return Place(**json.loads(about["place"]))

@@ -1,4 +1,4 @@
-"""The command group ``prunus train``."""
+"""The command group ``prunus train``: make training data, and train the generative pruner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prunus_train.errors import TrainError
 
 
 class _Group(click.Group):
-    """Turns errors that are meant for users into one line and exit code 2."""
+    """Turns expected errors into one line and exit code 2."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -24,7 +24,13 @@ class _Group(click.Group):
 
 @click.group(name="train", cls=_Group)
 def main() -> None:
-    """Make training data, and train."""
+    """Make training data, and train the generative pruner.
+
+    \b
+    Examples:
+      prunus train pack data/ --seeds 1,2
+      prunus train pruner data/ -o model/ --preset nano --minutes 10
+    """
 
 
 def _progress(done: int, total: int) -> None:
@@ -36,25 +42,26 @@ def _numbers(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise click.UsageError(f"budgets must be numbers, not {text}") from error
+        raise click.UsageError(f"write numbers separated by commas, not {text}") from error
 
 
 @main.command("labels")
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="File of samples, JSONL.")
-@click.option("--task", default="table_qa,page_qa", show_default=True, help="Tasks, by comma.")
-@click.option("--budgets", default="2048,4096,8192", show_default=True, help="Tokens that pages are pruned to.")
-@click.option("--first-stage", default="hybrid", show_default=True, help="Scorer that prunes them.")
-@click.option("--coarse", default=256, show_default=True, help="Words a block of the first stage.")
-@click.option("--fine", default=128, show_default=True, help="Words a block of the second stage.")
-@click.option("--prompt", default="htmlrag", show_default=True, help="Prompt that asks for a path.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="File for the samples, JSONL.")
+@click.option("--task", default="table_qa,page_qa", show_default=True, help="Tasks, separated by commas.")
+@click.option("--budgets", default="2048,4096,8192", show_default=True, help="Tokens to prune pages to.")
+@click.option("--first-stage", default="hybrid", show_default=True, help="Scorer of the first stage.")
+@click.option("--coarse", default=256, show_default=True, help="Words of a block of the first stage at most.")
+@click.option("--fine", default=128, show_default=True, help="Words of a block of the second stage at most.")
+@click.option("--prompt", default="htmlrag", show_default=True, help="Name of the prompt.")
 def labels_command(out: Path, task: str, budgets: str, first_stage: str, coarse: int, fine: int, prompt: str) -> None:
-    """Write the paper's samples for the generative pruner: prompt, path, content (HtmlRAG §3.4.2).
+    """Write the paper's training samples for the generative pruner: prompt, path, content (HtmlRAG §3.4.2).
 
-    Only the dev half is read. What is left out is listed in OUT.left_out. Killed, it goes on where it stopped.
+    Only the dev half of the data is read. OUT.left_out lists the questions that are left out, with the reason. Run
+    the same command again to resume after a stop.
 
     Example: prunus train labels -o samples.jsonl --budgets 2048,4096
     """
-    from prunus_train.data import pruner  # here: the group's help needs none of it
+    from prunus_train.data import pruner  # here: the help does not need these modules
     from prunus_train.data.labels import Recipe
 
     recipe = Recipe(first_stage, coarse, fine, prompt)
@@ -64,18 +71,20 @@ def labels_command(out: Path, task: str, budgets: str, first_stage: str, coarse:
 
 @main.command("pack")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--seeds", default="1", show_default=True, help="One file of samples for each, by comma.")
+@click.option(
+    "--seeds", default="1", show_default=True, help="Seeds, separated by commas; each makes a file of samples."
+)
 @click.option("--parts", default=36, show_default=True, help="Page parts to try for each page and seed.")
-@click.option("--passages", default=1500, show_default=True, help="Pages of put together passages for each seed.")
-@click.option("--each", default=6, show_default=True, help="Questions a page part.")
-@click.option("--vocabulary", default=16_000, show_default=True, help="Tokens of the tokenizer.")
+@click.option("--passages", default=1500, show_default=True, help="Pages to make from passages for each seed.")
+@click.option("--each", default=6, show_default=True, help="Questions for each page part.")
+@click.option("--vocabulary", default=16_000, show_default=True, help="Size of the tokenizer's vocabulary.")
 @click.option("--longest", default=1500, show_default=True, help="Tokens of a page part at most.")
-@click.option("--small", is_flag=True, help="Short pages, to see on a processor that a model learns.")
-@click.option("--prompt", default="bare", show_default=True, help="Prompt that asks for a path.")
+@click.option("--small", is_flag=True, help="Short pages, for a quick trial without a GPU.")
+@click.option("--prompt", default="bare", show_default=True, help="Name of the prompt.")
 def pack_command(folder: Path, seeds: str, prompt: str, vocabulary: int, small: bool, **plan: int) -> None:
-    """Write what a small model is trained from into FOLDER: tokenizer, first vectors, packed samples.
+    """Write the training data of a small model into FOLDER: tokenizer, first vectors, packed samples.
 
-    Only the dev half is read, and a part of it is held back as valid.xz. Files that are there are kept.
+    Only the dev half of the data is read; a part of it becomes the validation data, valid.xz. Existing files are kept.
 
     Example: prunus train pack data/ --seeds 1,2,3,4
     """
@@ -85,16 +94,18 @@ def pack_command(folder: Path, seeds: str, prompt: str, vocabulary: int, small: 
     longest = 200 if small else plan["longest"]
     sizes = SMALL if small else USUAL.up_to(longest)
     chosen = pack.Plan(plan["parts"], plan["passages"], plan["each"], longest, sizes)
-    pack.make_all(folder, _numbers(seeds), chosen, vocabulary, prompt, lambda name, a, b: _progress(a, b))
+    pack.make_all(folder, _numbers(seeds), chosen, vocabulary, prompt, lambda name, done, total: _progress(done, total))
 
 
 @main.command("pack-samples")
 @click.argument("samples", type=click.Path(path_type=Path))
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--base", required=True, help="Folder of the model that is to be trained.")
-@click.option("--window", default=35_000, show_default=True, help="Tokens of a sample; longer ones are left out.")
+@click.option("--base", required=True, help="Folder of the model to train.")
+@click.option(
+    "--window", default=35_000, show_default=True, help="Tokens of a sample at most; longer samples are left out."
+)
 def pack_samples_command(samples: Path, folder: Path, base: str, window: int) -> None:
-    """Write the tokens of SAMPLES, for a model of a published size, into FOLDER.
+    """Tokenize SAMPLES for a published model, and write the packed samples into FOLDER.
 
     Example: prunus train pack-samples samples.jsonl data/ --base /models/Phi-3.5-mini-instruct
     """
@@ -107,7 +118,10 @@ def pack_samples_command(samples: Path, folder: Path, base: str, window: int) ->
 @main.command("pruner", context_settings={"ignore_unknown_options": True}, add_help_option=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def pruner_command(arguments: tuple[str, ...]) -> None:
-    """Train the generative pruner on packed samples."""
+    """Train the generative pruner on packed samples.
+
+    Example: prunus train pruner data/ -o model/ --preset nano --minutes 10
+    """
     from prunus_train.pruner_command import run
 
     run(list(arguments))

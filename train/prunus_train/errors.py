@@ -1,15 +1,15 @@
-"""What can go wrong in training, as one line each."""
+"""The errors of training; each message is one line."""
 
 from __future__ import annotations
 
 
 class TrainError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of every expected error of this package."""
 
 
 class DataBroken(TrainError):
-    """A file of training data is missing, or is not what it should be."""
+    """A file of training data is missing or damaged, or does not fit the training."""
 
 
 class Stopped(TrainError):
-    """Training was interrupted; what was learned is saved."""
+    """Training was interrupted; a checkpoint was saved."""

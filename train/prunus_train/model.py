@@ -1,4 +1,4 @@
-"""A small causal language model from nothing, and how a batch goes through it."""
+"""A small causal language model with new weights, and its loss on a batch."""
 
 from __future__ import annotations
 
@@ -22,23 +22,28 @@ def build(
     hyper: Hyper,
     vocabulary: dict[str, int] | None = None,
 ) -> Any:
-    """Return a model: the one in ``shape.base``, or a Llama whose tokens start with given vectors.
+    """Return a model: the one in the folder ``shape.base``, or a new Llama.
 
-    Input and output share the vectors. Queries and keys of a head start alike, so that a token looks
-    for its like from the first step on (mimetic initialisation, Trockman and Kolter 2023): without it a
-    small model takes most of its training to learn to look a word up.
+    The input and output layers of a new model share the tokens' vectors. The queries and keys of a head start with the
+    same weights, so that a token attends to equal tokens from the first step on (mimetic initialisation, Trockman and
+    Kolter 2023); without it a small model spends most of its training on learning to look a word up.
+
+    :param vectors: the first vectors of the tokens, [tokens, at least ``shape.hidden``].
+    :param special: ids of special tokens, for the configuration.
+    :param vocabulary: token → id; only for wired models.
+    :raises DataBroken: the folder or the vectors are missing.
     """
     import torch
     from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
     if shape.base:
         if not Path(shape.base).is_dir():
-            raise DataBroken(f"{shape.base} is no folder with a model")
+            raise DataBroken(f"{shape.base} is not a folder with a model; --base needs one")
         return AutoModelForCausalLM.from_pretrained(
             shape.base, attn_implementation="sdpa", dtype=torch.float32, local_files_only=True
         )
     if vectors is None:
-        raise DataBroken("a model from nothing needs vectors for its tokens")
+        raise DataBroken("a new model needs vectors for its tokens; prunus train pack writes them")
     config = LlamaConfig(
         vocab_size=len(vectors),
         hidden_size=shape.hidden,
@@ -77,8 +82,11 @@ def _frozen(model: Any, hyper: Hyper) -> Any:
     return model
 
 
-def seen(segment: Any) -> Any:
-    """Return which tokens each token sees, bool [rows, 1, tokens, tokens]: the page and its own question, backwards."""
+def attention_mask(segment: Any) -> Any:
+    """Return which earlier tokens each token attends to, the page's and its own question's.
+
+    :returns: bool [rows, 1, tokens, tokens].
+    """
     import torch
 
     size = segment.shape[1]
@@ -88,12 +96,12 @@ def seen(segment: Any) -> Any:
 
 
 def losses(model: Any, batch: Batch, device: str) -> tuple[Any, Any]:
-    """Return the summed weighted loss of a batch, and what a log shows.
+    """Return the loss of a batch, and the sums for the log.
 
-    Only the positions that count go through the output head.
+    Only positions with a weight go through the output head, which saves memory and time.
 
-    :returns: loss (summed over weights, not divided), and a tensor of sums: weight, path loss, path tokens, paths
-        that are wholly right, questions.
+    :returns: the weighted loss, summed and not divided by the weights; and a tensor of sums: weight, path loss, path
+        tokens, paths that are right in every token, questions.
     """
     import torch
     from torch.nn.functional import cross_entropy
@@ -103,16 +111,16 @@ def losses(model: Any, batch: Batch, device: str) -> tuple[Any, Any]:
         for part in (batch.tokens, batch.segment, batch.position, batch.target, batch.weight, batch.path)
     )
     hidden = model.model(
-        input_ids=tokens, attention_mask=seen(segment), position_ids=position, use_cache=False
+        input_ids=tokens, attention_mask=attention_mask(segment), position_ids=position, use_cache=False
     ).last_hidden_state
     counts = weight > 0
     logits = model.lm_head(hidden[counts]).float()
     wanted, weights, on_path = target[counts], weight[counts], path[counts]
     if batch.among is not None:
-        logits[on_path] = _among(logits[on_path], batch.among)
-    each = cross_entropy(logits, wanted, reduction="none")
+        logits[on_path] = _masked(logits[on_path], batch.among)
+    token_losses = cross_entropy(logits, wanted, reduction="none")
     rows = torch.arange(len(tokens), device=device)[:, None].expand_as(segment)[counts]
-    asks = rows[on_path] * 256 + segment[counts][on_path]
+    asks = rows[on_path] * 256 + segment[counts][on_path]  # one number per question: a row has less than 256
     with torch.no_grad():
         wrong = (logits[on_path].argmax(1) != wanted[on_path]).float()
         _, number = asks.unique(return_inverse=True)
@@ -121,20 +129,20 @@ def losses(model: Any, batch: Batch, device: str) -> tuple[Any, Any]:
         sums = torch.stack(
             [
                 weights.sum(),
-                each[on_path].sum(),
+                token_losses[on_path].sum(),
                 on_path.sum(),
                 (missed == 0).sum(),
                 torch.tensor(float(total), device=device),
             ]
         )
-    return (each * weights).sum(), sums
+    return (token_losses * weights).sum(), sums
 
 
-def _among(logits: Any, choices: Sequence[NDArray[np.int64]]) -> Any:
-    """Leave each row of logits the tokens that it is chosen among."""
+def _masked(logits: Any, choices: Sequence[NDArray[np.int64]]) -> Any:
+    """Return logits where, in each row, all tokens but the choices are impossible."""
     import torch
 
-    rows = np.repeat(np.arange(len(choices)), [len(one) for one in choices])
-    barred = torch.ones_like(logits, dtype=torch.bool)
-    barred[torch.from_numpy(rows), torch.from_numpy(np.concatenate(choices))] = False
-    return logits.masked_fill(barred, float("-inf"))
+    rows = np.repeat(np.arange(len(choices)), [len(tokens) for tokens in choices])
+    impossible = torch.ones_like(logits, dtype=torch.bool)
+    impossible[torch.from_numpy(rows), torch.from_numpy(np.concatenate(choices))] = False
+    return logits.masked_fill(impossible, float("-inf"))

@@ -1,6 +1,6 @@
-"""Samples as numbers, in one small file: each page part once, with all questions about it.
+"""Packed samples: token ids in one compressed file, each page part once with all questions about it.
 
-Needs numpy and safetensors only, so that a bare machine can train from it.
+This file needs only numpy and safetensors, so that a machine without Prunus can train from packed samples.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from prunus_train.errors import DataBroken
 
 Tokens = NDArray[np.uint16] | NDArray[np.uint32]
 KINDS = ("synthetic", "page", "passages")
-"""What asked: a block of the page, a person about the page, a person about one of some passages."""
+"""The kind of a question: made from a block of the page; asked by a person about the page, or about a passage."""
 
-_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 1 << 26}]  # the same page comes back far behind
+_FILTERS = [
+    {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 1 << 26}
+]  # parts of the same page can be far apart in the file
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,8 @@ class Ask:
     """One question about a page part.
 
     :param question: tokens of the prompt from the question on, without the tail that all prompts share.
-    :param path, content: tokens of the completion, encoded apart.
+    :param path, content: tokens of the two parts of the completion, tokenized separately.
+    :param kind: index in :data:`KINDS`.
     """
 
     question: Sequence[int]
@@ -43,14 +46,16 @@ class Packed:
     """Samples as flat arrays.
 
     :param pages: tokens of all page parts, one after the other; part ``i`` is ``page_start[i]:page_start[i + 1]``.
-    :param asks: tokens of all questions with their completions: question, path, content.
+    :param asks: tokens of all questions with their completions (question, path, content); question ``j`` is
+        ``ask_start[j]:ask_start[j + 1]``, its path starts at ``path_at[j]`` in it, its content at ``content_at[j]``.
+    :param kind: kind of each question, see :data:`KINDS`.
     :param first_ask: the questions about page part ``i`` are ``first_ask[i]:first_ask[i + 1]``.
-    :param tail: tokens of every prompt behind the question.
-    :param paths: tokens of the paths of all blocks; those of page part ``i`` are numbers
+    :param tail: tokens of every prompt after the question.
+    :param paths: tokens of the paths of all blocks; page part ``i`` has the paths
         ``first_path[i]:first_path[i + 1]``, path ``j`` is ``path_start[j]:path_start[j + 1]``.
-    :param tags: which tokens of the vocabulary are a tag; known where the tokenizer is, not stored.
-    :param names: which of the tags are a name that a number closes; not stored.
-    :param words: tokens of rarer words, which may stand for each other; not stored either.
+    :param tags: which tokens of the vocabulary are tags; not stored, set where the tokenizer is known.
+    :param names: which tokens are names of tags, which a number follows; not stored.
+    :param words: tokens of rarer words, which :func:`.batches.renamed` exchanges; not stored.
     """
 
     pages: Tokens
@@ -77,15 +82,15 @@ class Packed:
         return self.pages[self.page_start[index] : self.page_start[index + 1]]
 
     def ask(self, number: int) -> tuple[Tokens, Tokens, Tokens]:
-        """Return question (with the tail), path and content of a question."""
-        own = self.asks[self.ask_start[number] : self.ask_start[number + 1]]
+        """Return the tokens of question (with the tail), path and content."""
+        tokens = self.asks[self.ask_start[number] : self.ask_start[number + 1]]
         path, content = int(self.path_at[number]), int(self.content_at[number])
-        return np.concatenate([own[:path], self.tail]), own[path:content], own[content:]
+        return np.concatenate([tokens[:path], self.tail]), tokens[path:content], tokens[content:]
 
     def all_paths(self, index: int) -> list[Tokens]:
-        """Return the path of each block of a page part."""
+        """Return the tokens of the path of each block of a page part."""
         numbers = range(self.first_path[index], self.first_path[index + 1])
-        return [self.paths[self.path_start[one] : self.path_start[one + 1]] for one in numbers]
+        return [self.paths[self.path_start[number] : self.path_start[number + 1]] for number in numbers]
 
 
 _STORED = tuple(name for name in Packed.__dataclass_fields__ if name not in ("tags", "words", "names"))
@@ -101,9 +106,9 @@ class Packer:
     _paths: list[Sequence[Sequence[int]]] = field(default_factory=list)
 
     def add(self, page: Sequence[int], asks: Sequence[Ask], paths: Sequence[Sequence[int]] = ()) -> None:
-        """Add a page part and the questions about it.
+        """Add a page part and the questions about it; do nothing without questions.
 
-        :param paths: of all of its blocks; needed to train on the choices of inference alone.
+        :param paths: the paths of all blocks; needed only for training with ``among_steps``.
         """
         if asks:
             self._pages.append(page)
@@ -116,12 +121,12 @@ class Packer:
     def packed(self) -> Packed:
         """Return everything as arrays."""
         flat = [ask for asks in self._asks for ask in asks]
-        wholes = [[*ask.question, *ask.path, *ask.content] for ask in flat]
+        sequences = [[*ask.question, *ask.path, *ask.content] for ask in flat]
         return Packed(
             pages=_joined(self._pages),
             page_start=_starts(self._pages),
-            asks=_joined(wholes),
-            ask_start=_starts(wholes),
+            asks=_joined(sequences),
+            ask_start=_starts(sequences),
             path_at=np.array([len(ask.question) for ask in flat], np.int32),
             content_at=np.array([len(ask.question) + len(ask.path) for ask in flat], np.int32),
             kind=np.array([ask.kind for ask in flat], np.uint8),
@@ -133,7 +138,7 @@ class Packer:
         )
 
     def write(self, path: Path) -> None:
-        """Write a compressed file; it appears whole or not at all."""
+        """Write a compressed file, whole or not at all."""
         found = self.packed()
         arrays = {name: getattr(found, name) for name in _STORED}
         part = path.with_name(f"{path.name}.part")
@@ -144,17 +149,20 @@ class Packer:
 def read(path: Path) -> Packed:
     """Read a file that :class:`Packer` wrote.
 
-    :raises DataBroken: it is missing, torn or something else.
+    :raises DataBroken: the file is missing, damaged or of another kind.
     """
     try:
         arrays = load(lzma.decompress(path.read_bytes()))
         return Packed(**{name: arrays[name] for name in _STORED})
     except (OSError, lzma.LZMAError, SafetensorError, KeyError) as error:
-        raise DataBroken(f"{path} holds no packed samples ({error})") from error
+        raise DataBroken(f"{path}: no packed samples can be read ({error}); prunus train pack writes them") from error
 
 
 def joined(parts: Sequence[Packed]) -> Packed:
-    """Return several files as one; they must share the tail."""
+    """Return several packed files as one.
+
+    :raises DataBroken: there are none, or their prompts have different tails.
+    """
     if not parts:
         raise DataBroken("there are no packed samples")
     if any(not np.array_equal(part.tail, parts[0].tail) for part in parts):
@@ -180,7 +188,7 @@ def _joined(parts: Sequence[Sequence[int]]) -> Tokens:
 
 
 def _smallest(tokens: NDArray[np.uint32]) -> Tokens:
-    """Return tokens in two bytes each where their vocabulary allows it."""
+    """Return tokens in two bytes each where all ids fit."""
     return tokens.astype(np.uint16) if int(tokens.max(initial=0)) < 1 << 16 else tokens
 
 
@@ -189,6 +197,7 @@ def _starts(parts: Sequence[Sequence[object]]) -> NDArray[np.int64]:
 
 
 def _chained(starts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Join arrays of starts, each shifted by the end of the one before."""
     found, last = [np.zeros(1, np.int64)], np.int64(0)
     for start in starts:
         found.append(last + start[1:])

@@ -1,4 +1,4 @@
-"""Hyper-parameters by name."""
+"""The shapes of models and the hyper-parameters of training, with named presets."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A model from nothing, a Llama by its configuration; '' of ``base`` means from nothing.
+    """The configuration of a new Llama, or the folder of a model to start from.
 
-    :param base: a folder with a model of ``transformers`` to start from; its shape then counts.
+    :param base: folder with a model of ``transformers``; its shape replaces the other fields. '': a new model.
+    :param hidden, layers, heads, inner: sizes of a Llama; ``inner`` is that of its feed-forward layers.
+    :param window: tokens that the model can read.
+    :param theta: base of the rotary position embedding.
     :param wired: start with heads that look words up (:mod:`prunus_train.wired`).
     """
 
@@ -25,23 +28,27 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Hyper:
-    """How a model is trained.
+    """The hyper-parameters of a training.
 
-    :param batch_tokens: tokens of a step, padding included, over all micro-batches.
-    :param micro_tokens: tokens that are in memory at once.
+    :param batch_tokens: tokens of an optimiser step, padding included, over all micro-batches.
+    :param micro_tokens: tokens of a micro-batch, which are in memory at the same time.
     :param rate: the highest learning rate.
-    :param schedule: ``constant`` or ``cosine`` (to a tenth), both behind the warm-up.
-    :param warmup: share of the training that the rate rises.
-    :param content_weight: what a token of the block's content counts, where a token of the path counts 1.
-    :param page_weight, page_share: what a token of the page counts, and the share of them that is predicted.
-    :param number_share: the share of the numbers in the page's tags that is predicted.
-    :param vary: ask made questions a little otherwise each time.
-    :param rename: how often the rarer words of a page and its questions are exchanged for others throughout.
-    :param among_steps: a step of a path is chosen among those that the page has, as at inference, not among all tokens.
-    :param real_weight, passage_weight: what a path counts that a real question about a page asks for, and one about
-        passages, where one of a made question counts 1.
-    :param freeze_layers: leave so many of the first layers as they are.
-    :param freeze_vectors: leave the tokens' vectors as they are given.
+    :param schedule: ``constant`` or ``cosine`` (down to a tenth), after the warm-up.
+    :param warmup: share of the training in which the rate rises from 0.
+    :param decay: weight decay of matrices; vectors have none.
+    :param clip: norm to which the gradients are clipped.
+    :param content_weight: weight of a token of the block's content in the loss; a token of the path has 1.
+    :param page_weight, page_share: weight of a token of the page, and the share of these tokens that count.
+    :param number_share: the share of the numbers in the page's tags that count.
+    :param vary: vary made questions each time.
+    :param rename: how often (0 to 1) the rarer words of a page and its questions are exchanged for other words.
+    :param checkpointing: recompute activations in the backward pass, which saves memory.
+    :param among_steps: choose a step of a path among the steps that the page has, as at inference; else among all
+        tokens.
+    :param real_weight, passage_weight: weight of a path for a real question about a page, and for one about passages;
+        a made question has 1.
+    :param freeze_layers: number of first layers that are not trained.
+    :param freeze_vectors: do not train the tokens' vectors.
     """
 
     batch_tokens: int = 32_768
@@ -70,7 +77,7 @@ class Hyper:
 
 
 PAPER = Hyper(
-    batch_tokens=8 * 35_000,  # batch 1 a device, 8 accumulated; the window is 35,000
+    batch_tokens=8 * 35_000,  # batch 1 per device, 8 accumulated; the window is 35,000
     micro_tokens=35_000,
     epochs=3.0,
     rate=2e-5,
@@ -90,7 +97,7 @@ PAPER = Hyper(
     rename=0.0,
     checkpointing=True,
 )
-"""HtmlRAG, Appendix B. One device stands for one sequence-parallel group of eight; DeepSpeed is not needed."""
+"""HtmlRAG, Appendix B. One device replaces one sequence-parallel group of eight; DeepSpeed is not needed."""
 
 PRESETS: dict[str, tuple[Shape, Hyper]] = {
     "tiny": (Shape(), Hyper()),
@@ -116,5 +123,5 @@ PRESETS: dict[str, tuple[Shape, Hyper]] = {
     ),
     "paper": (Shape(window=35_000), PAPER),
 }
-"""``tiny``: what a GPU trains in minutes. ``nano``: to see on a processor that it learns.
-``wired``: what a processor trains in minutes, from heads that already look words up. ``paper``: as published."""
+"""``tiny``: trains on a GPU in minutes. ``nano``: a quick trial without a GPU. ``wired``: trains without a GPU in
+minutes, from heads that already look words up. ``paper``: the published hyper-parameters."""

@@ -1,7 +1,7 @@
-"""Trains the generative pruner: supervised fine-tuning on block paths (HtmlRAG §3.4.2, Appendix B).
+"""The training loop of the generative pruner: supervised fine-tuning on block paths (HtmlRAG §3.4.2, Appendix B).
 
-Needs torch, transformers, numpy and safetensors, and nothing else of Prunus, so that it runs on a bare
-machine with a GPU: ``python -m prunus_train.pruner_command DATA -o MODEL --device cuda --minutes 8``.
+It needs torch, transformers, numpy and safetensors, but not the package ``prunus``, so that it runs on a bare machine
+with a GPU: ``python -m prunus_train.pruner_command DATA -o MODEL --device cuda --minutes 8``.
 """
 
 from __future__ import annotations
@@ -30,11 +30,14 @@ SUMS = ("weight", "path_loss", "path_tokens", "right", "asks")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is trained, on what, for how long.
+    """The settings of one training.
 
-    :param folder: where checkpoints and the log go.
-    :param minutes: stop after so much time in all, the learning rate with it; 0 for ``hyper.epochs``.
-    :param every: seconds between checkpoints, each with a validation.
+    :param folder: folder of the checkpoint and the log.
+    :param bf16: compute in bfloat16; the weights stay float32.
+    :param minutes: length of the training, over all runs, which also sets the learning rate's schedule; 0: train for
+        ``hyper.epochs``.
+    :param every: seconds between checkpoints; each checkpoint runs a validation.
+    :param settings: further settings that a resumed training must share.
     """
 
     shape: Shape
@@ -49,9 +52,11 @@ class Run:
 
 
 def train(run: Run, model: Any, data: Packed, validation: Packed | None, say: Callable[[str], None]) -> Place:
-    """Train a model in place, from its last checkpoint on where there is one.
+    """Train a model in place, from its checkpoint where there is one.
 
-    :raises Stopped: interrupted; a checkpoint was written.
+    :param say: called with each line of the log.
+    :raises Stopped: the user interrupted the training; a checkpoint was written.
+    :raises DataBroken: the checkpoint is damaged, or belongs to other settings.
     """
     import torch
 
@@ -66,30 +71,30 @@ def train(run: Run, model: Any, data: Packed, validation: Packed | None, say: Ca
     loop = _Loop(run, model, optimizer, data, validation, place, say)
     with _Interrupts() as interrupts:
         for _ in loop.steps():
-            if interrupts.came:
+            if interrupts.received:
                 break
             if loop.due:
                 checkpoint.save(run.folder, model, optimizer, loop.place_now(), settings)
                 loop.report()
         checkpoint.save(run.folder, model, optimizer, loop.place_now(), settings)
-        if interrupts.came and loop.progress < 1:
-            raise Stopped(f"interrupted at step {loop.place.step}; the same command goes on from {run.folder}")
+        if interrupts.received and loop.progress < 1:
+            raise Stopped(f"interrupted at step {loop.place.step}; run the same command to resume from {run.folder}")
         loop.report()
     return loop.place_now()
 
 
 def rate_at(hyper: Hyper, progress: float) -> float:
-    """Return the learning rate at a share of the training, 0 to 1."""
+    """Return the learning rate after a share of the training, 0 to 1."""
     if progress < hyper.warmup:
         return hyper.rate * progress / hyper.warmup
     if hyper.schedule == "constant":
         return hyper.rate
-    behind = (progress - hyper.warmup) / max(1e-9, 1 - hyper.warmup)
-    return hyper.rate * (0.1 + 0.45 * (1 + math.cos(math.pi * min(1.0, behind))))
+    after = (progress - hyper.warmup) / max(1e-9, 1 - hyper.warmup)
+    return hyper.rate * (0.1 + 0.45 * (1 + math.cos(math.pi * min(1.0, after))))
 
 
 def evaluate(run: Run, model: Any, data: Packed) -> dict[str, float]:
-    """Return the loss a token of the path, and the share of paths that are wholly right, of real questions too."""
+    """Return the loss per token of a path and per path, the share of paths that are right, and their number."""
     import torch
 
     model.eval()
@@ -99,10 +104,10 @@ def evaluate(run: Run, model: Any, data: Packed) -> dict[str, float]:
             _, counted = models.losses(model, batches.batch(data, rows, run.hyper), run.device)
             sums += counted
     model.train()
-    return _shown(sums.tolist())
+    return _log_numbers(sums.tolist())
 
 
-def _shown(sums: list[float]) -> dict[str, float]:
+def _log_numbers(sums: list[float]) -> dict[str, float]:
     by_name = dict(zip(SUMS, sums, strict=True))
     return {
         "path_loss": round(by_name["path_loss"] / max(1.0, by_name["path_tokens"]), 4),
@@ -115,10 +120,10 @@ def _shown(sums: list[float]) -> dict[str, float]:
 def _optimizer(model: Any, hyper: Hyper, device: str) -> Any:
     import torch
 
-    learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
-        {"params": [one for one in learned if one.ndim > 1], "weight_decay": hyper.decay},
-        {"params": [one for one in learned if one.ndim < 2], "weight_decay": 0.0},
+        {"params": [parameter for parameter in trained if parameter.ndim > 1], "weight_decay": hyper.decay},
+        {"params": [parameter for parameter in trained if parameter.ndim < 2], "weight_decay": 0.0},
     ]
     betas = (hyper.beta1, hyper.beta2)
     return torch.optim.AdamW(groups, lr=hyper.rate, betas=betas, eps=hyper.epsilon, fused=device == "cuda")
@@ -131,15 +136,15 @@ def _precision(run: Run) -> Any:
 
 
 class _Interrupts:
-    """Notes Ctrl-C and a polite kill, so that the step under way ends and is saved."""
+    """Delays Ctrl-C and SIGTERM until the running step has ended and a checkpoint is saved."""
 
     def __enter__(self) -> _Interrupts:
-        self.came = False
+        self.received = False
         self._before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
         return self
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self.came = True
+        self.received = True
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
@@ -147,7 +152,7 @@ class _Interrupts:
 
 
 class _Loop:
-    """The loop of steps, and what it counts."""
+    """The loop of optimiser steps, its progress and its log."""
 
     def __init__(
         self,
@@ -171,28 +176,28 @@ class _Loop:
 
     @property
     def seconds(self) -> float:
-        """Seconds of training, earlier runs included."""
+        """Seconds of training, with earlier runs."""
         return self._before + time.monotonic() - self._start
 
     @property
     def progress(self) -> float:
-        """The share of the training that is done."""
+        """The share of the training that is done; 1 and above: finished."""
         if self.run.minutes:
             return self.seconds / (60 * self.run.minutes)
         return (self.place.epoch + self.place.batch / max(1, self._total)) / self.run.hyper.epochs
 
     @property
     def due(self) -> bool:
-        """Whether it is time for a checkpoint."""
+        """Whether the next checkpoint is due."""
         return time.monotonic() - self._reported >= self.run.every
 
     def place_now(self) -> Place:
-        """Return how far training has come."""
+        """Return the progress, with the time so far."""
         self.place.seconds = self.seconds
         return self.place
 
     def steps(self) -> Iterator[int]:
-        """Train step by step until time or epochs are over."""
+        """Train step by step until the time or the epochs are over; yield the number of each step."""
         import torch
 
         self.model.train()
@@ -202,10 +207,10 @@ class _Loop:
             for _ in range(micro):
                 weight += self._backward()
             rate = rate_at(self.run.hyper, max(self.progress, 1e-4))
-            learned = [one for one in self.model.parameters() if one.grad is not None]
-            for one in learned:
-                one.grad.div_(weight.clamp(min=1.0))
-            torch.nn.utils.clip_grad_norm_(learned, self.run.hyper.clip)
+            trained = [parameter for parameter in self.model.parameters() if parameter.grad is not None]
+            for parameter in trained:  # the micro-batches summed their losses: divide by the weight of all
+                parameter.grad.div_(weight.clamp(min=1.0))
+            torch.nn.utils.clip_grad_norm_(trained, self.run.hyper.clip)
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
             self.optimizer.step()
@@ -214,16 +219,16 @@ class _Loop:
             yield self.place.step
 
     def _backward(self) -> Any:
-        """Add the gradients of one micro-batch; return what its tokens count together."""
+        """Add the gradients of one micro-batch; return the sum of its weights."""
         hyper, place = self.run.hyper, self.place
         order = self._order(place.epoch)
         chance = np.random.default_rng([self.run.seed, place.epoch, place.batch])
-        laid = batches.batch(self._data, order[place.batch], hyper, chance)
+        batch = batches.batch(self._data, order[place.batch], hyper, chance)
         with _precision(self.run):
-            loss, sums = models.losses(self.model, laid, self.run.device)
+            loss, sums = models.losses(self.model, batch, self.run.device)
         loss.backward()
         self._sums += sums
-        self._tokens += laid.tokens.size
+        self._tokens += batch.tokens.size
         place.batch += 1
         if place.batch >= len(order):
             place.epoch, place.batch = place.epoch + 1, 0
@@ -236,7 +241,7 @@ class _Loop:
         return self._batches
 
     def report(self) -> None:
-        """Write a line of the log: training since the last line, and the validation."""
+        """Write a line of the log: the training since the last line, and the validation."""
         spent = max(1e-9, time.monotonic() - self._reported)
         line: dict[str, Any] = {
             "step": self.place.step,
@@ -245,7 +250,7 @@ class _Loop:
             "progress": round(min(1.0, self.progress), 4),
             "rate": rate_at(self.run.hyper, min(1.0, max(self.progress, 1e-4))),
             "tokens_a_second": round(self._tokens / spent),
-            "train": _shown(self._sums.tolist()),
+            "train": _log_numbers(self._sums.tolist()),
         }
         if self._validation is not None:
             line["validation"] = evaluate(self.run, self.model, self._validation)
@@ -258,7 +263,7 @@ class _Loop:
 
 
 def finish(model: Any, folder: Path, shard: str = "15MB") -> None:
-    """Write a trained model as ``transformers`` loads it: safetensors in parts, float16."""
+    """Write a trained model for ``transformers``: safetensors in float16, in files of at most ``shard``."""
     import torch
 
     model.to("cpu").to(torch.float16)

@@ -1,4 +1,4 @@
-"""The command that trains a pruner; apart from the loop, so that the loop can be used by itself."""
+"""The command that trains the generative pruner: ``prunus train pruner``, or this module without Prunus installed."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from prunus_train.errors import DataBroken, Stopped, TrainError
 from prunus_train.presets import PRESETS, Hyper, Shape
 
 EXAMPLES = """examples:
-  see on a processor that it learns, in minutes:
+  a quick trial without a GPU:
     prunus train pruner data/ -o model/ --preset nano --minutes 10
   train a small model on a GPU:
     prunus train pruner data/ -o model/ --preset tiny --device cuda --bf16 --minutes 8
-  fine-tune a published size, with the paper's hyper-parameters:
+  fine-tune a published model, with the paper's hyper-parameters:
     prunus train pruner data/ -o model/ --preset paper --base /models/Phi-3.5-mini-instruct --device cuda
 
 DATA is a folder with train-*.xz, valid.xz, tokenizer files and vectors.safetensors, as `prunus train pack`
-writes it. Ctrl-C saves; the same command goes on where it stopped."""
+writes it. Ctrl-C saves a checkpoint; run the same command again to resume. Without Prunus, write
+`python -m prunus_train.pruner_command` instead of `prunus train pruner`."""
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser; every hyper-parameter is an option."""
+    """Return the parser; every field of :class:`Shape` and :class:`Hyper` is an option."""
     found = argparse.ArgumentParser(
         prog="prunus train pruner",
         description="Train the generative pruner on packed samples (HtmlRAG, section 3.4.2 and Appendix B).",
@@ -43,15 +44,16 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--preset", choices=sorted(PRESETS), default="tiny", help="default: %(default)s")
     found.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default: %(default)s")
     found.add_argument("--bf16", action="store_true", help="compute in bfloat16, keep weights in float32")
-    found.add_argument("--minutes", type=float, default=0.0, help="stop after so long; 0: after the epochs")
+    found.add_argument("--minutes", type=float, default=0.0, help="length of the training; 0: train for --epochs")
     found.add_argument("--every", type=float, default=60.0, help="seconds between checkpoints (%(default)s)")
     found.add_argument("--seed", type=int, default=0)
-    found.add_argument("--threads", type=int, default=1, help="of the processor (%(default)s)")
-    found.add_argument("--shards", default="train-*.xz", help="which files of samples (%(default)s)")
+    found.add_argument("--threads", type=int, default=1, help="threads of the processor (%(default)s)")
+    found.add_argument("--shards", default="train-*.xz", help="files of samples to train on (%(default)s)")
     for group, kind in (("shape", Shape), ("hyper", Hyper)):
-        options = found.add_argument_group(group, "default: as the preset says")
-        for one in fields(kind):
-            options.add_argument(f"--{one.name.replace('_', '-')}", type=_reader(str(one.type)), help=argparse.SUPPRESS)
+        options = found.add_argument_group(group, "default: that of the preset")
+        for field in fields(kind):
+            option = f"--{field.name.replace('_', '-')}"
+            options.add_argument(option, type=_reader(str(field.type)), help=argparse.SUPPRESS)
     return found
 
 
@@ -60,10 +62,10 @@ def _reader(kind: str) -> Any:
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """Train and write the model; errors are one line."""
-    given = parser().parse_args(arguments)
+    """Train and write the model; an error is one line and exit code 2, an interruption 130."""
+    options = parser().parse_args(arguments)
     try:
-        _run(given)
+        _run(options)
     except Stopped as stopped:
         print(stopped, file=sys.stderr)  # noqa: T201
         raise SystemExit(130) from stopped
@@ -72,12 +74,13 @@ def run(arguments: list[str] | None = None) -> None:
         raise SystemExit(2) from error
 
 
-def _chosen(preset: Any, given: argparse.Namespace) -> Any:
-    named = {one.name: getattr(given, one.name) for one in fields(preset)}
-    return replace(preset, **{name: value for name, value in named.items() if value is not None})
+def _changed(preset: Any, options: argparse.Namespace) -> Any:
+    """Return a preset with the values that the command line sets."""
+    values = {field.name: getattr(options, field.name) for field in fields(preset)}
+    return replace(preset, **{name: value for name, value in values.items() if value is not None})
 
 
-def _run(given: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> None:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     import torch
     from safetensors.numpy import load_file
@@ -85,40 +88,42 @@ def _run(given: argparse.Namespace) -> None:
     from prunus_train import model as models
     from prunus_train import pruner
 
-    if given.device == "cuda" and not torch.cuda.is_available():
-        raise DataBroken("there is no CUDA device here; use --device cpu")
-    torch.set_num_threads(given.threads)
-    torch.manual_seed(given.seed)
-    shape, hyper = (_chosen(preset, given) for preset in PRESETS[given.preset])
-    files = sorted(given.data.glob(given.shards))
+    if options.device == "cuda" and not torch.cuda.is_available():
+        raise DataBroken("this machine has no CUDA device; use --device cpu")
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(options.seed)
+    shape, hyper = (_changed(preset, options) for preset in PRESETS[options.preset])
+    files = sorted(options.data.glob(options.shards))
     if not files:
-        raise DataBroken(f"{given.data} holds no {given.shards}")
+        raise DataBroken(f"{options.data} holds no {options.shards}; `prunus train pack` writes them")
     data = packed.joined([packed.read(path) for path in files])
-    valid = given.data / "valid.xz"
+    valid = options.data / "valid.xz"
     validation = packed.read(valid) if valid.exists() else None
-    vocabulary = {} if shape.base else _vocabulary(given.data / "tokenizer.json")
-    for one in (data, validation):
-        if one is not None and vocabulary:
-            know_tokens(one, vocabulary)
-    vectors = load_file(str(given.data / "vectors.safetensors"))["vectors"] if not shape.base else None
+    vocabulary = {} if shape.base else _vocabulary(options.data / "tokenizer.json")
+    for samples in (data, validation):
+        if samples is not None and vocabulary:
+            mark_tokens(samples, vocabulary)
+    vectors = load_file(str(options.data / "vectors.safetensors"))["vectors"] if not shape.base else None
     special = {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3}
-    work = given.work or given.out.with_name(f"{given.out.name}.work")
-    settings = {"files": [path.name for path in files], "minutes": given.minutes}
-    about = pruner.Run(shape, hyper, work, given.device, given.bf16, given.seed, given.minutes, given.every, settings)
+    work = options.work or options.out.with_name(f"{options.out.name}.work")
+    settings = {"files": [path.name for path in files], "minutes": options.minutes}
+    about = pruner.Run(
+        shape, hyper, work, options.device, options.bf16, options.seed, options.minutes, options.every, settings
+    )
     built = models.build(shape, vectors, special, hyper, vocabulary)
-    count = sum(one.numel() for one in built.parameters())
+    count = sum(parameter.numel() for parameter in built.parameters())
     sizes = f"{len(data)} page parts, {len(data.kind)} questions, {len(data.pages)} tokens"
     _say(f"{count / 1e6:.1f} M parameters, {sizes}")
     pruner.train(about, built, data, validation, _say)
-    given.out.mkdir(parents=True, exist_ok=True)
-    pruner.finish(built, given.out)
-    for path in [*given.data.glob("tokenizer*.json"), work / "log.jsonl"]:
-        shutil.copy(path, given.out / path.name)
-    _say(f"wrote {given.out}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    pruner.finish(built, options.out)
+    for path in [*options.data.glob("tokenizer*.json"), work / "log.jsonl"]:
+        shutil.copy(path, options.out / path.name)
+    _say(f"wrote {options.out}")
 
 
 COMMON = 3500
-"""Tokens that a tokenizer learned first: signs, tags, endings, the commonest words."""
+"""Ids below this are the tokens that the tokenizer learned first: signs, tags, endings, the commonest words."""
 
 
 def _vocabulary(path: Path) -> dict[str, int]:
@@ -128,8 +133,8 @@ def _vocabulary(path: Path) -> dict[str, int]:
     return found
 
 
-def know_tokens(data: packed.Packed, vocabulary: dict[str, int]) -> None:
-    """Note which tokens are tags, names of tags, as ``<div``, and rarer words."""
+def mark_tokens(data: packed.Packed, vocabulary: dict[str, int]) -> None:
+    """Set which tokens are tags, names of tags (as ``<div``) and rarer words."""
     data.tags, data.names = (np.zeros(max(vocabulary.values()) + 1, np.bool_) for _ in range(2))
     tags = {token: place for token, place in vocabulary.items() if token[0] == "<" and len(token) > 1}
     data.tags[list(tags.values())] = True
@@ -142,5 +147,5 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
-if __name__ == "__main__":  # on a bare machine with a GPU, where Prunus is not installed
+if __name__ == "__main__":
     run()

@@ -1,9 +1,9 @@
-"""A small tokenizer for models that are trained from nothing: lower case, no spaces, numbers and tags whole.
+"""A small tokenizer for new models: lower case, no white space, whole numbers and tags.
 
-Byte-pair encoding over words. A step of a path is two tokens, the tag's name and the number that closes it
-(``<div``, ``12>``; ``>`` where there is none), so that the numbers of tags are not those of the text; tags
-that seldom lead to a block are one (``<td>``). Of end tags only those of numbered containers and of tables
-are kept, as one token. Case, accents and white space are dropped: the model chooses a block, it never writes text.
+It is a byte-pair encoding over words. A step of a path is two tokens, the tag's name and its number (``<div``, ``12>``;
+``>`` without a number), so that the numbers of tags differ from the numbers of the text. A tag that seldom leads to a
+block is one token (``<td>``). End tags are dropped, except those of numbered containers and tables, which all become
+the same token. Case, accents and white space are dropped, because the model chooses a block and never writes text.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from prunus.core.ports import Embedder
 CONTAINERS = "table div ul ol dl section article blockquote main form figure details nav aside header footer".split()
 LEAVES = "tr li p text td th dd dt pre hr caption figcaption address summary h1 h2 h3 h4 h5 h6".split()
 WHOLE = "html body tbody thead tfoot td th br li dd dt ul ol dl".split()
-"""Tags that are one token where they carry no number: around everything, or inside a block far more often than one."""
+"""Tags that are one token where they have no number: they enclose the page, or are mostly inside of blocks."""
 
 ASK = "question:"
 TAIL = "which block of the page answers it? its path from the root:"
 CLOSED = "</div>"
-"""Stands for the end of any container."""
+"""The token for the end of any container."""
 
 PIECES = "|".join(
     (
@@ -39,19 +39,22 @@ PIECES = "|".join(
         r"\d{1,4}|[^\W\d_]+|[^\w\s]|_",
     )
 )
-"""What is kept of a text: the prompt's own lines, tags, numbers, words, single signs."""
+"""The pieces of a text that are kept: the lines of the prompt, tags, numbers, words, single signs."""
 
 UNKNOWN, PAD, BEGIN, END = "[UNK]", "[PAD]", "[BOS]", "[EOS]"
 PREFIX = "##"
 NUMBERS = 1000
 STEPS = 400
 SEEN_OFTEN = 400
-"""Times that each number below NUMBERS, each closing number below STEPS and each tag is shown to the trainer, so
-that each becomes a token."""
+"""How often the trainer sees each number below NUMBERS, each tag number below STEPS and each tag, so that each of them
+becomes a token."""
 
 
 def train(texts: Iterable[str], size: int = 16_000) -> Any:
-    """Return a tokenizer (of ``tokenizers``) trained on texts."""
+    """Return a tokenizer of the library ``tokenizers``, trained on texts.
+
+    :param size: size of the vocabulary.
+    """
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN, continuing_subword_prefix=PREFIX))
@@ -85,7 +88,7 @@ def _with_numbers(texts: Iterable[str]) -> Iterator[str]:
 
 
 def save(tokenizer: Any, folder: Path, window: int) -> None:
-    """Write a tokenizer as ``transformers`` loads it, without special tokens around a text."""
+    """Write a tokenizer for ``transformers``; it adds no special tokens around a text."""
     from transformers import PreTrainedTokenizerFast
 
     fast = PreTrainedTokenizerFast(
@@ -100,10 +103,12 @@ def save(tokenizer: Any, folder: Path, window: int) -> None:
 
 
 def start_vectors(tokenizer: Any, embedder: Embedder, seed: int = 0) -> NDArray[np.float16]:
-    """Return a first vector for each token, of unit norm: what static embeddings say of it, and a part of chance.
+    """Return a first vector for each token, of unit norm: a mixture of its static embedding and a random vector.
 
-    The part of chance tells tokens apart whose static vectors are the same (12 and 21 are the same
-    mean of digits); of numbers and signs it is nearly all.
+    The random part separates tokens with the same static embedding (12 and 21 are the same mean of digits). It is 40 %
+    of the squared length for words, and 90 % for all other tokens.
+
+    :returns: float16 [tokens, dim of the embedder].
     """
     tokens = [tokenizer.id_to_token(place) for place in range(tokenizer.get_vocab_size())]
     plain = [token.removeprefix(PREFIX) for token in tokens]

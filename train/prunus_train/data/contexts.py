@@ -1,9 +1,9 @@
-"""Many short pages from few long ones, each with many questions: what a small model can learn from.
+"""Make many short page parts with many questions from few long pages, as training data for a small model.
 
-A page is cut at a random granularity, some of its blocks are kept (as the first stage keeps them for a
-question, a stretch, or at random), and the rest is cut finer. Each page part is asked several times:
-by its own blocks (:mod:`prunus_train.data.synthetic`), and by the real question where its answer is
-still there. Passages of real questions are put together to pages too.
+A page is cut at a random granularity; some of its blocks are kept (those that the first stage keeps for a question, a
+stretch of neighbours, or random ones) and cut into finer blocks. Each page part gets several questions: some made from
+its blocks (:mod:`prunus_train.data.synthetic`), and the real questions whose answer is still in it. Further page parts
+are made of passages of real questions.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ FINE = (24, 48, 96, 128, 128)
 SCORERS = ("bm25", "bm25", "hybrid")
 MOST_BLOCKS = 120
 WORDS_A_TOKEN = 0.5
-"""Words that a token of budget buys, tags included."""
+"""Words for each token of the budget; the tags take the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large page parts are.
+    """The sizes of page parts.
 
-    :param budgets: tokens that a page is pruned to, one of them drawn each time.
-    :param passages: fewest and most passages of a page that is put together.
-    :param words: words of a passage at most, one of them drawn each time.
+    :param budgets: tokens to prune a page to; one of them is drawn each time.
+    :param passages: fewest and most passages of a page that is made of passages.
+    :param words: words of a passage at most; one of them is drawn each time.
     """
 
     budgets: Sequence[int] = (256, 384, 512, 768, 1024, 1280)
@@ -47,19 +47,23 @@ class Sizes:
     words: Sequence[int] = (30, 60, 100)
 
     def up_to(self, longest: int) -> Sizes:
-        """Return the same without budgets above a number of tokens; the smallest stays."""
-        return replace(self, budgets=[one for one in self.budgets if one <= longest] or [min(self.budgets)])
+        """Return these sizes without the budgets above ``longest`` tokens; the smallest budget always stays."""
+        return replace(self, budgets=[budget for budget in self.budgets if budget <= longest] or [min(self.budgets)])
 
 
 USUAL = Sizes()
 
 SMALL = Sizes((96, 128, 160), (3, 5), (15, 25))
-"""Short pages, to see on a processor that a model learns."""
+"""Short pages, for a quick trial without a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question about a page part, and the block that is to be found."""
+class PartQuestion:
+    """A question about a page part.
+
+    :param target: index of the block that answers it.
+    :param kind: index in :data:`prunus_train.packed.KINDS`.
+    """
 
     question: str
     target: int
@@ -71,7 +75,7 @@ class Part:
     """A page part with its questions."""
 
     blocks: Blocks
-    asked: Sequence[Asked]
+    asked: Sequence[PartQuestion]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +92,9 @@ def of_page(
 ) -> Iterator[Part]:
     """Yield page parts of one page.
 
-    :param count: how many to try.
-    :param each: questions a part.
+    :param questions: the real questions about the page.
+    :param count: number of parts to try; a part that is too small, too large or without questions is dropped.
+    :param each: questions of a part at most.
     """
     documents = _read(questions[0].html)
     for number in range(count):
@@ -101,7 +106,7 @@ def of_page(
         for question in questions if real is not None else ():
             gold = labels.gold_blocks(blocks, question)
             if gold and len(gold) < len(blocks):
-                asked.append(Asked(question.question, labels.target_block(blocks, gold, question.question), 1))
+                asked.append(PartQuestion(question.question, labels.target_block(blocks, gold, question.question), 1))
         chance.shuffle(asked)
         asked = asked[: each // 2] + _from_blocks(blocks, each - min(len(asked), each // 2), chance)
         if asked:
@@ -111,33 +116,33 @@ def of_page(
 def of_passages(
     passages: Sequence[Passage], count: int, each: int, chance: random.Random, sizes: Sizes = USUAL
 ) -> Iterator[Part]:
-    """Yield pages that are put together from passages of real questions, under their titles or without."""
+    """Yield pages that are made of passages of real questions, with or without their titles."""
     for _ in range(count):
         some = chance.sample(passages, min(len(passages), chance.randint(*sizes.passages)))
         longest = chance.choice(sizes.words)
         titles, shape = chance.random() < 0.6, chance.choice(("p", "div", "li", "tr"))
         parts = []
-        for one in some:
-            text = html.escape(" ".join(one.text.split()[:longest]))
-            head = f"<h2>{html.escape(one.title)}</h2>" if titles and shape in ("p", "div") else ""
-            cell = f"<td>{html.escape(one.title)}<td>{text}" if shape == "tr" else text
+        for passage in some:
+            text = html.escape(" ".join(passage.text.split()[:longest]))
+            head = f"<h2>{html.escape(passage.title)}</h2>" if titles and shape in ("p", "div") else ""
+            cell = f"<td>{html.escape(passage.title)}<td>{text}" if shape == "tr" else text
             parts.append(f"{head}<{shape}>{cell}</{shape}>")
         around = {"li": "ul", "tr": "table"}.get(shape, "div")
         blocks = _read(f"<{around}>{''.join(parts)}</{around}>").blocks(chance.choice((32, 64, 128)))
         if not 2 <= len(blocks) <= MOST_BLOCKS:
             continue
         asked = []
-        for one in chance.sample(some, min(len(some), each)):
-            start = " ".join(one.text.split()[:12])
+        for passage in chance.sample(some, min(len(some), each)):
+            start = " ".join(passage.text.split()[:12])
             found = [index for index, text in enumerate(blocks.texts) if start in " ".join(text.split())]
             if found:
-                asked.append(Asked(one.question, found[0], 2))
+                asked.append(PartQuestion(passage.question, found[0], 2))
         if asked:
             yield Part(blocks, asked)
 
 
 def recipe(chance: random.Random) -> Recipe:
-    """Return a random recipe; the published granularity among them."""
+    """Return a random recipe; the published granularity is one of them."""
     return Recipe(chance.choice(SCORERS), chance.choice(COARSE), chance.choice(FINE))
 
 
@@ -146,20 +151,20 @@ def _read(source: str) -> prunus.Documents:
 
 
 def _kept(documents: prunus.Documents, real: Question | None, chance: random.Random, budget: int) -> Blocks | None:
-    """Keep some of a page: for a real question, for one of its own blocks, a stretch, or at random.
+    """Return the finer blocks of a part of a page; None where the part has no text.
 
-    Words stand for tokens here: the exact budget of the product costs ten times as much, and what is
-    learned from does not need it.
+    The part is what the first stage keeps for a real or a made question, a stretch of blocks, or random blocks. Its
+    size is estimated in words: counting tokens takes ten times as long, and training data need no exact budget.
     """
     chosen = recipe(chance)
     coarse = documents.blocks(chosen.coarse)
     order = list(range(len(coarse)))
-    asked = real.question if real is not None else ""
-    if not asked and chance.random() < 0.4:
+    query = real.question if real is not None else ""
+    if not query and chance.random() < 0.4:
         index = chance.choices(order, [1 + weight for weight in synthetic.weights(coarse)])[0]
-        asked = synthetic.question(coarse, index, chance)
-    if asked:
-        scores = _scorer(chosen.first_stage).score(asked, coarse)
+        query = synthetic.question(coarse, index, chance)
+    if query:
+        scores = _scorer(chosen.first_stage).score(query, coarse)
         order = [int(index) for index in np.argsort(-np.asarray(scores, np.float64), kind="stable")]
     elif chance.random() < 0.5:
         start = chance.randrange(len(order))
@@ -173,11 +178,11 @@ def _kept(documents: prunus.Documents, real: Question | None, chance: random.Ran
 
 
 def _filled(blocks: Blocks, order: Sequence[int], words: float) -> set[int]:
-    """Take blocks in order, each with the header that it needs, while the words last; pass over those too large."""
+    """Take blocks in order, each with the headers that it requires, up to a number of words; skip blocks too large."""
     kept: set[int] = set()
     for index in order:
         wanted = {index, *blocks.blocks[index].requires} - kept
-        size = sum(blocks.blocks[one].words + 1 for one in wanted)
+        size = sum(blocks.blocks[number].words + 1 for number in wanted)
         if size <= words:
             kept |= wanted
             words -= size
@@ -190,8 +195,8 @@ def _scorer(name: str) -> Scorer:
     return scorer
 
 
-def _from_blocks(blocks: Blocks, count: int, chance: random.Random) -> list[Asked]:
-    """Let blocks ask for themselves."""
+def _from_blocks(blocks: Blocks, count: int, chance: random.Random) -> list[PartQuestion]:
+    """Make questions from randomly chosen blocks."""
     weights = synthetic.weights(blocks)
     if not any(weights):
         return []
@@ -199,5 +204,5 @@ def _from_blocks(blocks: Blocks, count: int, chance: random.Random) -> list[Aske
     for index in chance.choices(range(len(blocks)), weights, k=count):
         made = synthetic.question(blocks, index, chance)
         if made:
-            asked.append(Asked(made, index, 0))
+            asked.append(PartQuestion(made, index, 0))
     return asked

@@ -1,4 +1,4 @@
-"""The form of a sample: the numbered page, the prompt and the paths, from the functions that inference calls."""
+"""The text of a sample: the numbered page, the prompt and the paths, made by the functions that inference calls."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Form:
     """A page as a model reads it.
 
     :param html: the numbered page.
-    :param page_part: the prompt up to the question; the same for every question on the page.
+    :param page_part: the prompt up to the question; the same for every question about the page.
     :param paths: the numbered path of each block.
-    :param prompt: which prompt it is.
+    :param prompt: name of the prompt.
     """
 
     html: str
@@ -27,7 +27,10 @@ class Form:
     prompt: str
 
     def question_part(self, question: str) -> str:
-        """Return the prompt from the question on; tokenised apart, so that a page is read once."""
+        """Return the prompt from the question on; it is tokenized separately, so that a page is read once.
+
+        :raises ValueError: the prompt does not begin with the page.
+        """
         whole = _text(question, self.html, self.prompt)
         if not whole.startswith(self.page_part):
             raise ValueError("the prompt does not begin with the page")
@@ -35,14 +38,14 @@ class Form:
 
 
 def form_of(blocks: Blocks, prompt: str = "paths") -> Form:
-    """Number a page once, for the prompt and for its paths."""
+    """Number a page, and return its prompt and its paths."""
     numbered = number(blocks)
     page_part = _text(_MARK, numbered.html, prompt).rpartition(_MARK)[0]
     return Form(numbered.html, page_part, numbered.paths, prompt)
 
 
 def content(blocks: Blocks, index: int) -> str:
-    """Return what follows the path of a block in a reply."""
+    """Return the content of a block, which follows its path in a reply."""
     return content_of(blocks, index)
 
 

@@ -1,8 +1,8 @@
-"""Which block of a pruned page answers a question (HtmlRAG §3.4.2, training data).
+"""Labels: the block of a pruned page that answers a question (HtmlRAG §3.4.2, training data).
 
-A block is a target when its visible text holds the gold answer: normalised, at word boundaries.
-Where the place of the answer is known (the gold table, the element), only blocks of that place
-count, so that a number that happens to stand elsewhere is no label.
+A block is right when its visible text holds the gold answer, normalised and at word boundaries. Where the place of the
+answer is known (the gold table, the element), only blocks of that place count, so that an equal number elsewhere in
+the page is not a label.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from prunus_evals.bm25 import BM25
 from prunus_evals.records import Question
 
 COARSE_WORDS = 256
-"""Words a block before the first stage (HtmlRAG §4.4)."""
+"""Words of a block in the first stage at most (HtmlRAG §4.4)."""
 
 FINE_WORDS = 128
-"""Words a block before the generative stage (HtmlRAG §4.4)."""
+"""Words of a block in the generative stage at most (HtmlRAG §4.4)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How pages are made ready for the generative stage.
+    """The preparation of pages for the generative stage.
 
     :param first_stage: the scorer that prunes a page to a budget.
-    :param coarse, fine: words a block before the first and the second stage.
-    :param prompt: one of ``prunus.pages.clean.numbering.PROMPTS``; the published one by default.
+    :param coarse, fine: words of a block in the first and the second stage at most.
+    :param prompt: one of ``prunus.evidence.numbered_paths.PROMPTS``; by default the published one.
     """
 
     first_stage: str = "hybrid"
@@ -40,20 +40,20 @@ class Recipe:
 
 
 PUBLISHED = Recipe()
-"""As in the paper, but for its first stage, which was an embedding model alone."""
+"""The recipe of the paper, except its first stage, which was an embedding model."""
 
 
 def pruned(documents: prunus.Documents, question: str, budget: int, recipe: Recipe) -> Blocks:
-    """Prune a page with the first stage to a budget in tokens, and cut what is left finer."""
+    """Prune a page with the first stage to a budget in tokens, and return the finer blocks of the rest."""
     options = prunus.Options(scorer=recipe.first_stage, max_words=recipe.coarse)
     context = prunus.prune(documents, question, budget, options=options)
     return prunus.read(prunus.Page(content=context.html, media_type="text/html")).blocks(recipe.fine)
 
 
 def gold_blocks(blocks: Blocks, question: Question) -> list[int]:
-    """Return the blocks that hold the gold answer, in document order; none where it was pruned away.
+    """Return the indexes of the blocks that hold the gold answer; [] where it was pruned away.
 
-    Of several answers, the blocks that hold the most of them are returned.
+    Where a question has several answers, the blocks that hold most of them are returned.
     """
     texts = [metrics.normalise(text) for text in blocks.texts]
     answers = [metrics.normalise(answer) for answer in question.answers]
@@ -66,9 +66,9 @@ def gold_blocks(blocks: Blocks, question: Question) -> list[int]:
 
 
 def in_place(texts: Sequence[str], question: Question) -> list[bool] | None:
-    """Tell of each block's text whether it lies where the answer is known to lie; None where that is not known.
+    """Return for each block's text whether it is at the known place of the answer; None where no place is known.
 
-    A block lies in the gold table when it holds one of its rows whole (of two words or more).
+    A block is in the gold table when it holds a whole row of the table (of two words or more).
     """
     if question.gold_table is not None:
         rows = _rows(question.gold_table)
@@ -82,12 +82,12 @@ def in_place(texts: Sequence[str], question: Question) -> list[bool] | None:
 
 @lru_cache(maxsize=64)
 def _rows(table: str) -> list[str]:
-    """Return the rows of a gold table that have two words or more, as lines of words."""
+    """Return the rows of a gold table with two words or more, as lines of words."""
     return [form for row in metrics.gold_table(table).rows for form in row if form.count(" ") > 2]
 
 
 def target_block(blocks: Blocks, gold: Sequence[int], question: str) -> int:
-    """Return the one of the gold blocks whose path is taught: the most like the question by BM25, then the first.
+    """Return the gold block whose path is taught: the best for the question by BM25, then the first.
 
     The paper does not say which block is taught where several hold the answer.
     """

@@ -1,6 +1,6 @@
-"""From pages to packed samples: the tokenizer, the page parts, their tokens.
+"""Make packed samples from pages: train the tokenizer, make the page parts, tokenize them.
 
-Pages of the dev half alone are read. A part of them is held back to see how training goes.
+Only pages of the dev half are read. A part of them is held back for validation.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from prunus_train.packed import Ask, Packer
 
 TASKS = ("table_qa", "websrc", "nq")
 WINDOW = 2048
-"""Tokens that the small model reads."""
+"""Tokens that the small model can read."""
 
 CONTENT_TOKENS = 24
-"""Tokens of a block's content behind its path; the paper appends all of it, as an extra signal."""
+"""Tokens of a block's content after its path at most; the paper appends all of it, as an extra signal."""
 
 Progress = Callable[[str, int, int], None]
 
 
 def held_back(page: str) -> bool:
-    """Tell whether a page of the dev half is held back from training (three in sixteen)."""
+    """Return whether a page of the dev half is held back for validation (three in sixteen)."""
     return split.digest(page)[1] in "012"
 
 
 def pages(validation: bool) -> list[list[Question]]:
-    """Return the dev half's questions by page: those held back, or the others."""
+    """Return the questions of the dev half by page: those of the validation pages, or of the training pages."""
     found = [page for name in TASKS for page in tasks.load(name, "dev")]
     return [page for page in found if held_back(page[0].page) == validation]
 
 
 def passages() -> list[Passage]:
-    """Return real questions with their passages; none of a title that a page of the report half has."""
+    """Return real questions with their passages, without passages of a title that a page of the report half has."""
     barred = {_plain(row["title"]) for row in data.rows("page_qa/nq") if split.half(row["doc_id"]) == "report"}
     barred |= {_plain(row["title"]) for row in data.rows("table_qa/questions") if split.half(row["page"]) == "report"}
     return [
@@ -62,13 +62,13 @@ def _plain(title: str) -> str:
 
 
 def corpus(progress: Progress | None = None) -> Iterator[str]:
-    """Yield what a tokenizer is trained on: the pages to train on, numbered, and the passages."""
+    """Yield the texts for training the tokenizer: the numbered training pages, their questions, and the passages."""
     known = pages(validation=False)
     for number, page in enumerate(known, 1):
         documents = prunus.read(prunus.Page(content=page[0].html, media_type="text/html"))
         form = form_of(documents.blocks(48), "htmlrag")
-        yield form.html[:200_000]
-        yield from (one.question for one in page)
+        yield form.html[:200_000]  # so that no single page decides the vocabulary
+        yield from (question.question for question in page)
         if progress is not None:
             progress("tokenizer", number, len(known))
     for passage in passages():
@@ -77,13 +77,13 @@ def corpus(progress: Progress | None = None) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is made.
+    """The amount of data to make.
 
     :param parts: page parts to try for each page.
-    :param passage_parts: pages that are put together from passages.
-    :param each: questions a part.
-    :param sizes: of page parts.
-    :param longest: tokens of a page part; longer ones are dropped.
+    :param passage_parts: pages to make from passages.
+    :param each: questions of a part at most.
+    :param sizes: sizes of page parts.
+    :param longest: tokens of a page part at most; a longer part is dropped.
     """
 
     parts: int = 100
@@ -94,7 +94,11 @@ class Plan:
 
 
 class Encoder:
-    """Turns page parts into tokens."""
+    """Tokenizes page parts.
+
+    :param tokenizer: of the library ``tokenizers``.
+    :param prompt: name of the prompt.
+    """
 
     def __init__(self, tokenizer: Any, prompt: str = "bare") -> None:
         self._tokenizer = tokenizer
@@ -111,18 +115,21 @@ class Encoder:
         form = form_of(part.blocks, self._prompt)
         asks = [
             Ask(
-                self._encode(form.question_part(one.question).removesuffix(self._tail_text)),
-                self._encode(form.paths[one.target]),
-                self._encode(content(part.blocks, one.target)[:400])[:CONTENT_TOKENS],
-                one.kind,
+                self._encode(form.question_part(question.question).removesuffix(self._tail_text)),
+                self._encode(form.paths[question.target]),
+                self._encode(content(part.blocks, question.target)[:400])[:CONTENT_TOKENS],
+                question.kind,
             )
-            for one in part.asked
+            for question in part.asked
         ]
         return self._encode(form.page_part), asks, [self._encode(path) for path in form.paths]
 
 
 def make(path: Path, encoder: Encoder, plan: Plan, seed: int, progress: Progress | None = None) -> int:
-    """Write packed samples of the pages to train on; the same seed gives the same file."""
+    """Write packed samples of the training pages and return the number of page parts.
+
+    The same seed gives the same file.
+    """
     packer = Packer(encoder.tail)
     for part in _parts(pages(validation=False), plan, seed, progress):
         _add(packer, encoder, part, plan)
@@ -131,12 +138,12 @@ def make(path: Path, encoder: Encoder, plan: Plan, seed: int, progress: Progress
 
 
 def make_validation(path: Path, encoder: Encoder, plan: Plan) -> int:
-    """Write packed samples of real questions about the pages that are held back."""
+    """Write packed samples of real questions about the validation pages; return the number of page parts."""
     packer = Packer(encoder.tail)
     chance = random.Random(0)
     for page in pages(validation=True):
         for part in contexts.of_page(page, 36, 2, chance, plan.sizes):
-            real = [one for one in part.asked if one.kind == 1]
+            real = [question for question in part.asked if question.kind == 1]
             if real:
                 _add(packer, encoder, Part(part.blocks, real), plan)
     packer.write(path)
@@ -163,7 +170,7 @@ def _add(packer: Packer, encoder: Encoder, part: Part, plan: Plan) -> None:
 def make_all(
     folder: Path, seeds: Sequence[int], plan: Plan, vocabulary: int, prompt: str, progress: Progress | None = None
 ) -> None:
-    """Write everything that training needs into a folder; what is there already is kept."""
+    """Write all training data into a folder; existing files are kept."""
     from tokenizers import Tokenizer
 
     from prunus_train import tokenizer as words
@@ -184,13 +191,13 @@ def make_all(
 
 
 def from_samples(samples: Path, folder: Path, base: str, window: int = 35_000) -> tuple[int, int]:
-    """Pack the paper's samples for a model of ``transformers``, with its tokenizer and its chat template.
+    """Pack the paper's samples for a model of ``transformers``, with the model's tokenizer and chat template.
 
     :param samples: a file of :mod:`prunus_train.data.pruner`.
-    :param folder: gets ``train-00.xz`` and the tokenizer.
+    :param folder: receives ``train-00.xz`` and the tokenizer.
     :param base: folder of the model.
-    :param window: tokens of a sample; longer ones are left out (HtmlRAG, Appendix B: 35,000).
-    :returns: how many samples are packed, and how many are too long.
+    :param window: tokens of a sample at most; a longer sample is left out (HtmlRAG, Appendix B: 35,000).
+    :returns: the number of packed samples, and of samples that are too long.
     """
     from transformers import AutoTokenizer
 

@@ -1,11 +1,11 @@
 """Training samples of the generative pruner (HtmlRAG §3.4.2, "Training a Path-aware Generative Model").
 
-For each question about a page: the page is cleaned, pruned by the first stage to several lengths, cut
-into finer blocks; the block that holds the gold answer is the target. Questions of which no block
-holds the answer any more are left out, as in the paper, and listed beside the samples.
+For each question, its page is cleaned, pruned by the first stage to several budgets, and cut into finer blocks; the
+block that holds the gold answer is the target. A question whose answer is in no block is left out, as in the paper,
+and listed beside the samples.
 
-A sample is one line of JSON: the prompt in its two parts (page first, question last), the numbered
-paths of all blocks, the blocks that hold the answer, and the completion: path, then content.
+A sample is one line of JSON: the prompt in its two parts (page first, question last), the numbered paths of all
+blocks, the blocks that hold the answer, and the completion (path, then content).
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from prunus_train.data.labels import PUBLISHED, Recipe
 from prunus_train.errors import DataBroken
 
 BUDGETS = (2048, 4096, 8192)
-"""Tokens that pages are pruned to; the paper's samples have 2K to 32K."""
+"""Tokens to prune pages to; the paper's samples have 2K to 32K tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One question about one pruned page.
 
-    :param id: of the question, with the budget.
-    :param page_part, question_part: the prompt; tokenised apart, so that a page is read once for many questions.
-    :param paths: of all blocks, in document order.
-    :param gold: the blocks that hold the answer.
-    :param target: the one whose path is taught.
-    :param content: its HTML; follows the path in training as an extra signal.
+    :param id: id of the question, with the budget, as ``nq#1@2048``.
+    :param page_part, question_part: the prompt in two parts, tokenized separately so that a page is read once.
+    :param paths: paths of all blocks, in document order.
+    :param gold: indexes of the blocks that hold the answer.
+    :param target: index of the block whose path is taught.
+    :param content: HTML of the target; follows the path in training as an extra signal.
     """
 
     id: str
@@ -57,7 +57,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A question that is no sample, and why."""
+    """A question that gives no sample, and the reason."""
 
     id: str
     reason: str
@@ -66,7 +66,7 @@ class LeftOut:
 def of_page(
     questions: Sequence[Question], budgets: Sequence[int], recipe: Recipe = PUBLISHED
 ) -> Iterator[Sample | LeftOut]:
-    """Yield the samples of the questions about one page."""
+    """Yield a sample, or the reason why there is none, for each question about one page and each budget."""
     documents = prunus.read(prunus.Page(content=questions[0].html, media_type="text/html"))
     for question in questions:
         seen: set[str] = set()
@@ -107,7 +107,7 @@ def _sample(
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a run of the maker wrote, lines of earlier runs included."""
+    """The number of samples and of questions left out in the files, with those of earlier runs."""
 
     samples: int
     left_out: int
@@ -121,10 +121,11 @@ def make(
     recipe: Recipe = PUBLISHED,
     progress: Callable[[int, int], None] | None = None,
 ) -> Made:
-    """Write the samples of tasks as JSONL, and what is left out beside it (``PATH.left_out``).
+    """Write the samples of tasks as JSONL, and the questions that are left out beside them (``PATH.left_out``).
 
-    Pages come in a fixed order and each is written whole, so that the same call gives the same
-    bytes, and one that was killed goes on where it stopped.
+    Pages are in a fixed order, so that the same call writes the same bytes; after a stop, the same call resumes.
+
+    :raises DataBroken: the file was made with other settings.
     """
     beside = path.with_name(f"{path.name}.left_out")
     _same_settings(path, {"tasks": list(wanted), "half": half, "budgets": list(budgets), "recipe": asdict(recipe)})
@@ -133,8 +134,8 @@ def make(
     counts = [0, 0]
     with path.open("a", encoding="utf-8") as samples, beside.open("a", encoding="utf-8") as left_out:
         for number, page in enumerate(pages, 1):
-            open_questions = [one for one in page if any(f"{one.id}@{budget}" not in done for budget in budgets)]
-            for row in of_page(open_questions, budgets, recipe) if open_questions else ():
+            missing = [question for question in page if any(f"{question.id}@{size}" not in done for size in budgets)]
+            for row in of_page(missing, budgets, recipe) if missing else ():
                 if row.id not in done:
                     out = samples if isinstance(row, Sample) else left_out
                     out.write(json.dumps(asdict(row), ensure_ascii=False) + "\n")
@@ -148,7 +149,10 @@ def make(
 
 
 def _same_settings(path: Path, settings: dict[str, Any]) -> None:
-    """Keep what the samples were made with beside them, and refuse to add others to them."""
+    """Write the settings beside the samples, or check that they are the same as before.
+
+    :raises DataBroken: the samples were made with other settings.
+    """
     beside = path.with_name(f"{path.name}.settings")
     if not beside.exists():
         if path.exists():
@@ -159,7 +163,7 @@ def _same_settings(path: Path, settings: dict[str, Any]) -> None:
 
 
 def resume(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a file that a killed run left behind; a torn last line is cut off."""
+    """Return the rows that a stopped run has written; cut off an incomplete last line."""
     if not path.exists():
         return []
     content = path.read_bytes()
@@ -176,7 +180,7 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
     :raises DataBroken: there is no such file.
     """
     if not path.is_file():
-        raise DataBroken(f"{path} is no file of samples; `prunus train labels` writes one")
+        raise DataBroken(f"{path} is not a file of samples; `prunus train labels` writes one")
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)

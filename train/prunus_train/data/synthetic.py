@@ -1,8 +1,7 @@
-"""Questions that are made from the blocks of a page, where real ones are few.
+"""Questions made from the blocks of a page, because real questions are few.
 
-The kinds stand for what a pruner must do: find words again (keywords, with noise), find a statement
-of which a part is asked (cloze), and look a value up in a table by its row and column (lookup).
-None of them is a question that a person asked; real questions are taught beside them.
+Each kind trains one ability of a pruner: to find words (keywords, with noise), to find a statement with a missing part
+(cloze), and to find a value in a table by its row and column (lookup). Real questions are trained beside them.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ Maker = Callable[[Blocks, int, random.Random], str]
 
 
 def question(blocks: Blocks, index: int, chance: random.Random) -> str:
-    """Return a question that the block answers; '' where the block gives none."""
+    """Return a question that the block answers; '' where none can be made."""
     makers: list[Maker] = [keywords, cloze, lookup, lookup, lookup]
     chance.shuffle(makers)
     for make in makers:
@@ -63,7 +62,7 @@ def question(blocks: Blocks, index: int, chance: random.Random) -> str:
 
 
 def keywords(blocks: Blocks, index: int, chance: random.Random) -> str:
-    """Return some of the block's rarer words, with noise, perhaps behind a question word."""
+    """Return some of the block's rarer words with noise, sometimes after a question word; '' for too few words."""
     words = WORD.findall(blocks.texts[index])
     size = chance.choice((6, 10, 20, 60))
     start = chance.randrange(max(1, len(words) - size + 1))
@@ -74,7 +73,7 @@ def keywords(blocks: Blocks, index: int, chance: random.Random) -> str:
     chosen = sorted(chance.sample(range(len(near)), count))
     picked = [bent(near[place], chance) for place in chosen]
     picked += _above(blocks, index, chance) if chance.random() < 0.3 else []
-    if chance.random() < 0.2:  # words of another block: most words decide, not any
+    if chance.random() < 0.2:  # words of another block, so that the majority of the words must decide
         other = WORD.findall(blocks.texts[chance.randrange(len(blocks))])
         picked += chance.sample(other, min(len(other), max(1, count // 3)))
     if chance.random() < 0.4:
@@ -84,7 +83,7 @@ def keywords(blocks: Blocks, index: int, chance: random.Random) -> str:
 
 
 def cloze(blocks: Blocks, index: int, chance: random.Random) -> str:
-    """Return a sentence of the block with a part left out."""
+    """Return a sentence of the block with a part left out; '' where no sentence has a fitting length."""
     known = [part.strip() for part in sentences(blocks.texts[index])]
     known = [part for part in known if 6 <= part.count(" ") + 1 <= 45]
     if not known:
@@ -100,7 +99,7 @@ def cloze(blocks: Blocks, index: int, chance: random.Random) -> str:
 
 
 def lookup(blocks: Blocks, index: int, chance: random.Random) -> str:
-    """Return a question about a cell of the block's table, by its row and column."""
+    """Return a question about a cell of the block's table, by its row and column; '' without a fitting table."""
     block = blocks.blocks[index]
     tree = blocks.trees[block.document]
     table = blocks.contexts[index].table
@@ -128,7 +127,7 @@ def lookup(blocks: Blocks, index: int, chance: random.Random) -> str:
 
 
 def cell_texts(tree: Tree, row: int) -> list[str]:
-    """Return the words of each cell of a row, a few of them at most."""
+    """Return the first eight words of each cell of a row."""
     found = []
     for cell in row_cells(tree, row):
         text = " ".join(filter(None, tree.text[cell : tree.end[cell]]))
@@ -137,7 +136,7 @@ def cell_texts(tree: Tree, row: int) -> list[str]:
 
 
 def bent(word: str, chance: random.Random) -> str:
-    """Return a word, sometimes in another form of it, as people ask."""
+    """Return a word, sometimes with another ending, as people ask with other forms of a word."""
     if len(word) < 5 or not word.isalpha() or chance.random() > 0.15:
         return word
     for ending in ("ing", "ed", "es", "s", "ly"):
@@ -147,7 +146,7 @@ def bent(word: str, chance: random.Random) -> str:
 
 
 def _above(blocks: Blocks, index: int, chance: random.Random) -> list[str]:
-    """Return words of the headings and the lead above a block."""
+    """Return one or two words of the headings and the lead above a block."""
     context, tree = blocks.contexts[index], blocks.trees[blocks.blocks[index].document]
     texts = [context.lead, *(" ".join(tree.text[node : tree.end[node]]) for node in context.headings)]
     words = [word for text in texts for word in WORD.findall(text) if word.lower() not in COMMON]
@@ -159,5 +158,5 @@ def _short(text: str) -> str:
 
 
 def weights(blocks: Blocks) -> Sequence[float]:
-    """Return how often a block is asked about: longer ones more, though not in proportion."""
+    """Return the weight of each block for drawing: the square root of its words, up to 120 words; 0 for two or less."""
     return [min(block.words, 120) ** 0.5 if block.words > 2 else 0.0 for block in blocks.blocks]
