@@ -161,7 +161,7 @@ def _fill_row(
         end, first = at + len(sequence), at + len(question) - 1
         found.tokens[row, at:end] = sequence
         found.segment[row, at:end] = place
-        found.position[row, at:end] = size + np.arange(len(whole))
+        found.position[row, at:end] = size + np.arange(len(sequence))
         found.target[row, at : end - 1] = sequence[1:]
         found.weight[row, first : first + len(path)] = counts[packed.kind[number]]
         found.path[row, first : first + len(path)] = True

@@ -253,11 +253,11 @@ def _carry(theta: float, gains: Gains, scale: float) -> dict[int, _Head]:
 
 
 _WORDS, _QUESTION = 8.6, 10.2
-"""The scale of layer normalisation for words of the page and of the question in layer 3, where they carry their tags."""
+"""The scale of layer normalisation in layer 3 for words of the page and of the question, which carry their tags."""
 
 
 def _match(theta: float, gains: Gains) -> dict[int, _Head]:
-    """Return the heads of layer 3: words of the question attend to equal words; two heads each for container and leaf."""
+    """Return the heads of layer 3: the question's words attend to equal words; two for container, two for leaf."""
     found = {}
     chance = np.random.default_rng(1)
     rows = [*range(_FREE, 31), *range(_FREE + 32, 63)]
