@@ -1,4 +1,4 @@
-# The commands of the house, the same for people and for CI. Python 3.11 or newer and make are all it needs.
+# The commands of the project, the same for people and for CI. They need only make and Python 3.11 or newer.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,7 +18,7 @@ help:
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-# the lock holds the build backend too, so that nothing is installed without a hash
+# build.lock pins the build backend, so that nothing is installed without a hash
 $(BASE): requirements/base.lock requirements/build.lock pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --require-hashes -r requirements/base.lock -r requirements/build.lock
 	$(PIP) install --no-deps --no-build-isolation -e .
@@ -32,7 +32,7 @@ $(EVALS): requirements/evals.lock $(DEV)
 	$(PIP) install --require-hashes -r requirements/evals.lock
 	@touch $(EVALS)
 
-# torch is in no lock, for it differs by platform: the extras that need it find this one
+# torch is in no lock, because it differs by platform: it is installed first, for the extras that need it
 $(ALL): requirements/all.txt requirements/all.in $(EVALS)
 	$(PIP) install torch==2.13.0
 	$(PIP) install --no-build-isolation -c requirements/all.txt -e '.[$(EXTRAS)]' -r requirements/all.in
@@ -41,7 +41,7 @@ $(ALL): requirements/all.txt requirements/all.in $(EVALS)
 
 setup: $(BASE) ## install Prunus into .venv
 
-demo: $(BASE) ## set up, and answer a question from the example site
+demo: $(BASE) ## set up, and answer questions from the example site
 	$(BIN)/python examples/demo.py
 
 test: $(DEV) ## set up, and run the tests (base installation)
@@ -58,23 +58,23 @@ check: $(DEV) ## lint, format, types
 gate: $(EVALS) ## quality floors on real pages (PRUNUS_DATA says where they are)
 	$(BIN)/prunus eval gate
 
-# what users install is measured: the wheel, compiled where a C compiler is at hand
+# benchmarks measure what users install: the wheel, compiled where a C compiler is available
 .bench/prunus: $(DEV) hatch_build.py $(shell find src -name '*.py')
 	rm -rf .bench/wheel .bench/prunus
 	$(BIN)/python -m hatchling build -t wheel -d .bench/wheel
 	$(PIP) install --no-deps --target .bench/prunus .bench/wheel/*.whl
 
-bench: $(EVALS) .bench/prunus ## speed and memory of the wheel; makes the reference's environment at first
+bench: $(EVALS) .bench/prunus ## speed and memory of the wheel; the first run makes the reference environment
 	PYTHONPATH=.bench/prunus $(BIN)/python -m benchmarks --make-env
 
 fuzz: $(DEV) ## mutated documents until stopped (SECONDS=600)
 	$(BIN)/python tests/fuzz.py --seconds $(or $(SECONDS),600)
 
-dist: $(DEV) ## build the wheel and run it alone in a fresh environment
+dist: $(DEV) ## build the wheel and test it in a fresh environment
 	$(BIN)/python -m hatchling build -t wheel
 	$(PYTHON) tests/wheel_alone.py dist
 
-lock: $(DEV) ## resolve the locks anew (needs uv)
+lock: $(DEV) ## update the lock files (needs uv)
 	uv pip compile pyproject.toml --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/base.lock
 	uv pip compile pyproject.toml --extra evals -c requirements/base.lock --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/evals.lock
 	uv pip compile --group dev -c requirements/base.lock --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/dev.lock
@@ -82,5 +82,5 @@ lock: $(DEV) ## resolve the locks anew (needs uv)
 	sed -i -E "/^(nvidia|cuda|triton)/d" requirements/all.txt
 	printf 'hatchling\neditables\n' | uv pip compile - -c requirements/dev.lock --universal --generate-hashes --no-emit-index-url --no-annotate --no-header -q -o requirements/build.lock
 
-clean: ## remove what was built
+clean: ## remove environments, builds and caches
 	rm -rf $(VENV) dist .bench .pytest_cache .mypy_cache .ruff_cache

@@ -1,8 +1,7 @@
-"""Build hook: wheels carry the hot modules compiled from their own Python source, where a C compiler is at hand.
+"""Build hook: compile the hot modules into the wheel with mypyc, where a C compiler is available.
 
-mypyc translates the typed modules; they are the same source, and a wheel holds both. Without a
-compiler, or with ``PRUNUS_PURE=1``, the wheel is pure Python and does the same more slowly.
-Editable installs are never compiled: what is edited is what runs.
+A wheel holds the compiled modules and their Python source. Without a compiler, or with ``PRUNUS_PURE=1``, the wheel is
+pure Python; it behaves the same and is slower. Editable installs are never compiled, so that edits take effect.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ COMPILED = """
     pages/clean/tag_table pages/write/markup pages/write/plain pages/clean/rules pages/write/style
     pages/tree evidence/greedy core/text/words
 """.split()
-"""Modules in which cleaning and pruning spend their time."""
+"""The modules in which cleaning and pruning spend most of their time."""
 
 _FLAGS = "-O3 -fvisibility=hidden -fno-semantic-interposition"
-"""The modules call each other directly: 1.3 % of cleaning."""
+"""Compiler flags; the two visibility flags let the modules call each other directly, which saves 1.3 % of cleaning."""
 
 _SETUP = """
 import sys
@@ -44,25 +43,25 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg]
     """Compiles the hot modules into the wheel."""
 
     def dependencies(self) -> list[str]:
-        """What compiling needs, beside a C compiler."""
+        """Return the packages that compiling needs, besides a C compiler."""
         return [] if os.environ.get("PRUNUS_PURE") else ["mypy>=1.13", "setuptools"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, and put the results beside their sources."""
+        """Compile the modules, and add the results to the wheel; on failure warn and leave the wheel pure Python."""
         if version == "editable" or os.environ.get("PRUNUS_PURE"):
             return
         self._folder = Path(tempfile.mkdtemp(prefix="prunus-"))
         shutil.copytree(Path(self.root) / "src" / "prunus", self._folder / "prunus")
         files = ",".join(f"prunus/{name}.py" for name in COMPILED)
         command = [sys.executable, "-c", _SETUP, "build_ext", "--inplace", files]
-        given = os.environ.get("CFLAGS") or sysconfig.get_config_var("CFLAGS") or ""  # they would be replaced
-        flags = {"CFLAGS": f"{given} {_FLAGS}"}  # MSVC, which lacks them, ignores it
+        cflags = os.environ.get("CFLAGS") or sysconfig.get_config_var("CFLAGS") or ""
+        flags = {"CFLAGS": f"{cflags} {_FLAGS}"}  # replaces Python's own flags, so add to them; MSVC ignores CFLAGS
         done = subprocess.run(
             command, cwd=self._folder, env=os.environ | flags, capture_output=True, text=True, check=False
         )
         built = [path for path in self._folder.rglob("*") if path.suffix in (".so", ".pyd")]
         built = [path for path in built if "build" not in path.relative_to(self._folder).parts]
-        if done.returncode or len(built) != len(COMPILED) + 1:  # and what they share
+        if done.returncode or len(built) != len(COMPILED) + 1:  # mypyc adds one shared module
             last = ((done.stderr.strip() or done.stdout.strip()).splitlines() or ["nothing was built"])[-1]
             self.app.display_warning(f"the wheel is pure Python: compiling failed ({last})")
             return
@@ -72,7 +71,7 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg]
             build_data["force_include"][str(path)] = str(path.relative_to(self._folder))
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Take the compiler's folder away."""
+        """Remove the compiler's temporary folder."""
         folder = getattr(self, "_folder", None)
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,1 +1,1 @@
-"""Speed and memory of Prunus beside its reference: each program prints a table and a JSON line."""
+"""Benchmarks of speed and memory, against the reference where there is one; each prints a table and a JSON line."""

@@ -1,6 +1,6 @@
-"""All benchmarks, one after the other: `python -m benchmarks [NAME ...] [--quick] [--make-env]`.
+"""Run all benchmarks, one after the other: `python -m benchmarks [NAME ...] [--quick] [--make-env]`.
 
-Exit codes: 0 done, 1 a target was missed (with --check), 2 something needed is missing.
+Exit codes: 0 done, 1 a target was missed (with --check), 2 the data or the reference environment is missing.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ BENCHMARKS: dict[str, tuple[Main, bool]] = {
     "fetch": (fetch.main, False),
     "formats": (formats.main, False),
 }
-"""Name, and whether it needs the reference environment and the real pages."""
+"""Name → the benchmark's main function, and whether it needs the reference environment and the real pages."""
 
 
 def arguments(options: argparse.Namespace, reference: bool) -> list[str]:
-    """What is passed on to one benchmark."""
+    """Return the arguments for one benchmark."""
     passed = [f"--{name}" for name in ("quick", "check") if getattr(options, name)]
     if reference:
         passed += ["--env", str(options.env), *(["--make-env"] if options.make_env else [])]
@@ -36,17 +36,17 @@ def arguments(options: argparse.Namespace, reference: bool) -> list[str]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command line: run what was named, all without a name; the worst exit code."""
+    """Run the named benchmarks, or all; return the highest exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}")
     parser.add_argument("--quick", action="store_true", help="small samples, one round")
     parser.add_argument("--check", action="store_true", help="exit 1 when a target is missed")
     parser.add_argument("--env", type=folder, default=DEFAULT_ENV, help="reference environment")
-    parser.add_argument("--make-env", action="store_true", help="make it if it is missing")
+    parser.add_argument("--make-env", action="store_true", help="make the environment if it is missing")
     options = parser.parse_args(argv)
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
-        parser.error(f"unknown benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}")
+        parser.error(f"unknown benchmark {unknown[0]!r}; the benchmarks are: {', '.join(BENCHMARKS)}")
     codes = []
     for name in options.names or BENCHMARKS:
         run, reference = BENCHMARKS[name]

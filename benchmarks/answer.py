@@ -1,10 +1,10 @@
-"""What an answer from the web costs beside network and model: twenty real pages and a question.
+"""The cost of an answer from the web without network and model: twenty real pages and one question.
 
     python -m benchmarks.answer [--pages N] [--rounds N] [--quick]
 
-Search, pages and model answer at once and cost nothing; what is left is Prunus's own work, from the plan to the
-citations, by stage (wall seconds; the whole in CPU seconds of all threads). The process is warm before the clock
-runs; its peak of memory is measured apart from what it took when it was warm.
+Search, pages and model are stand-ins that answer at once, so that only Prunus' own work is measured, from the plan to
+the citations: by stage in wall seconds, in all in CPU seconds of all threads. The process is warm before the clock
+starts; its peak of memory is compared with its memory when it was warm.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ TARGET_MB = 100.0
 STAGES = ("plan", "search", "read", "rank", "prune", "extract", "answer", "cite")
 
 
-def _asked(worker: Worker, op: str, **arguments: Any) -> Reply:
+def _call(worker: Worker, op: str, **arguments: Any) -> Reply:
+    """Send one command, which must succeed."""
     reply = worker.ask(op, **arguments)
     if not reply.ok:
         raise BenchError(f"{worker.name}: {reply.error}")
@@ -33,18 +34,21 @@ def _asked(worker: Worker, op: str, **arguments: Any) -> Reply:
 
 
 def measure(html: list[str], rounds: int, worker: Worker) -> dict[str, list[Reply]]:
-    """Answer with quotes and with a model that costs nothing, in turns."""
+    """Answer with quotes and with the stand-in of a model, in turns."""
     found: dict[str, list[Reply]] = {"quotes": [], "model": []}
     for turn in range(rounds):
         for way, replies in found.items():
             pages = [stamped(page, turn) for page in html]
-            replies.append(_asked(worker, "answer", pages=pages, question=QUESTION, model=way == "model"))
-        say(f"round {turn + 1}/{rounds}: " + ", ".join(f"{way} {one[-1].cpu:.2f} s" for way, one in found.items()))
+            replies.append(_call(worker, "answer", pages=pages, question=QUESTION, model=way == "model"))
+        say(
+            f"round {turn + 1}/{rounds}: "
+            + ", ".join(f"{way} {replies[-1].cpu:.2f} s" for way, replies in found.items())
+        )
     return found
 
 
 def summary(found: dict[str, list[Reply]], worker: Worker, warm: float) -> dict[str, Any]:
-    """Seconds by stage of the quickest round, and memory."""
+    """Return the seconds by stage of the quickest round, and the memory."""
     ways = {}
     for way, replies in found.items():
         best = min(replies, key=lambda reply: reply.cpu)
@@ -73,12 +77,12 @@ def show(result: dict[str, Any], pages: int) -> None:
 
 
 def run(options: argparse.Namespace) -> bool:
-    """The whole benchmark; whether the targets were met."""
+    """Run the benchmark; return whether the targets were met."""
     number = options.pages or (5 if options.quick else 20)
     html = [page.html for page in load(("articles",), number)]
     megabytes = sum(len(page.encode("utf-8", "replace")) for page in html) / 1e6
     with Worker("prunus", [sys.executable, "-m", "benchmarks.answer_subject"], 120.0) as worker:
-        warm = _asked(worker, "warm").peak_mb
+        warm = _call(worker, "warm").peak_mb
         found = measure(html, options.rounds or (1 if options.quick else 3), worker)
         result = summary(found, worker, warm)
     show(result, number)
@@ -94,7 +98,7 @@ def run(options: argparse.Namespace) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command line."""
+    """Run from the command line; return the exit code."""
     options = parser("answer", __doc__)
     options.add_argument("--pages", type=int, default=None, help="real pages (20)")
     options.add_argument("--rounds", type=int, default=None, help="rounds (3)")

@@ -1,4 +1,4 @@
-"""Runs in a process of its own: one answer from the web whose network and model cost nothing.
+"""The measured process of `benchmarks.answer`: answers from the web, with stand-ins for network and model.
 
 python -m benchmarks.answer_subject
 """
@@ -28,7 +28,7 @@ WARM_UP = "<html><body><h1>Warm</h1><p>A warm page about warm things, so that fi
 
 
 class Planner:
-    """Plans one query, in no time."""
+    """Plans the question as the only query."""
 
     def __init__(self, query: str) -> None:
         self._query = query
@@ -39,7 +39,7 @@ class Planner:
 
 
 class Provider:
-    """Finds the pages that were given, in no time."""
+    """Finds all pages of the benchmark."""
 
     def __init__(self, urls: Sequence[str]) -> None:
         self._urls = urls
@@ -50,7 +50,7 @@ class Provider:
 
 
 class Model:
-    """Answers in no time, with one sentence for each of the first sources."""
+    """Answers with one sentence for each of the first three sources."""
 
     name, model, real, free, context_window = "none", "none", False, True, 32_000
 
@@ -62,7 +62,7 @@ class Model:
 
 
 def op_answer(clock: Clock, pages: list[str], question: str, model: bool) -> dict[str, Any]:
-    """Answer from some pages, all of them used; seconds by stage."""
+    """Answer from the pages, using all of them; return the seconds by stage."""
     forget_peak()
     answer = clock.timed(lambda: asyncio.run(_answer(pages, question, model)))
     seconds = {stage: usage.seconds.get(stage, 0.0) for stage, usage in answer.spent.items()}
@@ -102,7 +102,7 @@ def _pages(known: dict[str, str]) -> Callable[[Sequence[str]], AsyncGenerator[tu
 
 
 def op_warm(clock: Clock) -> None:
-    """Load what an answer loads once."""
+    """Answer once in each way, so that everything is loaded."""
     op_answer(clock, [WARM_UP, WARM_UP.replace("warm", "warmer")], "What is a warm page about?", True)
     op_answer(clock, [WARM_UP], "What is a warm page about?", False)
 

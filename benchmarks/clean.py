@@ -1,10 +1,10 @@
-"""Cleaning: Prunus, the reference and the rivals on real pages, page by page in one run.
+"""Cleaning of real pages: Prunus, the reference and other tools, page by page in one run.
 
     python -m benchmarks.clean [--pages N] [--rounds N] [--tools a,b] [--quick] [--make-env]
 
-Every tool is one process on one thread; each page goes through all of them, in an order that
-turns with the page, before the next page is taken. A page's time is the least CPU time of its
-rounds. Ratios compare total CPU over the pages that both sides finished.
+Every tool is one process on one thread. Each page goes through all tools, in an order that rotates with the page,
+before the next page. A page's time is its least CPU time over the rounds. Ratios compare the total CPU time over the
+pages that both tools finished.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from benchmarks.workers import BenchError, Worker, prunus_worker, reference_work
 
 SUBJECT, REFERENCE = "prunus", "htmlrag"
 TARGET = 20.0
-"""Times the reference: what cleaning must reach at least."""
+"""The least speed of cleaning, as a multiple of the reference's."""
 
 
 @dataclass(slots=True)
 class Record:
-    """What one tool did over the pages."""
+    """The results of one tool, by page."""
 
     cpu: dict[str, float] = field(default_factory=dict)
     chars: dict[str, int] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Record:
     peak_mb: float = 0.0
 
     def add(self, key: str, worker: Worker, html: str) -> None:
-        """Measure one page."""
+        """Clean one page and add the result."""
         reply = worker.ask("clean", html=html)
         self.peak_mb = max(self.peak_mb, reply.peak_mb)
         if not reply.ok:
@@ -47,12 +47,12 @@ class Record:
         self.chars[key] = reply.value["chars"]
 
     def good(self) -> set[str]:
-        """The pages that the tool finished in every round."""
+        """Return the pages that the tool finished in every round."""
         return self.cpu.keys() - self.errors.keys()
 
 
 def measure(pages: Sequence[RealPage], workers: Sequence[Worker], rounds: int) -> dict[str, Record]:
-    """All tools over all pages, interleaved."""
+    """Clean every page with every tool, interleaved; return the records by tool."""
     records = {worker.name: Record() for worker in workers}
     for turn in range(rounds):
         for number, page in enumerate(pages):
@@ -66,14 +66,14 @@ def measure(pages: Sequence[RealPage], workers: Sequence[Worker], rounds: int) -
 
 
 def ratio(reference: Record, tool: Record) -> float | None:
-    """How many times the reference's speed a tool has, on the pages that both finished."""
+    """Return a tool's speed as a multiple of the reference's, on the pages that both finished."""
     both = reference.good() & tool.good()
-    mine = sum(tool.cpu[key] for key in both)
-    return sum(reference.cpu[key] for key in both) / mine if mine else None
+    seconds = sum(tool.cpu[key] for key in both)
+    return sum(reference.cpu[key] for key in both) / seconds if seconds else None
 
 
 def summary(worker: Worker, record: Record, reference: Record | None, sizes: dict[str, int]) -> dict[str, Any]:
-    """One tool's line of the table."""
+    """Return the numbers of one tool for the table."""
     good = sorted(record.good())
     times = [1000 * record.cpu[key] for key in good] or [float("nan")]
     size_in = sum(sizes[key] for key in good)
@@ -100,13 +100,13 @@ def show(tools: dict[str, dict[str, Any]], pages: int, rounds: int) -> None:
 
 
 def run(options: argparse.Namespace) -> bool:
-    """The whole benchmark; whether the target was met."""
+    """Run the benchmark; return whether the target was met."""
     pages = load(number=options.pages or (30 if options.quick else None))
     rounds = options.rounds or (1 if options.quick else 3)
     names = [SUBJECT, *CLEANERS] if options.tools is None else options.tools.split(",")
     unknown = set(names) - {SUBJECT, *CLEANERS}
     if unknown:
-        raise BenchError(f"unknown tool {sorted(unknown)[0]!r}; there are: {SUBJECT}, " + ", ".join(CLEANERS))
+        raise BenchError(f"unknown tool {sorted(unknown)[0]!r}; the tools are: {SUBJECT}, " + ", ".join(CLEANERS))
     with ExitStack() as stack:
         workers = []
         for name in names:
@@ -121,19 +121,19 @@ def run(options: argparse.Namespace) -> bool:
     for name, record in records.items():
         for key, error in list(record.errors.items())[:3]:
             print(f"failed  {name} on {key}: {error}")
-    mine = tools.get(SUBJECT, {}).get("times_reference")
+    speed = tools.get(SUBJECT, {}).get("times_reference")
     met = True
-    if mine is not None:
+    if speed is not None:
         print()
-        met = verdict(f"cleaning at {mine:.1f} x the reference; target {TARGET:g} x", mine >= TARGET)
+        met = verdict(f"cleaning at {speed:.1f} x the reference; target {TARGET:g} x", speed >= TARGET)
         met = met and not tools[SUBJECT]["failed"]
     result = {"pages": len(pages), "rounds": rounds, "tools": tools}
-    json_line("clean", result | {"ratio": mine, "target": TARGET, "met": met})
+    json_line("clean", result | {"ratio": speed, "target": TARGET, "met": met})
     return met
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command line."""
+    """Run from the command line; return the exit code."""
     options = parser("clean", __doc__, reference=True)
     options.add_argument("--pages", type=int, help="an even sample of this many pages")
     options.add_argument("--rounds", type=int, help="visits to every page (3; quick 1)")

@@ -1,4 +1,4 @@
-"""The shell: wall time of `prunus clean` on a small file, from start to exit.
+"""The command line: wall time of `prunus clean` on a small file, from start to exit.
 
 python -m benchmarks.cli [--runs N] [--quick]
 """
@@ -26,7 +26,7 @@ PAGE = """<!doctype html><html lang="en"><head><title>Plums</title><style>p { co
 
 
 def program() -> str:
-    """The `prunus` command of this interpreter's environment, else the one on the path."""
+    """Return the `prunus` command of this interpreter's environment, else the one on the path."""
     beside = Path(sys.executable).with_name("prunus.exe" if os.name == "nt" else "prunus")
     found = str(beside) if beside.exists() else shutil.which("prunus")
     if found is None:
@@ -35,7 +35,7 @@ def program() -> str:
 
 
 def seconds(command: list[str]) -> float:
-    """Wall time of one run of a command that has to succeed."""
+    """Return the wall time of one run of a command, which must succeed."""
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     spent = time.perf_counter() - start
@@ -46,7 +46,7 @@ def seconds(command: list[str]) -> float:
 
 
 def run(options: argparse.Namespace) -> bool:
-    """The whole benchmark; whether the target was met."""
+    """Run the benchmark; return whether the target was met."""
     runs = options.runs or (3 if options.quick else 10)
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder, "small.html")
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command line."""
+    """Run from the command line; return the exit code."""
     options = parser("cli", __doc__)
     options.add_argument("--runs", type=int, help="runs of each command (10; quick 3)")
     return finish(run, options.parse_args(argv))

@@ -1,4 +1,4 @@
-"""The real pages that the benchmarks run over, from the folder that PRUNUS_DATA names."""
+"""The real pages of the benchmarks, from the folder that PRUNUS_DATA names."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from benchmarks.workers import BenchError
 
 VARIABLE = "PRUNUS_DATA"
 CLEAN_SETS = ("articles", "readability")
-"""The 181 news pages and the 130 pages of messy markup of the folder `clean/`."""
+"""The data sets in the folder `clean/`: 181 news pages and 130 pages of messy markup."""
 
 T = TypeVar("T")
 
 
 class MissingDataError(BenchError):
-    """The folder of real pages is not there."""
+    """The folder of real pages, or a file in it, is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +34,19 @@ class RealPage:
 def _folder() -> Path:
     named = os.environ.get(VARIABLE)
     if not named:
-        raise MissingDataError(f"{VARIABLE} is not set: it names the folder that holds clean/*.jsonl.xz")
+        raise MissingDataError(f"set {VARIABLE} to the folder that holds clean/*.jsonl.xz")
     return Path(named)
 
 
 def evenly(items: Sequence[T], number: int | None) -> list[T]:
-    """A sample of `number` items at even distances: the same one on every run."""
+    """Return `number` items at even distances, the same on every run; all items for None."""
     if number is None or number >= len(items):
         return list(items)
     return [items[i * len(items) // number] for i in range(number)]
 
 
 def load(sets: Sequence[str] = CLEAN_SETS, number: int | None = None) -> list[RealPage]:
-    """The pages of some sets in their own order, all of them or an even sample."""
+    """Return the pages of some data sets in order: all pages, or `number` at even distances."""
     pages: list[RealPage] = []
     for name in sets:
         path = _folder() / "clean" / f"{name}.jsonl.xz"
@@ -60,5 +60,5 @@ def load(sets: Sequence[str] = CLEAN_SETS, number: int | None = None) -> list[Re
 
 
 def stamped(html: str, visit: int) -> str:
-    """The page with a comment of its own per visit, so that no cache can answer for a tool."""
+    """Return the page with a comment that differs for each visit, so that a tool cannot answer from a cache."""
     return f"{html}\n<!-- visit {visit} -->"

@@ -1,11 +1,10 @@
-"""Embedders on the processor: passages a second by batch size and threads, sorted by length and not.
+"""Embedders without a GPU: passages per second by batch size and threads, sorted by length and unsorted.
 
 python -m benchmarks.embed [--embedder minilm] [--embedder minilm:int8] [--passages N] [--quick]
 
-The passages are those of `rank/nq_passages`, cut to lengths as blocks of pages have them: a quarter
-whole, the others to 12, 25 and 50 words. Order is random with a fixed seed. Passages a second are by
-wall time; CPU time is that of all threads together, and what the verdict goes by, because it holds on
-a busy machine too.
+The passages are those of `rank/nq_passages`, cut to the lengths of blocks: a quarter stays whole, the others have 12,
+25 and 50 words. Their order is random with a fixed seed. Passages per second use wall time. The verdict uses the CPU
+time of all threads, because it is also valid on a busy machine.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from benchmarks.workers import BenchError
 BATCHES = (1, 8, 32, 64)
 LENGTHS = (12, 25, 50, 10_000)
 TARGET = 2.0
-"""Sorted batches of 8 against unsorted batches of 64, on one thread, by CPU time."""
+"""CPU time of unsorted batches of 64 over that of sorted batches of 8, on one thread, at least."""
 
 
 def passages(number: int) -> list[str]:
-    """Passages of mixed length, in a random order that is always the same."""
+    """Return passages of mixed length, in a random order with a fixed seed."""
     from prunus_evals.data import rows
 
     found = [row["gold_text"] for row, _ in zip(rows("rank/nq_passages"), range(number), strict=False)]
@@ -37,7 +36,7 @@ def passages(number: int) -> list[str]:
 
 
 def encoder(spec: str, batch: int, threads: int) -> Callable[[Sequence[str], bool], Any]:
-    """How an embedder is called, sorted or not; only engines with a graph of their own can be unsorted."""
+    """Return a function of (texts, sorted) that embeds; only engines with their own graph can embed unsorted."""
     from prunus.core.registry import make_engine
 
     engine = make_engine("embedder", spec, batch=batch, threads=threads)
@@ -49,7 +48,7 @@ def encoder(spec: str, batch: int, threads: int) -> Callable[[Sequence[str], boo
 
 
 def measure(call: Callable[[], Any], rounds: int) -> tuple[float, float]:
-    """Least wall time and least CPU time."""
+    """Return the least wall time and the least CPU time over the rounds."""
     best = (float("inf"), 0.0)
     for _ in range(rounds):
         wall, cpu = time.perf_counter(), time.process_time()
@@ -60,7 +59,7 @@ def measure(call: Callable[[], Any], rounds: int) -> tuple[float, float]:
 
 
 def run(options: argparse.Namespace) -> bool:
-    """The whole benchmark; whether the target was met."""
+    """Run the benchmark; return whether the target was met."""
     number = options.passages or (80 if options.quick else 400)
     rounds = 1 if options.quick else 2
     texts = passages(number)
@@ -78,7 +77,7 @@ def run(options: argparse.Namespace) -> bool:
                     )
                     say(f"{spec} threads {threads} batch {batch} sorted {ordered}: {len(texts) / wall:.0f} a second")
     head = ["embedder", "threads", "batch", "sorted", "passages/s", "CPU ms each"]
-    table(f"Embedding {len(texts)} passages, best of {rounds} round(s)", head, [list(one.values()) for one in results])
+    table(f"Embedding {len(texts)} passages, best of {rounds} round(s)", head, [list(row.values()) for row in results])
     print()
     met = judge(results)
     json_line("embed", {"passages": len(texts), "rounds": rounds, "rows": results, "target": TARGET, "met": met})
@@ -86,10 +85,10 @@ def run(options: argparse.Namespace) -> bool:
 
 
 def judge(results: Sequence[dict[str, Any]]) -> bool:
-    """Whether sorted small batches beat unsorted large ones by as much as they should."""
-    costs = {(one["embedder"], one["threads"], one["batch"], one["sorted"]): one["cpu_ms_each"] for one in results}
+    """Return whether sorted small batches beat unsorted large batches by the target."""
+    costs = {(row["embedder"], row["threads"], row["batch"], row["sorted"]): row["cpu_ms_each"] for row in results}
     met = True
-    for spec in dict.fromkeys(one["embedder"] for one in results):
+    for spec in dict.fromkeys(row["embedder"] for row in results):
         small, large = costs.get((spec, 1, 8, True)), costs.get((spec, 1, 64, False))
         if small and large:
             text = f"{spec}: unsorted, 64 at once, costs {large / small:.1f} x sorted, 8 at once; target {TARGET:g} x"
@@ -98,7 +97,7 @@ def judge(results: Sequence[dict[str, Any]]) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command line."""
+    """Run from the command line; return the exit code."""
     options = parser("embed", __doc__)
     options.add_argument("--embedder", action="append", help="a spec; may be given several times")
     options.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="threads of one call")
@@ -107,7 +106,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def guarded(options: argparse.Namespace) -> bool:
-    """Run, with what is missing as one line."""
+    """Run the benchmark; an error of Prunus or of the data becomes one line."""
     from prunus.core.errors import PrunusError
     from prunus_evals.errors import EvalError
 

@@ -1,4 +1,4 @@
-"""Fetching: 1,000 pages from a local server, cold and from the cache; pages a second and memory.
+"""Fetching of 1,000 pages from a local server, cold and from the cache: pages per second and memory.
 
 python -m benchmarks.fetch [--pages N] [--at-once N] [--rounds N] [--quick]
 """
@@ -18,12 +18,12 @@ from benchmarks.report import finish, json_line, parser, say, table, verdict
 from benchmarks.workers import ROOT, BenchError, Reply, Worker
 
 TARGET_MB = 100.0
-"""Memory above the warm process."""
+"""Memory above that of the warm process, at most."""
 
 
 @contextmanager
 def server() -> Iterator[int]:
-    """A server in a process of its own; its port."""
+    """Start the server in a separate process; yield its port."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.fetch_server"], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
@@ -41,31 +41,31 @@ def server() -> Iterator[int]:
 
 
 def measured(op: str, expected: int, **arguments: Any) -> tuple[Reply, float]:
-    """One run in a fresh process, and the memory above the warm one."""
+    """Run once in a fresh process; return the reply, and the peak of memory above that of the warm process."""
     with Worker(op, [sys.executable, "-m", "benchmarks.fetch_subject"]) as worker:
         reply = worker.ask(op, **arguments)
         if not reply.ok:
             raise BenchError(f"{op}: {reply.error}")
         if reply.value != {"bytes": expected, "failed": 0}:
-            raise BenchError(f"{op}: {reply.value}, and {expected} bytes without a failure were expected")
+            raise BenchError(f"{op}: {reply.value}; expected {expected} bytes without a failure")
         return reply, reply.peak_mb - worker.warm_mb
 
 
-def cached_exists() -> bool:
-    """Whether there is a disk cache to measure."""
+def has_cache() -> bool:
+    """Return whether this version of Prunus has a disk cache to measure."""
     with Worker("probe", [sys.executable, "-m", "benchmarks.fetch_subject"]) as worker:
         worker.start()
         return bool(worker.about["cache"])
 
 
 def run(options: argparse.Namespace) -> bool:
-    """The whole benchmark; whether the targets were met."""
+    """Run the benchmark; return whether the targets were met."""
     count = min(options.pages or (100 if options.quick else PAGES), PAGES)
     rounds = options.rounds or (1 if options.quick else 3)
     expected = sum(len(page(number)) for number in range(count))
-    names = ["cold", "httpx alone", *(["cold, kept", "cached"] if cached_exists() else [])]
+    names = ["cold", "httpx alone", *(["cold, kept", "cached"] if has_cache() else [])]
     if "cached" not in names:
-        say("prunus.web.fetch.cache is not there: the cached columns are left out")
+        say("this version has no prunus.web.fetch.cache: the cached columns are left out")
     best: dict[str, tuple[Reply, float]] = {}
     with server() as port:
         common = {"port": port, "count": count, "at_once": options.at_once}
@@ -92,11 +92,11 @@ def run(options: argparse.Namespace) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command line."""
+    """Run from the command line; return the exit code."""
     options = parser("fetch", __doc__)
-    options.add_argument("--pages", type=int, help=f"how many ({PAGES}, which is the most; quick 100)")
-    options.add_argument("--at-once", type=int, default=16, help="pages under way at once (16)")
-    options.add_argument("--rounds", type=int, help="each a fresh process; the best counts (3; quick 1)")
+    options.add_argument("--pages", type=int, help=f"number of pages, at most {PAGES} ({PAGES}; quick 100)")
+    options.add_argument("--at-once", type=int, default=16, help="pages to fetch at the same time (16)")
+    options.add_argument("--rounds", type=int, help="rounds, each in a fresh process; the best counts (3; quick 1)")
     return finish(run, options.parse_args(argv))
 
 

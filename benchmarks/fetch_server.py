@@ -1,4 +1,4 @@
-"""The local server of `benchmarks.fetch`: a thousand pages, compressed as most servers do.
+"""The local server of `benchmarks.fetch`: a thousand pages, gzipped as by most servers.
 
 python -m benchmarks.fetch_server
 """
@@ -14,14 +14,14 @@ WORDS = "plum orchard harvest branch stone blossom market river valley winter su
 
 
 def page(number: int) -> bytes:
-    """One page of 10 to 110 kB; the same on every run."""
+    """Return one page of 10 to 110 kB, the same on every run."""
     source = random.Random(number)
     lines = (f"<p>{' '.join(source.choices(WORDS, k=60))}.</p>" for _ in range(25 + number * 37 % 250))
     return f"<!doctype html><title>Page {number}</title><h1>Page {number}</h1>{''.join(lines)}".encode()
 
 
 async def answer_all() -> None:
-    """Serve the pages, compressed as most servers do, until the process ends; print the port first."""
+    """Print the port, then serve the pages until the process ends."""
     heads: dict[str, bytes] = {}
     for number in range(PAGES):
         body = gzip.compress(page(number), 6, mtime=0)
@@ -32,7 +32,7 @@ async def answer_all() -> None:
         heads[f"/{number}"] = head.encode() + body
     heads["/robots.txt"] = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
 
-    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while line := await reader.readline():
                 while (await reader.readline()).strip():
@@ -42,7 +42,7 @@ async def answer_all() -> None:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(one, "127.0.0.1", 0, backlog=512)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, backlog=512)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

@@ -1,4 +1,4 @@
-"""The measured side of `benchmarks.fetch`.
+"""The measured process of `benchmarks.fetch`.
 
 python -m benchmarks.fetch_subject
 """
@@ -20,24 +20,24 @@ from prunus.web.fetch.http import FetchRules, HttpFetcher
 
 
 def has_cache() -> bool:
-    """Whether this version of Prunus has the disk cache."""
+    """Return whether this version of Prunus has the disk cache."""
     return importlib.util.find_spec("prunus.web.fetch.cache") is not None
 
 
 def cache_in(folder: str) -> Any:
-    """The disk cache in a folder."""
+    """Return the disk cache in a folder."""
     module = importlib.import_module("prunus.web.fetch.cache")
     return module.Cache(Path(folder), request_headers=fetcher_of(1, 1).request_headers)
 
 
 def fetcher_of(port: int, at_once: int, cache: Any = None) -> HttpFetcher:
-    """A fetcher that may reach the server."""
+    """Return a fetcher that may reach the local server."""
     rules = EgressRules(allow_hosts=(f"127.0.0.1:{port}",))
     return HttpFetcher(Egress(rules), FetchRules(at_once=at_once, per_host=at_once), cache=cache)
 
 
 def op_fetch(clock: Clock, port: int, count: int, at_once: int, folder: str = "") -> dict[str, Any]:
-    """Fetch the pages, many at once, and let each go when it came."""
+    """Fetch the pages, several at the same time, and keep none in memory."""
     cache = cache_in(folder) if folder else None
     fetcher = fetcher_of(port, at_once, cache)
 
@@ -56,20 +56,20 @@ def op_fetch(clock: Clock, port: int, count: int, at_once: int, folder: str = ""
 
 
 def op_httpx(clock: Clock, port: int, count: int, at_once: int) -> dict[str, Any]:
-    """The same with the bare HTTP library: no check, no limit, no politeness."""
+    """Fetch the pages with the HTTP library alone: without checks, limits and politeness."""
 
     async def run() -> tuple[int, int]:
         size = 0
         slots = asyncio.Semaphore(at_once)
         async with httpx.AsyncClient(trust_env=False, http2=True) as client:
 
-            async def one(number: int) -> None:
+            async def fetch(number: int) -> None:
                 nonlocal size
                 async with slots:
-                    answer = await client.get(f"http://127.0.0.1:{port}/{number}")
-                    size += len(answer.raise_for_status().content)
+                    response = await client.get(f"http://127.0.0.1:{port}/{number}")
+                    size += len(response.raise_for_status().content)
 
-            await asyncio.gather(*(one(number) for number in range(count)))
+            await asyncio.gather(*(fetch(number) for number in range(count)))
         return size, 0
 
     size, failed = clock.timed(lambda: asyncio.run(run()))

@@ -1,10 +1,10 @@
-"""Formats: documents to HTML, MB/s and pages/s, over documents that are written here.
+"""Formats: conversion of documents to HTML in MB/s and pages/s, over documents that this file writes.
 
     python -m benchmarks.formats [--formats pdf,docx] [--rounds N] [--quick]
 
-Every document says the same report: headings, running text, a nested list and a table in each of its
-sections. A page is 400 words. Each format is warmed up with a small document; the least of the
-rounds counts. PDF files are read by a process of their own, whose start is part of the time.
+Every document is the same report; each of its sections has a heading, running text, a nested list and a table. A page
+has 400 words. Each format is warmed up with a small document; the least time of the rounds counts. PDF files are read
+by a separate process, whose start is part of the time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmarks.workers import BenchError
 PAGE_WORDS = 400
 SECTION_WORDS = 130
 PDF_TARGET = 10.0
-"""Pages a second."""
+"""Pages per second, at least."""
 
 SENTENCE = "The tide at gauge {0} rose to {1} metres before noon, and the harbour of station {0} stayed open all day. "
 ROWS = (("Station", "low", "high"), ("Pell", "2.1", "7.9"), ("Vor", "1.0", "4.4"), ("Ruhn", "0.7", "3.2"))
@@ -33,17 +33,17 @@ ITEMS = ((0, "pier"), (1, "north end"), (1, "south end"), (0, "lock"))
 
 
 def sections(pages: int) -> Iterator[tuple[str, list[str]]]:
-    """The report: a title and paragraphs for each section."""
+    """Yield the sections of the report: a title and paragraphs."""
     for number in range(pages * PAGE_WORDS // SECTION_WORDS):
         text = [SENTENCE.format(number, at) * 2 for at in range(3)]
         yield f"{number + 1} Section {number + 1}", text
 
 
-# --- writers: none needs a package, so that every run reads the same documents -------------------------
+# --- writers; they need no packages, so that every run reads the same documents ------------------------
 
 
 def packed(parts: dict[str, str]) -> bytes:
-    """A zip file of parts."""
+    """Return a zip file of parts."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, part in parts.items():
@@ -52,7 +52,7 @@ def packed(parts: dict[str, str]) -> bytes:
 
 
 def docx(pages: int) -> bytes:
-    """A Word document."""
+    """Return a Word document."""
     space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
     def paragraph(text: str, about: str = "") -> str:
@@ -77,15 +77,15 @@ def docx(pages: int) -> bytes:
 
 
 def pptx(pages: int) -> bytes:
-    """A presentation, a slide for each section."""
+    """Return a presentation with a slide for each section."""
     root = "http://schemas.openxmlformats.org"
     spaces = f"xmlns:p='{root}/presentationml/2006/main' xmlns:a='{root}/drawingml/2006/main'"
     relate = f"{root}/officeDocument/2006/relationships"
-    said = list(sections(pages))
+    report = list(sections(pages))
     rels = "".join(
-        f"<Relationship Id='r{n}' Type='{relate}/slide' Target='slides/slide{n}.xml'/>" for n in range(len(said))
+        f"<Relationship Id='r{n}' Type='{relate}/slide' Target='slides/slide{n}.xml'/>" for n in range(len(report))
     )
-    ids = "".join(f"<p:sldId id='{256 + n}' r:id='r{n}'/>" for n in range(len(said)))
+    ids = "".join(f"<p:sldId id='{256 + n}' r:id='r{n}'/>" for n in range(len(report)))
     head, package = f"<p:presentation {spaces} xmlns:r='{relate}'>", f"{root}/package/2006/relationships"
     parts = {
         "ppt/presentation.xml": f"{head}<p:sldIdLst>{ids}</p:sldIdLst></p:presentation>",
@@ -93,9 +93,9 @@ def pptx(pages: int) -> bytes:
     }
     cell = "<a:tc><a:txBody><a:p><a:r><a:t>{}</a:t></a:r></a:p></a:txBody></a:tc>"
     cells = "".join(f"<a:tr>{''.join(map(cell.format, row))}</a:tr>" for row in ROWS)
-    for number, (title, text) in enumerate(said):
-        lines = [(0, one) for one in text] + list(ITEMS)
-        body = "".join(f"<a:p><a:pPr lvl='{level}'/><a:r><a:t>{one}</a:t></a:r></a:p>" for level, one in lines)
+    for number, (title, text) in enumerate(report):
+        lines = [(0, paragraph) for paragraph in text] + list(ITEMS)
+        body = "".join(f"<a:p><a:pPr lvl='{level}'/><a:r><a:t>{line}</a:t></a:r></a:p>" for level, line in lines)
         shapes = "".join(
             f"<p:sp><p:nvSpPr><p:nvPr><p:ph type='{kind}'/></p:nvPr></p:nvSpPr><p:txBody>{inner}</p:txBody></p:sp>"
             for kind, inner in (("title", f"<a:p><a:r><a:t>{title}</a:t></a:r></a:p>"), ("body", body))
@@ -109,24 +109,26 @@ def pptx(pages: int) -> bytes:
 
 
 def epub(pages: int) -> bytes:
-    """A book, a chapter for each section."""
-    said = list(sections(pages))
-    items = "".join(f"<item id='c{n}' href='c{n}.xhtml' media-type='application/xhtml+xml'/>" for n in range(len(said)))
-    spine = "".join(f"<itemref idref='c{n}'/>" for n in range(len(said)))
+    """Return a book with a chapter for each section."""
+    report = list(sections(pages))
+    items = "".join(
+        f"<item id='c{n}' href='c{n}.xhtml' media-type='application/xhtml+xml'/>" for n in range(len(report))
+    )
+    spine = "".join(f"<itemref idref='c{n}'/>" for n in range(len(report)))
     parts = {
         "META-INF/container.xml": "<container><rootfiles><rootfile full-path='b.opf'/></rootfiles></container>",
         "b.opf": f"<package><manifest>{items}</manifest><spine>{spine}</spine></package>",
     }
     grid = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in ROWS)
-    for number, (title, text) in enumerate(said):
-        inner = f"<h1>{title}</h1>{''.join(f'<p>{one}</p>' for one in text)}"
+    for number, (title, text) in enumerate(report):
+        inner = f"<h1>{title}</h1>{''.join(f'<p>{paragraph}</p>' for paragraph in text)}"
         inner += "<ul><li>pier<ul><li>north end</li></ul></li></ul>"
         parts[f"c{number}.xhtml"] = f"<html><body>{inner}<table>{grid}</table></body></html>"
     return packed(parts)
 
 
 def odt(pages: int) -> bytes:
-    """An OpenDocument text."""
+    """Return an OpenDocument text."""
     spaces = " ".join(
         f"xmlns:{name}='urn:oasis:names:tc:opendocument:xmlns:{name}:1.0'" for name in ("office", "text", "table")
     )
@@ -139,7 +141,7 @@ def odt(pages: int) -> bytes:
     lists = "<text:list><text:list-item><text:p>pier</text:p><text:list><text:list-item><text:p>north end</text:p>"
     lists += "</text:list-item></text:list></text:list-item></text:list>"
     body = "".join(
-        f"<text:h text:outline-level='1'>{title}</text:h>{''.join(f'<text:p>{one}</text:p>' for one in text)}{lists}"
+        f"<text:h text:outline-level='1'>{title}</text:h>{''.join(f'<text:p>{line}</text:p>' for line in text)}{lists}"
         f"<table:table>{cells}</table:table>"
         for title, text in sections(pages)
     )
@@ -149,25 +151,25 @@ def odt(pages: int) -> bytes:
 
 
 def rtf(pages: int) -> bytes:
-    """A Rich Text document."""
+    """Return a Rich Text document."""
     cells = "".join(
         r"\trowd\cellx2000\cellx4000\cellx6000\pard\intbl " + "".join(rf"{cell}\cell " for cell in row) + r"\row"
         for row in ROWS
     )
     lists = "".join(rf"\pard{{\listtext\'B7\tab}}\ls1\ilvl{level} {text}\par" for level, text in ITEMS)
     body = "".join(
-        rf"\pard\outlinelevel0 {title}\par" + "".join(rf"\pard {one}\par" for one in text) + lists + cells
+        rf"\pard\outlinelevel0 {title}\par" + "".join(rf"\pard {paragraph}\par" for paragraph in text) + lists + cells
         for title, text in sections(pages)
     )
     return (r"{\rtf1\ansi " + body + r"\pard\par}").encode()
 
 
 def pdf(pages: int) -> bytes:
-    """A PDF file in two columns, a ruled table and a list on each page."""
+    """Return a PDF file with two columns and a ruled table on each page."""
     lines = [
         part
         for title, text in sections(pages)
-        for part in (f"*{title}", *(line for one in text for line in wrapped(one, 52)))
+        for part in (f"*{title}", *(line for paragraph in text for line in wrapped(paragraph, 52)))
     ]
     sheets: list[list[str]] = []
     per_column = max(1, len(lines) // (2 * pages) + 1)
@@ -187,7 +189,7 @@ def pdf(pages: int) -> bytes:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Text in lines."""
+    """Return text cut into lines of about `width` characters."""
     lines = [""]
     for word in text.split():
         if len(lines[-1]) + len(word) > width:
@@ -197,7 +199,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def pdf_of(sheets: list[list[str]]) -> bytes:
-    """The file of pages of drawing operators."""
+    """Return a PDF file; each page is a list of drawing operators."""
     kids = " ".join(f"{5 + 2 * at} 0 R" for at in range(len(sheets)))
     font = "<< /Type /Font /Subtype /Type1 /Encoding /WinAnsiEncoding /BaseFont /Helvetica"
     bodies = [
@@ -232,7 +234,7 @@ WRITERS: dict[str, Callable[[int], bytes]] = {
 
 
 def measure(name: str, pages: int, rounds: int) -> dict[str, float]:
-    """Read one document several times."""
+    """Convert one document several times; return seconds, pages per second and MB per second."""
     from prunus.core.registry import make_engine
     from prunus.core.types import Page
     from prunus.pages.clean.walk import clean_tree
@@ -247,7 +249,7 @@ def measure(name: str, pages: int, rounds: int) -> dict[str, float]:
         times.append(time.perf_counter() - start)
     tree = clean_tree(made)
     if tree.tag.count("table") < 0.9 * pages or sum(tree.tag.count(f"h{n}") for n in range(1, 7)) < 2 * pages:
-        raise BenchError(f"{name}: headings or tables are missing from what was read")
+        raise BenchError(f"{name}: the HTML lacks headings or tables of the document")
     least = min(times)
     return {
         "seconds": least,
@@ -261,11 +263,11 @@ def measure(name: str, pages: int, rounds: int) -> dict[str, float]:
 
 
 def run(options: argparse.Namespace) -> bool:
-    """The whole benchmark; whether the target was met."""
+    """Run the benchmark; return whether the target was met."""
     names = options.formats.split(",") if options.formats else list(WRITERS)
     unknown = [name for name in names if name not in WRITERS]
     if unknown:
-        raise BenchError(f"unknown format {unknown[0]!r}; there are: {', '.join(WRITERS)}")
+        raise BenchError(f"unknown format {unknown[0]!r}; the formats are: {', '.join(WRITERS)}")
     pages = options.pages or (20 if options.quick else 200)
     rounds = options.rounds or (1 if options.quick else 3)
     found: dict[str, Any] = {}
@@ -274,15 +276,15 @@ def run(options: argparse.Namespace) -> bool:
         found[name] = measure(name, pages, rounds)
     head = ["format", "pages/s", "s", "file MB", "file MB/s", "text MB/s"]
     rows = [
-        [name, one["pages_s"], one["seconds"], one["file_mb"], one["file_mb_s"], one["text_mb_s"]]
-        for name, one in found.items()
+        [name, *(row[key] for key in ("pages_s", "seconds", "file_mb", "file_mb_s", "text_mb_s"))]
+        for name, row in found.items()
     ]
     table(f"Documents of {pages} pages to HTML, least of {rounds}", head, rows)
     print()
     met = True
     if "pdf" in found:
         speed = found["pdf"]["pages_s"]
-        met = verdict(f"PDF {speed:.0f} pages a second; target {PDF_TARGET:g}", speed >= PDF_TARGET)
+        met = verdict(f"PDF {speed:.0f} pages per second; target {PDF_TARGET:g}", speed >= PDF_TARGET)
     json_line(
         "formats", {"pages": pages, "rounds": rounds, "formats": found, "target_pdf_pages_s": PDF_TARGET, "met": met}
     )
@@ -290,7 +292,7 @@ def run(options: argparse.Namespace) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command line."""
+    """Run from the command line; return the exit code."""
     options = parser("formats", __doc__)
     options.add_argument("--formats", help=f"of {','.join(WRITERS)}; all by default")
     options.add_argument("--pages", type=int, help="pages of each document (200; quick 20)")

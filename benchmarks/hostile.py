@@ -1,9 +1,9 @@
-"""Hostile pages: time and memory of cleaning at sizes n, 2n and 4n, each in its own process.
+"""Hostile pages: time and memory of cleaning at sizes n, 2n and 4n, each in a separate process.
 
     python -m benchmarks.hostile [--cases a,b] [--format F] [--prune] [--limit S] [--quick]
 
-Linear means: four times the page takes at most six times the CPU time (anything under a tenth of
-a second is too short to judge). A process that takes longer than the limit, or more than 8 GB, has failed.
+Linear means that a page of four times the size takes at most six times the CPU time; less than a tenth of a second is
+too short to judge. A process that exceeds the time limit or 8 GB fails.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.hostile_cases import CASES
 from benchmarks.report import finish, json_line, parser, say, table, verdict
 from benchmarks.workers import BenchError, prunus_worker
 
-GROWTH = 6.0  # at 4n against n: linear is 4, the rest is caches and noise
+GROWTH = 6.0  # time at 4n over time at n: linear is 4, caches and noise add to it
 SHORT = 0.1
 FLAT_SECONDS = 2.0
 ADDRESS_SPACE_GB = 8.0
@@ -24,7 +24,12 @@ ADDRESS_SPACE_GB = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One case at one size."""
+    """The result of one case at one size.
+
+    :param mb: size of the page.
+    :param above_mb: peak of memory above that of the warm process.
+    :param kept: whether the first and the last word of the page are in the output.
+    """
 
     size: int
     cpu: float
@@ -36,7 +41,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One case at all its sizes."""
+    """The results of one case at all its sizes."""
 
     name: str
     runs: list[Measured]
@@ -48,25 +53,25 @@ class Finding:
 
     @property
     def growth(self) -> float | None:
-        """CPU time at the largest size over that at the smallest."""
+        """CPU time at the largest size over CPU time at the smallest; None after a failure."""
         first, last = self.runs[0], self.runs[-1]
         return None if self.error or len(self.runs) < 2 else last.cpu / max(first.cpu, 1e-4)
 
     @property
     def linear(self) -> bool:
-        """Whether time grows with the input and no faster."""
+        """Whether time grows at most in proportion to the input."""
         if self.growth is None:
             return not self.error
         return self.growth <= GROWTH or self.runs[-1].cpu < SHORT
 
     @property
     def good(self) -> bool:
-        """Whether nothing is wrong with it."""
+        """Whether time is linear and every run kept the text."""
         return self.linear and all(run.kept for run in self.runs)
 
 
 def measure(name: str, size: int, options: argparse.Namespace) -> Measured:
-    """One size in a fresh process."""
+    """Measure one size in a fresh process."""
     with prunus_worker(options.limit) as worker:
         worker.start()
         reply = worker.ask(
@@ -85,7 +90,7 @@ def measure(name: str, size: int, options: argparse.Namespace) -> Measured:
 
 
 def examine(name: str, options: argparse.Namespace) -> Finding:
-    """All sizes of one case, until one fails."""
+    """Measure all sizes of one case, up to the first failure."""
     factors = (1, 4) if options.quick else (1, 2, 4)
     runs: list[Measured] = []
     for factor in factors:
@@ -124,17 +129,17 @@ def show(findings: list[Finding]) -> None:
                 *[None] * (3 - len(judged)),
             ]
         )
-    table("Hostile pages, CPU time, each size in a process of its own", head.split("|"), rows)
+    table("Hostile pages, CPU time, each size in a separate process", head.split("|"), rows)
 
 
 def run(options: argparse.Namespace) -> bool:
-    """The whole benchmark; whether the targets were met."""
+    """Run the benchmark; return whether the targets were met."""
     names = [name for name in CASES if CASES[name].named or not options.quick]
     if options.cases:
         names = options.cases.split(",")
         unknown = [name for name in names if name not in CASES]
         if unknown:
-            raise BenchError(f"unknown case {unknown[0]!r}; there are: {', '.join(CASES)}")
+            raise BenchError(f"unknown case {unknown[0]!r}; the cases are: {', '.join(CASES)}")
     findings = [examine(name, options) for name in names]
     show(findings)
     print()
@@ -161,12 +166,12 @@ def run(options: argparse.Namespace) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command line."""
+    """Run from the command line; return the exit code."""
     options = parser("hostile", __doc__)
-    options.add_argument("--cases", help="comma-separated; without it, all of them")
+    options.add_argument("--cases", help="cases, separated by commas; all by default")
     options.add_argument("--format", default="html", help="output format (html)")
     options.add_argument("--prune", action="store_true", help="measure prune instead of clean")
-    options.add_argument("--limit", type=float, default=60.0, help="seconds for one call (60)")
+    options.add_argument("--limit", type=float, default=60.0, help="seconds for one call at most (60)")
     return finish(run, options.parse_args(argv))
 
 

@@ -1,7 +1,7 @@
-"""Pages made to hurt a parser or a cleaner, each at any size; the size is what the case counts.
+"""Pages that are hard for a parser or a cleaner, each at any size; each case has its own unit of size.
 
-Every page begins with one word and ends with another, and both have to come through: a cleaner
-that gives up in the middle is fast as well.
+Every page begins with one known word and ends with another, and both must be in the output: a cleaner that gives up in
+the middle would be fast, too.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ PROSE = "The plum harvest of the valley was late again, and nobody minded. "
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One kind of page: its smallest measured size, the unit of that size, and the page."""
+    """One kind of page: the function that makes it, its smallest measured size, and the unit of the size."""
 
     make: Callable[[int], str | bytes]
     size: int
     unit: str
     words: tuple[str, ...] = (FIRST, LAST)
     named: bool = False
-    """Whether the project's speed targets name it; the others look for what is not linear."""
+    """Whether the project has a speed target for it; the other cases only test that time is linear."""
 
 
 def _page(body: str) -> str:
@@ -30,71 +30,71 @@ def _page(body: str) -> str:
 
 
 def _open(body: str) -> str:
-    """A page whose body leaves tags open: the last word stands inside them."""
+    """Return a page whose body leaves tags open; the last word is inside them."""
     return f"<!doctype html><title>t</title><body><p>{FIRST}</p>{body} {LAST}"
 
 
 def _times(unit: str, number: int) -> str:
-    """`unit` written `number` times, `{i}` replaced by the running number."""
+    """Return `unit` `number` times, with `{i}` replaced by the running number."""
     if "{i}" not in unit:
         return unit * number
     return "".join(unit.replace("{i}", str(i)) for i in range(number))
 
 
 def flat(size: int) -> str:
-    """Ordinary blocks side by side, `size` MB of them."""
+    """Return `size` MB of ordinary blocks."""
     text = f'<h2>Part</h2><p>{PROSE}<a href="/x">more</a></p><ul><li>a<li>b</ul>'
     block = f'<div class="c">{text}</div>\n'
     return _page(block * (size * 1_000_000 // len(block)))
 
 
 def table(size: int) -> str:
-    """A table of `size` rows under a header row."""
+    """Return a table of `size` rows under a header row."""
     row = "<tr><td>{i}<td>plum<td>12.5<td></tr>"
     head = "<tr><th>No<th>Fruit<th>Price<th>Note</tr>"
     return _page(f"<table><thead>{head}</thead><tbody>{_times(row, size)}</table>")
 
 
 def spans(size: int) -> str:
-    """Rows of cells that claim a thousand columns and all the rows below."""
+    """Return rows of cells that span a thousand columns and all rows below."""
     row = "<tr><td colspan=1000 rowspan=65534>{i}</td><td>x</td></tr>"
     return _page(f"<table>{_times(row, size)}</table>")
 
 
 def attributes(size: int) -> str:
-    """One element with `size` attributes."""
+    """Return one element with `size` attributes."""
     return _page(f"<div {_times('a{i}=v ', size)}>text</div>")
 
 
 def nested(opening: str, closing: str) -> Callable[[int], str]:
-    """`size` elements inside each other."""
+    """Return a maker of `size` nested elements."""
     return lambda size: _page(f"{opening * size}deep{closing * size}")
 
 
 def repeated(unit: str) -> Callable[[int], str]:
-    """`size` times the same piece, well formed."""
+    """Return a maker of `size` times the same well-formed piece."""
     return lambda size: _page(_times(unit, size))
 
 
 def unclosed(unit: str) -> Callable[[int], str]:
-    """`size` times a piece that leaves something open."""
+    """Return a maker of `size` times a piece that leaves a tag open."""
     return lambda size: _open(_times(unit, size))
 
 
 def inside(opening: str, unit: str, closing: str) -> Callable[[int], str]:
-    """`size` times a piece as children of one element."""
+    """Return a maker of one element with `size` times a piece as children."""
     return lambda size: _page(opening + _times(unit, size) + closing)
 
 
 def megabytes(opening: str, unit: str, closing: str) -> Callable[[int], str]:
-    """`size` MB of one text or one attribute value."""
+    """Return a maker of `size` MB of one text or one attribute value."""
     return lambda size: _page(opening + unit * (size * 1_000_000 // len(unit.encode("utf-8"))) + closing)
 
 
 def binary(size: int) -> bytes:
-    """`size` MB of every byte there is, inside a page."""
+    """Return a page with `size` MB of all byte values."""
     noise = bytes(range(256)) * (size * 1_000_000 // 256)
-    # a tag so opened by the noise is closed before the last word
+    # without `<` the noise opens no tag that could hide the last word
     return _page("").encode() + noise.replace(b"<", b"(") + b"</p><p>" + LAST.encode()
 
 

@@ -1,12 +1,12 @@
-"""The summary tree: seconds by stage, tokens, memory and nodes from 12k to 2M tokens; asking; growth.
+"""The tree index: seconds by stage, tokens, memory and nodes from 12k to 2M tokens; retrieval; growth.
 
     python -m benchmarks.index [--sizes N ...] [--raptor N ...] [--quick]
 
-Stories and meetings of `long/`, one after the other; what goes beyond them is synthetic (their sentences
-in a seeded random order) and is marked so. Every index is built in a process of its own, on one thread.
-`ward` and the other clusterers see static embeddings; `raptor` and the `ward` beside it see MiniLM's,
-one text at a time on torch, because the reference's ratio of clustering to embedding is against those.
-Summaries are extractive: a language model would read and write the tokens of the columns.
+The texts are the stories and meetings of `long/`; text beyond them is synthetic (their sentences in a seeded random
+order), and the table gives its share. Every index is built in a separate process on one thread. `ward` clusters static
+embeddings. `raptor`, and the `ward` compared with it, cluster MiniLM's embeddings, made one text at a time on torch,
+because the reference's ratio of clustering to embedding was measured with these. Summaries are extractive; the columns
+give the tokens that a language model would read and write.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from benchmarks.workers import BenchError, Worker
 SIZES = (12_000, 50_000, 100_000, 400_000, 1_000_000, 2_000_000)
 RAPTOR_SIZES = (12_000, 50_000, 100_000, 400_000)
 ASKED = 1_000_000
-"""Tokens of the index that is asked."""
+"""Tokens of the index for the test of retrieval."""
 
 REFERENCE_RATIO = {12_000: 1.0 / 4.0, 50_000: 7.5 / 21.3, 100_000: 16.2 / 41.7, 400_000: 112.9 / 171.0}
-"""CPU seconds of UMAP, mixtures and BIC over those of MiniLM, a text at a time: the authors' implementation,
-one thread, measured on 12k, 50k, 100k and 404k tokens of another collection."""
+"""CPU seconds of UMAP, mixtures and BIC over those of MiniLM, one text at a time: the authors' implementation on one
+thread, measured on 12k, 50k, 100k and 404k tokens of another collection."""
 
 SLOWER = 1.2
 FASTER = 40.0
 ASK_MS, OPEN_MS = 50.0, 100.0
 LINEAR = 1.5
-"""Seconds and memory a token at the largest size over those at a quarter of it or less."""
+"""Seconds per token at the largest size over those at a quarter of it or less, at most."""
 LIMIT = 1500.0
 
 
@@ -42,8 +42,8 @@ def _worker() -> Worker:
     return Worker("prunus", [sys.executable, "-m", "benchmarks.index_subject"], LIMIT)
 
 
-def _told(op: str, **arguments: Any) -> dict[str, Any]:
-    """One command in a process of its own."""
+def _call(op: str, **arguments: Any) -> dict[str, Any]:
+    """Run one command in a fresh process and return its value."""
     with _worker() as worker:
         reply = worker.ask(op, **arguments)
     if not reply.ok:
@@ -53,9 +53,9 @@ def _told(op: str, **arguments: Any) -> dict[str, Any]:
 
 
 def build(folder: Path, tokens: int, clusterer: str, embedder: str) -> dict[str, Any]:
-    """Build one index."""
+    """Build one index and return its row of the table."""
     place = folder / f"{clusterer}-{embedder}-{tokens}"
-    found = _told("build", folder=str(place), tokens=tokens, clusterer=clusterer, embedder=embedder)
+    found = _call("build", folder=str(place), tokens=tokens, clusterer=clusterer, embedder=embedder)
     total = sum(found["cpu_s"].values())
     stages = ", ".join(f"{name} {seconds:.2f}" for name, seconds in found["cpu_s"].items())
     nodes = "-".join(map(str, found["nodes"]))
@@ -70,15 +70,15 @@ def show(rows: list[dict[str, Any]]) -> None:
     lines: list[list[object]] = []
     for row in rows:
         share = f"{100 * row['synthetic'] / row['tokens']:.0f} %"
-        nodes = "-".join(str(one) for one in row["nodes"])
+        nodes = "-".join(map(str, row["nodes"]))
         name = f"{row['clusterer']} ({row['embedder']})"
         numbers = [row["prompt_tokens"], row["completion_tokens"], round(row["peak_mb"]), round(row["index_mb"], 1)]
         lines.append([name, row["tokens"], share, nodes, *row["cpu_s"].values(), row["total_s"], *numbers])
     table("CPU seconds by stage, one thread", head, lines)
 
 
-def straw_man(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
-    """Hold `ward` against `raptor` on the same vectors, and `raptor` against its reference."""
+def compare_clusterers(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
+    """Compare `ward` with `raptor` on the same vectors, and `raptor` with its reference implementation."""
     by_size = {(row["clusterer"], row["asked_tokens"]): row for row in rows if row["embedder"] == "minilm"}
     found: list[dict[str, Any]] = []
     met = True
@@ -98,7 +98,7 @@ def straw_man(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
 
 
 def linear(rows: list[dict[str, Any]]) -> bool:
-    """Whether seconds a token stay as they are from 400k (or a quarter) to the largest size."""
+    """Return whether the seconds per token stay the same from a quarter of the largest size to the largest size."""
     ours = sorted((row for row in rows if row["embedder"] == "static"), key=lambda row: row["tokens"])
     large = ours[-1]
     small = [row for row in ours if 4 * row["tokens"] <= large["tokens"]][-1:]
@@ -110,12 +110,12 @@ def linear(rows: list[dict[str, Any]]) -> bool:
 
 
 def asking(folder: Path, size: int, questions: int) -> tuple[dict[str, Any], bool]:
-    """Ask the index of a size, by all ways and through the approximate index."""
+    """Retrieve from the index of a size, in all ways and through the approximate index."""
     place = str(folder / f"ward-static-{size}")
-    found = _told("ask", folder=place, tokens=size, questions=questions)
-    near = _told("near", folder=place, tokens=size, questions=questions)
-    rows = [[name, *one.values()] for name, one in found["ways"].items()]
-    table(f"Asking an index of {size} tokens, ms a question", ["way", "median", "95 %", "CPU median"], rows)
+    found = _call("ask", folder=place, tokens=size, questions=questions)
+    near = _call("near", folder=place, tokens=size, questions=questions)
+    rows = [[name, *way.values()] for name, way in found["ways"].items()]
+    table(f"Retrieval from an index of {size} tokens, ms per question", ["way", "median", "95 %", "CPU median"], rows)
     shares = [near["recall"]["10"], near["recall"]["50"]]
     row = [near["rows"], near["build_s"], near["exact_ms"], near["approximate_ms"], *shares]
     head = ["rows", "build CPU s", "exact ms", "approximate ms", "recall of 10", "recall of 50"]
@@ -130,15 +130,15 @@ def asking(folder: Path, size: int, questions: int) -> tuple[dict[str, Any], boo
 
 
 def growth(folder: Path, size: int, rounds: int) -> tuple[dict[str, Any], bool]:
-    """Grow an index in many updates, and build the same at once."""
-    found = _told("grow", folder=str(folder / "growth"), tokens=size, rounds=rounds)
+    """Grow an index in many updates, and compare it with an index built at once."""
+    found = _call("grow", folder=str(folder / "growth"), tokens=size, rounds=rounds)
     rows = [
         [
             name,
-            "-".join(map(str, one["nodes"])),
-            *(one[key] for key in ("routing", "beam", "scored", "coherence", "purity")),
+            "-".join(map(str, tree["nodes"])),
+            *(tree[key] for key in ("routing", "beam", "scored", "coherence", "purity")),
         ]
-        for name, one in found["quality"].items()
+        for name, tree in found["quality"].items()
     ]
     title = f"{found['documents']} documents in {found['updates']} updates with removals, against one build"
     table(title, ["tree", "nodes", "routing", "beam", "scored", "coherence", "purity"], rows)
@@ -149,7 +149,7 @@ def growth(folder: Path, size: int, rounds: int) -> tuple[dict[str, Any], bool]:
 
 
 def run(options: argparse.Namespace) -> bool:
-    """The whole benchmark; whether the targets were met."""
+    """Run the benchmark; return whether the targets were met."""
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
     sizes = options.sizes or ((12_000, 50_000) if options.quick else SIZES)
     small = options.raptor if options.raptor is not None else ((12_000,) if options.quick else RAPTOR_SIZES)
@@ -160,7 +160,7 @@ def run(options: argparse.Namespace) -> bool:
         asked = max((size for size in sizes if size <= ASKED), default=sizes[0])
         show(rows)
         print()
-        compared, met = straw_man(rows)
+        compared, met = compare_clusterers(rows)
         met &= linear(rows)
         answers, quick = asking(folder, asked, 20 if options.quick else 100)
         grown, good = growth(folder, 50_000 if options.quick else 400_000, 5 if options.quick else 20)
@@ -170,10 +170,12 @@ def run(options: argparse.Namespace) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command line."""
+    """Run from the command line; return the exit code."""
     options = parser("index", __doc__)
     options.add_argument("--sizes", type=int, nargs="+", help="tokens of the indexes (12k to 2M; quick 12k, 50k)")
-    options.add_argument("--raptor", type=int, nargs="*", help="tokens of those by raptor too (12k to 400k; quick 12k)")
+    options.add_argument(
+        "--raptor", type=int, nargs="*", help="tokens of the indexes by raptor (12k to 400k; quick 12k)"
+    )
     return finish(run, options.parse_args(argv))
 
 

@@ -1,4 +1,4 @@
-"""The measured side of `benchmarks.index`: builds, asks and grows one index in a process of its own.
+"""The measured process of `benchmarks.index`: builds, searches and grows one index.
 
 python -m benchmarks.index_subject
 """
@@ -28,7 +28,7 @@ STAGES = ("chunk", "embed", "cluster", "summarise", "store")
 
 
 class Stages:
-    """CPU and wall seconds by stage; a stage within another counts for itself alone."""
+    """CPU and wall seconds by stage; the time of an inner stage does not count for the outer stage."""
 
     def __init__(self) -> None:
         self.cpu = dict.fromkeys((*STAGES, "rest"), 0.0)
@@ -44,7 +44,7 @@ class Stages:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Count the time of the body for one stage."""
+        """Count the time of the `with` body for a stage."""
         self._mark()
         self._inside.append(name)
         try:
@@ -54,12 +54,12 @@ class Stages:
             self._inside.pop()
 
     def done(self) -> None:
-        """Count the time up to now."""
+        """Count the time up to now; call it before reading the seconds."""
         self._mark()
 
 
 class Timed:
-    """An engine whose methods count for one stage; everything else is the engine's own."""
+    """Wraps an engine so that the time of its methods counts for one stage."""
 
     def __init__(self, engine: Any, stages: Stages, name: str) -> None:
         self._engine, self._stages, self._name = engine, stages, name
@@ -77,24 +77,24 @@ class Timed:
 
 
 class TimedSummaries:
-    """A summariser that is timed, and whose tokens are counted outside of the time."""
+    """Wraps a summarizer so that its time counts for a stage; tokens are counted outside of the time."""
 
     def __init__(self, engine: Any, stages: Stages, counter: Any) -> None:
         self._engine, self._stages, self._counter = engine, stages, counter
         self.prompt = self.completion = self.calls = 0
 
     async def summarize(self, batch: Sequence[Sequence[str]], max_tokens: int) -> Any:
-        """Summarise, and note what a model would have read and written."""
+        """Summarize, and count the tokens that a model would have read and written."""
         with self._stages.stage("summarise"):
             found = await self._engine.summarize(batch, max_tokens)
         self.calls += len(batch)
         self.prompt += int(self._counter.count([text for texts in batch for text in texts]).sum())
-        self.completion += int(self._counter.count([one.text for one in found]).sum())
+        self.completion += int(self._counter.count([summary.text for summary in found]).sum())
         return found
 
 
 class OneByOne:
-    """MiniLM on torch, a text at a time, as the reference implementation embeds; on one thread."""
+    """MiniLM on torch, one text at a time on one thread, as the reference implementation embeds."""
 
     identity, dimension = "minilm one by one", 384
 
@@ -126,7 +126,7 @@ def _store(folder: str, embedder: Any) -> Store:
 
 
 def _warm(clusterer: Any) -> None:
-    """Let compiled code compile before the clock runs."""
+    """Cluster once, so that just-in-time compilation is not measured."""
     from prunus.core.ports import ClusterItems, ClusterLimits
 
     draw = np.random.default_rng(0).normal(size=(60, 16)).astype(np.float32)
@@ -134,7 +134,7 @@ def _warm(clusterer: Any) -> None:
 
 
 def op_build(clock: Clock, folder: str, tokens: int, clusterer: str, embedder: str) -> dict[str, Any]:
-    """Build an index of so many tokens; seconds by stage, nodes by layer, tokens of summaries."""
+    """Build an index of `tokens` tokens; return seconds by stage, nodes by layer and tokens of summaries."""
     texts = corpus(tokens, COUNTER)
     vectors, groups = _embedder(embedder), make_engine("clusterer", clusterer)
     _warm(groups)
@@ -177,21 +177,21 @@ def op_build(clock: Clock, folder: str, tokens: int, clusterer: str, embedder: s
 
 
 def _milliseconds(call: Callable[[], Any]) -> tuple[float, float]:
-    """Wall and CPU milliseconds of a call."""
+    """Return the wall and CPU milliseconds of a call."""
     start = time.perf_counter(), time.process_time()
     call()
     return 1000 * (time.perf_counter() - start[0]), 1000 * (time.process_time() - start[1])
 
 
-def _asked(tokens: int, count: int) -> list[str]:
-    """Questions about the real documents of an index, at even distances."""
+def _questions(tokens: int, count: int) -> list[str]:
+    """Return questions about the real documents of an index, at even distances."""
     found = corpus(tokens, COUNTER).questions
     return [found[place * len(found) // count] for place in range(min(count, len(found)))]
 
 
 def op_ask(clock: Clock, folder: str, tokens: int, questions: int) -> dict[str, Any]:
-    """Open an index, and ask it: milliseconds a question, its embedding included."""
-    asked = _asked(tokens, questions)
+    """Open an index and retrieve from it; return milliseconds per question, with embedding the question."""
+    texts = _questions(tokens, questions)
 
     def opened() -> Store:
         store = Store(folder, STATIC.identity, STATIC.dimension)
@@ -200,28 +200,28 @@ def op_ask(clock: Clock, folder: str, tokens: int, questions: int) -> dict[str, 
 
     first, _ = _milliseconds(opened)
     opening = [_milliseconds(opened)[0] for _ in range(5)]
-    asking = Retriever(opened(), STATIC, COUNTER)
-    cold, _ = _milliseconds(lambda: asking.hybrid(asked[0]))
+    retriever = Retriever(opened(), STATIC, COUNTER)
+    cold, _ = _milliseconds(lambda: retriever.hybrid(texts[0]))
 
     def spread(way: Callable[[str], Any]) -> dict[str, float]:
-        took = [_milliseconds(lambda one=one: way(one)) for one in asked]  # type: ignore[misc]
-        wall = sorted(one for one, _ in took)
-        cpu = statistics.median(one for _, one in took)
+        took = [_milliseconds(lambda text=text: way(text)) for text in texts]  # type: ignore[misc]
+        wall = sorted(milliseconds for milliseconds, _ in took)
+        cpu = statistics.median(milliseconds for _, milliseconds in took)
         return {"median_ms": statistics.median(wall), "p95_ms": wall[int(0.95 * (len(wall) - 1))], "cpu_ms": cpu}
 
     ways: dict[str, Callable[[str], Any]] = {
-        "hybrid": asking.hybrid,
-        "collapsed": asking.collapsed,
-        "traversal": lambda one: asking.traversal(one, 8),
+        "hybrid": retriever.hybrid,
+        "collapsed": retriever.collapsed,
+        "traversal": lambda text: retriever.traversal(text, 8),
     }
     found = clock.timed(lambda: {name: spread(way) for name, way in ways.items()})
     return {"first_open_ms": first, "open_ms": statistics.median(opening), "first_question_ms": cold, "ways": found}
 
 
 def op_near(clock: Clock, folder: str, tokens: int, questions: int) -> dict[str, Any]:
-    """Dense search through the approximate index: recall against exact search, and microseconds of each."""
+    """Search through the approximate index; return its recall against exact search, and milliseconds of both."""
     view = Store(folder).view()
-    vectors = STATIC.embed(_asked(tokens, questions), "query")
+    vectors = STATIC.embed(_questions(tokens, questions), "query")
     start = time.process_time()
     near = Approximate(view)
     build = time.process_time() - start
@@ -232,7 +232,7 @@ def op_near(clock: Clock, folder: str, tokens: int, questions: int) -> dict[str,
 
 
 def op_grow(clock: Clock, folder: str, tokens: int, rounds: int) -> dict[str, Any]:
-    """Grow an index in many updates, with removals and replacements; compare it with one built at once."""
+    """Grow an index in many updates with removals and replacements, and compare it with an index built at once."""
     texts = corpus(tokens, COUNTER)
     documents = [(f"{name} {part}", text) for name, whole in texts.documents for part, text in enumerate(_parts(whole))]
     order = np.random.default_rng(7).permutation(len(documents)).tolist()
@@ -253,7 +253,9 @@ def op_grow(clock: Clock, folder: str, tokens: int, rounds: int) -> dict[str, An
             grown.add(DocumentSource(f"passing {start} {name}", text=text) for name, text in documents[: step // 2])
             asyncio.run(grown.update(summaries=False))
             grown.store.delete_many([f"passing {start} {name}" for name, _ in documents[: step // 2]])
-            grown.add(DocumentSource(name, text=text) for name, text in part[: step // 3])  # again: a replacement
+            grown.add(
+                DocumentSource(name, text=text) for name, text in part[: step // 3]
+            )  # the same ids again: replacements
             asyncio.run(grown.update(summaries=False))
 
     clock.timed(grow)
@@ -266,7 +268,7 @@ def op_grow(clock: Clock, folder: str, tokens: int, rounds: int) -> dict[str, An
 
 
 def _parts(text: str) -> list[str]:
-    """Cut a long text at empty places into documents of some thousand letters."""
+    """Cut a long text into documents of 6,000 characters."""
     return [text[start : start + 6000] for start in range(0, len(text), 6000)]
 
 

@@ -1,7 +1,7 @@
-"""The texts of `benchmarks.index`: stories and meetings, one after the other, to a number of tokens.
+"""The texts of `benchmarks.index`: stories, then meetings, up to a number of tokens.
 
-What goes beyond the real text is synthetic: a story or meeting again, its sentences in a seeded random
-order, so that chunks are new and words are as frequent as before.
+Text beyond the real texts is synthetic: the stories and meetings again, with their sentences in a seeded random order,
+so that the chunks are new and the words keep their frequencies.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ SHUFFLED_BY = 20261121
 
 @dataclass(slots=True)
 class Corpus:
-    """Documents of about so many tokens, and questions about the real ones.
+    """Documents, and questions about the real documents.
 
-    :param synthetic: tokens of shuffled text among them.
+    :param tokens: tokens of all documents.
+    :param synthetic: tokens of the synthetic documents.
     """
 
     documents: list[tuple[str, str]] = field(default_factory=list)
@@ -34,22 +35,22 @@ class Corpus:
 def _real() -> Iterator[tuple[str, str, list[str]]]:
     """Yield (name, text, questions) of every story, then of every meeting."""
     for row in rows("long/squality"):
-        yield f"story {row['passage_id']}", row["text"], [one["question"] for one in row["questions"]]
+        yield f"story {row['passage_id']}", row["text"], [question["question"] for question in row["questions"]]
     for row in rows("long/qmsum"):
-        said = "\n".join(f"{turn['speaker']}: {turn['content']}" for turn in row["turns"])
-        asked = [one["query"] for one in [*row["general"], *row["specific"]]]
-        yield f"meeting {row['doc_id']}", said, asked
+        text = "\n".join(f"{turn['speaker']}: {turn['content']}" for turn in row["turns"])
+        questions = [query["query"] for query in [*row["general"], *row["specific"]]]
+        yield f"meeting {row['doc_id']}", text, questions
 
 
 def shuffled(text: str, seed: int) -> str:
     """Return the sentences of a text in another order, the same for the same seed."""
-    said = [" ".join(one.split()) for one in sentences(text)]
-    random.Random(f"{SHUFFLED_BY} {seed}").shuffle(said)
-    return " ".join(one for one in said if one)
+    lines = [" ".join(sentence.split()) for sentence in sentences(text)]
+    random.Random(f"{SHUFFLED_BY} {seed}").shuffle(lines)
+    return " ".join(line for line in lines if line)
 
 
 def corpus(wanted: int, counter: TokenCounter) -> Corpus:
-    """Return documents of about ``wanted`` tokens; the last one is cut."""
+    """Return documents of about ``wanted`` tokens; the last document is cut."""
     found = Corpus()
     real = list(_real())
     turn = 0

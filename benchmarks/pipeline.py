@@ -1,11 +1,11 @@
-"""The main job: twenty real pages and a question to 4,096 tokens, beside the reference with MiniLM.
+"""The main job: prune twenty real pages for a question to 4,096 tokens, against the reference with MiniLM.
 
     python -m benchmarks.pipeline [--pages N] [--rounds N] [--budget N] [--quick] [--make-env]
 
-Prunus: `prunus.prune(pages, question, budget)` with its defaults. The reference: its own functions
-in its own order (clean_html of each page, the pages joined, build_block_tree with 256 words,
-EmbedHTMLPruner with MiniLM on one CPU thread, prune_HTML), tokens counted with the same Llama-2
-tokenizer. Models are loaded before the clock runs, on both sides. The two take turns.
+Prunus runs `prunus.prune(pages, question, budget)` with its defaults. The reference runs its own functions in its
+documented order (clean_html of each page, the pages joined, build_block_tree with 256 words, EmbedHTMLPruner with
+MiniLM on one CPU thread, prune_HTML); its tokens are counted with the same Llama-2 tokenizer. Both load their models
+before the clock starts, and they run in turns.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ TARGET_SECONDS = 1.0
 LIMIT = 900.0  # seconds for one call: the reference needs about 35 for twenty pages
 
 
-def _asked(worker: Worker, op: str, **arguments: Any) -> Reply:
-    """One command that has to succeed."""
+def _call(worker: Worker, op: str, **arguments: Any) -> Reply:
+    """Send one command, which must succeed."""
     reply = worker.ask(op, **arguments)
     if not reply.ok:
         raise BenchError(f"{worker.name}: {reply.error}")
@@ -37,17 +37,17 @@ def _asked(worker: Worker, op: str, **arguments: Any) -> Reply:
 def measure(
     html: list[str], rounds: int, budget: int, subject: Worker, reference: Worker
 ) -> tuple[list[Reply], list[Reply], list[float]]:
-    """Both sides in turns; Prunus's answers, the reference's, and Prunus's cleaning alone."""
+    """Run both sides in turns; return the replies of Prunus and of the reference, and Prunus' seconds of cleaning."""
     ours: list[Reply] = []
     theirs: list[Reply] = []
     cleaning: list[float] = []
     job = {"question": QUESTION, "budget": budget}
     for turn in range(rounds):
         pages = [stamped(page, turn) for page in html]
-        ours.append(_asked(subject, "prune", pages=pages, **job))
-        theirs.append(_asked(reference, "prune", pages=pages, max_words=MAX_NODE_WORDS, **job))
+        ours.append(_call(subject, "prune", pages=pages, **job))
+        theirs.append(_call(reference, "prune", pages=pages, max_words=MAX_NODE_WORDS, **job))
         again = [stamped(page, rounds + turn) for page in html]
-        cleaning.append(sum(_asked(subject, "clean", html=page).cpu for page in again))
+        cleaning.append(sum(_call(subject, "clean", html=page).cpu for page in again))
         say(f"round {turn + 1}/{rounds}: {ours[-1].cpu:.2f} s against {theirs[-1].cpu:.1f} s")
     return ours, theirs, cleaning
 
@@ -55,10 +55,10 @@ def measure(
 def summary(
     ours: list[Reply], theirs: list[Reply], cleaning: list[float], workers: tuple[Worker, Worker]
 ) -> dict[str, Any]:
-    """Seconds by side and stage, least of the rounds, with tokens and memory."""
+    """Return the seconds by side and stage (the least of the rounds), the tokens and the memory."""
     mine, other = min(ours, key=lambda r: r.cpu), min(theirs, key=lambda r: r.cpu)
     subject, reference = workers
-    counted = max(_asked(reference, "count", text=reply.value["html"]).value for reply in ours)
+    counted = max(_call(reference, "count", text=reply.value["html"]).value for reply in ours)
     return {
         "prunus": {
             "version": subject.about["version"],
@@ -102,12 +102,12 @@ def show(result: dict[str, Any], pages: int, budget: int) -> None:
     rows.append(["  counted by the reference", mine["tokens_counted"], None, None])
     rows.append(["warm MB", mine["warm_mb"], other["warm_mb"], None])
     rows.append(["peak MB", mine["peak_mb"], other["peak_mb"], None])
-    head = ["", f"prunus {mine['version']}", f"htmlrag {other['version']} + MiniLM", "ms a page"]
+    head = ["", f"prunus {mine['version']}", f"htmlrag {other['version']} + MiniLM", "ms per page"]
     table(f"{pages} real pages and one question to {budget} tokens, one core", head, rows)
 
 
 def run(options: argparse.Namespace) -> bool:
-    """The whole benchmark; whether the targets were met."""
+    """Run the benchmark; return whether the targets were met."""
     number = options.pages or (5 if options.quick else 20)
     html = [page.html for page in load(("articles",), number)]
     rounds = options.rounds or (1 if options.quick else 3)
@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> bool:
         prunus_worker(LIMIT) as subject,
         reference_worker("htmlrag+minilm", options.env, LIMIT) as reference,
     ):
-        _asked(subject, "warm")
+        _call(subject, "warm")
         reference.start()
         answers = measure(html, rounds, options.budget, subject, reference)
         result = summary(*answers, (subject, reference))
@@ -143,11 +143,11 @@ def run(options: argparse.Namespace) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command line."""
+    """Run from the command line; return the exit code."""
     options = parser("pipeline", __doc__, reference=True)
-    options.add_argument("--pages", type=int, help="how many pages (20; quick 5)")
-    options.add_argument("--rounds", type=int, help="turns of each side (3; quick 1)")
-    options.add_argument("--budget", type=int, default=4096, help="tokens (4096)")
+    options.add_argument("--pages", type=int, help="number of pages (20; quick 5)")
+    options.add_argument("--rounds", type=int, help="rounds of each side (3; quick 1)")
+    options.add_argument("--budget", type=int, default=4096, help="tokens of the output (4096)")
     return finish(run, options.parse_args(argv))
 
 

@@ -1,4 +1,4 @@
-"""What every benchmark prints: a table for people, then one JSON line for machines."""
+"""The output of every benchmark: a table for people, then one JSON line for machines; and its common options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = Sequence[object]
 
 
 def _cell(value: object) -> str:
-    """A number with as many digits as a reader needs; nothing measured is a dash."""
+    """Return a value as text: a float with three significant digits, None as a dash."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -29,7 +29,7 @@ def _cell(value: object) -> str:
 
 
 def table(title: str, head: Row, rows: Sequence[Row]) -> None:
-    """Print an aligned table: first column to the left, numbers to the right."""
+    """Print a table with the first column aligned left and the others right."""
     cells = [[_cell(value) for value in row] for row in (head, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     print(f"\n{title}\n")
@@ -44,7 +44,7 @@ def table(title: str, head: Row, rows: Sequence[Row]) -> None:
 
 
 def machine() -> str:
-    """The processor's name, where the system tells it."""
+    """Return the processor's name, or its architecture where the name is unknown."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -54,7 +54,7 @@ def machine() -> str:
 
 
 def json_line(benchmark: str, result: Mapping[str, Any]) -> None:
-    """Print the last line of a benchmark."""
+    """Print the result of a benchmark as one line of JSON, with time, Python and machine."""
     about = {
         "benchmark": benchmark,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -65,7 +65,7 @@ def json_line(benchmark: str, result: Mapping[str, Any]) -> None:
 
 
 def rounded(value: Any) -> Any:
-    """The same data with every float at four significant digits."""
+    """Return the same data with every float rounded to four significant digits."""
     if isinstance(value, float):
         return float(f"{value:.4g}")
     if isinstance(value, dict):
@@ -76,35 +76,35 @@ def rounded(value: Any) -> Any:
 
 
 def say(text: str) -> None:
-    """A line of progress."""
+    """Print a line of progress to stderr."""
     print(text, file=sys.stderr, flush=True)
 
 
 def verdict(text: str, met: bool) -> bool:
-    """Print one target and whether it was met."""
+    """Print a target and whether it was met; return that."""
     print(f"{'met   ' if met else 'MISSED'}  {text}")
     return met
 
 
 def folder(name: str) -> Path:
-    """A folder as the user wrote it: the processes under measurement run somewhere else."""
+    """Return the absolute path of a folder: the measured processes have another working folder."""
     return Path(name).resolve()
 
 
 def parser(module: str, description: str | None, reference: bool = False) -> argparse.ArgumentParser:
-    """The options that all benchmarks share."""
+    """Return a parser with the options that all benchmarks share."""
     first = (description or "").splitlines()[0]
     options = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=first)
     options.add_argument("--quick", action="store_true", help="a small sample, one round")
     options.add_argument("--check", action="store_true", help="exit 1 when a target is missed")
     if reference:
         options.add_argument("--env", type=folder, default=DEFAULT_ENV, help="reference environment")
-        options.add_argument("--make-env", action="store_true", help="make it if it is missing")
+        options.add_argument("--make-env", action="store_true", help="make the environment if it is missing")
     return options
 
 
 def finish(run: Callable[[argparse.Namespace], bool], options: argparse.Namespace) -> int:
-    """Run a benchmark; what keeps it from running is one line and exit code 2."""
+    """Run a benchmark and return its exit code; missing data or environments are one line and exit code 2."""
     try:
         if getattr(options, "make_env", False):
             make(options.env)

@@ -1,4 +1,4 @@
-"""Runs in the environment with Prunus: the measured side of every benchmark.
+"""The measured process with Prunus, which several benchmarks use.
 
 python -m benchmarks.subject
 """
@@ -16,7 +16,7 @@ from prunus.core.types import Format
 
 WARM_UP = "<html><body><h1>Warm</h1><p>One small page, so that first calls are over.</p></body>"
 REPEATS = 3
-SHORT = 0.5  # seconds: a shorter call is repeated, because one alone is mostly noise
+SHORT = 0.5  # seconds; a shorter call is repeated, because its time is mostly noise
 
 
 def op_clean(clock: Clock, html: str, format: Format = "html") -> dict[str, Any]:
@@ -31,23 +31,23 @@ def op_prune(clock: Clock, pages: list[str], question: str, budget: int) -> dict
 
 
 def op_warm(clock: Clock) -> None:
-    """Load what pruning loads once."""
+    """Prune once, so that everything is loaded."""
     prunus.prune([WARM_UP], "warm?", budget=512)
 
 
 def _hostile_page(name: str, size: int) -> tuple[str | bytes, float]:
-    """The page of a case and its size in MB."""
+    """Return the page of a case and its size in MB."""
     page = CASES[name].make(size)
     data = page.encode("utf-8", "surrogatepass") if isinstance(page, str) else page
     return page, len(data) / 1e6
 
 
 def op_hostile(clock: Clock, name: str, size: int, format: Format, prune: bool, memory_gb: float) -> dict[str, Any]:
-    """Make one hostile page, clean it (or prune it), look whether its text came through."""
+    """Make a hostile page, clean or prune it, and return whether its first and last word are in the output."""
     limit = int(memory_gb * (1 << 30))
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     page, megabytes = _hostile_page(name, size)
-    forget_peak()  # what making the page took is not the cleaner's
+    forget_peak()  # making the page used memory, too
 
     def call() -> str:
         if prune:

