@@ -34,7 +34,7 @@ def test_ranks_are_counted_from_one_and_ties_count_against_the_system() -> None:
 
 @pytest.mark.parametrize("system", ["", "bm26", "embed:", "fuse:sum:static", "fuse:rrf:", "rerank"])
 def test_an_unknown_system_is_named(system: str) -> None:
-    with pytest.raises(UnknownName, match="no ranking system"):
+    with pytest.raises(UnknownName, match="unknown system"):
         ranking.run(TASK, [system])
 
 
