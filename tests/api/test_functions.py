@@ -1,4 +1,4 @@
-"""The functions at the top of the package: what they take, what they give, how they fail."""
+"""The functions of the package `prunus`: their arguments, their results and their errors."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_errors_carry_exit_codes_of_the_command_line() -> None:
 
 
 def test_hidden_text_of_the_example_site_never_comes_out(site: dict[str, str], questions: list[dict[str, Any]]) -> None:
-    """What only a style sheet hides is known to no reader of attributes, and is left out here."""
+    """Text that only a style sheet hides is not tested here."""
     checked = 0
     for row in questions:
         html = "".join(site[name] for name in row["pages"])
@@ -214,7 +214,7 @@ def test_hidden_text_of_the_example_site_never_comes_out(site: dict[str, str], q
 
 
 def test_answers_on_the_example_site_survive_pruning(site: dict[str, str], questions: list[dict[str, Any]]) -> None:
-    """A floor over all pages at once; the quality gate says how many on real pages."""
+    """A floor over all example pages; the quality gate measures real pages."""
     documents = prunus.read(list(site.values()))
     lost = []
     for row in questions:
@@ -253,7 +253,7 @@ def test_a_file_is_cleaned_up_to_the_size_of_the_settings(folder: Path, monkeypa
 
 
 def test_twins_are_documents_of_their_own() -> None:
-    """Two addresses, the same bytes: a citation names the page that it was read in."""
+    """Two addresses with the same bytes: a citation names the page that it comes from."""
     pages = [prunus.Page(f"<p>{name}") for name in ("other words", "the bridge opened in 1932.")]
     twins = [prunus.Page("<p>The bridge opened in 1932.", url=f"https://example.org/{name}") for name in "ab"]
     documents = prunus.read([*twins, *pages])

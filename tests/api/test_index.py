@@ -1,4 +1,4 @@
-"""An index at the public door: documents in and out, questions alone and beside pages, summaries and their cost."""
+"""`prunus.Index`: adding and removing documents, retrieval and answers, summaries and their cost."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_sync_follows_a_folder_and_leaves_the_rest_alone(folder: Path) -> None:
     (docs / "glass.html").unlink()
     report = index.sync(docs)
     assert [len(report.added), len(report.unchanged), len(report.removed)] == [1, 1, 1]
-    assert {Path(one.id).name for one in index.store.documents()} == {"elsewhere", "bees.html", "tides.html"}
+    assert {Path(document.id).name for document in index.store.documents()} == {"elsewhere", "bees.html", "tides.html"}
     with pytest.raises(BadInput, match="no such folder"):
         index.sync("nowhere")
 
@@ -71,7 +71,7 @@ def test_sync_follows_a_folder_and_leaves_the_rest_alone(folder: Path) -> None:
 def test_an_answer_is_cited_to_the_documents(index: Index) -> None:
     answer = index.ask(QUESTION)
     assert answer.citations[0].document == "trains" and "second carriage" in answer.citations[0].quote
-    assert all(one.found for one in answer.citations)
+    assert all(citation.found for citation in answer.citations)
 
 
 def test_indexes_and_pages_answer_together_within_one_budget(index: Index, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def _events(question: str, pages: Any, indexes: Any, budget: int) -> list[Any]:
 
 def test_a_page_that_is_given_and_in_the_index_is_told_once(index: Index) -> None:
     answer = prunus.ask(QUESTION, page("trains"), index=index)
-    assert len({one.quote for one in answer.citations}) == len(answer.citations)
+    assert len({citation.quote for citation in answer.citations}) == len(answer.citations)
 
 
 def test_retrieval_keeps_to_the_chosen_documents(index: Index) -> None:
@@ -125,13 +125,13 @@ def test_an_empty_index_has_nothing_to_say(tmp_path: Path) -> None:
 
 
 def test_a_summarys_words_are_cited_to_its_leaves_and_never_quoted_as_a_page(index: Index) -> None:
-    """The quoting answerer is broad: summaries are retrieved, and what stands in the answer stands in a page."""
+    """Summaries are retrieved for a broad question, but every quote in the answer is from a page."""
     answer = index.ask("What is all of it about: the tide, bread, the night train, honey bees and glass?", 400)
     assert answer.citations
     texts = [one.text for one in map(index.store.document, SUBJECTS)]
-    for one in answer.citations:
-        assert one.found and one.document in SUBJECTS
-        assert any(one.quote in text for text in texts)
+    for citation in answer.citations:
+        assert citation.found and citation.document in SUBJECTS
+        assert any(citation.quote in text for text in texts)
 
 
 @pytest.mark.parametrize("question", ["What is the whole document about?", "Summarize it."])
@@ -141,7 +141,7 @@ def test_a_question_about_the_whole_is_answered_though_it_shares_no_word_with_th
     index = Index.open(tmp_path / "index")
     index.add({"trains": page("trains", 40)})
     answer = index.ask(question, 300)
-    assert answer.citations and all(one.found and one.document == "trains" for one in answer.citations)
+    assert answer.citations and all(citation.found and citation.document == "trains" for citation in answer.citations)
     with pytest.raises(NothingFound):
         index.ask("Who won the cup?", 300)
 
@@ -156,10 +156,9 @@ def test_what_a_model_has_written_is_led_back_to_the_nearest_leaves(tmp_path: Pa
     assert index.summarize() and not index.store.unsummarised()
     assert index.info()["cost"]["completion_tokens"] > 0
     question = "Which travellers rest on the night train behind the engine?"
-    without_a_model = Index.open(tmp_path / "index")  # answers by quotes
-    answer = without_a_model.ask(question, 300, Retrieval("collapsed", layers=(1, 2)))
-    assert all(one.found for one in answer.citations)
-    nearest = [one for one in answer.citations if one.support < 1]
+    answer = index.ask(question, 300, Retrieval("collapsed", layers=(1, 2)))
+    assert all(citation.found for citation in answer.citations)
+    nearest = [citation for citation in answer.citations if citation.support < 1]
     assert nearest and nearest[0].document == "trains" and 0 < nearest[0].support < 1
 
 
@@ -225,7 +224,7 @@ def test_notes_are_kept_with_the_index(index: Index) -> None:
 
 @pytest.mark.slow
 def test_thousands_of_small_documents_come_go_and_change(tmp_path: Path) -> None:
-    """10,000 added, 5,000 removed, 2,500 replaced: bounded in size, and the rest is found as before."""
+    """10,000 added, 5,000 removed, 2,500 replaced: the index stays small, and the other documents are still found."""
 
     def note(n: int, turn: int = 0) -> str:
         return f"<p>Note {n} of turn {turn}: the {n * 7919 % 10007} boats of bay {n % 97} carry cargo {n * 31 % 1009}."

@@ -1,4 +1,4 @@
-"""The public door: exactly what is meant to be public, light to open, and never slammed by an import."""
+"""`import prunus`: it exports exactly the public names, and it is light and safe to import."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEAVY = """torch transformers sentence_transformers onnxruntime fastapi starlett
 
 
 def in_a_fresh_process(code: str) -> str:
-    """Run code where modules are compiled once, as they are for everybody, whatever this process was told."""
+    """Run code in a fresh process that writes byte code, whatever this process' settings are."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60, env=environment
@@ -70,7 +70,7 @@ def test_importing_reads_no_model() -> None:
 
 
 def test_importing_takes_under_three_tenths_of_a_second() -> None:
-    """Of the importing thread's time, which is the same on a machine that does other things besides."""
+    """The CPU time of the importing thread, because it is the same on a busy machine."""
     code = "import time; start = time.thread_time(); import prunus; print(time.thread_time() - start)"
     best = min(float(in_a_fresh_process(code)) for _ in range(5))
     assert best < 0.3, f"import prunus takes {best:.2f} s"

@@ -1,4 +1,4 @@
-"""``prunus ask``: an answer with sources that can be checked, or a plain no."""
+"""``prunus ask``: an answer with sources that can be checked, or exit code 4."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ def test_doctor_says_what_works(cli: Cli) -> None:
 
 def test_doctor_tries_every_engine(cli: Cli) -> None:
     [found] = lines_of(cli("doctor", "--json"))
-    engines = {(one["kind"], one["name"]): one for one in found["engines"]}
+    engines = {(engine["kind"], engine["name"]): engine for engine in found["engines"]}
     assert found["works"] and found["home"]["writable"] and not found["file"]["found"]
     for kind, name in (("scorer", "hybrid"), ("embedder", "static"), ("tokenizer", "llama2")):
         assert engines[kind, name]["state"] == "works" and engines[kind, name]["in_force"]
     assert engines["tokenizer", "hf"]["state"] == "needs"
-    assert not [one for one in found["engines"] if one["state"] == "fails"]
+    assert not [engine for engine in found["engines"] if engine["state"] == "fails"]
     assert found["licences"]["prunus"] == "Apache-2.0"
     assert "MIT" in found["licences"]["weights"]["states"]
 

@@ -1,4 +1,4 @@
-"""Addresses on the command line and at the door of the library, read from a real server."""
+"""Addresses as pages, on the command line and in the library, read from a real server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WALL = """<!doctype html><title>Just a moment...</title><noscript>Enable JavaScr
 
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> object:
-    """A server with some pages, that the operator allows."""
+    """Start a server with some pages, which the settings allow."""
     routes = {
         "/robots.txt": respond("User-agent: *\nDisallow: /private\n", "Content-Type: text/plain"),
         "/bridge": respond(BRIDGE, HTML, "Cache-Control: max-age=600"),

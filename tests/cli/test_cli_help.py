@@ -1,4 +1,4 @@
-"""Every help text has examples, and every example runs as it is printed."""
+"""Every help text has examples, and every example runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader cannot see comes out of no command, whatever it is told to do."""
+"""Text that a reader cannot see is in the output of no command, with any options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BY_STYLE_SHEET = "claim that the Pell Mini is more accurate"
 
 
 def hidden() -> list[str]:
-    """Return what is planted in the page out of a reader's sight."""
+    """Return the words that are hidden in the page."""
     rows = [json.loads(line) for line in (SITE.parent / "questions.jsonl").read_text("utf-8").splitlines()]
     planted = [text for row in rows for text in row.get("must_not", ())]
     assert len(planted) > 9

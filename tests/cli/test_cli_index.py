@@ -1,4 +1,4 @@
-"""``prunus index``: documents in, out and changed; what fails is named; what is acknowledged stays."""
+"""``prunus index``: adding, changing and removing documents; failures are named; acknowledged documents stay."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_an_unreadable_document_among_many_is_named_and_the_rest_goes_in(cli: Cl
     result = cli("index", "add", "I", "many", "--json")
     assert result.exit_code == 5
     found = json.loads(result.stdout)
-    assert len(found["added"]) == 999 and [Path(one).name for one in found["failures"]] == ["0500.html"]
+    assert len(found["added"]) == 999 and [Path(failure).name for failure in found["failures"]] == ["0500.html"]
     assert "0500.html" in result.stderr and "1 of 1000 documents could not be read" in result.stderr
 
 
@@ -63,13 +63,13 @@ def test_questions_combine_indexes_and_pages(cli: Cli, docs: Path) -> None:
     cli("index", "add", "B", docs / "bread.html")
     asked = ["ask", "What is folded into a loaf, and where do bees show that flowers are?"]
     answer = json.loads(cli(*asked, docs / "glass.html", "--index", "A", "--index", "B", "--json").stdout)
-    assert {Path(one["document"]).stem for one in answer["citations"]} >= {"bees", "bread"}
+    assert {Path(citation["document"]).stem for citation in answer["citations"]} >= {"bees", "bread"}
     assert only_line(cli("ask", "What?")).count("--index") == 1
     assert "there is no index" in only_line(cli("ask", "What?", "--index", "C"))
 
 
 def test_an_index_is_asked_beside_pages_and_a_search(cli: Cli, docs: Path) -> None:
-    """One question, one budget; a page alone, an index and a folder that is searched each bring their own."""
+    """A page, an index and a searched folder each contribute evidence to one question within one budget."""
     cli("index", "add", "I", docs / "bees.html")
     (docs / "web").mkdir()
     (docs / "glass.html").rename(docs / "web" / "glass.html")
@@ -78,10 +78,10 @@ def test_an_index_is_asked_beside_pages_and_a_search(cli: Cli, docs: Path) -> No
     found = cli(*command)
     answer = json.loads(found.stdout)
     assert found.exit_code == 0 and answer["failures"] == {}
-    assert {Path(one["url"]).stem for one in answer["citations"]} >= {"bees", "bread", "glass"}
-    assert all(one["found"] for one in answer["citations"])
+    assert {Path(citation["url"]).stem for citation in answer["citations"]} >= {"bees", "bread", "glass"}
+    assert all(citation["found"] for citation in answer["citations"])
     events = lines_of(cli(*command, "--events", "--budget", "100"))
-    assert next(one for one in events if one["event"] == "kept")["tokens"] <= 100
+    assert next(event for event in events if event["event"] == "kept")["tokens"] <= 100
     modelled = json.loads(cli(*command, "--planner", "rules", "--extractor", "sentences", "--llm",
                               "scripted:Bees dance to show where flowers are [2].").stdout)  # fmt: skip
     assert modelled["engines"]["generator"] == "llm" and modelled["citations"][0]["found"]
@@ -137,7 +137,7 @@ def test_wrong_folders_versions_and_disks_are_one_line(cli: Cli, docs: Path, mon
         patch.setattr("prunus.index.store.file.vectors.os.fsync", full)
         result = cli("index", "add", "J", docs / "bread.html")
     assert result.exit_code == 3 and "No space left on device" in only_line(result)
-    assert [one.id for one in Index.open(Path.cwd() / "J").store.documents()] == [str(docs / "bees.html")]
+    assert [document.id for document in Index.open(Path.cwd() / "J").store.documents()] == [str(docs / "bees.html")]
 
 
 def test_summaries_wait_for_a_model_and_the_bill_is_shown_first(cli: Cli, docs: Path) -> None:
@@ -261,7 +261,7 @@ def test_two_processes_that_add_at_once_lose_nothing(folder: Path, docs: Path) -
 
 @pytest.mark.slow
 def test_killed_at_any_moment_an_index_holds_what_was_acknowledged(folder: Path) -> None:
-    """SIGKILL at 20 random moments; each run goes on from the last."""
+    """SIGKILL at 20 random moments; each run resumes the last."""
     (folder / "docs").mkdir()
     for n in range(300):
         text = " ".join(f"The {n * 31 + k} boats of bay {k} carry {n} tons of salt." for k in range(8))
@@ -282,9 +282,9 @@ def test_killed_at_any_moment_an_index_holds_what_was_acknowledged(folder: Path)
         process.wait()
         kills += 1
         events = [json.loads(line) for line in said if line.endswith("\n")]
-        acknowledged |= {one["document"] for one in events if one["event"] in ("added", "unchanged")}
+        acknowledged |= {event["document"] for event in events if event["event"] in ("added", "unchanged")}
         store = store_file.Engine(folder / "I")
-        assert acknowledged <= {one.id for one in store.documents()}
+        assert acknowledged <= {document.id for document in store.documents()}
         if len(acknowledged) == 300:
             (folder / "I").rename(folder / f"I{kills}")
             acknowledged = set()
@@ -305,5 +305,5 @@ def test_ctrl_c_says_what_is_kept(cli: Cli, docs: Path, monkeypatch: pytest.Monk
 
 def test_events_come_as_soon_as_a_document_is_on_the_disk(cli: Cli, docs: Path) -> None:
     events = lines_of(cli("index", "add", "I", docs, "--events"))
-    assert [one["event"] for one in events] == ["added"] * 5
+    assert [event["event"] for event in events] == ["added"] * 5
     assert {one["event"] for one in lines_of(cli("index", "add", "I", docs, "--events"))} == {"unchanged"}

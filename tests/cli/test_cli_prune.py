@@ -32,7 +32,11 @@ def test_json_holds_the_whole_context(cli: Cli) -> None:
     [record] = lines_of(cli("prune", "examples/site", "-Q", QUESTION, "--budget", 300, "--json", "-q"))
     assert record["tokens"] <= record["budget"] == 300 < record["tokens_before"]
     assert len(record["documents"]) == 12
-    assert sum(block["kept"] for block in record["blocks"]) == sum(one["kept"] for one in record["documents"]) > 0
+    assert (
+        sum(block["kept"] for block in record["blocks"])
+        == sum(document["kept"] for document in record["documents"])
+        > 0
+    )
     assert {"path", "score", "kept", "span", "role", "text", "words"} <= set(record["blocks"][0])
     assert record["engines"]["scorer"] == "hybrid"
     assert {"read", "blocks", "score", "prune"} <= set(record["seconds"])
@@ -87,7 +91,7 @@ def test_pages_that_cannot_be_read_are_listed(cli: Cli, small_site: Path) -> Non
 
 def test_standard_input_beside_files(cli: Cli) -> None:
     result = cli("prune", "-", PRICES, "-Q", "bridge", "--json", input="<title>Bridges</title><p>A bridge of stone.")
-    assert [one["url"] for one in lines_of(result)[0]["documents"]] == ["stdin", PRICES]
+    assert [document["url"] for document in lines_of(result)[0]["documents"]] == ["stdin", PRICES]
 
 
 def test_the_same_bytes_on_every_run(cli: Cli) -> None:

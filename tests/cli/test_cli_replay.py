@@ -1,4 +1,4 @@
-"""``prunus ask --record`` and ``prunus replay``: the same answer with the network cut, and what is refused."""
+"""``prunus ask --record`` and ``prunus replay``: the same answer without a network; damaged and foreign files are refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KEY = "sesame-4711"
 
 @contextmanager
 def model(answer: str) -> Iterator[tuple[str, list[str]]]:
-    """Serve a model in OpenAI's shape; yields its address and the bodies that it was sent."""
+    """Serve a model with OpenAI's interface; yield its address and the bodies of the requests."""
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -80,7 +80,7 @@ def model(answer: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def recorded(cli: Cli, monkeypatch: pytest.MonkeyPatch, *more: str, llm: bool = True) -> Result:
-    """Record an answer from a small web, which is gone when this returns."""
+    """Record an answer from pages of a small server, which has stopped when this returns."""
     with world() as web, model("It opened in 1932 [1].") as (address, _):
         web.pages = {"/harrow": PAGE, "/gone": (404, "no"), "/other": PAGE.replace("Harrow", "Tamble")}
         web.hits = {"": [web.hit("/harrow", "Harrow bridge"), web.hit("/gone"), web.hit("/other", "Tamble bridge")]}
@@ -148,7 +148,7 @@ def test_a_change_that_asks_nothing_new_stays_off_the_network(cli: Cli, monkeypa
 
 @pytest.mark.full
 def test_no_address_that_only_the_file_names_is_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stranger's file must not lead keys and questions to a server of the stranger's."""
+    """A foreign file must not send the user's keys and questions to a server that it names."""
     recorded(cli, monkeypatch)
     monkeypatch.setenv("PRUNUS_MODEL_CALLS", "true")
     monkeypatch.setenv("PRUNUS_LLM_KEY", KEY)
@@ -279,7 +279,7 @@ def test_pages_come_back_in_the_order_in_which_they_came_with_those_that_were_la
         await found.aclose()
 
     async def play() -> list[tuple[str, Any]]:
-        return [one async for one in Player(recorder.run).pages(pages)(["a", "b", "c"])]
+        return [page async for page in Player(recorder.run).pages(pages)(["a", "b", "c"])]
 
     asyncio.run(record())
     (first, page), (second, refused), (third, late) = asyncio.run(play())

@@ -1,4 +1,4 @@
-"""Two stages on the command line and in jobs: what they say, what they write, and what they refuse."""
+"""Pruning in two stages on the command line and in jobs: messages, output and refused options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_both_stages_are_told(cli: Cli) -> None:
 
 def test_json_names_stages_and_who_scored_each_block(cli: Cli) -> None:
     found = json.loads(cli("prune", str(SITE), "-Q", QUESTION, *TWO, "--json").stdout)
-    assert [one["stage"] for one in found["stages"]] == ["first", "fine"]
+    assert [stage["stage"] for stage in found["stages"]] == ["first", "fine"]
     assert found["stages"][0]["tokens"] <= 1500
     assert found["engines"]["fine"] == "bm25"
     assert {block["stage"] for block in found["blocks"]} == {1, 2}

@@ -1,4 +1,4 @@
-"""Each configured engine is tried with a limit; what fails says why, and the others are still tried."""
+"""Each configured engine is called with a timeout; a failure has a reason and does not affect the others."""
 
 from __future__ import annotations
 

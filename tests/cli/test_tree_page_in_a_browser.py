@@ -25,7 +25,7 @@ EVIL = "</script><script>document.title='x'</script><img src=x onerror=\"documen
 
 @pytest.fixture(scope="module")
 def browser() -> str:
-    """An installed Chromium; without one these tests skip, or fail where every extra must be there."""
+    """Return an installed Chromium; without one these tests skip, or fail where all extras are required."""
     need("playwright.async_api")
     try:
         return find_browser()
@@ -46,7 +46,7 @@ def drawn(cli: Cli, folder: Path) -> Path:  # noqa: F811
 
 
 def opened(browser: str, page: Path, work: Callable[[Any], Awaitable[None]], width: int = 1280) -> list[str]:
-    """Open a page, do something with it, and return what went wrong or went out meanwhile."""
+    """Open a page, act on it, and return the errors and the requests of the page."""
     from playwright.async_api import async_playwright
 
     wrong: list[str] = []

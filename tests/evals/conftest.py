@@ -1,4 +1,4 @@
-"""Tiny real objects for the tests of the evaluations."""
+"""Fixtures of the evaluations: a page and a token counter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Article survival over built-in cleaners."""
+"""Task ``articles`` with the built-in cleaners."""
 
 from __future__ import annotations
 

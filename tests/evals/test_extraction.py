@@ -1,4 +1,4 @@
-"""Extraction and mixed ranking: their measures, and what stands for what."""
+"""Tasks ``extraction`` and ``mixed``: their measures and their data."""
 
 from __future__ import annotations
 

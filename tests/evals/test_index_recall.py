@@ -1,4 +1,4 @@
-"""Recall of evidence from an index: spans are right, budgets are kept, and knowing systems beat blind ones."""
+"""Task ``index``: spans are right, budgets hold, and informed systems beat random ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_recall_is_the_share_of_the_letters_that_are_not_spaces() -> None:
 
 @pytest.mark.parametrize("within", [False, True])
 def test_every_system_keeps_the_budget_and_finds_what_it_can(tmp_path: Path, within: bool) -> None:
-    systems = [one for one in index.SYSTEMS if "raptor" not in one]
+    systems = [system for system in index.SYSTEMS if "raptor" not in system]
     found, qualities = index.run(task(within), systems, [60, 4000], "static", tmp_path)
     recall = {(one.system, one.budget): index.stats.mean(one.recall).mean for one in found}
     assert all(recall[system, 60] <= 1.0 for system in systems)
@@ -61,12 +61,12 @@ def test_a_summary_counts_where_its_sentences_stand(tmp_path: Path) -> None:
 
 
 def test_unknown_names_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(UnknownName, match="no index task"):
+    with pytest.raises(UnknownName, match="unknown task"):
         index_tasks.load("none", "dev")
-    with pytest.raises(UnknownName, match="no tree"):
+    with pytest.raises(UnknownName, match="unknown tree"):
         index.build(task(False), "oak", "static", tmp_path)
     made = index.build(task(False), "ward", "static", tmp_path)
-    with pytest.raises(UnknownName, match="no index system"):
+    with pytest.raises(UnknownName, match="unknown system"):
         index.retrieve(made, "oak", task(False).questions[0], 100, within=False)
 
 
@@ -75,10 +75,10 @@ def test_unknown_names_are_errors(tmp_path: Path) -> None:
 def test_evidence_stands_where_the_data_says() -> None:
     meetings = index_tasks.load("qmsum", "dev")
     assert len(meetings.questions) == 144
-    assert all(half(one.page) == "dev" for one in meetings.questions)
+    assert all(half(question.page) == "dev" for question in meetings.questions)
     first = meetings.questions[0]
     assert meetings.documents[first.document][first.spans[0][0] :].split(":")[0] in meetings.documents[first.document]
     german = index_tasks.load("xquad_de", "dev", limit=40)
     assert len(german.questions) == 40
-    shown = {german.documents[one.document][slice(*one.spans[0])].strip() for one in german.questions}
+    shown = {german.documents[question.document][slice(*question.spans[0])].strip() for question in german.questions}
     assert all(shown)

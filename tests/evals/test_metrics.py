@@ -1,4 +1,4 @@
-"""Survival, on the cases that scorers get wrong."""
+"""Metrics of survival, on cases that a simple scorer gets wrong."""
 
 from __future__ import annotations
 

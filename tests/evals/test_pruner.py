@@ -1,4 +1,4 @@
-"""Judging a pruner: the metrics of a ranking, what chance gets, and who is left out."""
+"""Task ``pruner``: the metrics of a ranking, the expectation of chance, and the questions left out."""
 
 from __future__ import annotations
 

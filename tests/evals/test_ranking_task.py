@@ -1,4 +1,4 @@
-"""The ranking task: gold ranks are counted right, ties against the system, halves kept apart."""
+"""Task ``ranking``: gold ranks are right, ties count against the system, halves are kept apart."""
 
 from __future__ import annotations
 

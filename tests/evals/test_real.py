@@ -1,4 +1,4 @@
-"""The real data is what the tasks say it is (dev half only)."""
+"""The real data has the counts and properties that the tasks state (dev half only)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The halves are fixed for ever."""
+"""The split into halves never changes."""
 
 from __future__ import annotations
 

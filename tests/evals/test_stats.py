@@ -1,4 +1,4 @@
-"""The bootstrap, held against what is known."""
+"""The bootstrap, compared with known results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runner, the report and the gate share one scorer and hide nothing."""
+"""Task ``survival``: runner, report and gate use the same scorer, and report every number."""
 
 from __future__ import annotations
 

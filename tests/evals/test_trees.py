@@ -1,4 +1,4 @@
-"""How good a tree is, on trees whose goodness is known."""
+"""The quality of a tree, on trees of known quality."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prunus_evals import trees
 
 
 def made(labels: list[int], groups: list[list[int]]) -> trees.Tree:
-    """Leaves that point along their label's axis, groups above them, one root above those."""
+    """Return a tree whose leaves point along their label's axis, with groups above them and one root."""
     count, above = len(labels), len(groups)
     own = np.eye(max(labels) + 1, dtype=np.float32)[labels]
     means = [own[group].mean(axis=0) / np.linalg.norm(own[group].mean(axis=0)) for group in groups]

@@ -1,4 +1,4 @@
-"""What a reader sees of an output, in any format."""
+"""The visible text of an output, in every format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which block of a pruned page is taught: the paper's labels, on pages small enough to read."""
+"""The paper's labels: which block of a pruned page is taught, on small pages."""
 
 from __future__ import annotations
 
@@ -163,5 +163,5 @@ def test_what_is_left_out_is_listed_with_its_reason(pages: list[list[Question]],
 
 
 def test_a_file_of_samples_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(DataBroken, match="is no file of samples"):
+    with pytest.raises(DataBroken, match="not a file of samples"):
         list(pruner.read(tmp_path / "samples.jsonl"))

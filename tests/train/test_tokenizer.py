@@ -49,7 +49,7 @@ def test_the_lines_of_the_prompt_are_one_token_each(tokenizer: Any) -> None:
 
 
 def test_the_tokens_of_a_page_hold_the_end_of_every_path(tokenizer: Any) -> None:
-    """What a model is to write stands in what it reads."""
+    """The tokens that a model must write are among those that it reads."""
     page = "<table><tr><td>bridge<td>1932<tr><td>trams<td>5</table><p>lamps every day</p><p>it opened in 1932</p>"
     form = form_of(prunus.read(page).blocks(2), "bare")
     whole = " ".join(tokenizer.encode(form.html).tokens)

@@ -1,4 +1,4 @@
-"""``prunus train``: what it says of itself, and errors in one line."""
+"""``prunus train``: its help texts, and errors in one line."""
 
 from __future__ import annotations
 

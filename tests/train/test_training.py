@@ -1,4 +1,4 @@
-"""A pruner that is trained for seconds: it learns, it goes on after a kill, and the scorer reads what it wrote."""
+"""Training a pruner for seconds: it learns, it resumes after a kill, and the scorer loads the model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_what_is_packed_is_read_back(tmp_path: Path) -> None:
 
 def test_a_torn_file_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "train.xz").write_bytes(b"\xfd7zXZ\x00torn")
-    with pytest.raises(DataBroken, match="holds no packed samples"):
+    with pytest.raises(DataBroken, match="no packed samples"):
         packed.read(tmp_path / "train.xz")
 
 
@@ -175,7 +175,7 @@ def test_the_loss_falls_and_is_logged(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_a_question_does_not_see_its_neighbours(tmp_path: Path) -> None:
-    """Several questions side by side lose what each loses alone."""
+    """Several questions in one sequence have the same loss as each question alone."""
     _, built = ready(tmp_path)
     import torch
 

@@ -1,4 +1,4 @@
-"""The wired first state: it finds words before any training, through the scorer that a user calls."""
+"""Wired first weights: the model finds words before any training, through the scorer that a user calls."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_the_paragraph_that_holds_them_is_found(scorer: Any) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize(("asked", "other"), [("violet desert", "ivory glacier"), ("ivory glacier", "violet desert")])
 def test_of_two_paragraphs_of_one_division_the_right_one_is_likelier(scorer: Any, asked: str, other: str) -> None:
-    """Whether the division is found at all is left to training: a paragraph outside of one looks much alike."""
+    """Finding the division itself needs training: a paragraph outside of a division looks similar."""
     blocks = prunus.read(PAGE).blocks(8)
     scores = dict(zip(blocks.texts, scorer.score(f"Where is the {asked}?", blocks), strict=True))
     by_words = {key: score for text, score in scores.items() for key in (asked, other) if key in text}
@@ -117,7 +117,7 @@ def test_a_tokenizer_without_steps_is_refused(tokenizer: Any) -> None:
 
 
 def test_a_step_is_chosen_among_what_the_token_tree_leaves_open(tokenizer: Any) -> None:
-    """Training and inference ask the same."""
+    """Training and inference choose among the same tokens."""
     blocks = prunus.read(PAGE).blocks(8)
     paths = [tokenizer.encode(path).ids for path in number(blocks).paths]
     tree, leaves = grow(paths, 3)
@@ -138,13 +138,13 @@ def test_a_step_is_chosen_among_what_the_token_tree_leaves_open(tokenizer: Any) 
 def test_samples_without_the_paths_of_all_blocks_are_refused() -> None:
     packer = Packer([9])
     packer.add([5], [Ask([6], [7], [], 0)])
-    with pytest.raises(DataBroken, match="do not keep the paths"):
+    with pytest.raises(DataBroken, match="do not hold the paths"):
         batches.batch(packer.packed(), np.array([0]), PRESETS["wired"][1])
 
 
 @pytest.mark.full
 def test_among_steps_the_other_tokens_cost_nothing(tokenizer: Any) -> None:
-    """A path without a branch has no loss, whatever the model says."""
+    """A path without a branch has no loss, whatever the model predicts."""
     from dataclasses import replace
 
     shape, hyper = PRESETS["wired"]
