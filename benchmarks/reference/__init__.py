@@ -1,1 +1,1 @@
-"""The reference implementation and the rivals, in an environment of their own."""
+"""The environment of the reference implementation and of the other tools, and the process that measures them."""

@@ -209,7 +209,7 @@ def test_wrong_folders_and_other_embedders_are_one_line(tmp_path: Path) -> None:
     index.store.embedder = "another"
     with pytest.raises(BadInput, match="embedder another"):
         index.ask(QUESTION)
-    with pytest.raises(BadInput, match="no preset"):
+    with pytest.raises(BadInput, match="unknown preset"):
         Index.open(tmp_path / "index", preset="none")
     with pytest.raises(BadInput, match="not built with the preset"):
         Index.open(tmp_path / "index", preset="raptor")
