@@ -58,7 +58,7 @@ def opened(browser: str, page: Path, work: Callable[[Any], Awaitable[None]], wid
                 tab = await program.new_page(viewport={"width": width, "height": 800})
                 tab.set_default_timeout(10_000)
                 tab.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-                tab.on("console", lambda said: wrong.append(f"{said.type}: {said.text}"))
+                tab.on("console", lambda line: wrong.append(f"{line.type}: {line.text}"))
                 tab.on("request", lambda one: wrong.append(f"request: {one.url}") if one.url != page.as_uri() else None)
                 await tab.goto(page.as_uri())
                 await work(tab)
@@ -121,7 +121,7 @@ def test_search_finds_nodes_and_a_chosen_node_shows_its_text_as_text(browser: st
         assert await tab.locator("circle.hit").count() == 0 and await hits.inner_text() == "0 nodes"
         await search.fill("")
         assert await hits.inner_text() == "" and await tab.title() == "Summary tree: tale"
-        summary = tab.locator("circle.said").first
+        summary = tab.locator("circle.summary").first
         await summary.click()
         assert (await tab.locator("#about").inner_text()).startswith("Summary ")
         assert await tab.locator("circle.chosen").count() == 1
