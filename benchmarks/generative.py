@@ -284,9 +284,9 @@ def apart(work: Task, first: Any, second: Any) -> float:
     """Return the greatest difference between the scores of two ways."""
     import numpy as np
 
-    from prunus.evidence.score._trie import log_probabilities, sum_along_paths
+    from prunus.evidence.score._trie import log_probabilities
 
-    scores = [summed(work.tree, log_probabilities(work.tree, way))[work.leaves] for way in (first, second)]
+    scores = [sum_along_paths(work.tree, log_probabilities(work.tree, way))[work.leaves] for way in (first, second)]
     return float(np.abs(scores[0] - scores[1]).max())
 
 

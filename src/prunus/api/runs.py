@@ -146,10 +146,12 @@ class Replay:
         self.question: str = reading(lambda: str(head["question"]))
         self.budget: int | None = reading(lambda: None if head["budget"] is None else int(head["budget"]))
         self.options = reading(lambda: options_from(head["options"]))
-        kept: dict[str, Any] = reading(lambda: dict(head["settings"]))
-        own = {name: value for name, value in kept.items() if name not in MACHINE}
+        _refuse_files(self.options, "options")
+        stored: dict[str, Any] = reading(lambda: dict(head["settings"]))
+        recorded = {name: value for name, value in stored.items() if name not in MACHINE}
+        _refuse_files(recorded, "settings")
         defaults = {field.name: getattr(Settings(), field.name) for field in fields(Settings)}
-        values = {name: value for name, value in defaults.items() if name not in MACHINE} | own
+        values = {name: value for name, value in defaults.items() if name not in MACHINE} | recorded
         self.settings = load_settings(values | self._changed())
         forgotten = {kind for name in changes for kind in _FORGETS.get(name, ())}
         left = [entry for entry in run.entries if entry.get("kind") not in forgotten]

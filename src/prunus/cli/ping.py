@@ -111,12 +111,11 @@ async def _llm(engine: Any) -> str:
     text, usage = await text_of(engine.stream(render("ping", word="OK"), max_tokens=32), longest=10_000)
     if not text.strip() and not usage.completion_tokens:
         raise OutsideFailed("the reply is empty")
-    window = getattr(engine, "context_window", 0)
-    room = f", window of {window} tokens" if window else ""
-    return f"{_said(usage)}{room}"
+    room = f", window of {engine.context_window} tokens" if engine.context_window else ""
+    return f"{_tokens_used(usage)}{room}"
 
 
-def _said(usage: Usage) -> str:
+def _tokens_used(usage: Usage) -> str:
     tokens = usage.prompt_tokens + usage.completion_tokens
     return f"{tokens} tokens" if tokens else "answers, but reports no usage"
 

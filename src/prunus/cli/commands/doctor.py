@@ -219,16 +219,13 @@ def _trouble(settings: Settings) -> str:
 
 
 def _try(settings: Settings) -> None:
-    """Answer a question from a small page with the engines that settings name."""
-    engines = assemble(settings, Options())
-    documents = read_pages([Page(_PAGE, snapshot="doctor")], Formats().to_html)
+    """Answer a question from a small page with the engines that the settings name.
 
-    async def whole() -> None:
-        async for event in answer_from(documents, Asked(_QUESTION, 64), engines):
-            if isinstance(event, DoneEvent) and not event.answer.text:
-                raise BadInput("the answer is empty")
-
-    run(whole)
+    :raises BadInput: the answer is empty.
+    """
+    documents = read(Page(_PAGE, snapshot="doctor"), settings=settings)
+    if not ask(_QUESTION, documents, settings=settings, budget=64).text:
+        raise BadInput("the answer is empty")
 
 
 def _try_index(settings: Settings, kind: str) -> None:
