@@ -284,7 +284,7 @@ def apart(work: Task, first: Any, second: Any) -> float:
     """Return the greatest difference between the scores of two ways."""
     import numpy as np
 
-    from prunus.evidence.score._trie import log_probabilities
+    from prunus.evidence.score._trie import log_probabilities, sum_along_paths
 
     scores = [sum_along_paths(work.tree, log_probabilities(work.tree, way))[work.leaves] for way in (first, second)]
     return float(np.abs(scores[0] - scores[1]).max())
