@@ -86,7 +86,7 @@ def test_ask_with_a_model_shows_what_nothing_bears_out(cli: Cli, web: World) -> 
     result = cli("ask", QUESTION, "--llm", model, "--planner", "rules", "--extractor", "sentences")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("The bridge opened in 1932 [1]. It is made of green cheese [1].\n\n[1] Bridge\n")
-    assert "Not borne out by the pages (1):\n  - It is made of green cheese." in result.stdout
+    assert "Not supported by the pages (1):\n  - It is made of green cheese." in result.stdout
     assert "1 sentences not borne out" in result.stderr
 
 

@@ -156,7 +156,7 @@ class Chat(Conversation):
                 yield event
 
 
-def search(query: str | SearchRequest, provider: str = "") -> Results:
+def search(query: str | SearchRequest, provider: str = "", settings: Settings | None = None) -> Results:
     """Search, and return hits with warnings, cost and the rest of the provider's rate limit.
 
     :param query: the keywords, or a request with filters.
@@ -169,5 +169,5 @@ def search(query: str | SearchRequest, provider: str = "") -> Results:
     """
     request = SearchRequest(query) if isinstance(query, str) else query
     request = replace(request, query=without_surrogates(request.query))
-    engine = Maker(load_settings(), Options(search=provider)).search()
+    engine = Maker(settings or load_settings(), Options(search=provider)).search()
     return run(lambda: engine.search(request))
