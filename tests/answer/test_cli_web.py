@@ -87,7 +87,7 @@ def test_ask_with_a_model_shows_what_nothing_bears_out(cli: Cli, web: World) -> 
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("The bridge opened in 1932 [1]. It is made of green cheese [1].\n\n[1] Bridge\n")
     assert "Not supported by the pages (1):\n  - It is made of green cheese." in result.stdout
-    assert "1 sentences not borne out" in result.stderr
+    assert "1 sentence unsupported" in result.stderr
 
 
 def test_events_of_a_search(cli: Cli, web: World) -> None:  # noqa: F811

@@ -167,7 +167,7 @@ def _summary(answer: Answer, pages: int, seconds: float) -> str:
     usage = answer.usage
     parts = [f"{pages} page{'' if pages == 1 else 's'} read, {len(answer.citations)} quotes"]
     if answer.unsupported:
-        parts.append(f"{len(answer.unsupported)} sentences unsupported")
+        parts.append(f"{len(answer.unsupported)} sentence{'' if len(answer.unsupported) == 1 else 's'} unsupported")
     tokens = usage.prompt_tokens + usage.completion_tokens
     if tokens:
         parts.append(f"{tokens:,} tokens")
