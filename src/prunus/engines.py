@@ -1,4 +1,4 @@
-"""Settings → engines. The only place that picks an engine by name."""
+"""Makes the engines that settings and options name. No other module picks an engine by name."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 
 BY_MODEL: Final = {"planner": ("llm", "rules"), "extractor": ("tags", "sentences"), "generator": ("llm", "quotes")}
-"""Engines where nobody names one: with a language model, and without."""
+"""The default engines: with a language model, and without one."""
 
 
 def assemble(settings: Settings, options: Options | None = None, *, answers: bool = True) -> Engines:
-    """Make the engines of a call: options win over settings.
+    """Make the engines of a call. An option wins over the setting of the same name.
 
-    :param answers: False where nothing is answered: then no language model is made.
-    :raises UnknownEngine: a spec names none.
-    :raises BadInput: an engine needs another that no setting names, or model calls are switched off.
+    :param answers: False for a call that answers no question; then no language model is made.
+    :raises UnknownEngine: a spec names no engine.
+    :raises BadInput: an engine needs another engine that no setting names, or model calls are switched off.
     :raises MissingExtra: an engine needs a package that is not installed.
     """
     maker = Maker(settings, options or Options())
@@ -44,7 +44,7 @@ def assemble(settings: Settings, options: Options | None = None, *, answers: boo
 
 
 def engines_of(maker: Maker) -> Engines:
-    """Make the engines of an answer, and those that take over where the model's fail."""
+    """Make the engines of an answer, and the spare engines that replace failed engines of the model."""
     scorer_choice, fine, first = stages_of(maker.settings, maker.options)
     maker.choose("scorer", scorer_choice)
     counter, scorer, extractor, generator = map(maker.make, ("tokenizer", "scorer", "extractor", "generator"))
@@ -59,19 +59,19 @@ def engines_of(maker: Maker) -> Engines:
 
 
 def stages_of(settings: Settings, options: Options) -> tuple[Any, Any, str]:
-    """Return the scorer of the only or of the first stage, that of the second or '', and when the first runs.
+    """Return the scorer of the only or the first stage, the scorer of the second stage or '', and when the first runs.
 
-    A scorer that reads all blocks in one prompt is always a second stage: where no first one is named, the
-    default scorer works before it on large pages, and chooses what it reads where its window is too small.
+    A scorer that reads all blocks in one prompt is always the second stage. Where no scorer is named for the first
+    stage, the default scorer runs before it on large pages, and chooses the blocks that fit the model's window.
 
-    :raises BadInput: two stages are wanted, and there is no fine scorer; or no such number of stages.
+    :raises BadInput: two stages are wanted without a fine scorer, or the number of stages is not 0, 1 or 2.
     """
     scorer, fine = options.scorer or settings.scorer, options.fine or settings.fine
     if options.stages not in (0, 1, 2):
         raise BadInput(f"there are 1 or 2 stages, not {options.stages}; 0 leaves it to Prunus", subject="stages")
     first = {0: "large", 1: "never", 2: "always"}[options.stages]
     if options.stages == 1 and not options.fine:
-        fine = ""  # of the settings: the call wants one stage
+        fine = ""  # a call that wants one stage overrides the fine scorer of the settings
     if fine:
         return scorer, fine, first
     kind = engine_class("scorer", scorer) if isinstance(scorer, str) else scorer
@@ -89,9 +89,9 @@ def stages_of(settings: Settings, options: Options) -> tuple[Any, Any, str]:
 
 
 def web_of(maker: Maker, engines: Engines) -> WebEngines:
-    """Make what an answer from the web needs besides.
+    """Make the engines that only an answer from the web needs.
 
-    :raises BadInput: no search is named, or one cannot be made.
+    :raises BadInput: no search provider is named, or a provider cannot be made.
     """
     from .answer.find_pages import WebEngines, local_now
     from .answer.pictures import Pages
@@ -122,16 +122,16 @@ def web_of(maker: Maker, engines: Engines) -> WebEngines:
 
 
 class Maker:
-    """Makes engines by kind, each once, with the engines and the settings that its constructor asks for.
+    """Makes engines by kind, each once, with the engines and settings that its constructor has parameters for.
 
-    :param tape: stands between the engines and the outside: a recorder, or what is played back.
+    :param tape: a recorder or a player between the engines and the services outside.
     """
 
     def __init__(self, settings: Settings, options: Options, tape: Tape | None = None) -> None:
         self.settings = settings
         self.tape = tape
         self.specs: dict[str, str] = {}
-        self._objects: dict[str, Any] = {}  # engines that were given themselves, and not by name
+        self._objects: dict[str, Any] = {}  # engines that the options hold as objects
         for kind in KINDS:
             if kind != "format":
                 self.choose(kind, getattr(options, kind, "") or str(getattr(settings, kind)))
@@ -139,8 +139,8 @@ class Maker:
         for kind, (with_model, without) in BY_MODEL.items():
             self.specs[kind] = self.specs[kind] or (with_model if model else without)
         self.options = options
-        self.meter: Meter | None = None  # tokens, money and seconds of the models, once one is made
-        self.price: Price | None = None  # of the language model, once it is made and where it is known
+        self.meter: Meter | None = None  # of tokens, money and seconds; made with the first language model
+        self.price: Price | None = None  # of the language model, where it is known
         self._limits = options.limits
         self._made: dict[str, Any] = {}
 
@@ -152,7 +152,7 @@ class Maker:
         self.specs[kind] = name_of(choice)
 
     def _may_call(self) -> bool:
-        """Tell whether the model of the settings may be called; where it may not, all goes without one."""
+        """Tell whether the model of the settings may be called; otherwise the engines without a model are used."""
         spec = self._address("llm", self.specs["llm"])[0]
         known = split_spec(spec)[0] in engine_names("llm")
         return self.settings.model_calls or not (known and declared(engine_class("llm", spec), "llm", "real"))
@@ -165,58 +165,67 @@ class Maker:
     def make(self, kind: str, wanted_by: str = "") -> Any:
         """Return the engine of a kind.
 
-        :param wanted_by: the engine that asks for it, for the message where none is named.
+        :param wanted_by: the spec of the engine that needs it, for the error message.
+        :raises BadInput: no engine of this kind is named, or model calls are switched off.
         """
         if kind in self._made:
             return self._made[kind]
         if kind == "search":
             return self.search()
         if kind in self._objects:
-            self._made[kind] = self._kept(kind, _adopted_object(kind, self._objects[kind]))
+            self._made[kind] = self._wrapped(kind, self._taped(kind, lambda: self._adopted_object(kind)))
             return self._made[kind]
         if kind == "path_scorer" and split_spec(wanted_by)[1]:  # generative:MODEL names it
             self.specs[kind] = _path_spec(split_spec(wanted_by)[1])
         spec, endpoint = self._address(kind, self.specs[kind])
         if not spec:
             raise BadInput(f"{wanted_by or kind} needs a {kind}: set {kind} in {FILE}", subject=kind)
-        self._made[kind] = None  # an engine that needs its own kind is given none
+        self._made[kind] = None  # an engine that needs an engine of its own kind gets None
         try:
             self._made[kind] = engine = self._new(kind, spec, endpoint)
         except BaseException:
-            del self._made[kind]  # whoever asks again is told again
+            del self._made[kind]  # so that the next call raises the same error
             raise
         return engine
 
     def make_fine(self, spec: Any) -> Any:
-        """Return the scorer of the second stage; the first stage's is its cheap one, where it wants one.
+        """Return the scorer of the second stage; a scorer that needs a cheap scorer gets that of the first stage.
 
-        :param spec: or the scorer itself.
+        :param spec: its spec, or the scorer as an object.
         """
         self.specs["fine"] = name_of(spec)
         if not isinstance(spec, str):
-            self._made["fine"] = _adopted_object("scorer", spec)
+            self._made["fine"] = _adopted("scorer", spec)
             return self._made["fine"]
         if split_spec(spec)[1] and "path_scorer" in needs_of("scorer", spec):
-            self._made.pop("path_scorer", None)  # the first stage's may be another model
+            self._made.pop("path_scorer", None)  # the first stage may use another model
         self._made["fine"] = engine = self._new("scorer", spec, "")
         return engine
 
     def _new(self, kind: str, spec: str, endpoint: str) -> Any:
         required = needs_of(kind, spec, required=True)
         needed = [other for other in needs_of(kind, spec) if self.specs[other] or other in required]
-        given = {other: self.make(other, spec) for other in needed}
+        needed_engines = {other: self.make(other, spec) for other in needed}
 
-        def made() -> Any:
-            asks = kind in ("llm", "path_scorer") and declared(engine_class(kind, spec), kind, "real")
-            if asks and not self.settings.model_calls:
-                off = "model calls are switched off (model_calls); scripted: still works"
-                raise BadInput(off, subject=spec)
-            return adopted_engine(kind, spec, **given, **self._own(kind, endpoint))
+        def make() -> Any:
+            self._check_calls(kind, engine_class(kind, spec), spec)
+            return adopted_engine(kind, spec, **needed_engines, **self._settings_for(kind, endpoint))
 
-        return self._kept(kind, self._taped(kind, made))
+        return self._wrapped(kind, self._taped(kind, make))
+
+    def _adopted_object(self, kind: str) -> Any:
+        self._check_calls(kind, self._objects[kind], self.specs[kind])
+        return _adopted(kind, self._objects[kind])
+
+    def _check_calls(self, kind: str, engine: Any, spec: str) -> None:
+        """Refuse an engine that calls a model, where model calls are switched off."""
+        if self.settings.model_calls or kind not in ("llm", "path_scorer"):
+            return
+        if declared(engine, kind, "real"):
+            raise BadInput("model calls are switched off (model_calls); scripted: still works", subject=spec)
 
     def _taped(self, kind: str, make: Callable[[], Any]) -> Any:
-        """Make an engine; one that speaks to the outside goes by the tape, where there is one."""
+        """Make an engine; with a tape, an engine that calls a service is wrapped by it."""
         spec = self.specs[kind]
         if self.tape is None:
             return make()
@@ -229,9 +238,9 @@ class Maker:
         return make()
 
     def search_specs(self) -> list[str]:
-        """Return the specs of the providers that are named.
+        """Return the specs of the search providers.
 
-        :raises BadInput: none is.
+        :raises BadInput: no provider is named.
         """
         specs = [spec.strip() for spec in self.specs["search"].split(",") if spec.strip()]
         if not specs:
@@ -240,9 +249,9 @@ class Maker:
         return specs
 
     def search(self) -> SearchProvider:
-        """Return the search providers that are named, as one.
+        """Return the named search providers as one provider.
 
-        :raises BadInput: none is named, or one cannot be made.
+        :raises BadInput: no provider is named, or a provider cannot be made.
         """
         from .web.search._merge import Merged  # here: most calls search nothing
 
@@ -250,7 +259,7 @@ class Maker:
 
         def made() -> SearchProvider:
             if "search" in self._objects:
-                providers = [_adopted_object("search", self._objects["search"])]
+                providers = [_adopted("search", self._objects["search"])]
             else:
                 providers = [self.provider(spec, alone=len(specs) == 1) for spec in specs]
             way: Any = settings.search_way
@@ -265,7 +274,8 @@ class Maker:
     def provider(self, spec: str, alone: bool = True) -> SearchProvider:
         """Return one search provider.
 
-        :param alone: whether ``search_key`` and ``search_endpoint`` are meant for it.
+        :param alone: it is the only provider; then ``search_key`` and ``search_endpoint`` are its own.
+        :raises BadInput: its key or its price in the settings has the wrong type.
         """
         from .web.reader import LazyDoor
 
@@ -273,7 +283,7 @@ class Maker:
         key = settings.search_keys.get(name, settings.search_key if alone else "")
         price = settings.search_prices.get(name, 0.0)
         if not isinstance(key, str):
-            raise BadInput(f"setting search_keys: {name}: it is not text", subject="search_keys")
+            raise BadInput(f"setting search_keys: {name}: the key is not text", subject="search_keys")
         if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price < 1e6:
             raise BadInput(f"setting search_prices: {name}: {price!r} is no price in US dollars", subject=name)
         own: dict[str, Any] = {"door": LazyDoor(settings), "key": key, "price": float(price)}
@@ -284,14 +294,14 @@ class Maker:
         return provider
 
     def _address(self, kind: str, spec: str) -> tuple[str, str]:
-        """Return the spec of an engine and the address that it holds: a language model's names its server."""
+        """Return the spec of an engine, and the address of its server; the spec of a language model may hold both."""
         if kind == "llm" and split_spec(spec)[0] == "http":
             base, _, model = spec.partition("#")
             return f"openai:{model}", base
         return spec, self.settings.llm_endpoint if kind == "llm" else ""
 
-    def _own(self, kind: str, endpoint: str) -> dict[str, Any]:
-        """Return the settings of a kind, by the names of constructors' parameters."""
+    def _settings_for(self, kind: str, endpoint: str) -> dict[str, Any]:
+        """Return the settings for engines of a kind, by the names of their constructors' parameters."""
         from .web.reader import LazyDoor  # here: reading files needs none
 
         settings = self.settings
@@ -310,8 +320,8 @@ class Maker:
             own["folder"] = settings.tiktoken_folder or str(settings.folder / "tiktoken")
         return own
 
-    def _kept(self, kind: str, engine: Any) -> Any:
-        """Give an embedder its cache on disk, where the settings want one, and a language model its meter."""
+    def _wrapped(self, kind: str, engine: Any) -> Any:
+        """Wrap a language model by its meter, and an embedder by its cache on disk where the settings want one."""
         if kind == "llm":
             return self._metered(engine)
         if kind != "embedder" or not self.settings.embed_cache_mb or self.specs[kind] == "static":
@@ -319,7 +329,7 @@ class Maker:
         return open_vectors(self.settings, engine, self.specs[kind])
 
     def _metered(self, llm: Any) -> Metered:
-        """Count every call of a language model, and hold it to the limits of the whole call."""
+        """Return a language model whose calls are counted and kept within the limits of the whole call."""
         from .models.meter import Meter, Metered, price_of, prices_from  # here: most calls ask no model
 
         self.meter = self.meter or Meter(self._limits)
@@ -329,30 +339,30 @@ class Maker:
 
 
 def adopted_engine(kind: str, spec: str, **others: Any) -> Any:
-    """Make an engine by its spec; one of another package is held to its port."""
+    """Make an engine by its spec; what an engine of another package returns is checked."""
     engine = make_engine(kind, spec, **others)
     name, _ = split_spec(spec)
     return engine if is_built_in(kind, name) else adopted(kind, engine, name)
 
 
-def _adopted_object(kind: str, engine: Any) -> Any:
-    """Return an engine that was given as an object; it is held to its port, unless it comes with Prunus."""
+def _adopted(kind: str, engine: Any) -> Any:
+    """Return an engine that was given as an object; what it returns is checked, unless it comes with Prunus."""
     own = type(engine).__module__.startswith("prunus.")
     return engine if own else adopted(kind, engine, name_of(engine))
 
 
 def name_of(choice: Any) -> str:
-    """Return the spec of an engine; of one that is given as an object its name, or that of its class."""
+    """Return the spec of an engine; for an object its name, or the name of its class."""
     return choice if isinstance(choice, str) else str(getattr(choice, "name", "") or type(choice).__name__)
 
 
 def _path_spec(model: str) -> str:
-    """Return the back-end of ``generative:MODEL``: a model on this machine, unless a back-end is named before it."""
+    """Return the path scorer of ``generative:MODEL``: ``transformers``, unless MODEL begins with another one's name."""
     return model if split_spec(model)[0] in engine_names("path_scorer") else f"transformers:{model}"
 
 
 def open_vectors(settings: Settings, embedder: Any = None, spec: str = "") -> CachedEmbedder:
-    """Return an embedder that keeps its vectors on disk; without one, only to look at what is kept."""
+    """Return an embedder with a cache of vectors on disk; without an embedder, to look at the cache only."""
     from .models.embed._cached import CachedEmbedder  # here: hardly any call has one
 
     return CachedEmbedder(embedder, vectors_folder(settings), spec, max(1, settings.embed_cache_mb))
@@ -365,12 +375,12 @@ def vectors_folder(settings: Settings) -> Path:
 
 @cache
 def formats() -> Formats:
-    """Return the formats that can be read, found once."""
+    """Return the formats that can be read; they are looked up once in a process."""
     return Formats()
 
 
 class Formats:
-    """Every format by content, name and media type; turns any page that one of them knows into HTML."""
+    """All format engines; the content of a page, its name and its media type choose one."""
 
     @cached_property
     def _by_name(self) -> dict[str, FormatPort]:
@@ -386,9 +396,9 @@ class Formats:
         return sorted({suffix for engine in self._by_name.values() for suffix in engine.suffixes})
 
     def to_html(self, page: Page) -> str | bytes:
-        """Return a page as HTML; its format is known by its content first, then by name and header.
+        """Return a page as HTML; its content decides the format first, then its name and its media type.
 
-        :raises BadPage: the content is empty, or of no format that is known.
+        :raises BadPage: the content is empty, or of an unknown format.
         """
         check_size(page.content, page.url or "page")
         if not page.content or page.content.isspace():
@@ -402,7 +412,7 @@ class Formats:
 
 
 def _is_plainly_html(page: Page) -> bool:
-    """Tell whether a page begins as web pages do, and nothing says that it is anything else."""
+    """Tell whether a page begins like a web page, and its media type does not contradict."""
     kind = page.media_type.partition(";")[0].strip().lower()
     if kind not in ("", "text/html"):
         return False
