@@ -43,8 +43,8 @@ class Index:
     def __init__(self, store: NodeStore, settings: Settings, options: Options) -> None:
         self.store = store
         self.place = store.place
-        said = json.loads(store.notes(BUILT).get(BUILT, "{}"))
-        self.built = Built(**{one.name: said[one.name] for one in fields(Built) if one.name in said})
+        stored = json.loads(store.notes(BUILT).get(BUILT, "{}"))
+        self.built = Built(**{field.name: stored[field.name] for field in fields(Built) if field.name in stored})
         self.options = options
         preset = PRESETS.get(self.built.preset, {})
         if preset and not options.embedder:
@@ -83,7 +83,7 @@ class Index:
         except NoIndex:
             if not create:
                 raise
-            given = {one.name: wanted.get(one.name, getattr(settings, one.name, "")) for one in fields(Built)}
+            given = {field.name: wanted.get(field.name, getattr(settings, field.name, "")) for field in fields(Built)}
             built = Built(**{**given, "preset": preset})
             embedder = Maker(settings, options).make("embedder")
             identity, dimension = _identity(embedder)
@@ -196,10 +196,14 @@ class Index:
         path = Path(folder)
         if not is_folder(path):
             raise BadInput(f"{folder}: no such folder", subject=str(folder))
-        files = {absolute(one): one for one in pages_of(path, formats().suffixes, self.settings.max_files)}
+        files = {absolute(file): file for file in pages_of(path, formats().suffixes, self.settings.max_files)}
         inside = absolute(path).rstrip(os.sep) + os.sep
         report = Report()
-        report.removed = [one.id for one in self.store.documents() if one.id.startswith(inside) and one.id not in files]
+        report.removed = [
+            document.id
+            for document in self.store.documents()
+            if document.id.startswith(inside) and document.id not in files
+        ]
         self._take_in(files, report, done)
         self.store.delete_many(report.removed)
         self.update()
@@ -221,12 +225,12 @@ class Index:
 
         :raises BadInput: a document is not in the index.
         """
-        known = {one.id for one in self.store.documents()}
+        known = {document.id for document in self.store.documents()}
         found = []
-        for one in given:
-            id = one if one in known else absolute(Path(one))
+        for name in given:
+            id = name if name in known else absolute(Path(name))
             if id not in known:
-                raise BadInput(f"{self.place}: there is no document {one!r}; see prunus index info", subject=one)
+                raise BadInput(f"{self.place}: there is no document {name!r}; see prunus index info", subject=name)
             found.append(id)
         return list(dict.fromkeys(found))
 
@@ -235,7 +239,7 @@ class Index:
             report.added.append(id)
             done(id, "added")
 
-        known = {one.id: one.digest for one in self.store.documents()}
+        known = {document.id: document.digest for document in self.store.documents()}
         report.chunks = self.builder.add(each_document(named, known, self.settings, report, done), on_the_disk)
 
     # --- the tree ----------------------------------------------------------------------------
@@ -295,8 +299,8 @@ class Index:
         meter = self._maker.meter
         if meter is None or not (meter.total.prompt_tokens or meter.total.completion_tokens):
             return
-        said = json.loads(self.store.notes(COST).get(COST, "{}"))
-        total = {one: said.get(one, 0) + getattr(meter.total, one) for one in COSTS}
+        before = json.loads(self.store.notes(COST).get(COST, "{}"))
+        total = {name: before.get(name, 0) + getattr(meter.total, name) for name in COSTS}
         self.store.put_notes({COST: json.dumps({**total, "summarizer": self.settings.llm or self.options.llm})})
         meter.reset()
 
@@ -316,13 +320,13 @@ class Index:
         """
         how = retrieval or Retrieval()
         way = self.way(how)
-        one = self.retriever.limited(self.ids(how.documents)) if how.documents else self.retriever
+        retriever = self.retriever.limited(self.ids(how.documents)) if how.documents else self.retriever
         query = without_surrogates(query)
         if way == "traversal":
-            return one.traversal(query, how.top, how.depth, budget=budget, start=how.start_layer)
+            return retriever.traversal(query, how.top, how.depth, budget=budget, start=how.start_layer)
         if way == "hybrid":
-            return one.hybrid(query, budget)
-        return one.collapsed(query, budget, tree=way == "collapsed", scorer=how.scorer, layers=how.layers)
+            return retriever.hybrid(query, budget)
+        return retriever.collapsed(query, budget, tree=way == "collapsed", scorer=how.scorer, layers=how.layers)
 
     @property
     def budget(self) -> int:
@@ -379,8 +383,8 @@ def opened(
     :raises BadInput: there is no index.
     """
     return [
-        one if isinstance(one, Index) else Index.open(one, create=False, settings=settings, options=options)
-        for one in indexes
+        index if isinstance(index, Index) else Index.open(index, create=False, settings=settings, options=options)
+        for index in indexes
     ]
 
 

@@ -1,8 +1,8 @@
-"""Engines of other packages: what their port lets them leave out is filled in, what they return is checked.
+"""Wraps engines of other packages, so that inside Prunus they keep their port.
 
-Engines that come with Prunus declare every member of their port, and tests hold them to it. An engine from elsewhere
-may have only the method that its port names. It is wrapped once, where it is made: a member that it lacks has the
-default of :data:`MEMBERS`, and a value that its port forbids is one line that names the engine.
+Engines that come with Prunus declare every member of their port; tests check that. An engine of another package needs
+only the method of its port. It is wrapped once, when it is made: a missing member gets the default of :data:`MEMBERS`,
+and a return value that the port forbids raises one line that names the engine.
 """
 
 from __future__ import annotations
@@ -28,24 +28,25 @@ MEMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "clusterer": {"needs_summaries": False, "last_layer": 1},
     "search": {"lacks_key": False, "lacks_address": False},
 }
-"""What engines of a kind may say beside the method of their port, and what is taken where they do not."""
+"""The optional members of each kind of engine, with their defaults."""
 
 
 def declared(engine: Any, kind: str, member: str) -> Any:
-    """Return a member of an engine, or of its class; the default of its port where it has none."""
+    """Return an optional member of an engine or of its class, or the default."""
     return getattr(engine, member, MEMBERS[kind][member])
 
 
 def adopted(kind: str, engine: Any, name: str) -> Any:
-    """Return an engine of another package as one that keeps its port.
+    """Return an engine of another package, wrapped.
 
-    :param name: how errors call it.
+    :param name: the engine's name in errors.
+    :raises BadEngine: it lacks the method of its port.
     """
     return _ADOPTED.get(kind, _Adopted)(kind, engine, name)
 
 
 class _Adopted:
-    """An engine from elsewhere, with the members that it lacks."""
+    """An engine of another package, with the defaults of the members that it lacks."""
 
     method: ClassVar[str] = ""
 
@@ -66,7 +67,7 @@ class _Adopted:
             return work()
         except PrunusError:
             raise
-        except Exception as error:  # a stranger's code may fail in any way
+        except Exception as error:  # the code of another package may raise anything
             raise self._failed(error) from error
 
     def _failed(self, error: Exception) -> BadEngine:
@@ -146,7 +147,7 @@ class _Extractor(_Adopted):
 
     async def extract(self, query: str, tagged: Sequence[Any]) -> list[int] | None:
         found = await self._awaited(self._engine.extract(query, tagged))
-        known = {one.tag for one in tagged}
+        known = {segment.tag for segment in tagged}
         if found is not None and not (isinstance(found, list) and all(tag in known for tag in found)):
             raise self._wrong("it returned something other than a list of tags that it was shown, or None")
         return found
@@ -156,7 +157,7 @@ class _Extractor(_Adopted):
             return await work
         except PrunusError:
             raise
-        except Exception as error:  # a stranger's code may fail in any way
+        except Exception as error:  # the code of another package may raise anything
             raise self._failed(error) from error
 
 
@@ -188,7 +189,7 @@ class _Summarizer(_Extractor):
         if (
             not isinstance(found, list)
             or len(found) != len(batch)
-            or not all(isinstance(one, Summary) for one in found)
+            or not all(isinstance(summary, Summary) for summary in found)
         ):
             raise self._wrong(f"it did not return a list of {len(batch)} summaries")
         return found
@@ -226,7 +227,7 @@ class _Model(_Adopted):
                     yield event
         except PrunusError:
             raise
-        except Exception as error:  # a stranger's code may fail in any way
+        except Exception as error:  # the code of another package may raise anything
             raise self._failed(error) from error
 
 

@@ -131,7 +131,7 @@ class _PlayedModel(LanguageModel):
         known = self._player.find("count", digest(self._spec, list(texts)))
         if known is None:
             return self._live("count of tokens").count(texts)
-        return reading(lambda: np.asarray([int(one) for one in known["counts"]], np.int64))
+        return reading(lambda: np.asarray([int(count) for count in known["counts"]], np.int64))
 
     async def ask_window(self) -> int:
         """Return the recorded window, or ask."""
@@ -150,7 +150,7 @@ class _PlayedModel(LanguageModel):
                 async for event in events:
                     yield event
             return
-        for piece in reading(lambda: [str(one) for one in known["pieces"]]):
+        for piece in reading(lambda: [str(piece) for piece in known["pieces"]]):
             yield TokenEvent(piece)
         if known.get("usage") is not None:
             yield UsageEvent(reading(lambda: Usage(**known["usage"])))

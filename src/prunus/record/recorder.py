@@ -96,7 +96,7 @@ def page_from(run: RunFile, row: Mapping[str, Any]) -> Page:
 
 def error_to(error: PrunusError) -> dict[str, str]:
     """Return an error as plain data; its kind is its nearest base class that a replay can make."""
-    kind = next((one.__name__ for one in type(error).__mro__ if one.__name__ in _ERRORS), "OutsideFailed")
+    kind = next((base.__name__ for base in type(error).__mro__ if base.__name__ in _ERRORS), "OutsideFailed")
     return {"kind": kind, "message": str(error), "subject": error.subject}
 
 
@@ -182,7 +182,7 @@ class _RecordedModel(LanguageModel):
 
     def _count(self, texts: Sequence[str]) -> Any:
         found = self._llm.count(texts)
-        self._recorder.keep("count", digest(self._spec, list(texts)), counts=[int(one) for one in found])
+        self._recorder.keep("count", digest(self._spec, list(texts)), counts=[int(count) for count in found])
         return found
 
     async def ask_window(self) -> int:

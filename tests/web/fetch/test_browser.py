@@ -396,11 +396,11 @@ def test_what_does_not_answer_is_one_clear_line(read: Read) -> None:
 def test_a_browser_that_is_killed_is_one_clear_line(browser: str) -> None:
     async def run(server: Server) -> None:
         async with BrowserFetcher(door_to(server), BrowserRules(browser, total_seconds=20)) as fetcher:
-            assert fetcher._kept is not None
+            assert fetcher._browser is not None
             waiting = asyncio.ensure_future(fetcher.fetch(server.url()))
             while not server.requests:
                 await asyncio.sleep(0.01)
-            await fetcher._kept.close()
+            await fetcher._browser.close()
             with pytest.raises(FetchFailed, match="browser"):
                 await waiting
 
