@@ -150,7 +150,7 @@ class _PlayedModel(LanguageModel):
                 async for event in events:
                     yield event
             return
-        for piece in reading(lambda: [str(piece) for piece in known["pieces"]]):
+        for piece in reading(lambda: list(map(str, known["pieces"]))):
             yield TokenEvent(piece)
         if known.get("usage") is not None:
             yield UsageEvent(reading(lambda: Usage(**known["usage"])))
