@@ -73,7 +73,9 @@ def test_ctrl_c_loses_nothing_that_is_written(cli: Cli, folder: Path) -> None:
     pages, out = folder / "pages", folder / "out"
     pages.mkdir()
     for number in range(3000):
-        (pages / f"{number:04}.html").write_text(f"<h1>Page {number}</h1>{PARAGRAPH}", "utf-8")
+        (pages / f"{number:04}.html").write_text(
+            f"<h1>Page {number}</h1>{PARAGRAPH * 30}", "utf-8"
+        )  # long enough to be interrupted on a busy machine
     command = [*PROGRAM, "clean", str(pages), "-o", str(out), "--format", "text"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:
         deadline = time.monotonic() + 30
