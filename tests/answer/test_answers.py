@@ -290,7 +290,7 @@ def test_stages_become_spans(web: World) -> None:
     provider.add_span_processor(need("opentelemetry.sdk.trace.export").SimpleSpanProcessor(memory))
     ask(QUESTION, Model(good), Options(trace=spans(provider.get_tracer("test"))))
     found = memory.get_finished_spans()
-    assert [span.name for span in found][:3] == ["prunus.answer.plan", "prunus.search", "prunus.read"]
+    assert [span.name for span in found][:3] == ["prunus.plan", "prunus.search", "prunus.read"]
     assert found[0].end_time >= found[0].start_time
     assert json.loads(found[1].attributes["prunus.queries"])[0]["text"] == "Orrel bridge opened"
 

@@ -68,7 +68,7 @@ def test_a_key_of_several_is_the_named_provider_s(cli: Cli, folder: Path) -> Non
     shown += str([_shown(name, getattr(settings, name)) for name in ("search_key", "search_keys")])
     assert "sesame" not in shown and "poppy" not in shown and "set" in shown
     (folder / "prunus.toml").write_text("[search_keys]\nmojeek = 7\n", "utf-8")
-    assert "it is not text" in only_line(cli("search", "x", "--search", "mojeek"))
+    assert "the key is not text" in only_line(cli("search", "x", "--search", "mojeek"))
 
 
 # --- prunus ask ----------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from prunus.cli import main
 
 PROGRAM = [
     sys.executable, "-c",
-    "from prunus.cli.commands import main as m; m.COMMANDS.setdefault('batch', ''); m.main()",
+    "from prunus.cli import main as m; m.COMMANDS.setdefault('batch', ''); m.main()",
 ]  # fmt: skip
 PAGE = "<h1>Bridge</h1><p>The bridge opened in 1932.<p>Trams run daily from the harbour to the lighthouse."
 
@@ -307,7 +307,7 @@ def test_a_job_that_kills_its_process_is_recorded_and_the_others_are_done(folder
     write(folder, *[job(n) for n in range(6)])
     script = (
         "import os, prunus.cli.commands.batch as b, prunus.batch.jobs as e\n"
-        "from prunus.cli.commands import main as m\n"
+        "from prunus.cli import main as m\n"
         "m.COMMANDS.setdefault('batch', '')\n"
         "import killer; b.answer = killer.answer\n"
         "if __name__ == '__main__': m.main()\n"

@@ -30,4 +30,4 @@ def test_the_trainer_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_budget_that_is_no_number_is_one_line(tmp_path: Path) -> None:
     shown = CliRunner().invoke(main, ["labels", "-o", str(tmp_path / "out"), "--budgets", "many"])
     assert shown.exit_code == 2
-    assert "budgets must be numbers, not many" in shown.output
+    assert "--budgets" in shown.output and "many" in shown.output

@@ -38,11 +38,11 @@ def _progress(done: int, total: int) -> None:
         click.echo(f"{done} of {total} pages", err=True)
 
 
-def _numbers(text: str) -> list[int]:
+def _numbers(text: str, option: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise click.UsageError(f"write numbers separated by commas, not {text}") from error
+        raise click.UsageError(f"{option}: {text!r} is no list of numbers; separate them by commas") from error
 
 
 @main.command("labels")
@@ -65,7 +65,7 @@ def labels_command(out: Path, task: str, budgets: str, first_stage: str, coarse:
     from prunus_train.data.labels import Recipe
 
     recipe = Recipe(first_stage, coarse, fine, prompt)
-    made = pruner.make(out, tasks.expand(task), "dev", _numbers(budgets), recipe, _progress)
+    made = pruner.make(out, tasks.expand(task), "dev", _numbers(budgets, "--budgets"), recipe, _progress)
     click.echo(f"{made.samples} samples in {out}, {made.left_out} left out", err=True)
 
 
@@ -94,7 +94,9 @@ def pack_command(folder: Path, seeds: str, prompt: str, vocabulary: int, small: 
     longest = 200 if small else plan["longest"]
     sizes = SMALL if small else USUAL.up_to(longest)
     chosen = pack.Plan(plan["parts"], plan["passages"], plan["each"], longest, sizes)
-    pack.make_all(folder, _numbers(seeds), chosen, vocabulary, prompt, lambda name, done, total: _progress(done, total))
+    pack.make_all(
+        folder, _numbers(seeds, "--seeds"), chosen, vocabulary, prompt, lambda name, done, total: _progress(done, total)
+    )
 
 
 @main.command("pack-samples")

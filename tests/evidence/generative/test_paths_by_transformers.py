@@ -373,7 +373,7 @@ def test_thousands_of_siblings_are_read_in_chunks() -> None:
     [
         ({}, "no config.json there"),
         ({"config.json": "{"}, "cannot be loaded"),
-        ({"config.json": json.dumps({"model_type": "t5"})}, "an encoder and decoder; paths need a causal model"),
+        ({"config.json": json.dumps({"model_type": "t5"})}, "encoder-decoder model; give a causal model"),
         ({"config.json": json.dumps({"model_type": "vit"})}, "cannot be loaded"),
         (
             {"config.json": json.dumps({"model_type": "x", "auto_map": {"AutoConfig": "m.C"}}), "m.py": "1 / 0"},

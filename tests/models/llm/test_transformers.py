@@ -128,7 +128,7 @@ def test_letters_of_several_tokens_come_whole(llama: Path) -> None:
     watch = _Watch(
         _Loaded(None, Fixed(), need("re").compile("")), CallOptions(), threading.Event(), time.monotonic() + 60
     )
-    watch.tell = pieces.append
+    watch.send = pieces.append
     for byte in text.encode() + b"\xff" * 100:
         watch(torch.tensor([[byte]]), None)
     watch.end()

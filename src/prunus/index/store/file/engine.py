@@ -65,7 +65,13 @@ class Engine:
         self._check(embedder, dimension)
 
     def _is_new(self) -> bool:
-        """Tell whether an index may be created here: the folder is missing or empty."""
+        """Tell whether an index may be created here.
+
+        It may where the folder is missing or empty, or holds a file without tables: another process creates the index
+        at this moment, or was killed while it did.
+        """
+        if (self.folder / FILE).is_file():
+            return True
         try:
             return not self.folder.exists() or (self.folder.is_dir() and not any(self.folder.iterdir()))
         except OSError:
