@@ -192,6 +192,20 @@ def test_a_record_that_was_altered_is_told_by_its_answer(cli: Cli) -> None:
     assert "differs from the recorded one in: text" in result.stderr
 
 
+def test_a_recording_does_not_choose_code_to_run(cli: Cli) -> None:
+    Path("harrow.html").write_text(PAGE)
+    Path("evil.py").write_text("from pathlib import Path\nPath('ran').touch()\nclass Scorer: ...\n")
+    cli("ask", QUESTION, "harrow.html", "--record", "run.prunus")
+    run = unpack(Path("run.prunus"))
+    run.head["options"]["scorer"] = run.head["settings"]["extractor"] = "evil.py:Scorer"
+    Path("run.prunus").write_bytes(pack(run))
+    refused = cli("replay", "run.prunus")
+    assert refused.exit_code == 2 and "--change scorer=" in refused.stderr
+    trusted = cli("replay", "run.prunus", "--change", "scorer=bm25", "--change", "extractor=sentences")
+    assert trusted.exit_code == 0 and "1932" in trusted.stdout
+    assert not Path("ran").exists()
+
+
 def test_an_interrupted_recording_leaves_no_file(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("harrow.html").write_text(PAGE)
 

@@ -96,6 +96,18 @@ def test_what_an_engine_leaves_out_has_the_default_of_its_port() -> None:
         _ = engine.colour
 
 
+def test_a_generator_that_streams_writes_with_a_model() -> None:
+    class Quoting:
+        async def generate(self, query: str, passages: Any) -> str:
+            return ""
+
+    class Streaming(Quoting):
+        def stream(self, query: str, sources: Any, turns: Any = ()) -> Any: ...
+
+    assert not adopted("generator", Quoting(), "quoting").writes
+    assert adopted("generator", Streaming(), "streaming").writes
+
+
 @pytest.mark.parametrize("kind", MEMBERS)
 def test_engines_that_come_with_prunus_declare_every_member(kind: str) -> None:
     for name in engine_names(kind):

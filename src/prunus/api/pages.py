@@ -91,27 +91,21 @@ def _report_each(pages: Iterator[Page], done: Callable[[Page], None]) -> Iterato
         yield page
 
 
-def read_each(
-    pages: Sequence[Source], settings: Settings | None = None
-) -> Generator[tuple[Page | None, Tree | PrunusError], None, None]:
-    """Yield each page with its tree, or with the error that prevented it; one page is in memory at a time.
+def read_each(pages: Sequence[Source], settings: Settings | None = None) -> Generator[Tree | PrunusError, None, None]:
+    """Yield the tree of each page, or the error that prevented it; one page is in memory at a time.
 
     Addresses are fetched ahead while the caller works on an earlier page; closing the generator ends the fetching.
 
     :param pages: files, addresses, HTML, bytes, Pages; no folders.
-    :returns: for each source its page and tree; the page is None where the source could not be read.
     """
     settings = settings or load_settings()
     with closing(each_source(pages, reading_with(settings))) as sources:
         for page in sources:
-            if isinstance(page, PrunusError):
-                yield None, page
-                continue
             try:
-                tree: Tree | PrunusError = read_page(page, formats().to_html)
+                tree = page if isinstance(page, PrunusError) else read_page(page, formats().to_html)
             except (BadInput, OutsideFailed) as error:
                 tree = error
-            yield page, tree
+            yield tree
 
 
 def with_links(documents: Documents, question: str, count: int, settings: Settings | None = None) -> Documents:

@@ -146,10 +146,10 @@ class Replay:
         self.question: str = reading(lambda: str(head["question"]))
         self.budget: int | None = reading(lambda: None if head["budget"] is None else int(head["budget"]))
         self.options = reading(lambda: options_from(head["options"]))
-        _refuse_files(self.options, "options")
+        _refuse_files({name: getattr(self.options, name) for name in _CHOICES}, changes)
         stored: dict[str, Any] = reading(lambda: dict(head["settings"]))
         recorded = {name: value for name, value in stored.items() if name not in MACHINE}
-        _refuse_files(recorded, "settings")
+        _refuse_files(recorded, changes)
         defaults = {field.name: getattr(Settings(), field.name) for field in fields(Settings)}
         values = {name: value for name, value in defaults.items() if name not in MACHINE} | recorded
         self.settings = load_settings(values | self._changed())
@@ -244,17 +244,17 @@ def _by_name(options: Options) -> Options:
     return replace(options, **names)
 
 
-def _refuse_files(choices: Options | Mapping[str, Any], where: str) -> None:
-    """Refuse a recorded run that names an engine in a Python file: a stranger's file must not choose code to run.
+def _refuse_files(recorded: Mapping[str, Any], changes: Mapping[str, str]) -> None:
+    """Refuse a recorded engine in a Python file: a stranger's recording must not choose code to run.
 
-    :raises BadInput: it does.
+    :param changes: what the user names instead; it replaces the recorded engine.
+    :raises BadInput: the run names such an engine.
     """
-    row = choices if isinstance(choices, Mapping) else {name: getattr(choices, name) for name in _CHOICES}
-    for name, value in row.items():
-        if isinstance(value, str) and any(names_a_file(spec) for spec in value.split(",")):
+    for name, value in recorded.items():
+        if name not in changes and isinstance(value, str) and any(map(names_a_file, value.split(","))):
             raise BadInput(
-                f"the recorded run names an engine in a file ({where}: {name} = {value[:80]}); name one that you trust "
-                f"with --change {name}=SPEC",
+                f"the recorded run names an engine in a file ({name} = {value[:80]}); name one that you trust with "
+                f"--change {name}=SPEC",
                 subject=name,
             )
 

@@ -27,6 +27,7 @@ MEMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "generator": {"verbatim": False, "writes": False},
     "clusterer": {"needs_summaries": False, "last_layer": 1},
     "search": {"lacks_key": False, "lacks_address": False},
+    "format": {"suffixes": (), "media_types": ()},
 }
 """The optional members of each kind of engine, with their defaults."""
 
@@ -163,6 +164,10 @@ class _Extractor(_Adopted):
 
 class _Generator(_Extractor):
     method = "generate"
+
+    @property
+    def writes(self) -> bool:
+        return bool(getattr(self._engine, "writes", hasattr(self._engine, "stream")))
 
     async def generate(self, query: str, passages: Sequence[Any]) -> str:
         found = await self._awaited(self._engine.generate(query, passages))

@@ -57,7 +57,7 @@ class CleaningJob:
             closing(read_each([page.source for page, _ in wanted], self.settings)) as trees,
         ):
             started = time.perf_counter()
-            for (page, target), (_, tree) in zip(wanted, trees, strict=True):
+            for (page, target), tree in zip(wanted, trees, strict=True):
                 self._write(page, target, tree, started)
                 step()
                 started = time.perf_counter()
