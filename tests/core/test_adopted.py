@@ -51,6 +51,7 @@ def test_a_class_of_a_file_is_an_engine(tmp_path: Path) -> None:
         (None, "mine.py:Mine", "there is no file"),
         ("x = 1", "mine.py:Mine", "holds no class Mine"),
         ("1 / 0", "mine.py:Mine", "ZeroDivisionError"),
+        ("class Mine: pass\nMine.score", "mine.py:Mine", "AttributeError"),
         ("class Mine: pass", "mine.py:Mine", "has no method score"),
     ],
 )

@@ -185,11 +185,9 @@ def _class_in_a_file(kind: str, name: str) -> Any:
     sys.modules[module.__name__] = module  # dataclasses look their module up there
     try:
         module_spec.loader.exec_module(module)
-        return getattr(module, attribute)
-    except AttributeError as error:
-        if hasattr(module, attribute):  # the file's own code raised it
-            raise
-        raise UnknownEngine(f"{kind} {name}: {file} holds no class {attribute} ({error})", subject=name) from error
     except Exception as error:  # the operator's file may fail in any way
         reason = f"{type(error).__name__}: {error}"
         raise UnknownEngine(f"{kind} {name}: {file} cannot be loaded ({reason})", subject=name) from error
+    if not hasattr(module, attribute):
+        raise UnknownEngine(f"{kind} {name}: {file} holds no class {attribute}", subject=name)
+    return getattr(module, attribute)
