@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 BY_MODEL: Final = {"planner": ("llm", "rules"), "extractor": ("tags", "sentences"), "generator": ("llm", "quotes")}
 """The default engines: with a language model, and without one."""
 
+TAPED: Final = frozenset({"llm", "search", "embedder", "reranker", "path_scorer", "tokenizer"})
+"""Kinds of engines whose replies a recorded run holds."""
+
 
 def assemble(settings: Settings, options: Options | None = None, *, answers: bool = True) -> Engines:
     """Make the engines of a call. An option wins over the setting of the same name.
@@ -100,10 +103,12 @@ def web_of(maker: Maker, engines: Engines) -> WebEngines:
     options, settings = maker.options.web, maker.settings
     specs = maker.search_specs()
     folders = [split_spec(spec)[1] for spec in specs if split_spec(spec)[0] == "local"]
+    if maker.tape is not None and not maker.tape.reaches("search"):
+        folders = []  # a recorded run opens no folder that only its file names
     reading = HitReader(settings, [Path(folder).expanduser() for folder in folders if folder])
     rank_with = maker.make("reranker", "ranking by a reranker") if options.ranking == "reranker" else engines.embedder
     names = {**engines.names, "planner": maker.specs["planner"], "search": ",".join(specs)}
-    prices = [settings.search_prices.get(split_spec(spec)[0], 0.0) for spec in specs]
+    prices = [maker.price_of_search(split_spec(spec)[0]) for spec in specs]
     pages: Pages = reading.pages
     clock = local_now
     if maker.tape is not None:
@@ -203,11 +208,10 @@ class Maker:
         return engine
 
     def _new(self, kind: str, spec: str, endpoint: str) -> Any:
-        required = needs_of(kind, spec, required=True)
-        needed = [other for other in needs_of(kind, spec) if self.specs[other] or other in required]
-        needed_engines = {other: self.make(other, spec) for other in needed}
-
         def make() -> Any:
+            required = needs_of(kind, spec, required=True)
+            needed = [other for other in needs_of(kind, spec) if self.specs[other] or other in required]
+            needed_engines = {other: self.make(other, spec) for other in needed}
             self._check_calls(kind, engine_class(kind, spec), spec)
             return adopted_engine(kind, spec, **needed_engines, **self._settings_for(kind, endpoint))
 
@@ -225,17 +229,23 @@ class Maker:
             raise BadInput("model calls are switched off (model_calls); scripted: still works", subject=spec)
 
     def _taped(self, kind: str, make: Callable[[], Any]) -> Any:
-        """Make an engine; with a tape, an engine that calls a service is wrapped by it."""
+        """Make an engine; with a tape, an engine that reads something outside of Prunus is wrapped by it.
+
+        That is a service, a model's files, or the code of another package: a replay must not depend on them.
+        """
         spec = self.specs[kind]
-        if self.tape is None:
+        if self.tape is None or kind not in TAPED:
             return make()
         from .record.recorder import bare  # here: most calls are neither recorded nor played back
 
+        name, model = split_spec(spec)
         if kind == "llm":
             return self.tape.model(bare(spec), make)
-        if kind in ("embedder", "reranker") and split_spec(spec)[0] == "http":
-            return self.tape.numbers(kind, bare(spec), make)
-        return make()
+        if kind == "path_scorer":
+            return self.tape.paths(bare(spec), make)
+        if not model and is_built_in(kind, name) and kind not in self._objects:
+            return make()
+        return adopted(kind, self.tape.numbers(kind, bare(spec), make), name)
 
     def search_specs(self) -> list[str]:
         """Return the specs of the search providers.
@@ -271,22 +281,30 @@ class Maker:
 
         return cast(SearchProvider, self.tape.provider(bare(",".join(specs)), made))
 
+    def price_of_search(self, name: str) -> float:
+        """Return the price of one request to a search provider, in USD.
+
+        :raises BadInput: the settings give no number.
+        """
+        price = self.settings.search_prices.get(name, 0.0)
+        if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price < 1e6:
+            raise BadInput(f"setting search_prices: {name}: {price!r} is no price in US dollars", subject=name)
+        return float(price)
+
     def provider(self, spec: str, alone: bool = True) -> SearchProvider:
         """Return one search provider.
 
         :param alone: it is the only provider; then ``search_key`` and ``search_endpoint`` are its own.
-        :raises BadInput: its key or its price in the settings has the wrong type.
+        :raises BadInput: its key in the settings is not text, or its price is no number.
         """
         from .web.reader import LazyDoor
 
         settings, name = self.settings, split_spec(spec)[0]
         key = settings.search_keys.get(name, settings.search_key if alone else "")
-        price = settings.search_prices.get(name, 0.0)
+        price = self.price_of_search(name)
         if not isinstance(key, str):
             raise BadInput(f"setting search_keys: {name}: the key is not text", subject="search_keys")
-        if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price < 1e6:
-            raise BadInput(f"setting search_prices: {name}: {price!r} is no price in US dollars", subject=name)
-        own: dict[str, Any] = {"door": LazyDoor(settings), "key": key, "price": float(price)}
+        own: dict[str, Any] = {"door": LazyDoor(settings), "key": key, "price": price}
         own |= {"seconds": settings.search_seconds, "endpoint": settings.search_endpoint if alone else ""}
         if name == "local":
             own |= {"reader": formats().to_html, "suffixes": tuple(formats().suffixes)}
@@ -315,7 +333,7 @@ class Maker:
             own["key"] = settings.path_key
             own["options"] = {name: value for name, value in settings.path_options.items() if name != "prompt"}
         elif kind == "scorer":
-            own["prompt"] = settings.path_options.get("prompt", "paths")
+            own["prompt"] = str(settings.path_options.get("prompt", "paths"))
         elif kind == "tokenizer":
             own["folder"] = settings.tiktoken_folder or str(settings.folder / "tiktoken")
         return own
@@ -324,7 +342,8 @@ class Maker:
         """Wrap a language model by its meter, and an embedder by its cache on disk where the settings want one."""
         if kind == "llm":
             return self._metered(engine)
-        if kind != "embedder" or not self.settings.embed_cache_mb or self.specs[kind] == "static":
+        cached = self.settings.embed_cache_mb and self.tape is None  # a vector of the cache would not be recorded
+        if kind != "embedder" or not cached or self.specs[kind] == "static":
             return engine
         return open_vectors(self.settings, engine, self.specs[kind])
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import random
 import re
 import threading
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,12 @@ from click.testing import Result
 from tests.answer.world import let_in, plan, tags_of, world
 from tests.cli.command import Cli, only_line
 
-from prunus.core.errors import BadInput, OutsideFailed
+from prunus.api.answers import Choices, stream
+from prunus.api.runs import Replay
+from prunus.core.errors import BadInput, OutsideFailed, PrunusError
+from prunus.core.events import answer_of
+from prunus.core.registry import KINDS, engine_names
+from prunus.core.settings import Settings
 from prunus.core.types import Page
 from prunus.record.file import RunFile, pack, unpack
 from prunus.record.player import Player
@@ -192,18 +199,148 @@ def test_a_record_that_was_altered_is_told_by_its_answer(cli: Cli) -> None:
     assert "differs from the recorded one in: text" in result.stderr
 
 
+def altered(name: str, value: Any, where: str = "settings") -> None:
+    """Change a value in the head of the recorded run."""
+    run = unpack(Path("run.prunus"))
+    run.head[where][name] = value
+    Path("run.prunus").write_bytes(pack(run))
+
+
 def test_a_recording_does_not_choose_code_to_run(cli: Cli) -> None:
     Path("harrow.html").write_text(PAGE)
     Path("evil.py").write_text("from pathlib import Path\nPath('ran').touch()\nclass Scorer: ...\n")
     cli("ask", QUESTION, "harrow.html", "--record", "run.prunus")
-    run = unpack(Path("run.prunus"))
-    run.head["options"]["scorer"] = run.head["settings"]["extractor"] = "evil.py:Scorer"
-    Path("run.prunus").write_bytes(pack(run))
+    altered("scorer", "evil.py:Scorer", "options")
+    altered("extractor", "evil.py:Scorer")
     refused = cli("replay", "run.prunus")
     assert refused.exit_code == 2 and "--change scorer=" in refused.stderr
     trusted = cli("replay", "run.prunus", "--change", "scorer=bm25", "--change", "extractor=sentences")
     assert trusted.exit_code == 0 and "1932" in trusted.stdout
     assert not Path("ran").exists()
+
+
+@pytest.mark.parametrize(
+    "spec", ["{name}", "{address}", "secret", "{name}:secret", "{name}:{address}", "evil.py:Engine"]
+)
+@pytest.mark.parametrize("kind", sorted({*KINDS, "fine"} & set(Settings.__dataclass_fields__)))
+def test_no_engine_that_a_recording_names_reaches_outside(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, kind: str, spec: str
+) -> None:
+    """Every kind, each of its engines, with an address, a path and a file of code: the record replies, or one line."""
+    Path("harrow.html").write_text(PAGE)
+    Path("evil.py").write_text("from pathlib import Path\nPath('ran').touch()\nclass Engine: ...\n")
+    Path("secret").write_text("{}")
+    first = cli("ask", QUESTION, "harrow.html", "--record", "run.prunus")
+    for name in ("LLM", "EMBEDDER", "RERANKER", "PATH", "SEARCH"):
+        monkeypatch.setenv(f"PRUNUS_{name}_KEY", KEY)
+    monkeypatch.setenv("PRUNUS_MODEL_CALLS", "true")
+    recorded_run = Path("run.prunus").read_bytes()
+    with model("x [1].") as (address, asked):
+        monkeypatch.setenv("PRUNUS_ALLOW_HOSTS", "127.0.0.1")
+        for engine in engine_names("scorer" if kind == "fine" else kind) if "{name}" in spec else [""]:
+            hostile = spec.format(name=engine, address=address)
+            for where in ("options", "settings"):
+                for changes in ((), ("--change", "budget=300")):
+                    Path("run.prunus").write_bytes(recorded_run)
+                    altered(kind, hostile, where)
+                    if kind == "path_scorer":
+                        altered("fine", "generative", "options")
+                        altered("stages", 2, "options")
+                    result = cli("replay", "run.prunus", *changes)
+                    assert result.stdout == first.stdout or (result.exit_code == 2 and only_line(result)), hostile
+    assert asked == []
+    assert not Path("ran").exists()
+
+
+OWN = """
+import numpy as np
+from prunus.core.ports import Branches
+
+class Paths:
+    stop = -1
+    def encode(self, paths):
+        return [list(path.encode()) for path in paths]
+    def branches(self, prompt, tree):
+        return Branches([-children.astype(float) for children in tree.children], 1, len(tree), 0)
+
+class Tokens:
+    def count(self, texts):
+        return np.asarray([len(text) for text in texts])
+
+class Vectors:
+    def embed(self, texts, kind="document"):
+        found = np.asarray([[len(text), text.count("e"), 1.0] for text in texts], np.float32)
+        return found / np.linalg.norm(found, axis=1, keepdims=True)
+"""
+
+
+def recorded_with_own_engines(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Result:
+    """Record an answer of a path scorer, a tokenizer and an embedder in a file, which is deleted then."""
+    Path("own.py").write_text(OWN)
+    Path("harrow.html").write_text(f"{PAGE}<ul><li>Harrow bridge<li>Tamble bridge</ul><p>The ferry is older.")
+    with monkeypatch.context() as patched:
+        for name in ("PATH_SCORER=Paths", "TOKENIZER=Tokens", "EMBEDDER=Vectors"):
+            setting, _, engine = name.partition("=")
+            patched.setenv(f"PRUNUS_{setting}", f"own.py:{engine}")
+        made = cli("ask", QUESTION, "harrow.html", "--fine", "generative", "--json", "--record", "run.prunus")
+    Path("own.py").unlink()
+    return made
+
+
+def test_the_users_own_engines_are_played_from_the_record(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = recorded_with_own_engines(cli, monkeypatch)
+    assert first.exit_code == 0, first.stderr
+    kinds = {entry["kind"] for entry in unpack(Path("run.prunus")).entries}
+    assert {"stop", "encode", "branches", "numbers"} <= kinds
+    again = cli("replay", "run.prunus", "--json")
+    assert (again.exit_code, again.stdout) == (0, first.stdout), again.stderr
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path to each value inside plain data, the containers too."""
+    if path:
+        yield path
+    pairs = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    for name, inner in pairs:
+        yield from _places(inner, (*path, name))
+
+
+WRONG = (None, True, -1, 10**30, 0.5, "", "x", [], [None], {}, {"x": []}, [[["x"]]])
+
+
+@pytest.mark.parametrize("values", [1, pytest.param(len(WRONG), marks=pytest.mark.full)])
+def test_a_value_of_the_wrong_type_anywhere_in_a_run_is_one_line(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, values: int
+) -> None:
+    """Every value is replaced, by some or by all of the wrong ones."""
+    recorded_with_own_engines(cli, monkeypatch)
+    first = unpack(Path("run.prunus"))
+    recorded(cli, monkeypatch, "--max-tokens", "9000")
+    second = unpack(Path("run.prunus"))
+    tried = 0
+    for run in (first, second):
+        for part in [run.head, *{entry["kind"]: entry for entry in run.entries}.values()]:
+            for path in _places(part):
+                for wrong in random.Random(tried).sample(WRONG, values):
+                    changed = json.loads(json.dumps(part))
+                    inner = changed
+                    for name in path[:-1]:
+                        inner = inner[name]
+                    inner[path[-1]] = wrong
+                    head = changed if part is run.head else run.head
+                    entries = [changed if entry is part else entry for entry in run.entries]
+                    with suppress(PrunusError):
+                        play(RunFile(head, entries, run.blobs))
+                    tried += 1
+    assert tried > 100 * values
+
+
+def play(run: RunFile) -> None:
+    """Replay a run in this process."""
+    replay = Replay(run, {})
+    choices = Choices(settings=replay.settings, options=replay.options, budget=replay.budget)
+    answer = asyncio.run(answer_of(stream(replay.question, replay.documents(), choices, taped=replay)))
+    json.dumps(asdict(answer), allow_nan=False)
 
 
 def test_an_interrupted_recording_leaves_no_file(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,32 +6,33 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import MISSING, asdict, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
+
+from msgspec import convert
 
 from ..core.errors import BadInput, Failures, PrunusError
 from ..core.events import DoneEvent, Event
 from ..core.files import write_bytes
 from ..core.options import Limits, Options, WebOptions
-from ..core.registry import KINDS, names_a_file
-from ..core.settings import ADDRESSED, SECRETS, Settings, load_settings
+from ..core.registry import KINDS, is_built_in, needs_of, split_spec
+from ..core.settings import SECRETS, Settings, load_settings
 from ..core.types import Answer, Page, Usage
 from ..core.version import __version__
-from ..engines import formats, name_of
+from ..engines import TAPED, formats, name_of
 from ..evidence.documents import Documents, read_pages
 from ..record.file import RunFile, pack
 from ..record.player import Player, reading
 from ..record.recorder import Recorder, Tape, bare, error_to
 
-MACHINE: Final = (
-    SECRETS
-    | ADDRESSED
-    | frozenset(
-        """home tiktoken_folder ca_file chromium threads cache_mb snapshots_mb embed_cache_mb model_calls llm_endpoint
-    llm_options search_endpoint allow_hosts ports robots user_agent max_file_mb""".split()
-    )
-)
-"""Settings of this machine: secrets, addresses, folders, limits and permissions. They are never recorded and never
-read from a recorded run, so that a foreign file can neither reveal nor change them."""
+ENGINES: Final = (*(kind for kind in KINDS if kind in Options.__dataclass_fields__), "fine", "path_scorer")
+"""The options and settings that name the engines of an answer."""
+
+RECORDED: Final = frozenset({*ENGINES, "search_way", "search_prices", "prices", "path_options", "budget"})
+"""Settings that a run's file holds, because the answer depends on them. All others belong to the machine: secrets,
+addresses, folders, limits and permissions. A foreign file can neither reveal nor change those."""
+
+_PATH_OPTIONS: Final = ("prompt",)
+"""The recorded ones of ``path_options``; the others are about a server or a folder."""
 
 _SECRET: Final = re.compile(r"key|token|secret|passw|auth|cookie", re.IGNORECASE)
 
@@ -43,8 +44,8 @@ _FORGETS: Final = {
 """Setting → kinds of recorded entries that are discarded when the setting is changed. These settings are no part of
 the recorded request, so that comparing requests would not notice the change."""
 
-_CHOICES: Final = (*(kind for kind in KINDS if kind in Options.__dataclass_fields__), "fine")
-"""The options that name engines."""
+_FIELDS: Final = get_type_hints(Options) | dict.fromkeys(ENGINES, str)
+"""The types of recorded options; engines are recorded by name."""
 
 _LIMITS: Final = {"max_tokens": "tokens", "max_usd": "usd", "max_seconds": "seconds"}
 
@@ -110,12 +111,14 @@ def secrets_of(settings: Settings) -> list[str]:
 
 
 def settings_to(settings: Settings) -> dict[str, Any]:
-    """Return the settings that differ from the defaults, without secrets and without the settings of the machine."""
-    found = {}
+    """Return the settings that an answer depends on, where they differ from the defaults."""
+    found: dict[str, Any] = {}
     for field in fields(Settings):
         value = getattr(settings, field.name)
         default = field.default if field.default_factory is MISSING else field.default_factory()
-        if field.name not in MACHINE and value != default:
+        if field.name == "path_options":
+            value = {name: value[name] for name in _PATH_OPTIONS if name in value}
+        if field.name in RECORDED and value != default:
             found[field.name] = _safe(value)
     return found
 
@@ -143,18 +146,21 @@ class Replay:
     def __init__(self, run: RunFile, changes: Mapping[str, str]) -> None:
         self._run, self._changes = run, changes
         head = run.head
-        self.question: str = reading(lambda: str(head["question"]))
-        self.budget: int | None = reading(lambda: None if head["budget"] is None else int(head["budget"]))
+        self.question = reading(lambda: convert(head["question"], str))
+        self.budget = reading(lambda: convert(head["budget"], int | None))
         self.options = reading(lambda: options_from(head["options"]))
-        _refuse_files({name: getattr(self.options, name) for name in _CHOICES}, changes)
-        stored: dict[str, Any] = reading(lambda: dict(head["settings"]))
-        recorded = {name: value for name, value in stored.items() if name not in MACHINE}
-        _refuse_files(recorded, changes)
-        defaults = {field.name: getattr(Settings(), field.name) for field in fields(Settings)}
-        values = {name: value for name, value in defaults.items() if name not in MACHINE} | recorded
-        self.settings = load_settings(values | self._changed())
+        stored = reading(lambda: convert(head["settings"], dict[str, Any]))
+        recorded = {name: value for name, value in stored.items() if name in RECORDED and name not in changes}
+        self._user = user = load_settings()
+        prompt = reading(lambda: convert(recorded.get("path_options", {}), dict[str, Any]))
+        own = {name: value for name, value in user.path_options.items() if name not in _PATH_OPTIONS}
+        recorded["path_options"] = own | {name: prompt[name] for name in _PATH_OPTIONS if name in prompt}
+        _refuse_engines({name: getattr(self.options, name, "") for name in ENGINES}, changes, user)
+        _refuse_engines({name: recorded[name] for name in ENGINES if name in recorded}, changes, user)
+        defaults = {name: getattr(Settings(), name) for name in RECORDED}
+        self.settings = load_settings(defaults | recorded | self._changed())
         forgotten = {kind for name in changes for kind in _FORGETS.get(name, ())}
-        left = [entry for entry in run.entries if entry.get("kind") not in forgotten]
+        left = [entry for entry in run.entries if str(entry.get("kind")) not in forgotten]
         self._player = Player(RunFile(head, left, run.blobs), self._live())
         self.tape: Tape = self._player
         self.differs = ""
@@ -167,14 +173,17 @@ class Replay:
         """
         if not self._changes:
             return frozenset()
-        user = load_settings()
-        named = {
-            kind
-            for kind in ("llm", "search", "embedder", "reranker")
-            if kind in self._changes
-            or (getattr(self.options, kind) or getattr(self.settings, kind)) == getattr(user, kind)
-        }
-        return frozenset(named | {"page"})
+        return frozenset({"page"} | {kind for kind in TAPED if self._is_named(kind)})
+
+    def _is_named(self, kind: str) -> bool:
+        """Tell whether the user named the engine of a kind."""
+        if kind == "path_scorer" and not all(map(self._is_users, ("scorer", "fine"))):
+            return False  # generative:MODEL names a path scorer, too
+        return self._is_users(kind)
+
+    def _is_users(self, name: str) -> bool:
+        chosen = getattr(self.options, name, "") or getattr(self.settings, name)
+        return name in self._changes or chosen == getattr(self._user, name)
 
     def _changed(self) -> dict[str, str]:
         """Apply the changes of the budget and the options, and return the changes of settings.
@@ -204,10 +213,10 @@ class Replay:
         given = self._run.head.get("given")
         if given is None:
             return None
-        known = reading(lambda: frozenset(given["documents"]))
+        known = reading(lambda: convert(given["documents"], frozenset[str]))
         read = read_pages(self._player.given(), formats().to_html, strict=False)
         trees = [tree for tree in read.trees if tree.document in known]
-        return Documents(trees, reading(lambda: Failures(given["failures"])))
+        return Documents(trees, Failures(reading(lambda: convert(given["failures"], dict[str, str]))))
 
     def start(self, question: str, options: Options, budget: int | None, documents: Documents | None) -> None:
         """Do nothing: the file holds the question and the choices."""
@@ -229,8 +238,8 @@ class Replay:
         if unlike:
             self.differs = f"the answer differs from the recorded one in: {', '.join(unlike)}"
             return answer
-        usage = reading(lambda: Usage(**recorded["usage"]))
-        spent = reading(lambda: {stage: Usage(**usage) for stage, usage in recorded["spent"].items()})
+        usage = reading(lambda: convert(recorded["usage"], Usage))
+        spent = reading(lambda: convert(recorded["spent"], dict[str, Usage]))
         return replace(answer, usage=usage, spent=spent)
 
 
@@ -244,25 +253,37 @@ def _by_name(options: Options) -> Options:
     return replace(options, **names)
 
 
-def _refuse_files(recorded: Mapping[str, Any], changes: Mapping[str, str]) -> None:
-    """Refuse a recorded engine in a Python file: a stranger's recording must not choose code to run.
+def _refuse_engines(recorded: Mapping[str, Any], changes: Mapping[str, str], user: Settings) -> None:
+    """Refuse a recorded engine that would reach outside of the record: a stranger's file must not choose it.
+
+    Engines of :data:`~prunus.engines.TAPED` kinds reply from the record. Others may be built in, with no model but a
+    number, or be the same as in the user's own settings.
 
     :param changes: what the user names instead; it replaces the recorded engine.
     :raises BadInput: the run names such an engine.
     """
-    for name, value in recorded.items():
-        if name not in changes and isinstance(value, str) and any(map(names_a_file, value.split(","))):
+    for name, spec in recorded.items():
+        if name in changes or name in TAPED or not spec or spec == getattr(user, name):
+            continue
+        if not isinstance(spec, str) or not _is_harmless("scorer" if name == "fine" else name, spec):
             raise BadInput(
-                f"the recorded run names an engine in a file ({name} = {value[:80]}); name one that you trust with "
-                f"--change {name}=SPEC",
+                f"the recorded run names an engine that is not part of it ({name} = {str(spec)[:80]!r}); name one that "
+                f"you trust with --change {name}=SPEC",
                 subject=name,
             )
 
 
+def _is_harmless(kind: str, spec: str) -> bool:
+    """Tell whether an engine comes with Prunus, and reads nothing that its spec names."""
+    name, model = split_spec(spec)
+    if not is_built_in(kind, name):
+        return False
+    return not model or (model.isascii() and model.isdigit()) or "path_scorer" in needs_of(kind, spec)
+
+
 def options_from(row: Mapping[str, Any]) -> Options:
     """Return the options from their recorded form."""
-    values = {name: value for name, value in row.items() if name not in ("web", "limits", "trace")}
-    return Options(**values, web=WebOptions(**row["web"]), limits=Limits(**row["limits"]))
+    return Options(**{name: convert(value, _FIELDS[name]) for name, value in row.items() if name != "trace"})
 
 
 def _plain(value: Any) -> Any:

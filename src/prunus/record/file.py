@@ -144,12 +144,17 @@ def _content(file: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> byte
 
 def _json(content: bytes, path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(content)
+        value = json.loads(content, parse_constant=_refuse)
     except RecursionError as error:
         raise BadInput(f"{path}: nested too deeply for a recorded run", subject=str(path)) from error
     if not isinstance(value, dict):
         raise BadInput(f"{path}: not a recorded run", subject=str(path))
     return value
+
+
+def _refuse(name: str) -> float:
+    """Refuse NaN and Infinity, which Python's parser accepts and JSON does not have."""
+    raise ValueError(f"{name} is no JSON")
 
 
 def _checked(head: Mapping[str, Any], path: Path) -> dict[str, Any]:

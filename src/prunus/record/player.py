@@ -10,35 +10,38 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection,
 from contextlib import aclosing
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any, TypeVar, cast
+from itertools import pairwise
+from typing import Annotated, Any, TypeAlias, TypeVar, cast
 
+import msgspec
 import numpy as np
+from msgspec import convert
 
 from ..answer.pictures import Pages
 from ..core.errors import BadInput, PrunusError
 from ..core.events import Event, TokenEvent, UsageEvent
-from ..core.ports import LanguageModel
-from ..core.types import Hit, Message, Page, Results, SearchRequest, Usage
+from ..core.ports import Branches, LanguageModel, TokenTree
+from ..core.types import Message, Page, Results, SearchRequest, Usage
 from .file import RunFile
-from .recorder import called, digest, error_from, page_from
+from .recorder import LOGITS, NUMBERS, called, digest, error_from, page_from
 
 T = TypeVar("T")
+
+Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**40), le=2**40)]
+"""A recorded whole number; a larger one would not fit the arrays that it goes into."""
 
 
 class Player:
     """Replies from a record; a request that is not in the record is sent live, or refused.
 
-    :param live: kinds of requests that may be sent live: ``llm``, ``search``, ``embedder``, ``reranker``, ``page``.
+    :param live: kinds of requests that may be sent live: ``page``, and kinds of engines.
     """
 
     def __init__(self, run: RunFile, live: Collection[str] = ()) -> None:
         self.run, self.live = run, live
         self._known: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        try:
-            for entry in run.entries:
-                self._known.setdefault((str(entry["kind"]), str(entry["key"])), []).append(entry)
-        except (KeyError, TypeError) as error:
-            raise BadInput("the recorded run holds an entry without a kind or a key", subject="events") from error
+        for entry in run.entries:
+            self._known.setdefault(_request_of(entry), []).append(entry)
 
     def find(self, kind: str, key: str) -> dict[str, Any] | None:
         """Return the entry of a request; a repeated request gets the next entry, and at the end the last one again."""
@@ -69,16 +72,24 @@ class Player:
         """See :class:`Tape`."""
         return _PlayedNumbers(self, kind, spec, make)
 
+    def paths(self, spec: str, make: Callable[[], Any]) -> Any:
+        """See :class:`Tape`."""
+        return _PlayedPaths(self, spec, make)
+
+    def reaches(self, kind: str) -> bool:
+        """See :class:`Tape`."""
+        return kind in self.live
+
     def provider(self, spec: str, make: Callable[[], Any]) -> Any:
         """See :class:`Tape`."""
-        return _PlayedSearch(self, spec, make)
+        return _PlayedSearch(self, "search", spec, make)
 
     def clock(self, clock: Callable[[], datetime]) -> Callable[[], datetime]:
         """See :class:`Tape`."""
 
         def now() -> datetime:
             known = self.find("clock", "")
-            return datetime.fromisoformat(known["now"]) if known else clock()
+            return reading(lambda: datetime.fromisoformat(known["now"]).astimezone()) if known else clock()
 
         return now
 
@@ -105,21 +116,38 @@ class Player:
         found = [self._page(entry) for entry in self.run.entries if entry["kind"] == "given"]
         return [page for page in found if isinstance(page, Page)]
 
+    def array(self, entry: Mapping[str, Any], kind: str, shape: Sequence[int]) -> Any:
+        """Return the recorded numbers of an entry."""
+        return reading(lambda: np.frombuffer(self.run.blobs[entry["blob"]], kind).reshape(shape))
+
     def _page(self, entry: Mapping[str, Any]) -> Page | PrunusError:
-        return reading(lambda: error_from(entry["error"]) if "error" in entry else page_from(self.run, entry["page"]))
+        if "error" in entry:
+            return reading(lambda: error_from(entry["error"]))
+        return reading(lambda: page_from(self.run, entry["page"]))
+
+
+class _Model(msgspec.Struct):
+    """What is recorded about a model."""
+
+    name: str = ""
+    model: str = ""
+    real: bool = True
+    free: bool = False
+    context_window: Whole = 0
+    sees_pictures: bool = False
+    counts: bool = False
 
 
 class _PlayedModel(LanguageModel):
     """A recorded model; the real model is made only for a request that is not in the record."""
 
-    def __init__(self, player: Player, spec: str, known: Mapping[str, Any], make: Callable[[], Any]) -> None:
+    def __init__(self, player: Player, spec: str, entry: Mapping[str, Any], make: Callable[[], Any]) -> None:
         self._player, self._spec, self._make = player, spec, make
         self._llm: Any = None
-        self.name, self.model = str(known.get("name", "")), str(known.get("model", ""))
-        self.real, self.free = bool(known.get("real", True)), bool(known.get("free"))
-        self.context_window = int(known.get("context_window", 0))
-        self.sees_pictures = bool(known.get("sees_pictures"))
-        if known.get("counts"):
+        known = reading(lambda: convert(entry, _Model))
+        self.name, self.model, self.real, self.free = known.name, known.model, known.real, known.free
+        self.context_window, self.sees_pictures = known.context_window, known.sees_pictures
+        if known.counts:
             self.count = self._count
 
     def _live(self, what: str) -> Any:
@@ -131,16 +159,16 @@ class _PlayedModel(LanguageModel):
         known = self._player.find("count", digest(self._spec, list(texts)))
         if known is None:
             return self._live("count of tokens").count(texts)
-        return reading(lambda: np.asarray([int(count) for count in known["counts"]], np.int64))
+        counts = reading(lambda: convert(known["counts"], list[Whole]))
+        return _checked(np.asarray(counts, np.int64), (len(texts),))
 
     async def ask_window(self) -> int:
         """Return the recorded window, or ask."""
         known = self._player.find("window", self._spec)
         if known is None:
             return int(await self._live("window of the model").ask_window())
-        if "error" in known:
-            raise reading(lambda: error_from(known["error"]))
-        return reading(lambda: int(known["window"]))
+        _raise_recorded(known)
+        return reading(lambda: convert(known["window"], Whole))
 
     async def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
         """Yield the recorded reply, or call the real model."""
@@ -150,61 +178,109 @@ class _PlayedModel(LanguageModel):
                 async for event in events:
                     yield event
             return
-        for piece in reading(lambda: list(map(str, known["pieces"]))):
+        for piece in reading(lambda: convert(known["pieces"], list[str])):
             yield TokenEvent(piece)
         if known.get("usage") is not None:
-            yield UsageEvent(reading(lambda: Usage(**known["usage"])))
-        if "error" in known:
-            raise reading(lambda: error_from(known["error"]))
+            yield UsageEvent(reading(lambda: convert(known["usage"], Usage)))
+        _raise_recorded(known)
 
 
-class _PlayedSearch:
-    """A recorded search."""
-
-    def __init__(self, player: Player, spec: str, make: Callable[[], Any]) -> None:
-        self._player, self._spec, self._make = player, spec, make
-        self._provider: Any = None
-
-    async def search(self, request: SearchRequest) -> Results:
-        """Return the recorded results, or call the real provider."""
-        known = self._player.find("search", digest(self._spec, asdict(request)))
-        if known is None:
-            self._player.missing("search", f"answer to the query {request.query[:80]!r}")
-            self._provider = self._provider if self._provider is not None else self._make()
-            return cast(Results, await self._provider.search(request))
-        if "error" in known:
-            raise reading(lambda: error_from(known["error"]))
-        return reading(lambda: _results(known["results"]))
-
-
-def _results(row: Mapping[str, Any]) -> Results:
-    hits = tuple(Hit(**hit) for hit in row["hits"])
-    return Results(hits, tuple(row["warnings"]), float(row["usd"]), int(row["remaining"]))
-
-
-class _PlayedNumbers:
-    """A recorded embedder or reranker."""
+class _Played:
+    """A recorded engine; the real engine is made only for a request that is not in the record."""
 
     def __init__(self, player: Player, kind: str, spec: str, make: Callable[[], Any]) -> None:
         self._player, self._kind, self._spec, self._make = player, kind, spec, make
         self._engine: Any = None
 
+    def _live(self, what: str) -> Any:
+        self._player.missing(self._kind, what)
+        self._engine = self._engine if self._engine is not None else self._make()
+        return self._engine
+
+
+class _PlayedSearch(_Played):
+    """A recorded search."""
+
+    async def search(self, request: SearchRequest) -> Results:
+        """Return the recorded results, or call the real provider."""
+        known = self._player.find("search", digest(self._spec, asdict(request)))
+        if known is None:
+            return cast(Results, await self._live(f"answer to the query {request.query[:80]!r}").search(request))
+        _raise_recorded(known)
+        return reading(lambda: convert(known["results"], Results))
+
+
+class _PlayedNumbers(_Played):
+    """A recorded embedder, reranker or tokenizer."""
+
     def embed(self, texts: Sequence[str], kind: str = "document") -> Any:
         """Return vectors; see :class:`~prunus.core.ports.Embedder`."""
-        return self._asked("embed", list(texts), kind)
+        return self._asked("embed", (len(texts), -1), list(texts), kind)
 
     def rerank(self, query: str, texts: Sequence[str]) -> Any:
         """Return scores; see :class:`~prunus.core.ports.Reranker`."""
-        return self._asked("rerank", query, list(texts))
+        return self._asked("rerank", (len(texts),), query, list(texts))
 
-    def _asked(self, method: str, *request: Any) -> Any:
+    def count(self, texts: Sequence[str]) -> Any:
+        """Return tokens; see :class:`~prunus.core.ports.TokenCounter`."""
+        return self._asked("count", (len(texts),), list(texts))
+
+    def _asked(self, method: str, shape: tuple[int, ...], *request: Any) -> Any:
         known = self._player.find("numbers", digest(self._spec, method, request))
         if known is None:
-            self._player.missing(self._kind, f"reply of the {self._kind}")
-            self._engine = self._engine if self._engine is not None else self._make()
-            return getattr(self._engine, method)(*request)
-        kind, blobs = "<f4" if method == "embed" else "<f8", self._player.run.blobs
-        return reading(lambda: np.frombuffer(blobs[known["blob"]], kind).reshape(known["shape"]))
+            return getattr(self._live(f"reply of the {self._kind}"), method)(*request)
+        recorded = reading(lambda: convert(known["shape"], list[Whole]))
+        return _checked(self._player.array(known, NUMBERS[method], recorded), shape)
+
+
+class _PlayedPaths(_Played):
+    """A recorded path scorer."""
+
+    def __init__(self, player: Player, spec: str, make: Callable[[], Any]) -> None:
+        super().__init__(player, "path_scorer", spec, make)
+        self.real = True
+        self.decode = self._decode
+
+    @property
+    def stop(self) -> int:
+        """See :class:`~prunus.core.ports.PathScorer`."""
+        known = self._player.find("stop", self._spec)
+        return (
+            self._live("token of the path scorer").stop
+            if known is None
+            else reading(lambda: convert(known["token"], Whole))
+        )
+
+    def encode(self, paths: Sequence[str]) -> list[list[int]]:
+        """See :class:`~prunus.core.ports.PathScorer`."""
+        known = self._player.find("encode", digest(self._spec, list(paths)))
+        if known is None:
+            return cast(list[list[int]], self._live("tokens of these paths").encode(paths))
+        tokens = reading(lambda: convert(known["tokens"], list[list[Whole]]))
+        if len(tokens) != len(paths) or not all(tokens):
+            raise _damaged("the tokens of some paths are missing")
+        return tokens
+
+    def _decode(self, tokens: Sequence[int]) -> list[str]:
+        known = self._player.find("decode", digest(self._spec, list(tokens)))
+        texts = reading(lambda: convert(known["texts"], list[str])) if known is not None else []
+        return texts if len(texts) == len(tokens) else [f"#{token}" for token in tokens]
+
+    def branches(self, prompt: Sequence[Message], tree: TokenTree) -> Branches:
+        """See :class:`~prunus.core.ports.PathScorer`."""
+        request = (called(prompt, {}), tree.token.tolist(), tree.parent.tolist())
+        known = self._player.find("branches", digest(self._spec, *request))
+        if known is None:
+            return cast(Branches, self._live("scores of these paths").branches(prompt, tree))
+        _raise_recorded(known)
+        ends = np.cumsum([0, *map(len, tree.children)])
+        logits = _checked(self._player.array(known, LOGITS, [-1]), (int(ends[-1]),))
+        cost = reading(lambda: convert([known[name] for name in ("forwards", "tokens", "reused")], list[Whole]))
+        return Branches([logits[start:end] for start, end in pairwise(ends)], *cost)
+
+
+def _request_of(entry: Mapping[str, Any]) -> tuple[str, str]:
+    return reading(lambda: convert((entry["kind"], entry["key"]), tuple[str, str]))
 
 
 def reading(work: Callable[[], T]) -> T:
@@ -214,5 +290,23 @@ def reading(work: Callable[[], T]) -> T:
     """
     try:
         return work()
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadInput(f"the recorded run is damaged ({type(error).__name__}: {error})", subject="events") from error
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise _damaged(f"{type(error).__name__}: {error}") from error
+
+
+def _checked(found: Any, shape: tuple[int, ...]) -> Any:
+    """Check recorded numbers: finite, and as many as were asked for; -1 stands for any length."""
+    right = len(found.shape) == len(shape) and all(b in (-1, a) for a, b in zip(found.shape, shape, strict=True))
+    if not right or not np.isfinite(found).all():
+        raise _damaged(f"numbers of shape {found.shape} are no reply to {shape[0]} texts")
+    return found
+
+
+def _raise_recorded(entry: Mapping[str, Any]) -> None:
+    """Raise the recorded error of an entry, if it has one."""
+    if "error" in entry:
+        raise reading(lambda: error_from(entry["error"]))
+
+
+def _damaged(fault: str) -> BadInput:
+    return BadInput(f"the recorded run is damaged ({' '.join(fault.split())[:300]})", subject="events")

@@ -1,7 +1,7 @@
 """Record everything that comes from outside during an answer: pages, replies of search and models, the clock.
 
-A :class:`Recorder` wraps the search, the model, remote embedders and rerankers, the reading of pages, and the clock. In
-a replay a :class:`~prunus.record.player.Player` takes its place. Each reply is stored by the digest of its request.
+A :class:`Recorder` wraps the search, the models, the reading of pages, and the clock. In a replay a
+:class:`~prunus.record.player.Player` takes its place. Each reply is stored by the digest of its request.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Se
 from contextlib import aclosing
 from dataclasses import asdict, fields
 from datetime import datetime
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, cast, get_type_hints
 
+import msgspec
 import numpy as np
 
 from ..answer.pictures import Pages
 from ..core import errors
-from ..core.errors import OutsideFailed, PrunusError
+from ..core.errors import OutsideFailed, OverWindow, PrunusError
 from ..core.events import Event, TokenEvent, UsageEvent
-from ..core.ports import LanguageModel
+from ..core.ports import Branches, LanguageModel, TokenTree
 from ..core.types import Message, Page, Results, SearchRequest
 from .file import RunFile
 
@@ -30,7 +31,12 @@ _ERRORS: Final = ("BadInput", "BadPage", "BadBudget", "MissingExtra", "NothingFo
 _DROPPED: Final = frozenset({"set-cookie", "cookie", "authorization", "proxy-authorization"})
 """Headers that may hold a secret."""
 
+_PAGE: Final = {name: kind for name, kind in get_type_hints(Page).items() if name != "content"}
 _LOGIN: Final = re.compile(r"(https?://)[^/@\s,]*@", re.IGNORECASE)
+NUMBERS: Final = {"embed": "<f4", "rerank": "<f8", "count": "<i8"}
+"""The numpy type of recorded numbers, by the method that gave them."""
+
+LOGITS: Final = "<f8"
 _LATE_PAGE: Final = "{url}: not read in the time that was left"
 _LATE_SEARCH: Final = "search: no answer in the time that was left"
 _LATE_MODEL: Final = "the model did not finish in the time that was left"
@@ -44,7 +50,11 @@ class Tape(Protocol):
         ...
 
     def numbers(self, kind: str, spec: str, make: Callable[[], Any]) -> Any:
-        """Return a remote embedder or reranker."""
+        """Return an embedder, a reranker or a tokenizer."""
+        ...
+
+    def paths(self, spec: str, make: Callable[[], Any]) -> Any:
+        """Return a path scorer."""
         ...
 
     def provider(self, spec: str, make: Callable[[], Any]) -> Any:
@@ -57,6 +67,10 @@ class Tape(Protocol):
 
     def clock(self, clock: Callable[[], datetime]) -> Callable[[], datetime]:
         """Return a clock."""
+        ...
+
+    def reaches(self, kind: str) -> bool:
+        """Tell whether requests of a kind may go outside; see :class:`~prunus.record.player.Player`."""
         ...
 
 
@@ -90,18 +104,24 @@ def page_to(run: RunFile, page: Page) -> dict[str, Any]:
 def page_from(run: RunFile, row: Mapping[str, Any]) -> Page:
     """Return a recorded page."""
     content = run.blobs[row["blob"]]
-    same = {field.name: row[field.name] for field in fields(Page) if field.name in row}
+    same = {name: msgspec.convert(row[name], kind) for name, kind in _PAGE.items() if name in row}
     return Page(content=content.decode("utf-8", "surrogatepass") if row["text"] else content, **same)
 
 
-def error_to(error: PrunusError) -> dict[str, str]:
+def error_to(error: PrunusError) -> dict[str, Any]:
     """Return an error as plain data; its kind is its nearest base class that a replay can make."""
+    if isinstance(error, OverWindow):
+        sizes = {"window": error.window, "needed": error.needed}
+        return {"kind": "OverWindow", "message": str(error), "subject": error.subject, **sizes}
     kind = next((base.__name__ for base in type(error).__mro__ if base.__name__ in _ERRORS), "OutsideFailed")
     return {"kind": kind, "message": str(error), "subject": error.subject}
 
 
 def error_from(row: Mapping[str, Any]) -> PrunusError:
     """Return a recorded error."""
+    if row["kind"] == "OverWindow":
+        sizes = {name: msgspec.convert(row[name], int) for name in ("window", "needed")}
+        return OverWindow(str(row["message"]), **sizes, subject=str(row["subject"]))
     kind = row["kind"] if row["kind"] in _ERRORS else "OutsideFailed"
     found: PrunusError = getattr(errors, kind)(str(row["message"]), subject=str(row["subject"]))
     return found
@@ -127,6 +147,14 @@ class Recorder:
     def numbers(self, kind: str, spec: str, make: Callable[[], Any]) -> Any:
         """See :class:`Tape`."""
         return _RecordedNumbers(self, spec, make())
+
+    def paths(self, spec: str, make: Callable[[], Any]) -> Any:
+        """See :class:`Tape`."""
+        return _RecordedPaths(self, spec, make())
+
+    def reaches(self, kind: str) -> bool:
+        """See :class:`Tape`."""
+        return True
 
     def provider(self, spec: str, make: Callable[[], Any]) -> Any:
         """See :class:`Tape`."""
@@ -239,7 +267,7 @@ class _RecordedSearch:
 
 
 class _RecordedNumbers:
-    """A remote embedder or reranker whose numbers are recorded as blobs."""
+    """An embedder, reranker or tokenizer whose numbers are recorded as blobs."""
 
     def __init__(self, recorder: Recorder, spec: str, engine: Any) -> None:
         self._recorder, self._spec, self._engine = recorder, spec, engine
@@ -252,8 +280,52 @@ class _RecordedNumbers:
         """Return scores; see :class:`~prunus.core.ports.Reranker`."""
         return self._asked("rerank", query, list(texts))
 
+    def count(self, texts: Sequence[str]) -> Any:
+        """Return tokens; see :class:`~prunus.core.ports.TokenCounter`."""
+        return self._asked("count", list(texts))
+
     def _asked(self, method: str, *request: Any) -> Any:
-        found = np.ascontiguousarray(getattr(self._engine, method)(*request), "<f4" if method == "embed" else "<f8")
+        found = np.ascontiguousarray(getattr(self._engine, method)(*request), NUMBERS[method])
         blob = self._recorder.run.keep(found.tobytes())
         self._recorder.keep("numbers", digest(self._spec, method, request), blob=blob, shape=list(found.shape))
+        return found
+
+
+class _RecordedPaths:
+    """A path scorer whose tokens and logits are recorded."""
+
+    def __init__(self, recorder: Recorder, spec: str, engine: Any) -> None:
+        self._recorder, self._spec, self._engine = recorder, spec, engine
+        self.real = engine.real
+        self.decode = self._decode if engine.decode is not None else None
+
+    @property
+    def stop(self) -> int:
+        """See :class:`~prunus.core.ports.PathScorer`."""
+        found = int(self._engine.stop)
+        self._recorder.keep("stop", self._spec, token=found)
+        return found
+
+    def encode(self, paths: Sequence[str]) -> list[list[int]]:
+        """See :class:`~prunus.core.ports.PathScorer`."""
+        found: list[list[int]] = self._engine.encode(paths)
+        self._recorder.keep("encode", digest(self._spec, list(paths)), tokens=found)
+        return found
+
+    def _decode(self, tokens: Sequence[int]) -> list[str]:
+        found: list[str] = self._engine.decode(tokens)
+        self._recorder.keep("decode", digest(self._spec, list(tokens)), texts=found)
+        return found
+
+    def branches(self, prompt: Sequence[Message], tree: TokenTree) -> Branches:
+        """See :class:`~prunus.core.ports.PathScorer`."""
+        key = digest(self._spec, called(prompt, {}), tree.token.tolist(), tree.parent.tolist())
+        try:
+            found: Branches = self._engine.branches(prompt, tree)
+        except PrunusError as error:
+            self._recorder.keep("branches", key, error=error_to(error))
+            raise
+        logits = np.concatenate([np.asarray(values, LOGITS) for values in found.logits])
+        cost = {"forwards": found.forwards, "tokens": found.tokens, "reused": found.reused}
+        self._recorder.keep("branches", key, blob=self._recorder.run.keep(logits.tobytes()), **cost)
         return found
