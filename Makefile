@@ -67,8 +67,8 @@ gate: $(EVALS) ## quality floors on real pages (PRUNUS_DATA says where they are)
 bench: $(EVALS) .bench/prunus ## speed and memory of the wheel; the first run makes the reference environment
 	PYTHONPATH=.bench/prunus $(BIN)/python -m benchmarks --make-env
 
-fuzz: $(DEV) ## mutated documents until stopped (SECONDS=600)
-	$(BIN)/python tests/fuzz.py --seconds $(or $(SECONDS),600)
+fuzz: $(DEV) ## mutated documents of every format (SECONDS=600)
+	$(BIN)/python tests/fuzz_run.py --seconds $(or $(SECONDS),600)
 
 dist: $(DEV) ## build the wheel and test it in a fresh environment
 	$(BIN)/python -m hatchling build -t wheel
