@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from .clean import rules
+from .clean.addresses import scheme_of
 from .clean.parse import Element, parse
 from .tree import Tree, subtree_text
 
@@ -15,7 +16,6 @@ _BASE: Final = re.compile(r"<base\b", re.IGNORECASE)
 _HEAD: Final = 65_536  # code points or bytes at a page's start in which <base> is looked for
 _AROUND: Final = 200  # code points of context on each side of a link
 _CHROME: Final = frozenset({"nav", "footer", "aside", "header"})
-_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _PORTS: Final = {"http": ":80", "https": ":443"}
 _TRACKING: Final = re.compile(r"(?:^|&)(?:utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|ref_src)=[^&]*")
 
@@ -95,8 +95,7 @@ def _resolve(base: str, href: str) -> str:
         target = urljoin(base, href).partition("#")[0]
     except ValueError:
         return ""
-    scheme = _SCHEME.match(target)
-    return target if scheme is None or scheme[0].lower() in ("http:", "https:") else ""
+    return target if scheme_of(target) in ("", "http", "https") else ""
 
 
 def _inside(tree: Tree, node: int, tag: str) -> bool:

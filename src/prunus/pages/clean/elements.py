@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..tree import Attrs
 from . import rules
+from .addresses import kept_address
 from .parse import CHILDREN, Element
 
-_SUSPECT = frozenset("#jJdDvV \t\n\f\r")
 _LANGUAGE_OF_WHOLE = rules.DISSOLVED | {"body"}
-_NO_ADDRESS = re.compile(r"\s*(?:#\s*$|javascript:|data:|vbscript:)", re.IGNORECASE)
+_LAZY = ("data-src", "data-lazy-src", "data-original")
 
 Special = tuple[Sequence[Any], Attrs | None, str]
 """The kept part of an element: its children, its attributes, and the words that it shows itself."""
@@ -22,18 +21,16 @@ def kept_attributes(tag: str, node: Element, with_language: bool) -> Attrs | Non
     """Return the attributes of an element that carry meaning, with whole values; None where there are none."""
     kept: Attrs = {}
     if tag == "a":
-        target = node.attr("href") or ""
-        # a script and a bare '#' have no target; inlined data is not an address
-        if target and not (target[0] in _SUSPECT and (target == "#" or _NO_ADDRESS.match(target))):
-            if " " in target or not target.isprintable():
-                target = " ".join(target.split())
-            if target:
-                kept["href"] = target
+        target = kept_address(node.attr("href") or "")
+        if target and target != "#":  # a bare '#' leads nowhere
+            kept["href"] = target
     else:
         for name in rules.KEPT_ATTRIBUTES.get(tag, ()):
             value = node.attr(name)
             if value is not None:
-                kept[name] = " ".join(value.split())
+                value = kept_address(value) if name in rules.URL_ATTRIBUTES else " ".join(value.split())
+            if value is not None:
+                kept[name] = value
         if kept and (tag == "td" or tag == "th"):
             kept = _cell_attributes(kept)
     lang = (node.attr("lang") or "") if with_language else ""
@@ -73,12 +70,9 @@ def _image(node: Element, kept: Attrs | None) -> Special | None:
     alt = (kept or {}).get("alt", "")
     if not alt and any((node.attr(side) or "").strip().rstrip("px") in ("0", "1") for side in ("width", "height")):
         return None
-    source = (kept or {}).get("src", "")
-    if source[:5].lower() == "data:":
-        lazy = node.attr("data-src") or node.attr("data-lazy-src") or node.attr("data-original")
-        kept = {name: value for name, value in (kept or {}).items() if name != "src"}
-        if lazy:
-            kept = {"src": " ".join(lazy.split()), **kept}
+    if "src" not in (kept or {}) and node.attr("src"):  # inlined data, perhaps in the place of a lazy picture
+        lazy = next((address for name in _LAZY if (address := kept_address(node.attr(name) or ""))), "")
+        kept = {"src": lazy, **(kept or {})} if lazy else kept
     if not alt and not (kept or {}).get("src"):
         return None
     if kept is not None and not alt:

@@ -119,6 +119,11 @@ GLOBAL_ATTRIBUTES: Final = ("lang",)
 
 URL_ATTRIBUTES: Final = frozenset({"href", "src", "cite", "data", "poster"})
 
+SCHEMES: Final = frozenset(
+    {"", "http", "https", "ftp", "mailto", "tel", "sms", "callto", "cid", "whatsapp", "fb-messenger"}
+)
+"""The schemes of the addresses that are kept; '' is a relative address. Others may be scripts or inlined data."""
+
 VISIBLE_INPUTS: Final = frozenset(
     {
         "",

@@ -32,6 +32,7 @@ _LINE_START: Final = re.compile(
     """,
     re.VERBOSE,
 )
+_LABEL: Final = re.compile(r"\[(?:\\.|[^\[\]\\])*\]:", re.DOTALL)
 _HEADING_END: Final = re.compile(r"(^|\s)(?=#+$)")
 _BRACKET: Final = re.compile(
     r"""
@@ -44,7 +45,7 @@ _BRACKET: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _BLANK_LINE: Final = re.compile(r"(?<=\n)([ \t]*)\n")
-_ADDRESS: Final = re.compile(r"[\s<>\\`]")
+_ADDRESS: Final = re.compile(r"[\s\0-\x1f\x7f<>\\`]")
 _REFERENCE: Final = re.compile(r"&(?=#?[0-9A-Za-z]{1,31};)")
 _MOST_NESTED: Final = 3
 """Balanced parentheses of an address that are not escaped: parsers need to read no more levels (CommonMark, 6.3)."""
@@ -64,6 +65,13 @@ def escape_line(row: str) -> str:
         return row
     mark = _LINE_START.match(row)
     return f"{mark[0]}\\{row[mark.end() :]}" if mark else row
+
+
+def escape_rows(rows: list[str]) -> list[str]:
+    """Escape the Markdown marks at the starts of a paragraph's lines; the label of a link's target may span lines."""
+    if rows[0][0] == "[" and _LABEL.match("\n".join(rows)):
+        rows = [f"\\{rows[0]}", *rows[1:]]
+    return [escape_line(row) for row in rows]
 
 
 def escape_heading(words: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from ..clean import rules
 from ..grid import header_rows, item_numbers, next_kept, row_cells, table_rows
 from ..tree import Tree
-from .escapes import destination, escape_heading, escape_label, escape_line, escape_markdown, html_block
+from .escapes import destination, escape_heading, escape_label, escape_markdown, escape_rows, html_block
 from .inline import Line
 from .markup import HtmlWriter, Pieces
 from .plain import KeptText
@@ -212,7 +212,7 @@ class MarkdownWriter:
         if self.level:
             rows = [f"{'#' * self.level} {escape_heading(' '.join(rows))}"]
         elif not self.in_cell:
-            rows = [escape_line(row) for row in rows]
+            rows = escape_rows(rows)
         if self.level or not self.tight:
             self._blank()
         for row in rows:
