@@ -229,5 +229,6 @@ def test_a_label_over_several_lines_makes_no_link_in_markdown() -> None:
 
 
 @given(st.text(st.sampled_from("javscriptJ:\t\n\r\x00\x1f +-.1\xa0/#?é"), max_size=12))
+@example("\x00\x1f j\ta\n:")
 def test_the_scheme_is_read_as_the_standard_reads_it(address: str) -> None:
     assert scheme_of(address) == scheme(address)
