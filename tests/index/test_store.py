@@ -141,7 +141,9 @@ def test_an_index_on_a_disk_that_can_only_be_read_is_read_and_nothing_is_written
     def without_writing(path: str, **others: object) -> sqlite3.Connection:
         """As on such a disk: SQLite cannot make the files that reading along with a writer needs."""
         if "immutable" not in str(path):
-            raise sqlite3.OperationalError("unable to open database file")
+            error = sqlite3.OperationalError("unable to open database file")
+            error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+            raise error
         return connect(path, **others)  # type: ignore[call-overload, no-any-return]
 
     with monkeypatch.context() as patch:

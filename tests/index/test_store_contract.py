@@ -133,6 +133,17 @@ class StoreContract:
         with pytest.raises(BadInput, match="there is no document 'x'"):
             opened("tiny", DIMENSION, create=True).document("x")
 
+    def test_nothing_is_damaged_in_an_index_after_any_changes(self, opened: Opened) -> None:
+        found = library(opened)
+        found.add(source(name) for name in SUBJECTS)
+        asyncio.run(found.build())
+        found.store.delete("bread")
+        found.add([source("bread", 3)])
+        asyncio.run(found.update())
+        found.store.put_notes({"built": "again", "other": "x"})
+        found.store.compact()
+        assert found.store.damage() == [] and opened().damage() == []
+
     def test_notes_are_kept_by_name_and_change_no_node(self, opened: Opened) -> None:
         store = opened("tiny", DIMENSION, create=True)
         version = store.view().version
@@ -267,6 +278,36 @@ class TestPostgres(StoreContract):
                         [part.get(id, 0.0) for id in v.ids.tolist()] for part, v in zip(found, views, strict=True)
                     ]
                     assert scores[0] == pytest.approx(scores[1], rel=1e-6)
+
+    def test_a_text_that_is_changed_in_the_database_is_found_when_it_is_read(self, opened: Opened, server: str) -> None:
+        import psycopg
+
+        store = opened("tiny", DIMENSION, create=True)
+        store.add_many([given_document("a"), given_document("b")])
+        with psycopg.connect(server, options=f"-c search_path={store.place.partition(':')[2]},public") as other:
+            other.execute("UPDATE documents SET text = replace(text, 'says', 'said') WHERE id = 'a'")
+            other.execute("UPDATE nodes SET text = replace(text, 'says', 'said') WHERE id = 3")
+        assert store.document("b").text and store.get([1, 2])
+        with pytest.raises(BadInput, match=r"document a does not match its checksum.*add it again"):
+            store.document("a")
+        with pytest.raises(BadInput, match="the text of node 3"):
+            store.get([3])
+        assert len(store.damage()) == 2
+
+    def test_an_index_of_the_layout_without_checksums_is_opened(self, opened: Opened, server: str) -> None:
+        import psycopg
+
+        store = opened("tiny", DIMENSION, create=True)
+        store.add(*given_document("a"))
+        with psycopg.connect(server, options=f"-c search_path={store.place.partition(':')[2]},public") as other:
+            other.execute("ALTER TABLE documents DROP COLUMN seal")
+            other.execute("ALTER TABLE nodes DROP COLUMN seal")
+            other.execute("UPDATE about SET layout = 2")
+        store.close()
+        again = opened()
+        assert again.document("a").text and len(again.get([1, 2])) == 2
+        again.add(*given_document("b"))
+        assert again.damage() == []
 
     def test_no_message_shows_the_address(self, server: str) -> None:
         from prunus.index.store.postgres import engine as postgres

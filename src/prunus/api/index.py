@@ -86,7 +86,7 @@ class Index:
             given = {field.name: wanted.get(field.name, getattr(settings, field.name, "")) for field in fields(Built)}
             built = Built(**{**given, "preset": preset})
             embedder = Maker(settings, options).make("embedder")
-            identity, dimension = _identity(embedder)
+            identity, dimension = identity_of(embedder)
             store = make_engine("store", engine, **at, embedder=identity, dimension=dimension, create=True)
             store.put_notes({BUILT: json.dumps(asdict(built))})
         found = cls(store, settings, options)
@@ -103,7 +103,7 @@ class Index:
     @cached_property
     def _embedder(self) -> Any:
         embedder = self._maker.make("embedder")
-        identity, dimension = _identity(embedder)
+        identity, dimension = identity_of(embedder)
         if identity != self.store.embedder or dimension not in (0, self.store.dimension):
             raise BadInput(
                 f"{self.place}: this index was built with the embedder {self.store.embedder} ({self.store.dimension} "
@@ -388,7 +388,7 @@ def opened(
     ]
 
 
-def _identity(embedder: Any) -> tuple[str, int]:
+def identity_of(embedder: Any) -> tuple[str, int]:
     """Return the embedder's identity and dimension, which an index stores."""
     inner = getattr(embedder, "inner", embedder)  # a cache in front of it changes no vector
     dimension = int(getattr(embedder, "dimension", 0) or embedder.embed(["dimension"], "document").shape[1])

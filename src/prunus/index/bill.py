@@ -33,7 +33,7 @@ def bill_of(builder: Builder, price: Price | None, pays: bool) -> Bill:
         planned: dict[int, int] = dict.fromkeys(missing, builder.settings.summary_tokens)
         children = [child for node in missing for child in edges.get(node, ())]
         calls, texts = len(missing), len(children)
-        prompt = sum(planned.get(child) or known[child] for child in children)
+        prompt = sum(planned.get(child) or known.get(child, 0) for child in children)  # one may be gone since
     elif len(view.ids) == view.leaves or store.unsummarised():
         calls = round(view.leaves / (_CHILDREN - 1))
         texts, prompt = round(calls * _CHILDREN), round(_READ * int(view.tokens[: view.leaves].sum()))

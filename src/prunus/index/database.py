@@ -10,11 +10,24 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from ..core.errors import BadInput, OutsideFailed
+from ..core.errors import BadInput, OutsideFailed, one_line
+from .seals import Damaged, add_seals, put_meta
 
 FILE: Final = "index.sqlite3"
-LAYOUT: Final = 1
+LAYOUT: Final = 2
 """Version of the schema; an index of another version is refused."""
+_UNSEALED: Final = 1
+"""The version without checksums; they are added where such an index is opened."""
+_NO_DAMAGE: Final = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+)
+"""SQLite's errors that say nothing about what the file holds."""
 _OURS: Final = 0x5052554E
 """SQLite's ``application_id`` of an index of Prunus."""
 
@@ -56,7 +69,8 @@ class Database:
                 return
             for statement in _SCHEMA.strip().split(";\n"):
                 file.execute(statement)
-            file.executemany("INSERT INTO meta VALUES (?, ?)", list(meta.items()))
+            put_meta(file, **meta)
+            add_seals(file, self.path.parent)
             file.execute(f"PRAGMA user_version = {LAYOUT}")
             file.execute(f"PRAGMA application_id = {_OURS}")
 
@@ -64,7 +78,7 @@ class Database:
     def opened(self) -> Iterator[sqlite3.Connection]:
         """Open the file for one call.
 
-        :raises BadInput: the file is no index, or has another layout.
+        :raises BadInput: the file is no index, is damaged, or has another layout.
         :raises OutsideFailed: another process writes for too long, the disk is full, or the folder is read-only.
         """
         try:
@@ -74,19 +88,38 @@ class Database:
                     yield file
                 return
             with closing(sqlite3.connect(self.path, timeout=self._wait, isolation_level=None)) as file:
-                self._check(file)
+                layout = self._check(file)
                 write_ahead(file, self._wait)
                 file.execute("PRAGMA synchronous = FULL")  # an acknowledged change survives a power cut
+                if layout == _UNSEALED:
+                    self._seal(file)
                 yield file
-        except sqlite3.OperationalError as error:
-            reason = str(error)
-            if "locked" in reason or "busy" in reason:
-                reason = f"another process has been writing for over {self._wait:g} seconds"
-            elif "readonly" in reason:
-                reason = "its folder is read-only"
-            raise OutsideFailed(f"{self.path.parent}: the index failed ({reason})", subject=str(self.path)) from error
-        except sqlite3.DatabaseError as error:
-            raise BadInput(f"{self.path}: not an index of Prunus ({error})", subject=str(self.path)) from error
+        except Damaged as error:
+            raise self.damaged(str(error), error.path) from error
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote damaged bytes in its message
+            raise self._told(error) from error
+
+    def damaged(self, what: str, path: Path | None = None) -> BadInput:
+        """Return the error for a damaged file, by default the database, with the way out."""
+        way_out = f"run prunus index verify {self.path.parent} --mend"
+        return BadInput(f"{path or self.path}: damaged ({what}); {way_out}", subject=str(path or self.path))
+
+    def _told(self, error: sqlite3.Error | UnicodeDecodeError) -> BadInput | OutsideFailed:
+        """Return SQLite's error in one line: the file is in use or out of reach, is no database, or is damaged."""
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        reason = one_line(str(error))
+        if code == sqlite3.SQLITE_NOTADB:
+            return BadInput(
+                f"{self.path}: not an index of Prunus ({reason}); build it again in another folder",
+                subject=str(self.path),
+            )
+        if code not in _NO_DAMAGE:
+            return self.damaged(reason)
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            reason = f"another process has been writing for over {self._wait:g} seconds"
+        elif code == sqlite3.SQLITE_READONLY:
+            reason = "its folder is read-only"
+        return OutsideFailed(f"{self.path.parent}: the index failed ({reason})", subject=str(self.path))
 
     def _writable(self) -> bool:
         return os.access(self.path.parent, os.W_OK) and (not self.path.exists() or os.access(self.path, os.W_OK))
@@ -112,20 +145,34 @@ class Database:
             return sqlite3.connect(f"{address}&immutable=1", timeout=self._wait, isolation_level=None, uri=True)
         return file
 
-    def _check(self, file: sqlite3.Connection) -> None:
+    def _check(self, file: sqlite3.Connection) -> int:
+        """Return the layout of the file; 0 where it has no tables yet."""
         # Another process may be creating the file in one transaction: without tables, the marks are not written yet.
         (tables,) = file.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if not tables:
-            return
+            return 0
         (mark,) = file.execute("PRAGMA application_id").fetchone()
         (layout,) = file.execute("PRAGMA user_version").fetchone()
         if mark != _OURS:
             raise BadInput(f"{self.path}: not an index of Prunus", subject=str(self.path))
-        if layout != LAYOUT:
+        if layout == _UNSEALED and not self._writable():
+            raise BadInput(
+                f"{self.path.parent}: an index without checksums; open it once in a folder that can be written",
+                subject=str(self.path),
+            )
+        if layout not in (LAYOUT, _UNSEALED):
             raise BadInput(
                 f"{self.path.parent}: an index of layout {layout}, and this version reads {LAYOUT}; build it again",
                 subject=str(self.path),
             )
+        return int(layout)
+
+    def _seal(self, file: sqlite3.Connection) -> None:
+        """Add checksums to an index without any; another process may have done it since."""
+        with writing(file):
+            if file.execute("PRAGMA user_version").fetchone()[0] == _UNSEALED:
+                add_seals(file, self.path.parent)
+                file.execute(f"PRAGMA user_version = {LAYOUT}")
 
 
 def write_ahead(file: sqlite3.Connection, wait: float) -> None:
@@ -165,4 +212,5 @@ def reading(file: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     finally:
-        file.execute("ROLLBACK")
+        if file.in_transaction:  # SQLite ends it itself after some errors
+            file.execute("ROLLBACK")

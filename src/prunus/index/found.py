@@ -47,6 +47,21 @@ def packed(markup: str | bytes, charset: str = "") -> bytes:
     return zlib.compress(head.encode("ascii", "replace") + b"\n" + data, 6)
 
 
+def is_whole(source: object) -> bool:
+    """Tell whether a stored page is there and undamaged, by the checksum of its compression."""
+    unpacking = zlib.decompressobj()
+    try:
+        return isinstance(source, bytes) and bool(unpacking.decompress(source, _LARGEST)) and unpacking.eof
+    except zlib.error:
+        return False
+
+
+def page_tree(document: IndexedDocument) -> Tree | None:
+    """Return a document's stored page, cleaned; None where the index stores none."""
+    markup, charset = _unpacked(document.source) if document.source else ("", "")
+    return clean_tree(markup, charset=charset, name=document.id) if markup else None
+
+
 def _unpacked(source: bytes) -> tuple[str | bytes, str]:
     """Return a stored page and its charset; a damaged page is '', and a page over the limit is cut there."""
     try:
@@ -63,10 +78,7 @@ def tree_of(document: IndexedDocument) -> Tree:
     The tree is the document's plain text where the index stores no page, or where this version cleans the page to
     another text than the one that the leaves' spans refer to.
     """
-    tree = None
-    markup, charset = _unpacked(document.source) if document.source else ("", "")
-    if markup:
-        tree = clean_tree(markup, charset=charset, name=document.id)
+    tree = page_tree(document)
     if tree is None or tree.canonical != document.text:
         tree = Tree(["html", "pre", ""], [-1, 0, 1], [3, 3, 3], ["", "", document.text], [None, None, None])
         tree._xpaths = ["", "", ""]

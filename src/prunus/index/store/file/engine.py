@@ -1,6 +1,6 @@
 """``file`` (default): an index in one folder, with a SQLite file and a matrix that is mapped into memory.
 
-    index.sqlite3          documents, nodes, edges, full text, notes, meta
+    index.sqlite3          documents, nodes, edges, full text, notes, meta, and the checksums of everything
     vectors.<n>.f32        float32 rows, little-endian; the database names the valid generation n
 
 Every change is one transaction: an index that was killed at any moment opens, and holds every acknowledged change.
@@ -12,22 +12,39 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
 
 from ....core.errors import BadInput
-from ....core.ports import Vectors
+from ....core.ports import Ints, Vectors
+from ....core.seal import seal
 from ...database import FILE, Database, reading, writing
 from ...nodes import Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, View
+from ...seals import (
+    NODE,
+    WORDS,
+    Damaged,
+    check,
+    check_structure,
+    check_tables,
+    check_words,
+    meta,
+    put_blocks,
+    put_meta,
+    seal_words,
+)
 from . import rows as _rows
 from .vectors import VectorFiles, sync_folder
 
 _DEAD_ROWS: Final = 1024
 """Fewest dead rows (of deleted nodes) in the matrix before it is compacted."""
+_SUMMARIES: Final = WORDS[1:]
+"""The full-text table of the summaries."""
 _COPIED: Final = 4096
 """Rows that are copied at a time during compaction; bounds the memory."""
 
@@ -40,7 +57,7 @@ class Engine:
     :param dimension: dimension of the vectors; 0 opens an index of any dimension.
     :param create: create an index where there is none; needs ``embedder`` and ``dimension``.
     :param wait: seconds to wait for another writer.
-    :raises BadInput: there is no index, or it has another layout, embedder or dimension.
+    :raises BadInput: there is no index, or it is damaged, or it has another layout, embedder or dimension.
     """
 
     name = "file"
@@ -53,7 +70,12 @@ class Engine:
         self._database = Database(self.folder, wait)
         self._lock = threading.Lock()
         self._view: View | None = None
+        self._checked = self._words_checked = -1  # the state whose tables, and whose full text, are known to be whole
+        self._structure_checked = False
+        self._rows: tuple[int, list[tuple[Any, ...]]] = (-1, [])  # of a state that was checked and has no view yet
         about = self._about()
+        if not about and self._database.path.is_file() and any(self.folder.glob("vectors.*.f32")):
+            raise self._database.damaged("its tables are gone")
         if create and not about:
             self._create(embedder, dimension)
             about = self._about()
@@ -82,8 +104,8 @@ class Engine:
         if not (self.folder / FILE).is_file():
             return {}
         with self._database.opened() as file:
-            made = file.execute("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").fetchone()
-            return _rows.meta(file) if made else {}
+            (tables,) = file.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            return meta(file) if tables else {}
 
     def _create(self, embedder: str, dimension: int) -> None:
         if not embedder or dimension < 1:
@@ -140,7 +162,7 @@ class Engine:
 
     def documents(self) -> list[IndexedDocument]:
         """Return the records of all documents without their texts, in the order in which they were added."""
-        with self._database.opened() as file:
+        with self._reading() as file:
             query = "SELECT id, title, url, digest, language, metadata FROM documents ORDER BY number"
             return [
                 IndexedDocument(id, "", title, url, digest, language, json.loads(metadata))
@@ -152,13 +174,11 @@ class Engine:
 
         :raises BadInput: the document is not in the index.
         """
-        with self._database.opened() as file:
-            query = "SELECT text, title, url, digest, language, metadata, source FROM documents WHERE id = ?"
-            row = file.execute(query, (_rows.clean(id),)).fetchone()
-        if row is None:
+        with self._reading() as file:
+            found = _rows.document(file, id)
+        if found is None:
             raise BadInput(f"{self.folder}: there is no document {id!r}", subject=id)
-        text, title, url, digest, language, metadata, source = row
-        return IndexedDocument(id, text, title, url, digest, language, json.loads(metadata), bytes(source))
+        return found
 
     # --- the tree ----------------------------------------------------------------------------
 
@@ -173,10 +193,10 @@ class Engine:
         with_text = [parent for parent in parents if parent.text]
         embeddings = np.zeros((0, self.dimension), np.float32) if embeddings is None else embeddings
         self._check_vectors("tree", len(with_text), embeddings)
-        with self._changing() as (file, about):
-            for table in ("edges", "summary_terms"):
-                file.execute(f"DELETE FROM {table}")  # noqa: S608 - a name of ours
-            file.execute("DELETE FROM nodes WHERE layer > 0")
+        with self._changing(_SUMMARIES) as (file, about):
+            file.execute("DELETE FROM edges")
+            for (parent,) in file.execute("SELECT id FROM nodes WHERE layer > 0").fetchall():
+                _rows.drop_node(file, parent)
             numbers = {id: number for number, id in file.execute("SELECT number, id FROM documents")}
             known = {node for (node,) in file.execute("SELECT id FROM nodes")}
             first = about["rows"]
@@ -194,7 +214,7 @@ class Engine:
                     0,
                     _rows.clean(parent.text),
                     parent.tokens,
-                    "[]",
+                    _rows.NOT_ABOVE,
                     row,
                     first + place,
                 )
@@ -208,13 +228,14 @@ class Engine:
                 file.executemany("INSERT INTO edges VALUES (?, ?)", [(ids[-1], child) for child in children])
                 if parent.text:
                     _rows.put_terms(file, "summary_terms", ids[-1], parent.text, "", "")
+                    _rows.seal_node(file, ids[-1])
             self._append(file, about, np.concatenate([routing, embeddings]))
         return ids
 
     def grow(self, growth: Growth) -> bool:
         """Change a part of the tree; return False and change nothing where the index is not at ``growth.version``."""
         self._check_vectors("growth", len(growth.parents) + len(growth.dirty), growth.routing)
-        with self._changing() as (file, about):
+        with self._changing(_SUMMARIES) as (file, about):
             current = bool(about["version"] == growth.version)
             if current:
                 _rows.put_growth(file, growth, about["rows"])
@@ -224,27 +245,20 @@ class Engine:
     def put_summaries(self, summaries: Sequence[tuple[int, str, int]], vectors: Vectors) -> None:
         """Write summaries (node, text, tokens) and their embeddings; deleted nodes are skipped."""
         self._check_vectors("summaries", len(summaries), vectors)
-        with self._changing() as (file, about):
+        with self._changing(_SUMMARIES) as (file, about):
             for place, (node, text, tokens) in enumerate(summaries):
-                row = about["rows"] + place
-                changed = file.execute(
-                    "UPDATE nodes SET text = ?, tokens = ?, own = ? WHERE id = ? AND layer > 0",
-                    (_rows.clean(text), tokens, row, node),
-                )
-                file.execute("DELETE FROM summary_terms WHERE rowid = ?", (node,))
-                if changed.rowcount:
-                    _rows.put_terms(file, "summary_terms", node, text, "", "")
+                _rows.put_summary(file, node, text, tokens, about["rows"] + place)
             self._append(file, about, vectors)
 
     def unsummarised(self) -> list[tuple[int, int]]:
         """Return (layer, node) of every parent without a summary, lowest layers first."""
-        with self._database.opened() as file:
+        with self._reading() as file:
             return list(file.execute("SELECT layer, id FROM nodes WHERE layer > 0 AND text = '' ORDER BY layer, id"))
 
     def edges(self) -> dict[int, list[int]]:
         """Return the children of every parent."""
         found: dict[int, list[int]] = {}
-        with self._database.opened() as file:
+        with self._reading() as file:
             for parent, child in file.execute("SELECT parent, child FROM edges ORDER BY parent, child"):
                 found.setdefault(parent, []).append(child)
         return found
@@ -253,7 +267,7 @@ class Engine:
 
     def get(self, ids: Sequence[int]) -> list[Node]:
         """Return the nodes of these numbers, in their order; missing numbers are left out."""
-        with self._database.opened() as file, reading(file):
+        with self._reading() as file:
             return _rows.nodes(file, [int(id) for id in ids])
 
     def lexical(self, query: str, layer: str = "leaves") -> dict[int, float]:
@@ -263,19 +277,20 @@ class Engine:
         """
         table = "leaf_terms" if layer == "leaves" else "summary_terms"
         languages = [*self.view().languages] if layer == "leaves" else [""]
-        with self._database.opened() as file:
+        with self._reading(words=True) as file:
             return dict(_rows.matched(file, table, query, languages))
 
     def view(self) -> View:
         """Return all nodes as arrays; cached for each state of the index."""
         with self._lock, self._database.opened() as file:
-            while self._view is None or self._view.version != _rows.meta(file)["version"]:
-                about = _rows.meta(file)
+            while self._view is None or self._view.version != meta(file)["version"]:
+                about = meta(file)
                 try:
                     with reading(file):
+                        self._check_state(file, meta(file))
                         self._view = self._read_view(file)
-                except BadInput:  # another process may have compacted the matrix between the two reads
-                    if _rows.meta(file)["generation"] == about["generation"]:
+                except Damaged:  # another process may have compacted the matrix between the two reads
+                    if meta(file)["generation"] == about["generation"]:
                         raise
             return self._view
 
@@ -297,44 +312,111 @@ class Engine:
     def compact(self) -> None:
         """Write a new matrix without dead rows."""
         with self._database.opened() as file, writing(file):
-            self._compact(file, _rows.meta(file))
+            about = meta(file)
+            self._check_before_writing(file, about)
+            self._compact(file, about)
         self._clear()
+
+    def damage(self) -> list[str]:
+        """Check everything that is stored; return each damaged part in one line."""
+        found: list[str] = []
+        with self._database.opened() as file, reading(file):
+            about = meta(file)
+            checks: list[Callable[[], object]] = [
+                lambda: check_structure(file),
+                lambda: check_tables(file, about),
+                lambda: check_words(file),
+                lambda: VectorFiles(self.folder, self.dimension).read(about["generation"], about["rows"], file),
+            ]
+            ids = [id for (id,) in file.execute("SELECT id FROM documents ORDER BY number")]
+            checks += [partial(_rows.document, file, id) for id in ids]
+            checks += [partial(_rows.nodes, file, [id]) for (id,) in file.execute("SELECT id FROM nodes ORDER BY id")]
+            for one in checks:
+                try:
+                    one()
+                except Damaged as error:
+                    found.append(f"{error.path or self._database.path}: damaged ({error})")
+        return found
 
     # --- notes -------------------------------------------------------------------------------
 
     def notes(self, prefix: str = "") -> dict[str, str]:
         """Return the notes whose names begin with ``prefix``."""
-        with self._database.opened() as file:
-            query = "SELECT name, text FROM notes WHERE substr(name, 1, ?) = ? ORDER BY name"
-            return dict(file.execute(query, (len(prefix), prefix)))
+        found = {}
+        with self._reading() as file:
+            query = "SELECT name, text, seal FROM notes WHERE substr(name, 1, ?) = ? ORDER BY name"
+            for name, text, sealed in file.execute(query, (len(prefix), prefix)):
+                check(f"note {name}", sealed, name, text)
+                found[name] = text
+        return found
 
     def put_notes(self, notes: Mapping[str, str]) -> None:
         """Write notes, all of them or none; an empty text deletes a note. The version stays as it is."""
         with self._database.opened() as file, writing(file):
+            self._check_before_writing(file, meta(file))
             for name, text in notes.items():
                 file.execute("DELETE FROM notes WHERE name = ?", (name,))
                 if text:
-                    file.execute("INSERT INTO notes VALUES (?, ?)", (name, _rows.clean(text)))
+                    row = (name, _rows.clean(text))
+                    file.execute("INSERT INTO notes VALUES (?, ?, ?)", (*row, seal(*row)))
 
     # --- inside ------------------------------------------------------------------------------
 
     @contextmanager
-    def _changing(self) -> Iterator[tuple[sqlite3.Connection, dict[str, Any]]]:
-        """Hold the write transaction; the body's writes become one change, or none where it raises."""
+    def _changing(self, words: Sequence[str] = WORDS) -> Iterator[tuple[sqlite3.Connection, dict[str, Any]]]:
+        """Hold the write transaction; the body's writes become one change, or none where it raises.
+
+        :param words: the full-text tables that may change.
+        """
         with self._database.opened() as file, writing(file):
-            about = _rows.meta(file)
+            about = meta(file)
+            self._check_before_writing(file, about)
             yield file, about
-            _rows.put_meta(file, version=about["version"] + 1)
+            version = about["version"] + 1
+            put_meta(file, version=version)
             compacted = self._compact_if_due(file)
+            seal_words(file, words)
+        # another process waits for the lock until here, so the state is known to be whole
+        self._checked = self._words_checked = version + compacted
         if compacted:
             self._clear()
+
+    @contextmanager
+    def _reading(self, words: bool = False) -> Iterator[sqlite3.Connection]:
+        """Hold a read transaction on tables that have been checked.
+
+        :param words: check the full text, too.
+        """
+        with self._database.opened() as file, reading(file):
+            about = meta(file)
+            self._check_state(file, about)
+            if words and self._words_checked != about["version"]:
+                check_words(file)
+                self._words_checked = about["version"]
+            yield file
+
+    def _check_state(self, file: sqlite3.Connection, about: dict[str, Any]) -> None:
+        """Check the tables, unless this state has been checked or written by this object."""
+        if self._checked != about["version"]:
+            self._rows = (about["version"], check_tables(file, about))
+            self._checked = about["version"]
+
+    def _check_before_writing(self, file: sqlite3.Connection, about: dict[str, Any]) -> None:
+        """Check all that a change could rest on, so that no damage is sealed as if it were whole."""
+        if not self._structure_checked:
+            check_structure(file)
+            self._structure_checked = True
+        self._check_state(file, about)
+        if self._words_checked != about["version"]:
+            check_words(file)
+            self._words_checked = about["version"]
 
     def _compact_if_due(self, file: sqlite3.Connection) -> bool:
         """Compact the matrix where most rows are dead; return whether it was compacted.
 
         The live rows are counted only after the matrix has grown by as much again, because counting reads all nodes.
         """
-        about = _rows.meta(file)
+        about = meta(file)
         if about["rows"] <= about["look_again"]:
             return False
         live = _live(file)
@@ -342,34 +424,44 @@ class Engine:
         if due:
             self._compact(file, about)
         rows = live if due else about["rows"]
-        _rows.put_meta(file, look_again=rows + max(_DEAD_ROWS, live))
+        put_meta(file, look_again=rows + max(_DEAD_ROWS, live))
         return due
 
     def _clear(self) -> None:
         """Delete the matrices of older generations; the transaction keeps others from writing a new one."""
         with self._database.opened() as file, writing(file):
-            self._vectors.clear(_rows.meta(file)["generation"])
+            self._vectors.clear(meta(file)["generation"])
 
     def _append(self, file: sqlite3.Connection, about: dict[str, Any], vectors: Vectors) -> None:
         if len(vectors):
             self._vectors.append(about["generation"], about["rows"], vectors)
-            _rows.put_meta(file, rows=about["rows"] + len(vectors))
+            put_blocks(file, about["rows"], vectors)
+            put_meta(file, rows=about["rows"] + len(vectors))
 
     def _compact(self, file: sqlite3.Connection, about: dict[str, Any]) -> None:
         used = {row for pair in file.execute("SELECT own, routing FROM nodes") for row in pair if row >= 0}
         rows = np.asarray(sorted(used), np.int64)
-        old = self._vectors.mapped(about["generation"], about["rows"])
-        parts = (np.asarray(old[rows[start : start + _COPIED]]) for start in range(0, len(rows), _COPIED))
+        old = self._vectors.read(about["generation"], about["rows"], file)
         generation = about["generation"] + 1
         self._vectors.path(generation).unlink(missing_ok=True)  # left by a killed writer
-        self._vectors.write(generation, 0, parts)
+        file.execute("DELETE FROM blocks")
+        self._vectors.write(generation, 0, self._copied(file, old, rows))
         place = {int(row): new for new, row in enumerate(rows)}
         moved = [
             (place.get(own, -1), place.get(routing, -1), id)
             for id, own, routing in file.execute("SELECT id, own, routing FROM nodes").fetchall()
         ]
         file.executemany("UPDATE nodes SET own = ?, routing = ? WHERE id = ?", moved)
-        _rows.put_meta(file, generation=generation, rows=len(rows), version=about["version"] + 1)
+        for *_, id in moved:
+            _rows.seal_node(file, id)
+        put_meta(file, generation=generation, rows=len(rows), version=about["version"] + 1)
+
+    def _copied(self, file: sqlite3.Connection, old: Vectors, rows: Ints) -> Iterator[Vectors]:
+        """Yield the rows of the old matrix that the new one holds, and seal them."""
+        for start in range(0, len(rows), _COPIED):
+            part = np.asarray(old[rows[start : start + _COPIED]])
+            put_blocks(file, start, part)
+            yield part
 
     def _drop_document(self, file: sqlite3.Connection, id: str) -> bool:
         row = file.execute("SELECT number FROM documents WHERE id = ?", (_rows.clean(id),)).fetchone()
@@ -381,16 +473,20 @@ class Engine:
         return True
 
     def _read_view(self, file: sqlite3.Connection) -> View:
-        about = _rows.meta(file)
+        about = meta(file)
         names = file.execute("SELECT number, id, language FROM documents ORDER BY number").fetchall()
         place = {number: index for index, (number, _, _) in enumerate(names)}
-        query = (
-            "SELECT id, layer, document, place, tokens, own, routing FROM nodes "
-            "ORDER BY layer > 0, CASE layer WHEN 0 THEN document END, CASE layer WHEN 0 THEN place ELSE id END"
-        )
-        rows = [(i, layer, place.get(d, -1), *rest) for i, layer, d, *rest in file.execute(query)]
-        columns: Any = np.asarray(rows, np.int64).reshape(len(rows), 7).T
-        matrix = self._vectors.mapped(about["generation"], about["rows"])
+        version, rows = self._rows
+        if version != about["version"]:
+            rows = file.execute(f"SELECT {NODE} FROM nodes").fetchall()  # noqa: S608 - ours
+        self._rows = (-1, [])
+        found = [(i, layer, place.get(d, -1), *rest) for i, layer, d, *rest in rows]
+        columns: Any = np.asarray(found, np.int64).reshape(len(found), 11).T
+        ids, layers, documents, places = columns[:4]
+        leaf = layers == 0
+        order = np.lexsort((np.where(leaf, places, ids), np.where(leaf, documents, 0), ~leaf))
+        columns = columns[[0, 1, 2, 3, 6, 7, 8]][:, order]
+        matrix = self._vectors.read(about["generation"], about["rows"], file)
         languages = sorted({language for _, _, language in names})
         make: Any = View  # the columns are in the order of its fields
         return cast(View, make(*columns, matrix, [id for _, id, _ in names], languages, about["version"]))

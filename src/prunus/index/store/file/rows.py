@@ -7,11 +7,16 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from ....core.seal import seal
 from ....core.text.bm25 import QUERY_NOISE, stem, tokens
 from ...nodes import Growth, IndexedDocument, Leaf, Node
+from ...seals import NODE, RECORD, check
 
 _TERMS: Final = 64
 """Most words of a question that are searched, the first ones."""
+
+NOT_ABOVE: Final = "[]"
+"""The headings and leads above a node that is no leaf, as JSON."""
 
 _SLICE: Final = 500
 """Node numbers in one SQL statement; SQLite limits the parameters of a statement."""
@@ -22,25 +27,36 @@ def clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def meta(file: sqlite3.Connection) -> dict[str, Any]:
-    """Return the table ``meta``: embedder, dimension, generation, rows, version, look_again."""
-    return dict(file.execute("SELECT name, value FROM meta"))
-
-
-def put_meta(file: sqlite3.Connection, **values: Any) -> None:
-    """Write values of the table ``meta``."""
-    file.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(values.items()))
-
-
 def put_document(file: sqlite3.Connection, document: IndexedDocument) -> int:
     """Write a document's record; return its number."""
     metadata = json.dumps({**document.metadata}, ensure_ascii=False)
     fields = (document.id, document.title, document.url, document.digest, document.language, metadata, document.text)
-    row = (*(clean(field) for field in fields), document.source)
+    *record, text = (clean(field) for field in fields)
+    body = seal(text, document.source)
     found = file.execute(
-        "INSERT INTO documents (id, title, url, digest, language, metadata, text, source) VALUES (?,?,?,?,?,?,?,?)", row
+        "INSERT INTO documents (id, title, url, digest, language, metadata, text, source, body) "
+        "VALUES (?,?,?,?,?,?,?,?,?)",
+        (*record, text, document.source, body),
     )
-    return int(found.lastrowid or 0)
+    number = int(found.lastrowid or 0)
+    file.execute("UPDATE documents SET seal = ? WHERE number = ?", (seal(number, *record, body), number))
+    return number
+
+
+def document(file: sqlite3.Connection, id: str) -> IndexedDocument | None:
+    """Return a document with its text and page; None where the index lacks it.
+
+    :raises Damaged: it does not match its checksums.
+    """
+    query = f"SELECT {RECORD}, text, source, seal FROM documents WHERE id = ?"  # noqa: S608 - ours
+    row = file.execute(query, (clean(id),)).fetchone()
+    if row is None:
+        return None
+    *record, text, source, sealed = row
+    check(f"document {id}", sealed, *record)
+    check(f"document {id}", record[-1], text, source)
+    _, _, title, url, digest, language, metadata, _ = record
+    return IndexedDocument(id, text, title, url, digest, language, json.loads(metadata), source)
 
 
 def put_leaves(file: sqlite3.Connection, number: int, leaves: Sequence[Leaf], row: int, language: str) -> None:
@@ -52,23 +68,61 @@ def put_leaves(file: sqlite3.Connection, number: int, leaves: Sequence[Leaf], ro
         values = (0, number, place, leaf.start, leaf.end, text, leaf.tokens, above, vector_row, vector_row)
         node = put_node(file, values)
         put_terms(file, "leaf_terms", node, text, " ".join(leaf.above), language)
+        seal_node(file, node)
 
 
 def put_node(file: sqlite3.Connection, values: tuple[Any, ...]) -> int:
     """Write a node; return its number."""
+    _, _, _, _, _, text, _, above, _, _ = values
     found = file.execute(
-        "INSERT INTO nodes (layer, document, place, first, last, text, tokens, above, own, routing) "
-        "VALUES (?,?,?,?,?,?,?,?,?,?)",
-        values,
+        "INSERT INTO nodes (layer, document, place, first, last, text, tokens, above, own, routing, body) "
+        "VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+        (*values, seal(text, above)),
     )
-    return int(found.lastrowid or 0)
+    id = int(found.lastrowid or 0)
+    seal_node(file, id)
+    return id
+
+
+def put_summary(file: sqlite3.Connection, id: int, text: str, tokens: int, own: int) -> None:
+    """Write the summary of a node, or '' with 0 tokens and -1 to delete it; a leaf or a deleted node is skipped."""
+    text = clean(text)
+    changed = file.execute(
+        "UPDATE nodes SET text = ?, tokens = ?, own = ?, body = ? WHERE id = ? AND layer > 0",
+        (text, tokens, own, seal(text, NOT_ABOVE), id),
+    )
+    if changed.rowcount:
+        drop_terms(file, "summary_terms", id)
+        if text:
+            put_terms(file, "summary_terms", id, text, "", "")
+        seal_node(file, id)
+
+
+def seal_node(file: sqlite3.Connection, id: int) -> None:
+    """Seal a node after a change of its columns; what it held before has been checked."""
+    row = file.execute(f"SELECT {NODE} FROM nodes WHERE id = ?", (id,)).fetchone()  # noqa: S608 - ours
+    file.execute("UPDATE nodes SET seal = ? WHERE id = ?", (seal(*row), id))
 
 
 def put_terms(file: sqlite3.Connection, table: str, node: int, text: str, above: str, language: str) -> None:
-    """Write the stemmed words of a node into a full-text table."""
+    """Write the stemmed words of a node into a full-text table; the caller seals the node."""
     words = " ".join(stem(tokens(clean(text)), language))
     lead = " ".join(stem(tokens(clean(above)), language))
     file.execute(f"INSERT INTO {table} (rowid, text, above) VALUES (?, ?, ?)", (node, words, lead))  # noqa: S608 - a name of ours
+    file.execute("UPDATE nodes SET words = ? WHERE id = ?", (seal(words, lead), node))
+
+
+def drop_terms(file: sqlite3.Connection, table: str, node: int) -> None:
+    """Delete the words of a node from a full-text table, which may have none; the caller seals or deletes the node.
+
+    :raises Damaged: the words are not those that were written; SQLite would leave some of them in its index.
+    """
+    row = file.execute(f"SELECT text, above FROM {table} WHERE rowid = ?", (node,)).fetchone()  # noqa: S608 - a name of ours
+    (sealed,) = file.execute("SELECT words FROM nodes WHERE id = ?", (node,)).fetchone()
+    if row or sealed:
+        check(f"the full text of node {node}", sealed, *(row or ()))
+        file.execute(f"DELETE FROM {table} WHERE rowid = ?", (node,))  # noqa: S608 - a name of ours
+        file.execute("UPDATE nodes SET words = 0 WHERE id = ?", (node,))
 
 
 def matched(file: sqlite3.Connection, table: str, query: str, languages: Sequence[str]) -> Iterator[tuple[int, float]]:
@@ -92,12 +146,15 @@ def nodes(file: sqlite3.Connection, ids: Sequence[int]) -> list[Node]:
         for parent, child in file.execute(f"SELECT parent, child FROM edges WHERE parent IN ({marks})", part):  # noqa: S608 - question marks
             children.setdefault(parent, []).append(child)
         query = (
-            "SELECT n.id, n.layer, coalesce(d.id, ''), n.place, n.first, n.last, n.text, n.tokens, n.above "  # noqa: S608
-            f"FROM nodes n LEFT JOIN documents d ON d.number = n.document WHERE n.id IN ({marks})"
+            f"SELECT {NODE}, text, above, seal, (SELECT d.id FROM documents d WHERE d.number = nodes.document) "  # noqa: S608
+            f"FROM nodes WHERE id IN ({marks})"
         )
-        make: Any = Node  # the columns are in the order of its fields
-        for row in file.execute(query, part):
-            found[row[0]] = make(*row[:8], tuple(json.loads(row[8])), tuple(children.get(row[0], ())))
+        for *row, text, above, sealed, name in file.execute(query, part):
+            id, layer, _, place, first, last, tokens, _, _, body, _ = row
+            check(f"node {id}", sealed, *row)
+            check(f"the text of node {id}", body, text, above)
+            below = tuple(children.get(id, ()))
+            found[id] = Node(id, layer, name or "", place, first, last, text, tokens, tuple(json.loads(above)), below)
     return [found[id] for id in ids if id in found]
 
 
@@ -118,8 +175,7 @@ def ancestors(file: sqlite3.Connection, ids: Sequence[int]) -> list[int]:
 def drop_summaries(file: sqlite3.Connection, ids: Sequence[int]) -> None:
     """Delete the summaries of nodes whose leaves have changed: their text, words and vector."""
     for id in ids:
-        file.execute("UPDATE nodes SET text = '', tokens = 0, own = -1 WHERE id = ? AND layer > 0", (id,))
-        file.execute("DELETE FROM summary_terms WHERE rowid = ?", (id,))
+        put_summary(file, id, "", 0, -1)
 
 
 def drop(file: sqlite3.Connection, ids: Sequence[int]) -> None:
@@ -131,15 +187,21 @@ def drop(file: sqlite3.Connection, ids: Sequence[int]) -> None:
         for id in todo:
             parents |= {parent for (parent,) in file.execute("SELECT parent FROM edges WHERE child = ?", (id,))}
             file.execute("DELETE FROM edges WHERE child = ? OR parent = ?", (id, id))
-            file.execute("DELETE FROM nodes WHERE id = ?", (id,))
-            file.execute("DELETE FROM leaf_terms WHERE rowid = ?", (id,))
-            file.execute("DELETE FROM summary_terms WHERE rowid = ?", (id,))
+            drop_node(file, id)
         todo = [
             id
             for id in sorted(parents)
             if not file.execute("SELECT 1 FROM edges WHERE parent = ? LIMIT 1", (id,)).fetchone()
         ]
     drop_summaries(file, above)
+
+
+def drop_node(file: sqlite3.Connection, id: int) -> None:
+    """Delete a node and its words; its edges stay. A node that is gone is skipped."""
+    found = file.execute("SELECT layer FROM nodes WHERE id = ?", (id,)).fetchone()
+    if found:
+        drop_terms(file, "summary_terms" if found[0] else "leaf_terms", id)
+        file.execute("DELETE FROM nodes WHERE id = ?", (id,))
 
 
 def sliced(ids: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -153,12 +215,11 @@ def put_growth(file: sqlite3.Connection, growth: Growth, row: int) -> None:
     numbers = {id: number for number, id in file.execute("SELECT number, id FROM documents")}
     real: dict[int, int] = {}
     for place, parent in enumerate(growth.parents):
-        values = (parent.layer, numbers.get(parent.document), -1, 0, 0, "", 0, "[]", -1, row + place)
+        values = (parent.layer, numbers.get(parent.document), -1, 0, 0, "", 0, NOT_ABOVE, -1, row + place)
         real[-1 - place] = put_node(file, values)
     for id in growth.gone:
         file.execute("DELETE FROM edges WHERE parent = ? OR child = ?", (id, id))
-        file.execute("DELETE FROM nodes WHERE id = ?", (id,))
-        file.execute("DELETE FROM summary_terms WHERE rowid = ?", (id,))
+        drop_node(file, id)
     for node in growth.children:
         file.execute("DELETE FROM edges WHERE parent = ?", (node,))
     for node, children in growth.children.items():
@@ -169,3 +230,4 @@ def put_growth(file: sqlite3.Connection, growth: Growth, row: int) -> None:
     for place, (node, document) in enumerate(zip(growth.dirty, growth.documents, strict=True)):
         row_values = (first + place, numbers.get(document), node)
         file.execute("UPDATE nodes SET routing = ?, document = ? WHERE id = ?", row_values)
+        seal_node(file, node)

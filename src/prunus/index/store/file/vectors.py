@@ -8,13 +8,15 @@ file are not disturbed.
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from ....core.errors import BadInput, OutsideFailed
+from ....core.errors import OutsideFailed
 from ....core.ports import Vectors
+from ...seals import BLOCK, Damaged, blocks, damaged_blocks, mapped, matrix_file
 
 
 class VectorFiles:
@@ -25,10 +27,11 @@ class VectorFiles:
 
     def __init__(self, folder: Path, dimension: int) -> None:
         self.folder, self.dimension = folder, dimension
+        self._checked: tuple[int, dict[int, int]] = (0, {})
 
     def path(self, generation: int) -> Path:
         """Return the file of a generation."""
-        return self.folder / f"vectors.{generation}.f32"
+        return matrix_file(self.folder, generation)
 
     def append(self, generation: int, rows: int, vectors: Vectors) -> None:
         """Write vectors after the counted rows, and wait until they are on the disk.
@@ -59,18 +62,20 @@ class VectorFiles:
             raise OutsideFailed(f"{path}: cannot be written ({error.strerror})", subject=str(path)) from error
         return rows
 
-    def mapped(self, generation: int, rows: int) -> Vectors:
-        """Return the counted rows, float32 [rows, dimension], mapped into memory.
+    def read(self, generation: int, rows: int, file: sqlite3.Connection) -> Vectors:
+        """Return the counted rows, float32 [rows, dimension], mapped into memory; each block is checked once.
 
-        :raises BadInput: the file is missing or too short.
+        :param file: the database, which holds the checksums of the blocks.
+        :raises Damaged: the file is missing or too short, or a block does not match its checksum.
         """
-        if not rows:
-            return np.zeros((0, self.dimension), np.float32)
-        path = self.path(generation)
-        try:
-            return np.memmap(path, "<f4", "r", shape=(rows, self.dimension))
-        except (OSError, ValueError) as error:
-            raise BadInput(f"{path}: the matrix of the index is damaged; build it again", subject=str(path)) from error
+        matrix = mapped(self.path(generation), rows, self.dimension)
+        checked = self._checked[1] if self._checked[0] == generation else {}
+        self._checked = (generation, checked)
+        for number in damaged_blocks(matrix, blocks(file), checked):
+            last = min(rows, (number + 1) * BLOCK) - 1
+            path = self.path(generation)
+            raise Damaged(f"its rows {number * BLOCK} to {last} do not match their checksum", path)
+        return matrix
 
     def clear(self, generation: int) -> None:
         """Delete the files of other generations; the caller must hold the write transaction."""

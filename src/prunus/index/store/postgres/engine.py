@@ -11,21 +11,27 @@ import json
 import re
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from ....core.errors import BadInput, MissingExtra, OutsideFailed
 from ....core.ports import Vectors
+from ....core.seal import seal
 from ...nodes import Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, View
+from ...seals import Damaged
 from ..file import fulltext as _fulltext
 from . import rows as _rows
 
 _SCHEMA_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 _KEPT: Final = 4
 """Most connections that stay open between calls."""
+
+_UNSEALED: Final = 2
+"""The layout without checksums; their columns are added where such an index is opened."""
 
 _PATIENCE: Final = 10
 """Time limit of one statement, as a multiple of ``wait``."""
@@ -110,6 +116,9 @@ class Engine:
         if not about:
             raise NoIndex(f"{self.place}: there is no index; make one with prunus index add", subject=self.place)
         layout, known, size = about
+        if layout == _UNSEALED:
+            self._add_seals()
+            layout = _rows.LAYOUT
         if layout != _rows.LAYOUT:
             raise BadInput(
                 f"{self.place}: an index of layout {layout}, and this version reads {_rows.LAYOUT}; build it again",
@@ -169,12 +178,10 @@ class Engine:
         :raises BadInput: the document is not in the index.
         """
         with self._reading() as cursor:
-            query = "SELECT text, title, url, digest, language, metadata, source FROM documents WHERE id = %s"
-            row = cursor.execute(query, (_fulltext.clean(id),)).fetchone()
-        if row is None:
+            found = _rows.document(cursor, id)
+        if found is None:
             raise BadInput(f"{self.place}: there is no document {id!r}", subject=id)
-        text, title, url, digest, language, metadata, source = row
-        return IndexedDocument(id, text, title, url, digest, language, json.loads(metadata), bytes(source))
+        return found
 
     # --- the tree ----------------------------------------------------------------------------
 
@@ -220,11 +227,12 @@ class Engine:
         rows = []
         for (node, text, tokens), vector in zip(summaries, vectors, strict=True):
             terms, words = _fulltext.vector_of(text, "", "")
-            rows.append((_fulltext.clean(text), tokens, _rows.vector_text(vector), terms, words, node))
+            text = _fulltext.clean(text)
+            rows.append((text, tokens, _rows.vector_text(vector), terms, words, seal(text, "[]"), node))
         with self._changing() as (cursor, _):
             cursor.executemany(
-                "UPDATE nodes SET text = %s, tokens = %s, own = %s::vector, terms = %s::tsvector, words = %s "
-                "WHERE id = %s AND layer > 0",
+                "UPDATE nodes SET text = %s, tokens = %s, own = %s::vector, terms = %s::tsvector, words = %s, "
+                "seal = %s WHERE id = %s AND layer > 0",
                 rows,
             )
 
@@ -309,6 +317,21 @@ class Engine:
             "bytes": size,
         }
 
+    def damage(self) -> list[str]:
+        """Check every text against its checksum; return each damaged one in one line."""
+        found: list[str] = []
+        with self._reading() as cursor:
+            ids = [id for (id,) in cursor.execute("SELECT id FROM documents ORDER BY number").fetchall()]
+            checks: list[Callable[[], object]] = [partial(_rows.document, cursor, id) for id in ids]
+            nodes = [id for (id,) in cursor.execute("SELECT id FROM nodes ORDER BY id").fetchall()]
+            checks += [partial(_rows.nodes, cursor, [id]) for id in nodes]
+            for one in checks:
+                try:
+                    one()
+                except Damaged as error:
+                    found.append(f"{self.place}: damaged ({error})")
+        return found
+
     def compact(self) -> None:
         """Do nothing: PostgreSQL's vacuum frees the space of deleted rows."""
 
@@ -351,9 +374,17 @@ class Engine:
             cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {self._schema}")
             if cursor.execute("SELECT to_regclass(%s)", (f"{self._schema}.about",)).fetchone()[0]:
                 return
-            for statement in _rows.SCHEMA.strip().split(";\n"):
+            for statement in f"{_rows.SCHEMA.strip()}\n{_rows.SEALS.strip()}".split(";\n"):
                 cursor.execute(statement.replace("{dimension}", str(int(dimension))))
             cursor.execute("INSERT INTO about VALUES (%s, %s, %s, 0)", (_rows.LAYOUT, embedder, dimension))
+
+    def _add_seals(self) -> None:
+        """Add the columns of the checksums to an older index; what it holds has none until it is written again."""
+        with self._changing() as (cursor, _):
+            if cursor.execute("SELECT layout FROM about").fetchone()[0] == _UNSEALED:
+                for statement in _rows.SEALS.strip().split(";\n"):
+                    cursor.execute(statement)
+                cursor.execute("UPDATE about SET layout = %s", (_rows.LAYOUT,))
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -375,6 +406,9 @@ class Engine:
                 if keep:
                     self._idle.append(connection)
             connection = None if keep else connection
+        except Damaged as error:
+            way_out = "restore the database, or remove the document and add it again"
+            raise BadInput(f"{self.place}: damaged ({error}); {way_out}", subject=self.place) from error
         except self._psycopg.Error as error:
             state = str(getattr(error, "sqlstate", None) or "")
             reason = _REASONS.get(state, f"SQLSTATE {state}" if state else "no connection; is the address right?")

@@ -9,11 +9,19 @@ from typing import Any, Final
 import numpy as np
 
 from ....core.ports import Vectors
+from ....core.seal import seal
 from ...nodes import Growth, IndexedDocument, Leaf, Node, View
+from ...seals import check
 from ..file import fulltext as _fulltext
 from ..file.fulltext import clean
 
-LAYOUT: Final = 2
+LAYOUT: Final = 3
+
+SEALS: Final = """
+ALTER TABLE documents ADD COLUMN seal bigint;
+ALTER TABLE nodes ADD COLUMN seal bigint
+"""
+"""Checksums of texts; NULL for a text that a version without them wrote. The server checks its own pages."""
 
 SCHEMA: Final = """
 CREATE TABLE about (layout int NOT NULL, embedder text NOT NULL, dimension int NOT NULL, version bigint NOT NULL);
@@ -37,8 +45,8 @@ CREATE INDEX edges_by_child ON edges (child);
 """
 
 _NODE: Final = (
-    "INSERT INTO nodes (id, layer, document, place, first, last, text, tokens, above, own, routing, terms, words) "
-    "VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s,%s::vector,%s::vector,%s::tsvector,%s)"
+    "INSERT INTO nodes (id, layer, document, place, first, last, text, tokens, above, own, routing, terms, words, "
+    "seal) VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s,%s::vector,%s::vector,%s::tsvector,%s,%s)"
 )
 
 
@@ -58,11 +66,28 @@ def put_document(cursor: Any, document: IndexedDocument) -> int:
     metadata = json.dumps({**document.metadata}, ensure_ascii=False)
     fields = (document.id, document.title, document.url, document.digest, document.language, metadata, document.text)
     cursor.execute(
-        "INSERT INTO documents (id, title, url, digest, language, metadata, text, source) "
-        "VALUES (%s,%s,%s,%s,%s,%s,%s,%s) RETURNING number",
-        (*(clean(field) for field in fields), document.source),
+        "INSERT INTO documents (id, title, url, digest, language, metadata, text, source, seal) "
+        "VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s) RETURNING number",
+        (*(texts := [clean(field) for field in fields]), document.source, seal(*texts, document.source)),
     )
     return int(cursor.fetchone()[0])
+
+
+def document(cursor: Any, id: str) -> IndexedDocument | None:
+    """Return a document with its text and page; None where the index lacks it.
+
+    :raises Damaged: it does not match its checksum.
+    """
+    columns = "id, title, url, digest, language, metadata, text, source, seal"
+    cursor.execute(f"SELECT {columns} FROM documents WHERE id = %s", (clean(id),))  # noqa: S608 - ours
+    row = cursor.fetchone()
+    if row is None:
+        return None
+    *fields, source, sealed = row
+    if sealed is not None:
+        check(f"document {id}", sealed, *fields, bytes(source))
+    _, title, url, digest, language, metadata, text = fields
+    return IndexedDocument(id, text, title, url, digest, language, json.loads(metadata), bytes(source))
 
 
 def put_leaves(cursor: Any, number: int, leaves: Sequence[Leaf], vectors: Vectors, language: str) -> None:
@@ -72,7 +97,7 @@ def put_leaves(cursor: Any, number: int, leaves: Sequence[Leaf], vectors: Vector
         above = json.dumps([clean(line) for line in leaf.above], ensure_ascii=False)
         terms, words = _fulltext.vector_of(leaf.text, " ".join(leaf.above), language)
         known = (id, 0, number, place, leaf.start, leaf.end, clean(leaf.text), leaf.tokens, above)
-        rows.append((*known, vector_text(vectors[place]), None, terms, words))
+        rows.append((*known, vector_text(vectors[place]), None, terms, words, seal(clean(leaf.text), above)))
     cursor.executemany(_NODE, rows)
 
 
@@ -82,7 +107,8 @@ def put_parents(cursor: Any, parents: Sequence[tuple[Any, ...]]) -> None:
     for id, layer, document, text, tokens, own, routing in parents:
         terms, words = _fulltext.vector_of(text, "", "")
         known = (id, layer, document, -1, 0, 0, clean(text), tokens, "[]")
-        rows.append((*known, None if own is None else vector_text(own), vector_text(routing), terms, words))
+        vectors = (None if own is None else vector_text(own), vector_text(routing))
+        rows.append((*known, *vectors, terms, words, seal(clean(text), "[]")))
     cursor.executemany(_NODE, rows)
 
 
@@ -100,8 +126,9 @@ def documents_by_id(cursor: Any) -> dict[str, int]:
 def drop_summaries(cursor: Any, ids: Sequence[int]) -> None:
     """Delete the summaries of nodes whose leaves have changed: their text, words and vector."""
     cursor.execute(
-        "UPDATE nodes SET text = '', tokens = 0, own = NULL, terms = '', words = 0 WHERE id = ANY(%s) AND layer > 0",
-        (list(ids),),
+        "UPDATE nodes SET text = '', tokens = 0, own = NULL, terms = '', words = 0, seal = %s "
+        "WHERE id = ANY(%s) AND layer > 0",
+        (seal("", "[]"), list(ids)),
     )
 
 
@@ -174,14 +201,16 @@ def nodes(cursor: Any, ids: Sequence[int]) -> list[Node]:
     for parent, child in cursor.fetchall():
         children.setdefault(parent, []).append(child)
     cursor.execute(
-        "SELECT n.id, n.layer, coalesce(d.id, ''), n.place, n.first, n.last, n.text, n.tokens, n.above "
+        "SELECT n.seal, n.id, n.layer, coalesce(d.id, ''), n.place, n.first, n.last, n.text, n.tokens, n.above "
         "FROM nodes n LEFT JOIN documents d ON d.number = n.document WHERE n.id = ANY(%s)",
         (wanted,),
     )
     make: Any = Node  # the columns are in the order of its fields
-    found = {
-        row[0]: make(*row[:8], tuple(json.loads(row[8])), tuple(children.get(row[0], ()))) for row in cursor.fetchall()
-    }
+    found = {}
+    for sealed, *row, above in cursor.fetchall():
+        if sealed is not None:
+            check(f"the text of node {row[0]}", sealed, row[6], above)
+        found[row[0]] = make(*row, tuple(json.loads(above)), tuple(children.get(row[0], ())))
     return [found[id] for id in wanted if id in found]
 
 
