@@ -129,7 +129,7 @@ class Ledger:
                 try:
                     record = json.loads(line)
                     key = key_of(record)
-                except (ValueError, TypeError, KeyError, AttributeError) as error:
+                except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
                     raise BadInput(
                         f"{self.path}: line {number} is not a record of a batch; repair it or give another -o",
                         subject=str(self.path),

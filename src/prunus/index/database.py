@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ..core.errors import BadInput, OutsideFailed, one_line
+from ..core.seal import ERRORS, is_damage
 from .seals import Damaged, add_seals, put_meta
 
 FILE: Final = "index.sqlite3"
@@ -18,16 +19,6 @@ LAYOUT: Final = 2
 """Version of the schema; an index of another version is refused."""
 _UNSEALED: Final = 1
 """The version without checksums; they are added where such an index is opened."""
-_NO_DAMAGE: Final = (
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_READONLY,
-)
-"""SQLite's errors that say nothing about what the file holds."""
 _OURS: Final = 0x5052554E
 """SQLite's ``application_id`` of an index of Prunus."""
 
@@ -96,7 +87,7 @@ class Database:
                 yield file
         except Damaged as error:
             raise self.damaged(str(error), error.path) from error
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote damaged bytes in its message
+        except ERRORS as error:
             raise self._told(error) from error
 
     def damaged(self, what: str, path: Path | None = None) -> BadInput:
@@ -104,16 +95,16 @@ class Database:
         way_out = f"run prunus index verify {self.path.parent} --mend"
         return BadInput(f"{path or self.path}: damaged ({what}); {way_out}", subject=str(path or self.path))
 
-    def _told(self, error: sqlite3.Error | UnicodeDecodeError) -> BadInput | OutsideFailed:
+    def _told(self, error: Exception) -> BadInput | OutsideFailed:
         """Return SQLite's error in one line: the file is in use or out of reach, is no database, or is damaged."""
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         reason = one_line(str(error))
         if code == sqlite3.SQLITE_NOTADB:
             return BadInput(
                 f"{self.path}: not an index of Prunus ({reason}); build it again in another folder",
                 subject=str(self.path),
             )
-        if code not in _NO_DAMAGE:
+        if is_damage(error):
             return self.damaged(reason)
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             reason = f"another process has been writing for over {self._wait:g} seconds"

@@ -14,15 +14,18 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import BadInput, OutsideFailed
+from ...core.errors import BadInput, OutsideFailed, one_line
 from ...core.ports import LLM
+from ...core.seal import ERRORS, is_damage, seal
 from ...core.types import Message, Summary
 from ...models.json_reply import text_of
 from ...models.prompts.render import Quoted, render
-from ..database import write_ahead
+from ..database import write_ahead, writing
 
-_LAYOUT = 1
+_LAYOUT = 2
 """Version of the file of summaries."""
+_UNSEALED = 1
+"""The version without checksums; they are added where such a file is opened."""
 _WAIT = 30.0
 """Seconds to wait for another process that writes the file of summaries."""
 
@@ -142,12 +145,12 @@ class KeptSummaries:
         self._path = path
 
     def get(self, key: str) -> str | None:
-        """Return the summary of a key; None where the file has none."""
+        """Return the summary of a key; None where the file has none, or where it does not match its checksum."""
         if self._path is None or not self._path.exists():
             return None
         with self._opened() as file:
-            row = file.execute("SELECT text FROM summaries WHERE key = ?", (key,)).fetchone()
-        return str(row[0]) if row else None
+            row = file.execute("SELECT text, seal FROM summaries WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row and row[1] == seal(key, row[0]) else None
 
     def put(self, key: str, text: str) -> None:
         """Write a summary; on return it is durable."""
@@ -155,7 +158,7 @@ class KeptSummaries:
             return
         safe = text.encode("utf-8", "replace").decode("utf-8")
         with self._opened() as file:
-            file.execute("INSERT OR REPLACE INTO summaries VALUES (?, ?)", (key, safe))
+            file.execute("INSERT OR REPLACE INTO summaries VALUES (?, ?, ?)", (key, safe, seal(key, safe)))
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
@@ -163,17 +166,42 @@ class KeptSummaries:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)) as file:
-                if file.execute("PRAGMA user_version").fetchone()[0] not in (0, _LAYOUT):
+                layout = file.execute("PRAGMA user_version").fetchone()[0]
+                if layout not in (0, _UNSEALED, _LAYOUT):
                     raise BadInput(f"{self._path}: written by another version; delete it", subject=str(self._path))
                 write_ahead(file, _WAIT)
-                file.execute("CREATE TABLE IF NOT EXISTS summaries (key TEXT PRIMARY KEY, text TEXT) WITHOUT ROWID")
-                file.execute(f"PRAGMA user_version = {_LAYOUT}")
+                if layout != _LAYOUT:
+                    _create(file)
                 yield file
-        except (sqlite3.OperationalError, OSError) as error:
+        except ERRORS as error:
+            if is_damage(error):
+                raise BadInput(
+                    f"{self._path}: not a file of summaries ({one_line(str(error))}); delete it",
+                    subject=str(self._path),
+                ) from error
             raise OutsideFailed(
                 f"{self._path}: summaries cannot be written ({error})", subject=str(self._path)
             ) from error
-        except sqlite3.DatabaseError as error:
-            raise BadInput(
-                f"{self._path}: not a file of summaries ({error}); delete it", subject=str(self._path)
+        except OSError as error:
+            raise OutsideFailed(
+                f"{self._path}: summaries cannot be written ({error})", subject=str(self._path)
             ) from error
+
+
+def _create(file: sqlite3.Connection) -> None:
+    """Make the table, or add checksums to an older one, unless another process has done it since.
+
+    :raises sqlite3.DatabaseError: the file holds the tables of another program.
+    """
+    with writing(file):
+        layout = file.execute("PRAGMA user_version").fetchone()[0]
+        (tables,) = file.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if layout == 0 and tables:
+            raise sqlite3.DatabaseError("it holds other tables")
+        if layout == 0:
+            file.execute("CREATE TABLE summaries (key TEXT PRIMARY KEY, text TEXT, seal INTEGER) WITHOUT ROWID")
+        if layout == _UNSEALED:
+            file.execute("ALTER TABLE summaries ADD COLUMN seal INTEGER")
+            for key, text in file.execute("SELECT key, text FROM summaries").fetchall():
+                file.execute("UPDATE summaries SET seal = ? WHERE key = ?", (seal(key, text), key))
+        file.execute(f"PRAGMA user_version = {_LAYOUT}")

@@ -2,6 +2,7 @@
 
 The cache is one SQLite file that several processes may share. A killed process loses at most the vectors
 that it was writing. The size is bounded: the vectors that were not read for longest are dropped first.
+A vector that does not match its checksum is embedded again.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadInput, OutsideFailed
+from ...core.errors import BadInput, OutsideFailed, one_line
 from ...core.ports import Embedder
+from ...core.seal import ERRORS, is_damage, seal
 
 FILE: Final = "vectors.sqlite3"
-_LAYOUT: Final = 1
+_LAYOUT: Final = 2
+_UNSEALED: Final = 1
+"""The layout without checksums; its vectors are dropped."""
 _SLICE: Final = 500
 """Keys per SQL statement, and texts per call of the embedder; each call's vectors are written before the next."""
 _OVERHEAD: Final = 120
@@ -29,10 +33,12 @@ _WAIT: Final = 30.0
 """Seconds to wait for another process that is writing."""
 
 _SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, turn INTEGER NOT NULL, vector BLOB NOT NULL) WITHOUT ROWID;
+DROP TABLE IF EXISTS vectors;
+CREATE TABLE vectors (
+    key BLOB PRIMARY KEY, turn INTEGER NOT NULL, vector BLOB NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_turn ON vectors (turn);
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-INSERT OR IGNORE INTO state VALUES ('turn', 0), ('bytes', 0);
+INSERT OR REPLACE INTO state VALUES ('turn', 0), ('bytes', 0);
 """
 
 
@@ -113,17 +119,24 @@ class CachedEmbedder:
         """
         vectors: dict[bytes, NDArray[np.float32]] = {}
         stale: list[bytes] = []
+        damaged: list[bytes] = []
         wanted = list(dict.fromkeys(keys))
         with self._open() as file:
             turn = _state(file, "turn")
             for start in range(0, len(wanted), _SLICE):
                 part = wanted[start : start + _SLICE]
                 marks = ",".join("?" * len(part))
-                query = f"SELECT key, turn, vector FROM vectors WHERE key IN ({marks})"  # noqa: S608 - question marks
-                for key, last_read, vector in file.execute(query, part):
+                query = f"SELECT key, CAST(turn AS INTEGER), vector, seal FROM vectors WHERE key IN ({marks})"  # noqa: S608 - question marks
+                for key, last_read, vector, sealed in file.execute(query, part):
+                    if seal(key, vector) != sealed:
+                        damaged.append(key)
+                        continue
                     vectors[key] = np.frombuffer(vector, np.float32)
-                    if last_read < turn - turn // 2:
+                    if (last_read or 0) < turn - turn // 2:
                         stale.append(key)
+            if damaged:
+                with _writing(file):
+                    file.executemany("DELETE FROM vectors WHERE key = ?", [(key,) for key in damaged])
             if stale:
                 with _writing(file):
                     turn = _next_turn(file)
@@ -135,8 +148,9 @@ class CachedEmbedder:
         with self._open() as file, _writing(file):
             turn, total = _next_turn(file), _state(file, "bytes")
             for key, vector in new.items():
-                row = (key, turn, vector.tobytes())
-                if file.execute("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", row).rowcount:
+                data = vector.tobytes()
+                row = (key, turn, data, seal(key, data))
+                if file.execute("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?, ?)", row).rowcount:
                     total += vector.nbytes + _OVERHEAD
             while total > self._bound:
                 rows = file.execute("SELECT key, length(vector) FROM vectors ORDER BY turn LIMIT 256").fetchall()
@@ -156,29 +170,41 @@ class CachedEmbedder:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)) as file:
                 (layout,) = file.execute("PRAGMA user_version").fetchone()
-                if layout not in (0, _LAYOUT):
+                if layout not in (0, _UNSEALED, _LAYOUT):
                     raise BadInput(f"{self._path}: made by another version; delete it", subject=str(self._path))
                 file.execute("PRAGMA journal_mode = WAL")
                 file.execute("PRAGMA synchronous = NORMAL")  # a power cut loses at most the last writes
-                if layout == 0:
-                    with _writing(file):
-                        for statement in _SCHEMA.strip().split(";\n"):
-                            file.execute(statement)
-                        file.execute(f"PRAGMA user_version = {_LAYOUT}")
+                if layout != _LAYOUT:
+                    self._create(file)
                 yield file
-        except sqlite3.OperationalError as error:
+        except ERRORS as error:
+            if is_damage(error):
+                raise BadInput(
+                    f"{self._path}: not a cache of vectors ({one_line(str(error))}); delete it", subject=str(self._path)
+                ) from error
             raise OutsideFailed(
                 f"{self._path}: the cache of vectors failed ({error})", subject=str(self._path)
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise BadInput(
-                f"{self._path}: not a cache of vectors ({error}); delete it", subject=str(self._path)
             ) from error
         except OSError as error:
             raise BadInput(
                 f"{self._path.parent}: the cache of vectors cannot be kept there ({error.strerror})",
                 subject=str(self._path),
             ) from error
+
+    def _create(self, file: sqlite3.Connection) -> None:
+        """Make the tables, unless another process has made them since.
+
+        :raises sqlite3.DatabaseError: the file holds the tables of another program.
+        """
+        with _writing(file):
+            (layout,) = file.execute("PRAGMA user_version").fetchone()
+            (tables,) = file.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            if layout == 0 and tables:
+                raise sqlite3.DatabaseError("it holds other tables")
+            if layout != _LAYOUT:
+                for statement in _SCHEMA.strip().split(";\n"):
+                    file.execute(statement)
+                file.execute(f"PRAGMA user_version = {_LAYOUT}")
 
 
 @contextmanager
@@ -188,14 +214,17 @@ def _writing(file: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        file.execute("ROLLBACK")
+        if file.in_transaction:  # SQLite ends it itself after some errors
+            file.execute("ROLLBACK")
         raise
     file.execute("COMMIT")
 
 
 def _state(file: sqlite3.Connection, name: str) -> int:
-    (value,) = file.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()
-    return int(value)
+    row = file.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()
+    if row is None or not isinstance(row[0], int):
+        raise sqlite3.DatabaseError(f"its {name} is damaged")
+    return row[0]
 
 
 def _next_turn(file: sqlite3.Connection) -> int:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from ...core.errors import BadInput
+from ...core.seal import ERRORS, is_damage
 from ...core.types import Page
 
 T = TypeVar("T")
@@ -134,7 +135,7 @@ class Store:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with self._lock:
                 self._open()
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, *ERRORS) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise BadInput(
                 f"{path}: cannot store pages here ({reason}); set {setting} to a writable folder",
@@ -145,16 +146,18 @@ class Store:
 
     def rows(self, name: str) -> list[CacheRow]:
         """Return every variant of a name, the last stored first; remove and omit damaged rows."""
-        query = "SELECT name, variant, meta, body, seal, used FROM rows WHERE name = ? ORDER BY id DESC"
+        query = (
+            "SELECT id, name, variant, meta, body, seal, CAST(used AS REAL) FROM rows WHERE name = ? ORDER BY id DESC"
+        )
         nothing: list[Any] = []
         stored = self._run(lambda connection: connection.execute(query, (_storable_name(name),)).fetchall(), nothing)
         rows = []
-        for *fields, seal, used in stored:
-            if seal == _seal(*fields):
-                rows.append(CacheRow(fields[0], fields[1], json.loads(fields[2]), fields[3], used))
+        for id, *fields, seal, used in stored:
+            if all(isinstance(field, str) for field in fields) and seal == _seal(*fields):
+                rows.append(CacheRow(fields[0], fields[1], json.loads(fields[2]), fields[3], used or 0.0))
             else:
                 self._note(f"{name}: a damaged entry was removed")
-                self.remove(name, fields[1])
+                self._change("DELETE FROM rows WHERE id = ?", id)
         return rows
 
     def content(self, row: CacheRow) -> bytes | None:
@@ -163,8 +166,8 @@ class Store:
         stored = self._run(lambda connection: connection.execute(query, (row.body,)).fetchone(), None)
         if stored is None:  # another process removed it, or the read failed
             return None
-        content = bytes(stored[0])
-        if hashlib.sha256(content).hexdigest() != row.body:
+        (content,) = stored
+        if not isinstance(content, bytes) or hashlib.sha256(content).hexdigest() != row.body:
             self._note(f"{row.name}: damaged content was removed")
             self._change("DELETE FROM rows WHERE body = ?", row.body)
             self._change("DELETE FROM bodies WHERE sha = ?", row.body)
@@ -246,7 +249,7 @@ class Store:
 
     def info(self) -> StoreInfo:
         """Return the size and state of the store."""
-        query = "SELECT (SELECT count(*) FROM rows), bytes FROM total"
+        query = "SELECT (SELECT count(*) FROM rows), coalesce(sum(CAST(bytes AS INTEGER)), 0) FROM total"
         entries, size = self._run(lambda connection: connection.execute(query).fetchone(), (0, 0))
         files = (self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-shm")))
         disk = sum(file.stat().st_size for file in files if file.exists())
@@ -263,11 +266,13 @@ class Store:
 
     def _evict(self, connection: sqlite3.Connection) -> None:
         """Remove the least recently used rows until the rest fits the limit."""
-        while connection.execute("SELECT bytes FROM total").fetchone()[0] > self.max_bytes:
+        while _total(connection) > self.max_bytes:
             oldest = connection.execute("SELECT id FROM rows ORDER BY used, id LIMIT ?", (_BATCH,)).fetchall()
+            if not oldest:  # nothing is left: the sum is damaged
+                connection.execute("UPDATE total SET bytes = 0")
             for (row,) in oldest:
                 connection.execute("DELETE FROM rows WHERE id = ?", (row,))
-                if connection.execute("SELECT bytes FROM total").fetchone()[0] <= self.max_bytes:
+                if _total(connection) <= self.max_bytes:
                     break
 
     def _change(self, statement: str, *values: str | float) -> int:
@@ -292,9 +297,9 @@ class Store:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                 return result
-            except sqlite3.Error as error:
+            except ERRORS as error:
                 self._note(f"{self.path}: {error}")
-                if _is_damaged(error):
+                if is_damage(error):
                     self._rename_damaged()
                 return default
 
@@ -305,8 +310,8 @@ class Store:
         self._inherited = self._connection  # never closed here: that would release the parent process's locks
         try:
             connection = self._connect()
-        except sqlite3.DatabaseError as error:
-            if not _is_damaged(error):
+        except ERRORS as error:
+            if not is_damage(error):
                 raise
             self._note(f"{self.path}: {error}")
             self._rename_damaged()
@@ -327,6 +332,9 @@ class Store:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("BEGIN IMMEDIATE")
             version = connection.execute("PRAGMA user_version").fetchone()[0]
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            if version == 0 and tables:
+                raise sqlite3.DatabaseError("it holds the tables of another program")
             if version == 0:
                 for statement in _statements(_SCHEMA):
                     connection.execute(statement)
@@ -334,7 +342,9 @@ class Store:
             connection.execute("COMMIT")
             self._file = self.path.stat().st_ino
             if version not in (0, _VERSION):
-                raise sqlite3.OperationalError(f"written by another version of Prunus (layout {version})")
+                error = sqlite3.OperationalError(f"written by another version of Prunus (layout {version})")
+                error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN  # it is no damage
+                raise error
         except BaseException:
             connection.close()
             raise
@@ -388,6 +398,7 @@ def _statements(script: str) -> Iterator[str]:
             statement = ""
 
 
-def _is_damaged(error: sqlite3.Error) -> bool:
-    """Tell whether an error means a damaged file, not a locked file or a full disk."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+def _total(connection: sqlite3.Connection) -> int:
+    """Return the bytes that are stored, as the triggers counted them."""
+    (size,) = connection.execute("SELECT coalesce(sum(CAST(bytes AS INTEGER)), 0) FROM total").fetchone()
+    return int(size)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ....core.seal import seal
+from ....core.seal import ERRORS, seal
 from ...database import FILE
 from ...found import is_whole
 from ...nodes import IndexedDocument
@@ -18,8 +18,6 @@ from ...seals import RECORD, Damaged, meta
 
 _MOST: Final = 1 << 20
 """Most numbers of documents that are tried where the list of documents itself is damaged."""
-_BAD: Final = (sqlite3.Error, UnicodeDecodeError)
-"""Errors of SQLite for damaged data."""
 
 
 @dataclass(slots=True)
@@ -55,7 +53,7 @@ def salvaged(folder: Path) -> Salvage:
                     found.documents.append(document)
                 elif name:
                     found.lost.append(name)
-    except _BAD:  # no database any more: nothing is whole
+    except ERRORS:  # no database any more: nothing is whole
         return found
     return found
 
@@ -63,7 +61,7 @@ def salvaged(folder: Path) -> Salvage:
 def _embedder(file: sqlite3.Connection) -> str:
     try:
         return str(meta(file)["embedder"])
-    except (Damaged, *_BAD):
+    except (Damaged, *ERRORS):
         return ""
 
 
@@ -71,7 +69,7 @@ def _rows(file: sqlite3.Connection, query: str, *values: int) -> Iterator[tuple[
     """Yield the rows of a query, up to the first that cannot be read."""
     try:
         yield from file.execute(query, values)
-    except _BAD:
+    except ERRORS:
         return
 
 
@@ -96,14 +94,14 @@ def _document(file: sqlite3.Connection, number: int) -> tuple[IndexedDocument | 
         if seal(*record) != sealed:
             return None, f"document {number}"
         _, id, title, url, digest, language, metadata, body = record
-    except _BAD:
+    except ERRORS:
         return None, f"document {number}"
     found = IndexedDocument(id, "", title, url, digest, language, json.loads(metadata))
     try:
         text, source = file.execute("SELECT text, source FROM documents WHERE number = ?", (number,)).fetchone()
         if seal(text, source) == body:
             return replace(found, text=text, source=source), id
-    except _BAD:
+    except ERRORS:
         source = b""
     # the page is compressed with a checksum of its own, and the text is made of it again
     return (replace(found, source=source), id) if is_whole(source) else (None, id)
