@@ -16,6 +16,7 @@ from tests.pages.formats.reading import cleaned, survives_damage, tree_of
 
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
+from prunus.pages.formats._common.allowance import Allowance
 from prunus.pages.formats._sheets.numbers import Code, plain
 from prunus.pages.formats._sheets.regions import Sheet, to_markup
 from prunus.pages.formats._sheets.workbook import place_of, range_of
@@ -157,7 +158,7 @@ AREAS = {
 def test_empty_rows_and_columns_separate_tables(cells: dict[tuple[int, int], str], expected: str) -> None:
     import prunus
 
-    assert prunus.clean(to_markup(Sheet("S", cells))) == expected
+    assert prunus.clean(to_markup(Sheet("S", cells), Allowance(""))) == expected
 
 
 @given(
@@ -249,7 +250,7 @@ def test_a_bomb_ends_at_the_limit() -> None:
 def test_cells_over_the_limit_are_left_out_with_a_note() -> None:
     found = cleaned(Engine(max_cells=3), workbook({"S": PORTS}))
     assert "<em>The sheet is cut at row 2: the limit of cells is reached.</em>" in found and "31" not in found
-    with pytest.raises(BadPage, match="more than 5 characters; split it"):
+    with pytest.raises(BadPage, match="more than 5 shared letters; split the document"):
         Engine(max_chars=5).to_html(
             Page(workbook({"S": PORTS}, sharedStrings="<sst><si><t>seven letters</t></si></sst>"))
         )

@@ -15,6 +15,7 @@ from tests.pages.formats.documents import packed, refused
 from prunus.core.errors import BadPage
 from prunus.core.registry import make_engine
 from prunus.pages.formats._common import zip as _zip
+from prunus.pages.formats._common.allowance import Allowance
 
 ZIPPED = ("docx", "pptx", "epub", "odt", "xlsx", "ods")
 FIRST = {
@@ -141,11 +142,11 @@ def test_an_archive_that_is_no_document_is_refused(engine: Any) -> None:
 
 
 def test_reading_ends_when_its_time_is_over() -> None:
-    archive = _zip.Archive(packed({"a.xml": b"<x/>"}), "file.x", "Word document", seconds=-1.0)
+    archive = _zip.Archive(packed({"a.xml": b"<x/>"}), "Word document", Allowance("file.x", -1.0))
     with pytest.raises(BadPage, match="took too long to read"):
         archive.read("a.xml")
 
 
 def test_a_part_is_found_as_some_programs_write_its_name() -> None:
-    archive = _zip.Archive(packed({"XL\\Styles.xml": b"<x/>"}), "file.x", "Excel workbook")
+    archive = _zip.Archive(packed({"XL\\Styles.xml": b"<x/>"}), "Excel workbook", Allowance("file.x"))
     assert "xl/styles.xml" in archive and archive.read("xl/styles.xml") == b"<x/>"

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ...core.errors import BadPage
 from ...core.types import Page
+from ._common.allowance import VALUE_MARKS, Allowance
 from ._common.write import document, escape_attribute, escape_lines, escape_text, note, page_error, table, text_of
 
 _SHORT_LIST: Final = 12  # plain values; a longer list does not fit a table cell
@@ -42,6 +43,7 @@ class Engine:
             raise page_error(
                 page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; split the file"
             )
+        Allowance(page.url).spend("values", sum(map(text.count, VALUE_MARKS)))
         content, bad_lines = _parsed(text, page)
         writer = _Writer(self._max_values, self._max_depth)
         body = writer.block(content, 0)

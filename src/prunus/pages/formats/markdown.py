@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ...core.types import Page
+from ._common.allowance import Allowance
 from ._common.write import document, escape_text, note, page_error, text_of
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Converter:
         reader.core.ruler.at("inline", self._inline)
         _set_render_rules(reader)
         self._reader = reader
-        self._deadline = time.monotonic() + seconds
+        self._allowance = Allowance("", seconds)
         self._plain = 0
 
     def to_markup(self, text: str) -> str:
@@ -123,11 +123,17 @@ class Converter:
             if token.type != "inline":
                 continue
             token.children = token.children or []
-            if len(token.content) > _MAX_PIECE or time.monotonic() > self._deadline:
-                token.children.append(Token("text", "", 0, content=token.content))
-                self._plain += 1
-            else:
+            if len(token.content) <= _MAX_PIECE and not self._allowance.is_late():
                 state.md.inline.parse(token.content, state.md, state.env, token.children)
+                # many links may share one long address
+                if self._allowance.take("letters", sum(map(_address_length, token.children))):
+                    continue
+            token.children[:] = [Token("text", "", 0, content=token.content)]
+            self._plain += 1
+
+
+def _address_length(token: Token) -> int:
+    return sum(len(str(value)) for value in token.attrs.values())
 
 
 def _set_render_rules(reader: MarkdownIt) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ...core.types import Page
+from ._common.allowance import VALUE_MARKS, Allowance
 from ._common.write import document, escape_text, fragment, note, page_error, preformatted, text_of
 from .markdown import Converter
 
@@ -41,6 +42,7 @@ class Engine:
             raise page_error(
                 page, f"{len(text):,} characters are over the limit of {self._max_chars:,}; clear its outputs"
             )
+        Allowance(page.url).spend("values", sum(map(text.count, VALUE_MARKS)))
         try:
             book = json.loads(text)
         except RecursionError as error:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from typing import Final
 
 from ...core.types import Page
+from ._common.allowance import Allowance
 from ._common.write import document, escape_text, note
-from ._common.xml import StopReading, whole_number
+from ._common.xml import StopReading, cut_bytes, is_flat, walk_xml, whole_number, xml_bytes
 from ._common.zip import Archive
 from ._sheets.regions import Sheet, to_markup
-from ._sheets.workbook import Budget
 
 _MAX_COLUMNS: Final = 16_384
 _LONG: Final = 32_768  # characters of a cell
@@ -20,7 +20,7 @@ _HIDDEN: Final = ("collapse", "filter")
 
 
 class Engine:
-    """OpenDocument spreadsheets. Hidden sheets, rows and columns, comments and formulas are left out.
+    """OpenDocument spreadsheets, zipped or flat. Hidden sheets, rows and columns, comments and formulas are left out.
 
     :param max_cells: cells of the document that are shown; default 300,000. A note marks a sheet that is cut.
     :param max_mb: unpacked size of the content, in MiB; default 256.
@@ -29,8 +29,11 @@ class Engine:
     """
 
     name = "ods"
-    media_types = ("application/vnd.oasis.opendocument.spreadsheet",)
-    suffixes = (".ods", ".ots")
+    media_types = (
+        "application/vnd.oasis.opendocument.spreadsheet",
+        "application/vnd.oasis.opendocument.spreadsheet-flat-xml",
+    )
+    suffixes = (".ods", ".ots", ".fods")
 
     def __init__(
         self, max_cells: int = 300_000, max_mb: int = 256, max_chars: int = 16 << 20, seconds: float = 60.0
@@ -42,41 +45,47 @@ class Engine:
 
         :raises BadPage: the page is no spreadsheet, is damaged or password-protected, or exceeds a limit.
         """
-        archive = Archive(page.content, page.url, "OpenDocument spreadsheet", self._max_mb << 20, self._seconds)
-        reader = _Content(Budget(self._max_cells, self._max_chars))
-        archive.walk("content.xml", reader)
+        limits = {"bytes": self._max_mb << 20, "cells": self._max_cells, "letters": self._max_chars}
+        allowance = Allowance(page.url, self._seconds, **limits)
+        reader = _Content(allowance)
+        if is_flat(page.content):
+            content, encoding = xml_bytes(page.content)
+            walk_xml(cut_bytes(content), reader, lambda reason: allowance.fault(f"this spreadsheet {reason}"), encoding)
+        else:
+            Archive(page.content, "OpenDocument spreadsheet", allowance).walk("content.xml", reader)
         if not reader.sheets:
-            raise archive.fault(
+            raise allowance.fault(
                 "this spreadsheet shows no cells, or is password-protected; save it without its password"
             )
-        return document(
-            f"<section><h2>{escape_text(sheet.name)}</h2>{''.join(map(note, sheet.notes))}{to_markup(sheet)}</section>"
-            for sheet in reader.sheets
-        )
+        sections = []
+        for sheet in reader.sheets:
+            body = "".join(map(note, sheet.notes)) + to_markup(sheet, allowance)
+            sections.append(f"<section><h2>{escape_text(sheet.name)}</h2>{body}</section>")
+        return document(sections)
 
 
 class _Content:
     """Listener for ``content.xml``. Only visible rows are numbered, so hidden rows leave no gap."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, allowance: Allowance) -> None:
         self.sheets: list[Sheet] = []
-        self._budget = budget
+        self._allowance = allowance
         self._hidden_styles: set[str] = set()
         self._style = ""
         self._sheet: Sheet | None = None
         self._tables = 0  # nesting depth of tables
         self._unseen = 0
-        self._full = False
 
     def _begin_sheet(self, attrs: Mapping[str, str]) -> None:
         visible = attrs.get("style-name", "") not in self._hidden_styles
         self._sheet = Sheet(attrs.get("name", "")) if visible else None
         self._row, self._column, self._defined = 0, 0, 0
-        self._hidden_columns: set[int] = set()
+        self._hidden: list[int] = []  # sorted columns
         self._repeat, self._row_repeat = 1, 1
         self._row_hidden = False
         self._row_cells: list[tuple[int, str, str, int, int]] = []
         self._text: list[str] | None = None
+        self._size = 0  # letters of the cell so far
         self._paragraphs: list[str] = []
         self._link = ""
         self._spans = (1, 1)
@@ -88,17 +97,19 @@ class _Content:
         elif name == "style":
             self._style = attrs.get("name", "")
         elif name == "table-properties" and attrs.get("display") == "false":
+            self._allowance.spend("items")
             self._hidden_styles.add(self._style)
         elif name == "table":
             self._tables += 1
             if self._tables == 1:
+                self._allowance.spend("sheets")
                 self._begin_sheet(attrs)
         elif self._tables != 1 or self._sheet is None:
             return
         elif name == "table-column":
             count = _count(attrs, "number-columns-repeated")
             if attrs.get("visibility") in _HIDDEN:
-                self._hidden_columns.update(range(self._defined, min(self._defined + count, _MAX_COLUMNS)))
+                self._hidden.extend(range(self._defined, min(self._defined + count, _MAX_COLUMNS)))
             self._defined += count
         elif name == "table-row":
             self._column, self._row_cells = 0, []
@@ -106,7 +117,7 @@ class _Content:
             self._row_repeat = _count(attrs, "number-rows-repeated")
         elif name in ("table-cell", "covered-table-cell"):
             self._repeat = _count(attrs, "number-columns-repeated")
-            self._paragraphs, self._link = [], ""
+            self._paragraphs, self._link, self._size = [], "", 0
             self._spans = (_count(attrs, "number-rows-spanned"), _count(attrs, "number-columns-spanned"))
         else:
             self._start_in_cell(name, attrs)
@@ -114,11 +125,11 @@ class _Content:
     def _start_in_cell(self, name: str, attrs: Mapping[str, str]) -> None:
         if name == "p":
             self._text = []
-        elif self._text is not None:
+        elif self._text is not None and self._size < _LONG:
             if name == "s":
-                self._text.append(" " * min(_count(attrs, "c"), 1000))
+                self._add(" " * min(_count(attrs, "c"), 1000))
             elif name in ("tab", "line-break"):
-                self._text.append("\t" if name == "tab" else "\n")
+                self._add("\t" if name == "tab" else "\n")
             elif name == "a":
                 self._link = self._link or attrs.get("href", "")
 
@@ -131,18 +142,21 @@ class _Content:
             if self._tables == 0 and self._sheet is not None:
                 self.sheets.append(self._sheet)
                 self._sheet = None
-                if self._full:
-                    raise StopReading
         elif self._tables != 1 or self._sheet is None:
             return
         elif name == "p" and self._text is not None:
-            self._paragraphs.append("".join(self._text))
+            if self._text or self._size < _LONG:
+                self._paragraphs.append("".join(self._text))
+                self._size += 1
             self._text = None
         elif name in ("table-cell", "covered-table-cell"):
             text = "\n".join(self._paragraphs)[:_LONG]
             if text.strip() and name == "table-cell":
-                for place in range(self._column, min(self._column + self._repeat, _MAX_COLUMNS)):
-                    self._row_cells.append((place, text, self._link, *self._spans))
+                stop = min(self._column + self._repeat, _MAX_COLUMNS)
+                self._allowance.spend("looks", max(stop - self._column, 0))
+                for place in range(self._column, stop):
+                    if bisect_left(self._hidden, place) == bisect_right(self._hidden, place):
+                        self._row_cells.append((place, text, self._link, *self._spans))
             self._column += self._repeat
         elif name == "table-row":
             self._end_row(self._sheet)
@@ -150,22 +164,25 @@ class _Content:
     def data(self, text: str) -> None:
         """Collect the text of a paragraph."""
         if self._tables == 1 and self._sheet is not None and self._text is not None and not self._unseen:
+            self._add(text)
+
+    def _add(self, text: str) -> None:
+        """Add text to a paragraph, as far as the cell shows it."""
+        if self._text is not None and self._size < _LONG:
             self._text.append(text)
+            self._size += len(text)
 
     def _end_row(self, sheet: Sheet) -> None:
         """Put the cells of a row into the sheet, once for each repetition of the row."""
         if self._row_hidden:
             return
-        hidden = sorted(self._hidden_columns) if self._row_cells else []
+        hidden, allowance = self._hidden, self._allowance
         for _ in range(self._row_repeat if self._row_cells else 0):
             for column, text, link, rowspan, declared_colspan in self._row_cells:
-                if column in self._hidden_columns:
-                    continue
-                if not self._budget.take(text):
-                    if not self._full:
-                        sheet.notes.append(f"The sheet is cut at row {self._row + 1:,}: the limit of cells is reached.")
-                    self._full = True
-                    return
+                if not allowance.take("letters", len(text) + len(link)) or not allowance.take("cells"):
+                    sheet.notes.append(f"The sheet is cut at row {self._row + 1:,}: the limit of cells is reached.")
+                    self.sheets.append(sheet)
+                    raise StopReading
                 place = (self._row, column - bisect_left(hidden, column))
                 sheet.cells[place] = text
                 if link:

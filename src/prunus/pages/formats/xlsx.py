@@ -7,11 +7,12 @@ rows and columns are left out. A formula shows the value that was saved with it.
 from __future__ import annotations
 
 from ...core.types import Page
+from ._common.allowance import Allowance
 from ._common.ooxml import main_part, relations
 from ._common.write import document, escape_text, note
 from ._common.zip import Archive
 from ._sheets.regions import Sheet, to_markup
-from ._sheets.workbook import Book, Budget, Cells, CellStyles, DeclaredTable, SharedTexts
+from ._sheets.workbook import Book, Cells, CellStyles, DeclaredTable, SharedTexts
 
 
 class Engine:
@@ -41,26 +42,26 @@ class Engine:
 
         :raises BadPage: the page is no workbook, is damaged or password-protected, or exceeds a limit.
         """
-        archive = Archive(page.content, page.url, "Excel workbook", self._max_mb << 20, self._seconds)
-        book = Book()
+        limits = {"bytes": self._max_mb << 20, "cells": self._max_cells}
+        letters = {"letters": self._max_chars, "shared_letters": self._max_chars}
+        allowance = Allowance(page.url, self._seconds, **limits, **letters)
+        archive = Archive(page.content, "Excel workbook", allowance)
+        book = Book(allowance)
         name = main_part(archive, "xl/workbook.xml")
         archive.walk(name, book)
         links = relations(archive, name)
         parts = {link.kind: link.target for link in links.values()}
-        texts, styles = SharedTexts(self._max_chars), CellStyles(book.epoch_1904)
+        texts, styles = SharedTexts(allowance), CellStyles(book.epoch_1904)
         if parts.get("sharedStrings", "") in archive:
             archive.walk(parts["sharedStrings"], texts)
-        if texts.too_many:
-            raise archive.fault(f"this workbook holds more than {self._max_chars:,} characters; split it")
         if parts.get("styles", "") in archive:
             archive.walk(parts["styles"], styles)
-        budget = Budget(self._max_cells, self._max_chars)
         sections = []
         for title, id in book.sheets:
             link = links.get(id)
             if link is not None and link.kind == "worksheet" and link.target in archive:
-                sheet = _read_sheet(archive, link.target, title, texts.found, styles, budget)
-                body = to_markup(sheet)
+                sheet = _read_sheet(archive, link.target, title, texts.found, styles)
+                body = to_markup(sheet, allowance)
                 sections.append(
                     f"<section><h2>{escape_text(title)}</h2>{''.join(map(note, sheet.notes))}{body}</section>"
                 )
@@ -69,10 +70,10 @@ class Engine:
         return document(sections)
 
 
-def _read_sheet(archive: Archive, part: str, title: str, texts: list[str], styles: CellStyles, budget: Budget) -> Sheet:
+def _read_sheet(archive: Archive, part: str, title: str, texts: list[str], styles: CellStyles) -> Sheet:
     """Read one sheet with its declared tables and links."""
-    reader = Cells(texts, styles, budget)
-    archive.walk(part, reader)
+    reader = Cells(texts, styles, archive.allowance)
+    archive.walk(part, reader, lambda: reader.cut_at >= 0)
     links = relations(archive, part)
     headers = list(reader.filters)
     for link in links.values():
@@ -82,5 +83,6 @@ def _read_sheet(archive: Archive, part: str, title: str, texts: list[str], style
             headers += declared.found
     for place, id in reader.link_ids.items():
         if id in links and "://" in links[id].target:
+            archive.allowance.spend("letters", len(links[id].target))
             reader.targets[place] = links[id].target
     return reader.to_sheet(title, headers)

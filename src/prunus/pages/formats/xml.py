@@ -214,7 +214,8 @@ def _block(element: Element, level: int) -> str:
         columns = _columns(run)
         if columns:
             close()
-            rows = [[escape_lines(_field(child, column)) for column in columns] for child in run]
+            fields = map(_fields, run)
+            rows = [[escape_lines(row.get(column, "")) for column in columns] for row in fields]
             parts.append(table([[escape_text(column) for column in columns], *rows], 1, escape_text(name)))
         elif len(run) > 1 and all(not len(child) and not child.attrib for child in run):
             entries = "".join(f"<li>{escape_text(_text(child))}</li>" for child in run)
@@ -279,5 +280,5 @@ def _columns(run: Sequence[Element]) -> list[str]:
     return list(columns) if len(columns) > 1 and filled >= _FULL * len(columns) * len(run) else []
 
 
-def _field(element: Element, name: str) -> str:
-    return element.get(name) or _text(_first(element, name))
+def _fields(element: Element) -> Mapping[str, str]:
+    return {**{child.tag: _text(child) for child in element}, **element.attrib}

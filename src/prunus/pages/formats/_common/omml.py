@@ -104,9 +104,10 @@ def _nary(element: Element) -> str:
 
 def _fence(element: Element) -> str:
     properties = find_path(element, "m:dPr")
-    left = attribute(find_path(properties, "m:begChr"), "m:val", "(")
-    right = attribute(find_path(properties, "m:endChr"), "m:val", ")")
-    separator = attribute(find_path(properties, "m:sepChr"), "m:val", "|")
+    # each is a single letter: a long separator would be written once for each part
+    left = attribute(find_path(properties, "m:begChr"), "m:val", "(")[:1]
+    right = attribute(find_path(properties, "m:endChr"), "m:val", ")")[:1]
+    separator = attribute(find_path(properties, "m:sepChr"), "m:val", "|")[:1]
     inner = f" {separator} ".join(_children_tex(part) for part in children(element, "m:e"))
     marks = [f"\\{mark}" if mark in "{}" and mark else mark or "." for mark in (left, right)]
     return rf"\left{marks[0]}{inner}\right{marks[1]}"

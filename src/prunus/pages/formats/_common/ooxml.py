@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
+from .allowance import Allowance
 from .write import Cell, escape_text, table
 from .xml import attribute, children, find_path, whole_number
 from .zip import Archive
@@ -74,8 +75,11 @@ def chosen_branch(element: Element) -> Iterator[Element]:
     return iter(branch if branch is not None else ())
 
 
-def chart_table(root: Element) -> str:
-    """Return the data of a chart as a table with one column per series. The caption is the chart's title."""
+def chart_table(root: Element, allowance: Allowance) -> str:
+    """Return the data of a chart as a table with one column per series. The caption is the chart's title.
+
+    :raises BadPage: the table has more cells than the document may have.
+    """
     title = "".join(text.text or "" for text in _texts(next(root.iter("c:title"), None)))
     series = list(root.iter("c:ser"))
     columns: list[tuple[str, dict[int, str]]] = []
@@ -88,6 +92,7 @@ def chart_table(root: Element) -> str:
     rows = sorted({*names, *(index for _, points in columns for index in points)})[:_MAX_POINTS]
     if not columns or not rows:
         return f"<p>{escape_text(title)}</p>" if title else ""
+    allowance.spend("cells", (len(rows) + 1) * (len(columns) + 1))
     table_rows: list[list[str | Cell]] = [["", *(escape_text(label) for label, _ in columns)]]
     for index in rows:
         name_cell = Cell(escape_text(names.get(index, str(index + 1))), header=True)

@@ -17,7 +17,9 @@ from xml.parsers import expat
 from ....core.errors import BadPage
 
 MAX_BYTES: Final = 64 * 1024 * 1024
-MAX_TAGS: Final = 4_000_000
+MAX_MARKS: Final = 4_000_000
+"""Limit of :func:`count_marks` for one tree."""
+
 MAX_DEPTH: Final = 120
 """Nesting depth of elements. It keeps recursive walks far from Python's recursion limit."""
 
@@ -168,17 +170,36 @@ def cut_bytes(data: bytes, size: int = _CHUNK) -> Iterator[bytes]:
     return (data[start : start + size] for start in range(0, len(data), size))
 
 
-def parse_xml(data: bytes, fault: FaultMaker) -> Element:
+def count_marks(data: bytes) -> int:
+    """Return the number of "<" and "=" in XML: an upper bound of its elements and attributes, and so of its memory."""
+    return data.count(b"<") + data.count(b"=")
+
+
+def is_flat(content: bytes | str) -> bool:
+    """Tell whether an OpenDocument file is plain XML, and no zip file."""
+    if isinstance(content, str):
+        return content.lstrip("\ufeff \r\n\t").startswith("<")
+    return content.lstrip(b"\xef\xbb\xbf\xff\xfe\0 \r\n\t").startswith(b"<")
+
+
+def xml_bytes(content: bytes | str) -> tuple[bytes, str | None]:
+    """Return XML as bytes, and their encoding where the XML's own declaration must not decide."""
+    return (content, None) if isinstance(content, bytes) else (content.encode("utf-8", "replace"), "utf-8")
+
+
+def parse_xml(data: bytes | str, fault: FaultMaker) -> Element:
     """Return XML as a tree.
 
+    :param data: text is taken as it is, whatever encoding it declares.
     :raises BadPage: the bytes are not XML, declare a document type or entities, or exceed a limit.
     """
-    if len(data) > MAX_BYTES or data.count(b"<") > MAX_TAGS:
+    data, encoding = xml_bytes(data)
+    if len(data) > MAX_BYTES or count_marks(data) > MAX_MARKS:
         raise fault("is too large; split it")
     # expat first reads the prolog alone: ElementTree would expand entities before anything could refuse them
-    walk_xml(cut_bytes(data), _PrologCheck(), fault)
+    walk_xml(cut_bytes(data), _PrologCheck(), fault, encoding)
     try:
-        root = ElementTree.fromstring(data)  # noqa: S314 - the prolog was checked
+        root = ElementTree.fromstring(data, ElementTree.XMLParser(encoding=encoding))  # noqa: S314 - the prolog was checked
     except _NO_XML as error:
         raise fault(f"is no valid XML ({error}); fetch or save it again") from error
     _check_depth(root, fault)

@@ -5,22 +5,19 @@ from __future__ import annotations
 import io
 import stat
 import struct
-import time
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 from xml.etree.ElementTree import Element
 
 from ....core.errors import BadPage
-from .xml import XmlListener, parse_xml, walk_xml
+from .allowance import Allowance
+from .xml import StopReading, XmlListener, count_marks, parse_xml, walk_xml
 
 MAX_ENTRIES: Final = 10_000
 MAX_TOTAL: Final = 512 * 1024 * 1024
 """Unpacked bytes of all parts together, as the zip directory states them."""
-
-MAX_READ: Final = 128 * 1024 * 1024
-"""Default limit on the bytes that are unpacked from one document."""
 
 MAX_RATIO: Final = 500
 """Limit on unpacked size / packed size of a part over 1 MiB. A sheet of equal rows reaches 300, a bomb 1,000."""
@@ -52,20 +49,15 @@ class Archive:
     A part is found by its exact name, or else by the same name in another letter case or with ``\\`` for ``/``:
     some programs write names that way.
 
-    :param name: name of the document in errors.
     :param kind: the expected kind of document, for errors: ``Word document``.
-    :param max_bytes: limit on the unpacked bytes of all parts that are read.
-    :param seconds: time limit for reading all parts.
+    :param allowance: limits of the document; its ``bytes`` are the unpacked bytes of all parts that are read.
     :raises BadPage: the content is no zip file, is damaged or encrypted, or exceeds a limit.
     """
 
-    def __init__(
-        self, content: bytes | str, name: str, kind: str, max_bytes: int = MAX_READ, seconds: float = 60.0
-    ) -> None:
-        self.name = name or "page"
+    def __init__(self, content: bytes | str, kind: str, allowance: Allowance) -> None:
         self.kind = kind
-        self._max = self._left = max_bytes
-        self._deadline = time.monotonic() + seconds
+        self.allowance = allowance
+        self._max = allowance.left["bytes"]
         if not content:
             raise self.fault(f"the page is empty; this is no {kind}")
         if isinstance(content, str) or not content.startswith((b"PK\x03\x04", _OLE)):
@@ -86,7 +78,7 @@ class Archive:
 
     def fault(self, reason: str) -> BadPage:
         """Return an error that names the document and the reason."""
-        return BadPage(f"{self.name}: {reason}", subject=self.name)
+        return self.allowance.fault(reason)
 
     def __contains__(self, part: str) -> bool:
         return part in self._parts or _folded_name(part) in self._folded
@@ -103,14 +95,26 @@ class Archive:
 
         :raises BadPage: the part is missing, is not XML, or exceeds a limit.
         """
-        return parse_xml(self.read(part), lambda reason: self._part_fault(part, reason))
+        data = self.read(part)
+        self.allowance.spend("marks", count_marks(data))
+        return parse_xml(data, lambda reason: self._part_fault(part, reason))
 
-    def walk(self, part: str, listener: XmlListener) -> None:
+    def walk(self, part: str, listener: XmlListener, enough: Callable[[], bool] = bool) -> None:
         """Send the XML of a part to a listener. This needs no memory for a tree, so it suits huge sheets.
 
+        :param enough: tells whether reading may end where the limit of tags is reached; by default it may not.
         :raises BadPage: the part is missing, is not XML, or exceeds a limit.
         """
-        walk_xml(self._chunks(part), listener, lambda reason: self._part_fault(part, reason))
+
+        def chunks() -> Iterator[bytes]:
+            for chunk in self._chunks(part):
+                tags = chunk.count(b"<")
+                if enough() and tags > self.allowance.left["tags"]:
+                    raise StopReading
+                self.allowance.spend("tags", tags)
+                yield chunk
+
+        walk_xml(chunks(), listener, lambda reason: self._part_fault(part, reason))
 
     def _part_fault(self, part: str, reason: str) -> BadPage:
         return self.fault(f"its part {part[:80]!r} {reason}")
@@ -120,15 +124,14 @@ class Archive:
         entry = self._parts.get(part) or self._folded.get(_folded_name(part))
         if entry is None:
             raise self.fault(f"the {self.kind} lacks its part {part[:80]!r}; save it again")
-        if entry.file_size > self._left:
+        if entry.file_size > self.allowance.left["bytes"]:
             raise self._too_large()
         try:
             with self._zip.open(entry) as file:
                 while chunk := file.read(_CHUNK):
-                    self._left -= len(chunk)
-                    if self._left < 0:
+                    if not self.allowance.take("bytes", len(chunk)):
                         raise self._too_large()
-                    if time.monotonic() > self._deadline:
+                    if self.allowance.is_late():
                         raise self.fault(f"the {self.kind} took too long to read; split it")
                     yield chunk
         except _FAULTS as error:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final
 
 BUILT_IN: Final[dict[int, str]] = {
@@ -18,22 +20,27 @@ BUILT_IN: Final[dict[int, str]] = {
 
 _LITERAL: Final = re.compile(r'"([^"]*)"|\\(.)|_.|\*.|\[\$([^\]-]*)[^\]]*\]|\[(?!h+\]|m+\]|s+\])[^\]]*\]', re.I | re.S)
 _DATE: Final = re.compile(r"[ymdhs]", re.I)
-_TOKEN: Final = re.compile(r"\[h+\]|\[m+\]|\[s+\]|y+|m+|d+|h+|s+(?:\.0+)?|AM/PM|A/P|.", re.I | re.S)
+_TOKEN: Final = re.compile(r"\[h+\]|\[m+\]|\[s+\]|y+|m+|d+|h+|s+(?:\.0+)?|AM/PM|A/P|[^\[ymdhsa]+|.", re.I | re.S)
 _DIGITS: Final = re.compile(r"(?:[#0?][#0?,]*(?:\.[#0?]*)?|\.[0#?]+)(?:E[+-]0+)?,*", re.I)
 _MONTHS: Final = "January February March April May June July August September October November December".split()
 _DAYS: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _MAX_CODE: Final = 300  # characters; a bound for hostile files
+_MAX_TOKENS: Final = 30  # parts of the code of a date; "yyyy-mm-dd hh:mm:ss AM/PM" has 13
 _LITERALS: Final = 0xE000  # private-use characters stand for the literal texts of a code
 _PRIVATE: Final = re.compile("[\ue000-\uf8ff]")
 
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """One section of a code. Private-use characters replace its literal texts."""
+    """One section of a code. Private-use characters replace its literal texts.
+
+    :param tokens: of a date: its parts, and whether each stands for minutes.
+    """
 
     code: str
     texts: tuple[str, ...]
-    is_date: bool
+    tokens: tuple[tuple[str, bool], ...]
+    twelve_hours: bool
 
     def fill(self, text: str) -> str:
         return _PRIVATE.sub(lambda letter: self.texts[ord(letter[0]) - _LITERALS], text).strip()
@@ -60,8 +67,8 @@ class Code:
             section, signed = parts[1], False
         elif len(parts) > 2 and number == 0 and parts[2].code:
             section = parts[2]
-        if section.is_date:
-            return section.fill(_date(number, section.code, self._epoch_1904)) or plain(number)
+        if section.tokens:
+            return section.fill(_date(number, section, self._epoch_1904)) or plain(number)
         return section.fill(_number(number if signed else abs(number), section.code))
 
 
@@ -78,8 +85,21 @@ def _sections_of(code: str) -> list[_Section]:
     for part in _LITERAL.sub(keep, _PRIVATE.sub("", code[:_MAX_CODE])).split(";")[:4]:
         low = part.lower()
         is_date = "general" not in low and bool(_DATE.search(low.replace("e+", "").replace("e-", "")))
-        sections.append(_Section(part, tuple(texts), is_date))
+        tokens = tuple(_date_tokens(part)) if is_date else ()
+        twelve_hours = any(token.upper() in ("AM/PM", "A/P") for token, _ in tokens)
+        sections.append(_Section(part, tuple(texts), tokens, twelve_hours))
     return sections
+
+
+def _date_tokens(code: str) -> Iterator[tuple[str, bool]]:
+    """Yield the parts of the code of a date, and whether each stands for minutes."""
+    tokens = [match[0] for match in islice(_TOKEN.finditer(code), _MAX_TOKENS)]
+    before = ""
+    for place, token in enumerate(tokens):
+        letter = token.lower().lstrip("[")[:1]
+        after = next((low for low in (follower[0].lower() for follower in tokens[place + 1 :]) if low in "ymdhs"), "")
+        yield token, token[0] in "mM" and len(token) <= 2 and (before == "h" or after == "s")
+        before = letter if letter and letter in "ymdhs" else before
 
 
 def plain(number: float) -> str:
@@ -131,36 +151,25 @@ def _padded(text: str, mantissa: str) -> str:
     return f"{sign}{whole.zfill(wanted)}{point}{rest}"
 
 
-def _date(number: float, code: str, epoch_1904: bool) -> str:
+def _date(number: float, section: _Section, epoch_1904: bool) -> str:
     """Return a day number as a date in the form of its code, or '' where it is out of range."""
     if not 0 <= number < 2_958_466:  # 31 December 9999 is the last day of Excel
         return ""
     days = number + 1462 if epoch_1904 else number
     if days < 60:
         days += 1  # the standard counts a 29 February 1900, which never existed
-    seconds_code = code.lower()
-    rounded = round(days * 86_400, 3) if ".0" in seconds_code else round(days * 86_400)
+    rounded = round(days * 86_400, 3) if ".0" in section.code else round(days * 86_400)
     moment = datetime(1899, 12, 30) + timedelta(seconds=rounded)
-    tokens = _TOKEN.findall(code)
-    twelve_hours = any(token.upper() in ("AM/PM", "A/P") for token in tokens)
     parts: list[str] = []
-    before = ""
-    for place, token in enumerate(tokens):
+    for token, minutes in section.tokens:
         low = token.lower()
         if low[0] == "m":
-            after = next(
-                (follower.lower()[0] for follower in tokens[place + 1 :] if follower.lower()[0] in "ymdhs"), ""
-            )
-            minutes = len(low) <= 2 and (before == "h" or after == "s")
             parts.append(f"{moment.minute:0{len(low)}}" if minutes else _month(moment, len(low)))
         elif low[0] == "[" and len(low) > 1:
             whole = int(round(number * 86_400) // {"h": 3600, "m": 60, "s": 1}[low[1]])
             parts.append(str(whole).zfill(len(low) - 2))
         else:
-            parts.append(_part(moment, low, token, twelve_hours))
-        letter = low.lstrip("[")[:1]
-        if letter and letter in "ymdhs":
-            before = letter
+            parts.append(_part(moment, low, token, section.twelve_hours))
     return "".join(parts)
 
 

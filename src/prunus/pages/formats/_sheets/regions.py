@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from .._common.allowance import Allowance
 from .._common.write import Cell, escape_attribute, escape_lines, note, table
 from .grid import has_header, is_value
 
 Place: TypeAlias = tuple[int, int]
 _LINKS: Final = ("http://", "https://", "mailto:")
-_MAX_PLACES: Final = 1_000_000  # places of an area; a larger area is written without its empty cells
 _MAX_CUTS: Final = 40  # depth of cuts; a bound for sheets that split again and again
 
 
@@ -36,7 +37,10 @@ class Sheet:
 
 @dataclass(slots=True)
 class _Area:
-    """A rectangle of places, bounds included, with its non-empty rows and columns."""
+    """A rectangle of places, bounds included, with its non-empty rows and columns.
+
+    :param sparse: leave out its empty cells, because the document has too many.
+    """
 
     top: int
     left: int
@@ -44,29 +48,31 @@ class _Area:
     right: int
     rows: list[int]
     columns: list[int]
+    sparse: bool = False
 
 
-def to_markup(sheet: Sheet) -> str:
+def to_markup(sheet: Sheet, allowance: Allowance) -> str:
     """Return the areas of a sheet as HTML, in reading order."""
-    _trim_spans(sheet)
+    _trim_spans(sheet, allowance)
     covered = {*sheet.cells}
     for (row, column), (down, across) in sheet.spans.items():
         covered.update((row, column + step) for step in range(across))
         covered.update((row + step, column) for step in range(down))
-    areas = _join_areas(_split_areas(sorted(covered)), sheet)
-    return "".join(_area_html(sheet, area) for area in areas)
+    areas = _join_areas(_split_areas(sorted(covered)), sheet, allowance)
+    for area in areas:
+        area.sparse = not allowance.take("places", len(area.rows) * len(area.columns))
+    inner, rows = _covered_places(sheet.spans), _columns_by_row(sheet) if any(area.sparse for area in areas) else {}
+    return "".join(_area_html(sheet, area, inner, rows, allowance) for area in areas)
 
 
-def _trim_spans(sheet: Sheet) -> None:
-    """Cut merged cells at the end of the sheet, and drop them once they cover more than ``_MAX_PLACES`` places."""
+def _trim_spans(sheet: Sheet, allowance: Allowance) -> None:
+    """Cut merged cells at the end of the sheet, and drop those that cover more places than are left."""
     bottom = max((row for row, _ in sheet.cells), default=0)
     right = max((column for _, column in sheet.cells), default=0)
-    covered = 0
     kept: dict[Place, Place] = {}
     for (row, column), (down, across) in sheet.spans.items():
         size = (min(down, bottom - row + 1), min(across, right - column + 1))
-        covered += size[0] * size[1]
-        if size != (1, 1) and covered <= _MAX_PLACES:
+        if size != (1, 1) and allowance.take("places", size[0] * size[1]):
             kept[row, column] = size
     sheet.spans = kept
 
@@ -105,7 +111,7 @@ def _split_at_gaps(places: Sequence[Place], axis: int) -> list[list[Place]]:
     return parts
 
 
-def _join_areas(areas: Sequence[_Area], sheet: Sheet) -> list[_Area]:
+def _join_areas(areas: Sequence[_Area], sheet: Sheet, allowance: Allowance) -> list[_Area]:
     """Join two areas with one empty row between them, where they are equally wide and only the first has a header."""
     joined: list[_Area] = []
     for area in areas:
@@ -115,8 +121,8 @@ def _join_areas(areas: Sequence[_Area], sheet: Sheet) -> list[_Area]:
             and area.top == above.bottom + 2
             and (area.left, area.right) == (above.left, above.right)
             and area.left < area.right
-            and _count_headers(sheet, above)
-            and not _count_headers(sheet, area)
+            and _count_headers(sheet, above, allowance)
+            and not _count_headers(sheet, area, allowance)
         ):
             above.bottom = area.bottom
             above.rows += area.rows
@@ -125,11 +131,14 @@ def _join_areas(areas: Sequence[_Area], sheet: Sheet) -> list[_Area]:
     return joined
 
 
-def _texts(sheet: Sheet, area: _Area, rows: Iterable[int]) -> list[list[str]]:
+def _texts(sheet: Sheet, area: _Area, rows: Sequence[int], allowance: Allowance) -> list[list[str]]:
+    """Return the texts of some rows; no row where the document was looked at too often."""
+    if not allowance.take("looks", len(rows) * len(area.columns)):
+        return []
     return [[sheet.cells.get((row, column), "") for column in area.columns] for row in rows]
 
 
-def _count_headers(sheet: Sheet, area: _Area) -> int:
+def _count_headers(sheet: Sheet, area: _Area, allowance: Allowance) -> int:
     """Return the number of header rows of an area."""
     if len(area.rows) < 2:
         return 0
@@ -138,15 +147,22 @@ def _count_headers(sheet: Sheet, area: _Area) -> int:
     merged = [sheet.spans[area.top, column] for column in area.columns if (area.top, column) in sheet.spans]
     if merged:
         depth = max(2 if any(across > 1 for _, across in merged) else 1, *(down for down, _ in merged))
-        above, below = _texts(sheet, area, area.rows[:depth]), _texts(sheet, area, area.rows[depth : depth + 50])
+        above = _texts(sheet, area, area.rows[:depth], allowance)
+        below = _texts(sheet, area, area.rows[depth : depth + 50], allowance)
         if depth > 3 or not below or any(is_value(cell.strip()) for row in above for cell in row if cell):
             return 0
         return depth if any(is_value(cell.strip()) for row in below for cell in row) else 0
-    return int(has_header(_texts(sheet, area, area.rows[:200])))
+    return int(has_header(_texts(sheet, area, area.rows[:200], allowance)))
 
 
-def _area_html(sheet: Sheet, area: _Area) -> str:
-    """Return an area as HTML: a paragraph for a single cell, a table otherwise."""
+def _area_html(
+    sheet: Sheet, area: _Area, covered: set[Place], by_row: Mapping[int, Sequence[int]], allowance: Allowance
+) -> str:
+    """Return an area as HTML: a paragraph for a single cell, a table otherwise.
+
+    :param covered: places under merged cells.
+    :param by_row: sorted columns of the non-empty cells by row.
+    """
     if len(area.rows) == len(area.columns) == 1:
         return f"<p>{_cell_html(sheet, (area.top, area.left))}</p>"
     caption = ""
@@ -155,38 +171,39 @@ def _area_html(sheet: Sheet, area: _Area) -> str:
     first_span = sheet.spans.get((area.top, area.left), (1, 1))
     if is_caption and first_span[0] == 1 and not is_value(sheet.cells[area.top, area.left]):
         caption = _cell_html(sheet, (area.top, area.left))
-        area = _Area(area.rows[1], area.left, area.bottom, area.right, area.rows[1:], area.columns)
-    headers = _count_headers(sheet, area)
-    if len(area.rows) * len(area.columns) > _MAX_PLACES:
-        return note("Empty cells of the next table are left out.") + table(_filled_rows(sheet, area), headers, caption)
-    covered = _covered_places(sheet.spans, area)
+        area = _Area(area.rows[1], area.left, area.bottom, area.right, area.rows[1:], area.columns, area.sparse)
+    headers = _count_headers(sheet, area, allowance)
+    if area.sparse:
+        filled = _filled_rows(sheet, area, by_row)
+        return note("Empty cells of the next table are left out.") + table(filled, headers, caption)
     rows = (
         [_cell(sheet, (row, column)) for column in area.columns if (row, column) not in covered] for row in area.rows
     )
     return table(rows, headers, caption)
 
 
-def _filled_rows(sheet: Sheet, area: _Area) -> Iterator[list[str | Cell]]:
-    """Yield the rows of an area without their empty cells."""
-    inside = set(area.columns)
-    by_row: dict[int, list[int]] = {row: [] for row in area.rows}
+def _columns_by_row(sheet: Sheet) -> Mapping[int, Sequence[int]]:
+    by_row: dict[int, list[int]] = {}
     for row, column in sorted(sheet.cells):
-        if row in by_row and column in inside:
-            by_row[row].append(column)
-    for row, columns in by_row.items():
-        yield [_cell_html(sheet, (row, column)) for column in columns]
+        by_row.setdefault(row, []).append(column)
+    return by_row
 
 
-def _covered_places(spans: Mapping[Place, Place], area: _Area) -> set[Place]:
+def _filled_rows(sheet: Sheet, area: _Area, by_row: Mapping[int, Sequence[int]]) -> Iterator[list[str | Cell]]:
+    """Yield the rows of an area without their empty cells."""
+    for row in area.rows:
+        columns = by_row.get(row, ())
+        inside = columns[bisect_left(columns, area.left) : bisect_right(columns, area.right)]
+        yield [_cell_html(sheet, (row, column)) for column in inside]
+
+
+def _covered_places(spans: Mapping[Place, Place]) -> set[Place]:
     """Return the places that merged cells cover, without the first place of each merge."""
     covered: set[Place] = set()
-    columns = set(area.columns)
-    rows = set(area.rows)
     for (row, column), (down, across) in spans.items():
-        if row in rows and column in columns:
-            for y in range(row, row + down):
-                covered.update((y, x) for x in range(column, column + across))
-            covered.discard((row, column))
+        for y in range(row, row + down):
+            covered.update((y, x) for x in range(column, column + across))
+        covered.discard((row, column))
     return covered
 
 

@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from .._common.xml import StopReading, whole_number
+from .._common.allowance import Allowance
+from .._common.xml import whole_number
 from .numbers import BUILT_IN, Code, plain
 from .regions import Place, Sheet
 
 _REFERENCE: Final = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d{1,7})")
 _ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
-_MAX_COLUMNS: Final = 16_384  # the limit of Excel
+_MAX_COLUMNS: Final = 16_384  # the limits of Excel
+_MAX_ROWS: Final = 1_048_576
 _MAX_SPANS: Final = 50_000  # merges, filters and links of a sheet, each
-_MAX_COVERED: Final = 1_000_000  # places under the merged cells of a sheet
 _MAX_TABLES: Final = 500  # declared tables of a sheet that are read
 _MAX_STYLES: Final = 70_000
 _LONG: Final = 32_768  # characters of a cell; Excel itself stops at 32,767
 
 
-class Budget:
-    """The number of cells and characters of a workbook that may still be shown."""
-
-    def __init__(self, cells: int, chars: int) -> None:
-        self.cells, self.chars = cells, chars
-
-    def take(self, text: str) -> bool:
-        """Charge one cell, and tell whether it is still within the budget."""
-        self.cells -= 1
-        self.chars -= len(text)
-        return self.cells >= 0 and self.chars >= 0
-
-
 class _TextListener:
-    """Base of the listeners: collects the text between elements."""
+    """Base of the listeners: collects the text between elements, as far as a cell shows it."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
+        self._size = 0
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         """Enter an element; by default do nothing."""
@@ -48,20 +38,24 @@ class _TextListener:
 
     def data(self, text: str) -> None:
         """Collect text."""
-        self._pieces.append(text)
+        if self._size < _LONG:
+            self._pieces.append(text)
+            self._size += len(text)
 
     def take(self) -> str:
         """Return the text since the last call."""
         text = "".join(self._pieces)
         self._pieces.clear()
+        self._size = 0
         return text
 
 
 class Book(_TextListener):
     """The visible sheets in order, as (title, relation id), and the epoch of dates."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowance: Allowance) -> None:
         super().__init__()
+        self._allowance = allowance
         self.sheets: list[tuple[str, str]] = []
         self.epoch_1904 = False
 
@@ -70,17 +64,17 @@ class Book(_TextListener):
         if name == "workbookPr":
             self.epoch_1904 = attrs.get("date1904", "0") in ("1", "true")
         elif name == "sheet" and attrs.get("state", "visible") == "visible":
+            self._allowance.spend("sheets")
             self.sheets.append((attrs.get("name", ""), attrs.get("id", "")))
 
 
 class SharedTexts(_TextListener):
     """The shared strings, without phonetic readings."""
 
-    def __init__(self, max_chars: int) -> None:
+    def __init__(self, allowance: Allowance) -> None:
         super().__init__()
         self.found: list[str] = []
-        self.too_many = False
-        self._left = max_chars
+        self._allowance = allowance
         self._runs: list[str] = []
         self._phonetic = False
 
@@ -101,10 +95,7 @@ class SharedTexts(_TextListener):
             self._phonetic = False
         elif name == "si":
             text = decode_escapes("".join(self._runs))[:_LONG]
-            self._left -= len(text) + 1
-            if self._left < 0:
-                self.too_many = True
-                raise StopReading
+            self._allowance.spend("shared_letters", len(text) + 1)
             self.found.append(text)
 
 
@@ -152,7 +143,7 @@ class DeclaredTable(_TextListener):
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         """Record the range of the table."""
-        if name == "table" and attrs.get("headerRowCount", "1") != "0":
+        if name == "table" and attrs.get("headerRowCount", "1") != "0" and len(self.found) < _MAX_TABLES:
             span = range_of(attrs.get("ref", ""))
             self.found += [span] if span else []
 
@@ -160,9 +151,9 @@ class DeclaredTable(_TextListener):
 class Cells(_TextListener):
     """The cells of a sheet, and its hidden rows and columns."""
 
-    def __init__(self, texts: Sequence[str], styles: CellStyles, budget: Budget) -> None:
+    def __init__(self, texts: Sequence[str], styles: CellStyles, allowance: Allowance) -> None:
         super().__init__()
-        self._texts, self._styles, self._budget = texts, styles, budget
+        self._texts, self._styles, self._allowance = texts, styles, allowance
         self.filters: list[tuple[Place, Place]] = []
         self.link_ids: dict[Place, str] = {}
         self.targets: dict[Place, str] = {}
@@ -173,7 +164,7 @@ class Cells(_TextListener):
         self._row, self._column = -1, -1
         self._kind = self._value = ""
         self._style = 0
-        self._cut_at = -1
+        self.cut_at = -1
         self._phonetic = False
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
@@ -189,7 +180,7 @@ class Cells(_TextListener):
         elif name == "row":
             self._row = (whole_number(attrs.get("r")) or self._row + 2) - 1  # rows count from 1
             self._column = -1
-            if attrs.get("hidden") in ("1", "true"):
+            if attrs.get("hidden") in ("1", "true") and self._row < _MAX_ROWS:
                 self._hidden_rows.add(self._row)
         elif name == "col" and attrs.get("hidden") in ("1", "true"):
             first, last = whole_number(attrs.get("min"), 1), whole_number(attrs.get("max"), 1)
@@ -207,18 +198,19 @@ class Cells(_TextListener):
     def end(self, name: str) -> None:
         """Record the text of a cell."""
         if name == "v" or (name == "t" and not self._phonetic):
-            self._value += self.take()
+            text = self.take()
+            self._value += text if len(self._value) < _LONG else ""
         elif name == "rPh":
             self._phonetic = False
         elif name == "c" and self._value:
             text = self._cell_text(self._value)
             place = (self._row, self._column)
             visible = self._row not in self._hidden_rows and self._column not in self._hidden_columns
-            if visible and text.strip() and self._cut_at < 0 and 0 <= self._column < _MAX_COLUMNS:
-                if self._budget.take(text):
+            if visible and text.strip() and self.cut_at < 0 and 0 <= self._column < _MAX_COLUMNS:
+                if self._allowance.take("letters", len(text)) and self._allowance.take("cells"):
                     self._found[place] = text
                 else:
-                    self._cut_at = self._row
+                    self.cut_at = self._row
 
     def _cell_text(self, text: str) -> str:
         """Return the text of a cell from its raw value and its type."""
@@ -242,9 +234,10 @@ class Cells(_TextListener):
 
         :param headers: ranges whose first row is a header.
         """
-        spans = self._visible_spans()
-        rows = _renumbered({row for row, _ in self._found}, sorted(self._hidden_rows))
-        columns = _renumbered({column for _, column in self._found}, sorted(self._hidden_columns))
+        hidden_rows, hidden_columns = sorted(self._hidden_rows), sorted(self._hidden_columns)
+        spans = self._visible_spans(hidden_rows, hidden_columns)
+        rows = _renumbered({row for row, _ in self._found}, hidden_rows)
+        columns = _renumbered({column for _, column in self._found}, hidden_columns)
         sheet = Sheet(name)
         sheet.cells = {(rows[row], columns[column]): text for (row, column), text in self._found.items()}
         for (row, column), size in spans:
@@ -252,25 +245,27 @@ class Cells(_TextListener):
         for place, target in self.targets.items():
             if place in self._found:
                 sheet.links[rows[place[0]], columns[place[1]]] = target
-        for (row, left), (_, right) in islice(headers, _MAX_TABLES):
-            named = [(row, column) for column in range(left, right + 1) if (row, column) in self._found]
-            sheet.headers.update((rows[row], columns[column]) for row, column in named)
-        if self._cut_at >= 0:
-            sheet.notes.append(f"The sheet is cut at row {self._cut_at + 1:,}: the limit of cells is reached.")
+        ranges = [(row, left, right) for (row, left), (_, right) in islice(headers, _MAX_TABLES)]
+        in_row: dict[int, list[int]] = {row: [] for row, _, _ in ranges}
+        for row, column in self._found:
+            if row in in_row:
+                in_row[row].append(column)
+        for row, left, right in ranges:
+            if self._allowance.take("looks", len(in_row[row])):
+                named = (column for column in in_row[row] if left <= column <= right)
+                sheet.headers.update((rows[row], columns[column]) for column in named)
+        if self.cut_at >= 0:
+            sheet.notes.append(f"The sheet is cut at row {self.cut_at + 1:,}: the limit of cells is reached.")
         return sheet
 
-    def _visible_spans(self) -> list[tuple[Place, Place]]:
+    def _visible_spans(self, hidden_rows: Sequence[int], hidden_columns: Sequence[int]) -> list[tuple[Place, Place]]:
         """Return the merged cells with text: their first place, and their visible (rows, columns)."""
         visible: list[tuple[Place, Place]] = []
-        covered = 0
-        last_row = max((row for row, _ in self._found), default=-1)
         for (top, left), (bottom, right) in self._spans:
-            bottom, right = min(bottom, max(last_row, top)), min(right, _MAX_COLUMNS - 1)
-            covered += (bottom - top + 1) * (right - left + 1)
-            if (top, left) not in self._found or covered > _MAX_COVERED:
+            if (top, left) not in self._found:
                 continue
-            down = sum(row not in self._hidden_rows for row in range(top, bottom + 1))
-            across = sum(column not in self._hidden_columns for column in range(left, right + 1))
+            down = bottom + 1 - top - bisect_right(hidden_rows, bottom) + bisect_left(hidden_rows, top)
+            across = right + 1 - left - bisect_right(hidden_columns, right) + bisect_left(hidden_columns, left)
             if down * across > 1:
                 visible.append(((top, left), (down, across)))
         return visible

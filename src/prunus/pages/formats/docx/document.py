@@ -8,6 +8,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from ....core.types import Page
+from .._common.allowance import Allowance
 from .._common.body import Body
 from .._common.ooxml import Relation, chosen_branch, main_part, properties, relations
 from .._common.write import document
@@ -26,7 +27,7 @@ def document_html(page: Page) -> str:
 
     :raises BadPage: as :meth:`.engine.Engine.to_html`.
     """
-    archive = Archive(page.content, page.url, "Word document")
+    archive = Archive(page.content, "Word document", Allowance(page.url))
     part = main_part(archive, "word/document.xml")
     return _Document(archive, part).html()
 
@@ -84,6 +85,7 @@ class _Document:
     def blocks(self, element: Element | None, body: Body) -> None:
         """Add the blocks of a body, a cell, a note or a text box."""
         for child in element if element is not None else ():
+            self.archive.allowance.spend("items")
             tag = child.tag
             if tag == "w:p":
                 self.paragraph(child, body)
@@ -113,6 +115,7 @@ class _Document:
         level = self._heading(props, style)
         if text and (level or style.title):
             printed = f"{escape(label[2], quote=False)} " if label and not label[0].bullet and label[2] else ""
+            self.archive.allowance.spend("letters", len(printed))
             body.add(f"<h{level or 1}>{printed}{runs.plain(text)}</h{level or 1}>")
         elif text and label is not None:
             kind, at, _ = label

@@ -88,12 +88,14 @@ class Runs:
     def _inline_html(self, elements: Iterable[Element], style: WordStyle) -> str:
         parts = []
         for child in elements:
+            self.document.archive.allowance.spend("items")
             tag = child.tag
             if tag == "w:r":
                 parts.append(self._run_html(child, style))
             elif tag == "w:hyperlink":
                 relation = self.document.relation(child.get("r:id", ""))
                 address = relation.target if relation and relation.outside else ""
+                self.document.archive.allowance.spend("letters", len(address))
                 parts.append(_link_html(self._inline_html(child, style), address))
             elif tag == "w:fldSimple":
                 found = _LINK.match(child.get("w:instr", ""))
@@ -228,7 +230,7 @@ class Runs:
             return
         root = archive.xml(relation.target)
         if chart:
-            self.floating.append(chart_table(root))
+            self.floating.append(chart_table(root, archive.allowance))
             return
         points = ["".join(text.text or "" for text in point.iter("a:t")) for point in root.iter("dgm:pt")]
         items = "".join(f"<li>{escape(point, quote=False)}</li>" for point in points if point.strip())

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 
 from ....core.types import Page
 from ...clean.parse import MAX_BYTES, decode
+from .._common.allowance import Allowance
 from .._common.write import document
 from .._common.zip import Archive
 
@@ -33,7 +34,7 @@ def book_html(page: Page) -> str:
 
     :raises BadPage: as :meth:`.engine.Engine.to_html`.
     """
-    archive = Archive(page.content, page.url, "EPUB book")
+    archive = Archive(page.content, "EPUB book", Allowance(page.url))
     if _CONTAINER not in archive:
         raise archive.fault("this is no EPUB book")
     roots = archive.xml(_CONTAINER).iter()
@@ -47,7 +48,9 @@ def book_html(page: Page) -> str:
     parts, size = [], 0
     for chapter in chapters:
         if chapter in archive:
-            parts.append(_chapter(archive.read(chapter)))
+            content = archive.read(chapter)
+            archive.allowance.spend("items", content.count(b"<") // 2)
+            parts.append(_chapter(content))
             size += len(parts[-1])
             if size > MAX_BYTES:
                 raise archive.fault(f"its chapters are over the limit of {MAX_BYTES >> 20} MiB; split the book")

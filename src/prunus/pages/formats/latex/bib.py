@@ -83,7 +83,7 @@ def _value(text: str, place: int, strings: Mapping[str, str]) -> tuple[str, int]
         if not joined:
             break
         place = joined.end()
-    return "".join(parts), place
+    return "".join(parts)[:_MAX_VALUE], place  # a string of strings of strings would grow without end
 
 
 def _end(text: str, place: int) -> int:

@@ -33,7 +33,7 @@ def begin(reader: TexReader, source: TexSource) -> None:
     defined = state.macros.environments.get(name)
     if defined:
         body = TexSource(source.environment(name))
-        first = expand(defined[0], body, state.macros)
+        first = expand(defined[0], body, state.macros) if state.macros.spend(len(defined[1])) else None
         reader.push_expansion(None if first is None else f"{first}{body.until(END)}{defined[1]}", source)
     elif name == "document":
         state.began = True
@@ -167,7 +167,10 @@ def _theorem(reader: TexReader, base: str, name: str, source: TexSource) -> None
     number = "" if base == "proof" or name != base else f" {reader.state.step(base)}"
     remark = f" ({reader.inline(option)})" if option else ""
     found = reader.inner(body_source.until(END)).markup()
-    lead = f"<strong>{reader.state.theorems[base]}{number}{remark}.</strong> "
+    title = reader.state.theorems[base]
+    if not reader.state.macros.spend(len(title)):
+        title = ""
+    lead = f"<strong>{title}{number}{remark}.</strong> "
     reader.block(f"<p>{lead}{found[3:]}" if found.startswith("<p>") else f"<p>{lead}</p>{found}")
 
 

@@ -108,6 +108,8 @@ class TexState:
         for place, (key, (label, _)) in enumerate(self.items.items(), 1):
             numbers.setdefault(key, label or str(place))
 
+        listed: list[str] = []
+
         def fill(found: re.Match[str]) -> str:
             kind, text = found[1], found[2]
             if kind == "R":
@@ -116,6 +118,9 @@ class TexState:
                 cited_keys, _, extra = text.partition("\ue002")
                 inside = [escape_text(numbers.get(key, key)) for key in cited_keys.split(",")]
                 return "[" + ", ".join([*inside, *([extra] if extra else [])]) + "]"
+            if listed:  # the list of references stands where it is asked for first
+                return ""
+            listed.append(text)
             entries = [f"<li>{inline(as_latex(self.bibliography[key]))}</li>" for key in keys]
             return f"<section><h2>References</h2><ol>{''.join(entries)}</ol></section>" if entries else ""
 

@@ -100,12 +100,15 @@ def to_markup(body: str, inline: Callable[[str], str], max_cells: int, caption: 
     """
     grid = split(body, max_cells)
     covered_rows: dict[int, int] = {}  # column → number of further rows that a cell above covers
+    places = 2 * max_cells  # columns that the cells of the table may cover; further cells have one column each
     rows: list[list[str | Cell]] = []
     for raw in grid.rows:
         row: list[str | Cell] = []
         column = 0
         for text in raw:
             colspan, rowspan, inner = _spans(text)
+            places -= colspan
+            colspan = colspan if places >= 0 else 1
             markup = inline(inner)
             covered = all(covered_rows.get(place, 0) for place in range(column, column + colspan))
             if covered and not markup.strip():

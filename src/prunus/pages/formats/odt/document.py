@@ -8,11 +8,11 @@ from html import escape
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from ....core.errors import BadPage
 from ....core.types import Page
+from .._common.allowance import Allowance
 from .._common.body import Body
 from .._common.write import document, without_first_paragraph, without_paragraph
-from .._common.xml import children, find_path, parse_xml, whole_number
+from .._common.xml import children, find_path, is_flat, parse_xml, whole_number
 from .._common.zip import Archive
 from .styles import OdtStyles
 from .tables import table_html
@@ -47,30 +47,29 @@ def document_html(page: Page) -> str:
 
     :raises BadPage: as :meth:`.engine.Engine.to_html`.
     """
-    content = page.content
-    if isinstance(content, bytes) and content.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<?xml"):
-        flat = parse_xml(
-            content, lambda reason: BadPage(f"{page.url or 'page'}: the document {reason}", subject=page.url)
-        )
-        return _Document(None, [flat], page.url).html()
-    archive = Archive(content, page.url, "OpenDocument text")
+    content, allowance = page.content, Allowance(page.url)
+    if is_flat(content):
+        flat = parse_xml(content, lambda reason: allowance.fault(f"the document {reason}"))
+        return _Document(None, [flat], allowance).html()
+    archive = Archive(content, "OpenDocument text", allowance)
     listed = archive.xml("META-INF/manifest.xml").iter() if "META-INF/manifest.xml" in archive else ()
     if any(element.tag.endswith("encryption-data") for element in listed):
         raise archive.fault("the OpenDocument text is encrypted; save it without its password")
     roots = [archive.xml("content.xml")]
     roots += [archive.xml(part) for part in ("styles.xml", "meta.xml") if part in archive]
-    return _Document(archive, roots, page.url).html()
+    return _Document(archive, roots, allowance).html()
 
 
 class _Document:
     """One document while it is converted."""
 
-    def __init__(self, archive: Archive | None, roots: list[Element], name: str) -> None:
+    def __init__(self, archive: Archive | None, roots: list[Element], allowance: Allowance) -> None:
         self.archive = archive
         self.roots = roots
+        self.allowance = allowance
         self.text = find_path(roots[0], "office:body", "office:text")
         if self.text is None:
-            raise BadPage(f"{name or 'page'}: this is no OpenDocument text", subject=name)
+            raise allowance.fault("this is no OpenDocument text")
         self.styles = OdtStyles(roots)
         self.notes: list[str] = []
 
@@ -96,13 +95,14 @@ class _Document:
     def blocks(self, element: Iterable[Element] | None, body: Body) -> None:
         """Add the blocks of a body, a cell, a list item, a note or a text box."""
         for child in element if element is not None else ():
+            self.allowance.spend("items")
             tag = child.tag
             if tag in ("text:p", "text:h"):
                 self._add_paragraph(child, body)
             elif tag == "text:list":
                 body.add(self._list_html(child, "", 1))
             elif tag == "table:table":
-                body.add(table_html(child, self.cell), "table")
+                body.add(table_html(child, self.cell, self.allowance), "table")
             elif tag in _CONTAINERS:
                 if child.get("text:display") not in ("none", "condition"):
                     self.blocks(child, body)
@@ -146,6 +146,7 @@ class _Document:
         items = []
         number = marking.start
         for item in element:
+            self.allowance.spend("items")
             if item.tag not in ("text:list-item", "text:list-header"):
                 continue
             start = whole_number(item.get("text:start-value"), number)
@@ -172,6 +173,7 @@ class _Document:
         """Return the text of an element as HTML; its pictures, boxes and objects go into ``beside``."""
         parts = [escape(_one_line(element.text), quote=False)]
         for child in element:
+            self.allowance.spend("items")
             parts.append(self._part_html(child, beside))
             parts.append(escape(_one_line(child.tail), quote=False))
         return "".join(parts)
@@ -261,7 +263,7 @@ class _Document:
                 body.add(f'<p><code class="math">{escape(" ".join(text.split()), quote=False)}</code></p>')
                 return
         for table in root.iter("table:table"):
-            body.add(table_html(table, self.cell), "table")
+            body.add(table_html(table, self.cell, self.allowance), "table")
 
 
 def _one_line(text: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from importlib.util import find_spec
@@ -13,6 +14,7 @@ from ....core.errors import BadPage, MissingExtra
 from ....core.types import Page
 
 _HEAD: Final = 1024  # bytes; "%PDF-" must be in the first so many
+_OUT_OF_TIME: Final = int(getattr(signal, "SIGXCPU", 0))  # the signal at the limit of the processor's time
 _TAIL: Final = 4096  # bytes; "%%EOF" must be in the last so many
 
 
@@ -85,6 +87,8 @@ class Engine:
             )  # a bug in the reader, not a fault of the file
         if fault == "password":
             raise BadPage(f"{name}: the PDF is encrypted; save it without its password", subject=name)
+        if process.returncode < 0 and process.returncode == -_OUT_OF_TIME:
+            raise BadPage(f"{name}: reading the PDF takes too long for its size; fetch or save it again", subject=name)
         if fault == "damaged" or process.returncode < 0:
             raise BadPage(f"{name}: the PDF is damaged and cannot be read; fetch or save it again", subject=name)
         reason = fault or f"reading it takes over {self.memory_mb} MiB"

@@ -25,6 +25,15 @@ BOLD, ITALIC, MONO, WHITE, INVISIBLE, SYMBOL = 1, 2, 4, 8, 16, 32
 LEVEL: Final = 256
 """Flags of a word are below LEVEL. The heading level from a tagged PDF is added times LEVEL."""
 
+_LEAST_LETTERS: Final = 200_000
+_MAX_GROWTH: Final = 100
+"""Letters that any PDF may show, and further letters for each of its bytes: forms that show forms may show one word a
+million times."""
+
+_LEAST_SECONDS: Final = 8
+_BYTES_PER_SECOND: Final = 10_000
+"""Seconds of the processor that any PDF may take, and bytes for which it may take a second more."""
+
 _MAX_BOOKMARKS: Final = 5_000
 _MONO_NAMES: Final = (
     *("mono", "courier", "consol", "cmtt", "lmtt", "txtt", "typewriter", "menlo", "nimbusmon", "inconsolata"),
@@ -50,7 +59,7 @@ class PdfReader:
 
     def __init__(self, raw: Any, data: bytes, max_pages: int, max_chars: int, seconds: float) -> None:
         self.raw = raw
-        self.max_chars = max_chars
+        self.max_chars = min(max_chars, _LEAST_LETTERS + _MAX_GROWTH * len(data))
         self.ends = time.monotonic() + seconds
         self.seconds = seconds
         self.chars = 0
@@ -255,17 +264,19 @@ def main(arguments: list[str]) -> None:
     """
     max_pages, max_chars, seconds, memory = arguments
     raw = import_module("pypdfium2_raw.bindings")  # untyped, so not imported by name
-
+    data = sys.stdin.buffer.read()
     try:
         import resource  # not on every system
 
         resource.setrlimit(resource.RLIMIT_AS, (int(memory) << 20, int(memory) << 20))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        most = _LEAST_SECONDS + len(data) // _BYTES_PER_SECOND
+        resource.setrlimit(resource.RLIMIT_CPU, (most, most + 1))
     except (ImportError, ValueError, OSError):
         sys.stderr.write("this system has no memory limit\n")
     out = sys.stdout
     try:
-        reader = PdfReader(raw, sys.stdin.buffer.read(), int(max_pages), int(max_chars), float(seconds))
+        reader = PdfReader(raw, data, int(max_pages), int(max_chars), float(seconds))
         out.write(json.dumps(reader.metadata()) + "\n")
         left = MAX_OUTPUT
         for number in range(reader.pages):

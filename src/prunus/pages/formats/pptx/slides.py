@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 from xml.etree.ElementTree import Element
 
 from ....core.types import Page
+from .._common.allowance import Allowance
 from .._common.body import Body
 from .._common.ooxml import Relation, chart_table, chosen_branch, main_part, properties, relations
 from .._common.write import document
@@ -38,7 +39,8 @@ def slides_html(page: Page) -> str:
 
     :raises BadPage: as :meth:`.engine.Engine.to_html`.
     """
-    archive = Archive(page.content, page.url, "PowerPoint presentation")
+    # slides are read one after the other, so only the marks of one slide are in memory
+    archive = Archive(page.content, "PowerPoint presentation", Allowance(page.url, marks=16_000_000))
     part = main_part(archive, "ppt/presentation.xml")
     root = archive.xml(part)
     if root.tag != "p:presentation":
@@ -50,45 +52,45 @@ def slides_html(page: Page) -> str:
     slides = [links.get(slide.get("r:id", "")) for slide in children(find_path(root, "p:sldIdLst"), "p:sldId")]
     if len(slides) > _MAX_SLIDES:
         raise archive.fault(f"{len(slides)} slides are over the limit of {_MAX_SLIDES}; split the presentation")
+    layouts: dict[str, Places] = {}
     for number, slide in enumerate(slides, 1):
         if slide is not None and not slide.outside and slide.target in archive:
-            sections.append(_Slide(archive, slide.target, number, (width, height)).html())
+            sections.append(_Slide(archive, slide.target, number, (width, height), layouts).html())
     title, meta = properties(archive)
     lang = next((props.get("lang", "") for props in root.iter("a:defRPr") if props.get("lang")), "")
     return document(sections, title, lang, **meta)
 
 
-class _Slide:
-    """One slide, with the placeholder positions of its layout and master."""
+Places: TypeAlias = dict[tuple[str, str], SlidePlace]
+"""Positions of placeholders, by ("index" or "type", its value)."""
 
-    def __init__(self, archive: Archive, part: str, number: int, size: tuple[int, int]) -> None:
+
+class _Slide:
+    """One slide, with the placeholder positions of its layout and master.
+
+    :param layouts: the positions of the layouts and masters that were read, by part.
+    """
+
+    def __init__(
+        self, archive: Archive, part: str, number: int, size: tuple[int, int], layouts: dict[str, Places]
+    ) -> None:
         self.archive = archive
         self.number = number
         self.size = size
         self.root = archive.xml(part)
         self.links = relations(archive, part)
-        self.places: dict[tuple[str, str], SlidePlace] = {}
+        self.places: Places = {}
         layout = self._target(self.links, "slideLayout")
         if layout:
             master = self._target(relations(archive, layout), "slideMaster")
-            for inherited in (master, layout):
-                self._record_places(inherited)
+            for inherited in filter(None, (master, layout)):
+                if inherited not in layouts:
+                    layouts[inherited] = _places_in(archive.xml(inherited))
+                self.places.update(layouts[inherited])
 
     def _target(self, links: Mapping[str, Relation], kind: str) -> str:
         targets = (link.target for link in links.values() if link.kind == kind and not link.outside)
         return next((target for target in targets if target in self.archive), "")
-
-    def _record_places(self, part: str) -> None:
-        """Record the positions of the placeholders of a layout or a master, by index and by type."""
-        if not part:
-            return
-        for shape in self.archive.xml(part).iter("p:sp"):
-            kind, index, is_placeholder = _placeholder(shape)
-            place = _place(find_path(shape, "p:spPr", "a:xfrm"))
-            if is_placeholder and place is not None:
-                self.places["type", kind] = place
-                if index:
-                    self.places["index", index] = place
 
     def html(self) -> str:
         """Return the slide as a section; '' for a hidden slide."""
@@ -150,7 +152,7 @@ class _Slide:
             if is_placeholder and kind in _TITLES:
                 self._add_title(text, kind, body)
             else:
-                text_blocks(text, body, is_placeholder and kind in _BULLETED, self.links)
+                text_blocks(text, body, is_placeholder and kind in _BULLETED, self.links, self.archive.allowance)
         elif shape.tag == "p:grpSp":
             for inner in self._in_reading_order(shape):
                 self._add_shape(inner, body)
@@ -161,7 +163,7 @@ class _Slide:
             body.add(f'<figure><img alt="{escape(" ".join(alt.split()))}"></figure>')
 
     def _add_title(self, text: Element | None, kind: str, body: Body) -> None:
-        lines = [line for p in children(text, "a:p") if (line := inline(p, self.links).strip())]
+        lines = [line for p in children(text, "a:p") if (line := inline(p, self.links, self.archive.allowance).strip())]
         level = 1 if kind == "ctrTitle" else 2
         if lines:
             title = " ".join(lines).replace("<b>", "").replace("</b>", "").replace("<br>", " ")
@@ -170,11 +172,11 @@ class _Slide:
     def _add_frame(self, shape: Element, body: Body) -> None:
         """Add a table, the data of a chart, or the points of a diagram."""
         for table in shape.iter("a:tbl"):
-            body.add(slide_table(table, self.links), "table")
+            body.add(slide_table(table, self.links, self.archive.allowance), "table")
         for chart in shape.iter("c:chart"):
             part = self._part(chart.get("r:id", ""))
             if part:
-                body.add(chart_table(self.archive.xml(part)), "table")
+                body.add(chart_table(self.archive.xml(part), self.archive.allowance), "table")
         for diagram in shape.iter("dgm:relIds"):
             part = self._part(diagram.get("r:dm", ""))
             for point in self.archive.xml(part).iter("dgm:pt") if part else ():
@@ -196,7 +198,7 @@ class _Slide:
         for shape in self.archive.xml(part).iter("p:sp"):
             kind, _, is_placeholder = _placeholder(shape)
             if is_placeholder and kind == "body":
-                text_blocks(find_path(shape, "p:txBody"), body, False, links)
+                text_blocks(find_path(shape, "p:txBody"), body, False, links, self.archive.allowance)
         return body.html()
 
 
@@ -215,6 +217,19 @@ def _placeholder(shape: Element) -> tuple[str, str, bool]:
         (element for part in shape for inner in part for element in inner if element.tag == "p:ph"), None
     )
     return attribute(placeholder, "type"), attribute(placeholder, "idx"), placeholder is not None
+
+
+def _places_in(root: Element) -> Places:
+    """Return the positions of the placeholders of a layout or a master, by index and by type."""
+    places: Places = {}
+    for shape in root.iter("p:sp"):
+        kind, index, is_placeholder = _placeholder(shape)
+        place = _place(find_path(shape, "p:spPr", "a:xfrm"))
+        if is_placeholder and place is not None:
+            places["type", kind] = place
+            if index:
+                places["index", index] = place
+    return places
 
 
 def _place(frame: Element | None) -> SlidePlace | None:

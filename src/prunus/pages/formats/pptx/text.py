@@ -7,6 +7,7 @@ from html import escape
 from typing import Final
 from xml.etree.ElementTree import Element
 
+from .._common.allowance import Allowance
 from .._common.body import Body
 from .._common.omml import tex
 from .._common.ooxml import Relation, chosen_branch
@@ -17,12 +18,14 @@ _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
 _NUMBERS: Final = (("alphaLc", "a"), ("alphaUc", "A"), ("romanLc", "i"), ("romanUc", "I"))
 
 
-def text_blocks(shape: Element | None, body: Body, bulleted: bool, links: Mapping[str, Relation]) -> None:
+def text_blocks(
+    shape: Element | None, body: Body, bulleted: bool, links: Mapping[str, Relation], allowance: Allowance
+) -> None:
     """Add the paragraphs of a text body.
 
     :param bulleted: whether paragraphs are list items by default.
     """
-    shown = [(paragraph, inline(paragraph, links).strip()) for paragraph in children(shape, "a:p")]
+    shown = [(paragraph, inline(paragraph, links, allowance).strip()) for paragraph in children(shape, "a:p")]
     shown = [(paragraph, text) for paragraph, text in shown if text]
     is_single = len(shown) == 1
     for paragraph, text in shown:
@@ -41,13 +44,15 @@ def text_blocks(shape: Element | None, body: Body, bulleted: bool, links: Mappin
             body.item(text, level)
 
 
-def inline(paragraph: Element, links: Mapping[str, Relation]) -> str:
+def inline(paragraph: Element, links: Mapping[str, Relation], allowance: Allowance) -> str:
     """Return the runs of a paragraph as HTML."""
     parts = []
+    allowance.spend("items")
     for child in paragraph:
+        allowance.spend("items")
         if child.tag in ("a:r", "a:fld"):
             if child.tag == "a:r" or not child.get("type", "").startswith("slidenum"):
-                parts.append(_run(child, links))
+                parts.append(_run(child, links, allowance))
         elif child.tag == "a:br":
             parts.append("<br>")
         elif child.tag == "mc:AlternateContent":
@@ -61,7 +66,7 @@ def _math(element: Element) -> str:
     return f'<code class="math">{escape(" ".join(tex(element).split()), quote=False)}</code>'
 
 
-def _run(run: Element, links: Mapping[str, Relation]) -> str:
+def _run(run: Element, links: Mapping[str, Relation], allowance: Allowance) -> str:
     text = find_path(run, "a:t")
     html = escape(text.text or "", quote=False) if text is not None else ""
     core = html.strip()
@@ -80,11 +85,12 @@ def _run(run: Element, links: Mapping[str, Relation]) -> str:
             core = f"<{tag}>{core}</{tag}>"
     link = links.get(attribute(find_path(props, "a:hlinkClick"), "r:id"))
     if link is not None and link.outside and link.target.lower().startswith(_WEB):
+        allowance.spend("letters", len(link.target))
         core = f'<a href="{escape(link.target)}">{core}</a>'
     return before + core + after
 
 
-def slide_table(element: Element, links: Mapping[str, Relation]) -> str:
+def slide_table(element: Element, links: Mapping[str, Relation], allowance: Allowance) -> str:
     """Return a table of a slide, with merged cells."""
     header_rows = int(attribute(find_path(element, "a:tblPr"), "firstRow") in ("1", "true"))
     rows = []
@@ -93,9 +99,8 @@ def slide_table(element: Element, links: Mapping[str, Relation]) -> str:
         for cell in children(row, "a:tc"):
             if cell.get("hMerge") in ("1", "true") or cell.get("vMerge") in ("1", "true"):
                 continue
-            inner = "<br>".join(
-                text for p in children(find_path(cell, "a:txBody"), "a:p") if (text := inline(p, links).strip())
-            )
+            lines = (inline(p, links, allowance).strip() for p in children(find_path(cell, "a:txBody"), "a:p"))
+            inner = "<br>".join(filter(None, lines))
             colspan, rowspan = (max(1, whole_number(cell.get(name), 1, most=1000)) for name in ("gridSpan", "rowSpan"))
             cells.append(Cell(inner, colspan, rowspan))
         rows.append(cells)

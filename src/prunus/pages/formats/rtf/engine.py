@@ -19,6 +19,7 @@ class Engine:
 
         :raises BadPage: the page is no RTF, shows no text, is too large, or is nested too deep.
         """
+        from .._common.allowance import Allowance
         from .._common.body import Body  # lazy: a program that reads no such file does not load it
         from .._common.write import document
         from .reader import MAX_DEPTH, RtfReader, TooDeep
@@ -31,7 +32,7 @@ class Engine:
             raise BadPage(
                 f"{name}: the RTF document is over the limit of {MAX_BYTES >> 20} MiB; split it", subject=page.url
             )
-        reader = RtfReader(content)
+        reader = RtfReader(content, Allowance(page.url))
         try:
             reader.read()
         except TooDeep as error:

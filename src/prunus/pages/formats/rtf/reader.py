@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Final
 
+from .._common.allowance import Allowance
 from .story import Look, Paragraph, RowShape, Story
 
 MAX_DEPTH: Final = 1000
@@ -86,9 +87,10 @@ class TooDeep(Exception):
 class RtfReader:
     """Reads one document. Call :meth:`read`, then use ``story``, ``notes`` and ``metadata``."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, allowance: Allowance) -> None:
         self.content = content
-        self.story = Story()
+        self.allowance = allowance
+        self.story = Story(allowance)
         self.state = RtfState(self.story)
         self.stack: list[RtfState] = []
         self.notes: list[str] = []
@@ -193,7 +195,7 @@ class RtfReader:
         elif word in _QUIET:
             state.into = word
         elif word in ("footnote", "shptxt"):
-            state.into, state.ends, state.story = "body", word, Story()
+            state.into, state.ends, state.story = "body", word, Story(self.allowance)
             state.paragraph, state.look, state.hidden = Paragraph(), Look(), False
         elif word == "result":
             state.into = "body"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Final
 
+from .._common.allowance import Allowance
 from .._common.body import Body
 from .._common.write import Cell, table, without_paragraph
 
@@ -67,7 +68,8 @@ class RowShape:
 class Story:
     """One stream of paragraphs: the document, a note, a text box."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance = allowance
         self.body = Body()
         self.marker = ""  # printed list marker of the current paragraph
         self.beside: list[str] = []  # boxes and pictures of the current paragraph
@@ -81,6 +83,8 @@ class Story:
         if self._runs and self._runs[-1][0] == look:
             self._runs[-1] = (look, self._runs[-1][1] + text)
         else:
+            self._allowance.spend("items")
+            self._allowance.spend("letters", len(look.href))  # a link is written again for each of its runs
             self._runs.append((look, text))
 
     def end_paragraph(self, props: Paragraph) -> None:
