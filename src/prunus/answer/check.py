@@ -33,12 +33,12 @@ _MARK: Final = re.compile(r"\[(\d{1,4})\]")
 
 _LEADING_MARKS: Final = re.compile(r"\s*(?:\[\d{1,4}\][\s.,;]*)+")
 _QUOTED: Final = re.compile(
-    r"[\"\u201c\u201e\u00ab\u300c]([^\"\u201c\u201d\u201e\u00ab\u00bb\u300d]{8,800})[\"\u201d\u201c\u00bb\u300d]"
+    r"[\"\u201c\u201e\u00ab\u300c]([^\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d]{8,800})[\"\u201d\u201c\u00bb\u300d]"
 )
 _MARKUP: Final = re.compile(r"^[\s>*+#-]+|^\s*\d{1,3}[.)]\s+|[*_`|]+")
 _FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
 _RULE: Final = re.compile(r"[\s|:=-]*")
-_SPACE_BEFORE_SIGN: Final = re.compile(r"\s+(?=[.,;:!?])")
+_SPACE_BEFORE_SIGN: Final = re.compile(r" (?=[.,;:!?])")
 _MOST_EMBEDDED: Final = 24
 """Segments of a page that are embedded for one sentence: those that share the most words with it."""
 

@@ -7,7 +7,6 @@ Where the model fails, takes too long, or would go over a limit, the pages are q
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -29,12 +28,6 @@ from .run import LEAST_ROOM, OVERHEAD, Asked, Run, start, tokens_for_evidence
 
 _ANSWER_SHARE: Final = 0.9
 """Share of the remaining seconds that the model may write; the rest is for the check of the citations."""
-
-_REPEATED: Final = re.compile(r"(.{6,200}?)\1{7,}\Z", re.S)
-"""The same 6 to 200 characters eight times at the end: a model in a loop."""
-
-_TAIL: Final = 1_800
-"""Code points of the end of the answer that are searched for a loop; 8 × 200 fit."""
 
 UNREAD: Final = "No page that was read bears on this question. From memory, without any source:\n\n"
 """The lead of an answer that rests on no page."""
@@ -215,7 +208,7 @@ async def _watched(run: Run, stream: AsyncIterator[Event]) -> AsyncIterator[Even
                     yield event
                     if len(run.text) - size > 200:  # the search costs time: not at every token
                         size = len(run.text)
-                        if _REPEATED.search(run.text[-_TAIL:]):
+                        if _repeats_itself(run.text):
                             raise OutsideFailed("the model repeats itself; it was stopped", subject="llm")
     except (OutsideFailed, BadBudget) as error:
         run.failures.note(error, "generator")
@@ -240,6 +233,12 @@ async def _next(events: AsyncIterator[Event], end: float | None) -> Event | None
         if not watch.expired():
             raise
         raise OutsideFailed("the model did not finish in the time that was left", subject="llm") from None
+
+
+def _repeats_itself(text: str) -> bool:
+    """Tell whether a text ends with the same 6 to 200 characters eight times: its model is in a loop."""
+    ends = (text[-8 * size :] for size in range(6, 201) if 8 * size <= len(text))
+    return any(end == end[: len(end) // 8] * 8 for end in ends)
 
 
 def _sources(run: Run) -> list[NumberedSource]:

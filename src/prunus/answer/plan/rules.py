@@ -50,11 +50,12 @@ _GIVEN: Final = re.compile(
 )
 _GIVEN_TEXT: Final = re.compile(
     r"\b(?:this|the following|these|my|below|diese[nrs]?|folgende[nrs]?|ce|cette|suivant|este|esta|siguiente)\b|[:：]"
-    r"|```|[\"\u201c\u00ab].{15,}[\"\u201d\u00bb]|以下|这"
+    r"|```|^[^\"\u201c\u00ab\n]*+[\"\u201c\u00ab].{15,}[\"\u201d\u00bb]|以下|这",
+    re.M,
 )
 _INVENTED: Final = re.compile(
     r"(?:please |can you |could you )*(?:write|compose|invent|make up|draft|schreibe|erfinde|écris|escribe|写)"
-    r"\s+(?:me |us |mir |-moi )?(?:an?|some|eine?[nms]?|une?)?\s*(?:\w+ ){0,3}"
+    r"\s++(?:me |us |mir |-moi )?(?:an?|some|eine?[nms]?|une?)?\s*+(?:\w+ ){0,3}"
     r"(?:poem|haiku|story|limerick|song|joke|riddle|tagline|slogan|email|e-mail|letter|gedicht|geschichte|poème"
     r"|poema|cuento|诗|故事)\b",
     re.I,
@@ -79,9 +80,9 @@ _PAST: Final = re.compile(
     r"\b(?:yesterday|last (?:week|month|year|night)|tomorrow|next (?:week|month|year)|gestern|morgen)\b", re.I
 )
 _TIMELESS: Final = re.compile(
-    r"\b(?:best|top|good|easiest|recommended|most effective)\b.*\b(?:ways?|methods?|practices?|techniques?|tips?"
-    r"|exercises?|recipes?|diets?|strateg(?:y|ies)|books?)\b",
-    re.I,
+    r"^(?>.*?\b(?:best|top|good|easiest|recommended|most effective)\b).*"
+    r"\b(?:ways?|methods?|practices?|techniques?|tips?|exercises?|recipes?|diets?|strateg(?:y|ies)|books?)\b",
+    re.I | re.M,
 )
 """Questions whose answers do not go out of date: a year in the query would only narrow the search."""
 
@@ -96,12 +97,12 @@ _QUOTED: Final = re.compile(
 )
 _WORD: Final = re.compile(rf"[^\W_](?:[\w.+#&'\u2019/-]*[\w+#])?|[{UNSPACED}]+")
 _JOINED: Final = re.compile(
-    r"\s*(?:,|;)?\s+(?:and|und|et|y)\s+(?=(?:who|what|when|where|which|why|how|wer|was|wann|wo|wie|qui|quand|où|quién|"
+    r" ?[,;]? (?:and|und|et|y) (?=(?:who|what|when|where|which|why|how|wer|was|wann|wo|wie|qui|quand|où|quién|"
     r"cuándo|dónde)\b)",
     re.I,
 )
 _COMPARED: Final = re.compile(
-    r"(?:difference between|compare|unterschied zwischen)\s+(.{2,60}?)\s+(?:and|with|to|und)\s+(.{2,60}?)\s*[?.!]*$",
+    r"(?:difference between|compare|unterschied zwischen) (.{2,60}?) (?:and|with|to|und) (.{2,60}?) ?[?.!]*+$",
     re.I,
 )
 _PARTICLES: Final = re.compile(r"请问|请|告诉我|的话|[吗呢吧啊呀？。！，、?!]")
@@ -205,7 +206,7 @@ def _is_sum(text: str) -> bool:
 
 def _parts(question: str) -> list[str]:
     """Split a message into its questions, and a comparison into its two subjects."""
-    lines = [sentence.strip() for sentence in sentences(question) if sentence.strip()]
+    lines = [" ".join(sentence.split()) for sentence in sentences(question) if sentence.strip()]
     questions = [sentence for sentence in lines if sentence.endswith(("?", "\uff1f"))] if len(lines) > 1 else []
     parts = [part for sentence in (questions or [" ".join(lines)]) for part in _JOINED.split(sentence) if part.strip()]
     compared = _COMPARED.search(parts[0]) if len(parts) == 1 else None

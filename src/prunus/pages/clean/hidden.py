@@ -22,7 +22,7 @@ def style_hides(style: str) -> bool:
     # most styles hide nothing: quick searches come before the slow patterns
     if rules.MAY_HIDE.search(low) and rules.HIDDEN_STYLE.search(style):
         return True
-    if "background" in low and ";color:" in ";" + low and len(style) < 1000 and rules.SAME_COLOUR.search(style):
+    if "background" in low and ";color:" in ";" + low and _has_colour_of_background(style):
         return True
     if "width:0" in low or "height:0" in low or "width:." in low or "height:." in low:
         boxes = {box.group(1).lower() for box in rules.ZERO_BOX.finditer(style)}
@@ -33,6 +33,17 @@ def style_hides(style: str) -> bool:
         if moved and ("indent" in low or "margin" in low or rules.POSITIONED.search(style)):
             return True
     return "opacity:" in low and bool(rules.TRANSPARENT.search(style)) and not rules.ANIMATED.search(style)
+
+
+def _has_colour_of_background(style: str) -> bool:
+    """Tell whether an inline style gives text the colour of its background."""
+    colours: dict[str, set[str]] = {"color": set(), "background": set()}
+    for declaration in style.lower().split(";"):
+        name, _, value = declaration.partition(":")
+        kind = name.strip().removesuffix("-color")
+        if kind in colours:
+            colours[kind].add(value.strip().removesuffix("!important").rstrip())
+    return not colours["color"].isdisjoint(colours["background"] - {""})
 
 
 def is_hidden(element: Element, known: dict[str, bool]) -> bool:

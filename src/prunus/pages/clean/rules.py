@@ -191,13 +191,6 @@ TRANSPARENT: Final = re.compile(r"(?:^|;)\s*opacity\s*:\s*(?:0+(?:\.0*)?|\.0+|0+
 
 ANIMATED: Final = re.compile(r"transform|transition|animation|will-change|translate|scale", re.IGNORECASE)
 
-SAME_COLOUR: Final = re.compile(
-    r"(?:^|;)\s*color\s*:\s*([^;!]+?)\s*(?:!important\s*)?(?:;.*)?;\s*background(?:-color)?\s*:\s*\1\s*(?:!important\s*)?(?:;|$)"
-    r"|(?:^|;)\s*background(?:-color)?\s*:\s*([^;!]+?)\s*(?:!important\s*)?(?:;.*)?;\s*color\s*:\s*\2\s*(?:!important\s*)?(?:;|$)",
-    re.IGNORECASE | re.DOTALL,
-)
-"""An inline style that gives text the colour of its background."""
-
 VISIBLE_AGAIN: Final = re.compile(r"visibility\s*:\s*visible", re.IGNORECASE)
 
 ODD_LETTER: Final = re.compile(r"[\U000e0000-\U000e007f\ud800-\udfff]")

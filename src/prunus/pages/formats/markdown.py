@@ -22,7 +22,7 @@ _MAX_PIECE: Final = 200_000
 """Code points; a longer paragraph is not searched for emphasis and links."""
 
 _FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.{0,65536}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
-_FIELD: Final = re.compile(r"([A-Za-z_][\w -]{0,60}?)[ \t]*[:=][ \t]*(.*)")
+_FIELD: Final = re.compile(r"([A-Za-z_][\w -]{0,60}?)[ \t]*+[:=](.*)")
 _FIRST_HEADING: Final = re.compile(r"<h1[\s>]")
 
 

@@ -13,8 +13,8 @@ from ._common.write import document, escape_text, fragment, note, page_error, pr
 from .markdown import Converter
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
-_RETURN: Final = re.compile(r"[^\n]*\r(?!\n)")
-_TITLE: Final = re.compile(r"^#\s+(.+?)\s*#*$", re.M)
+_RETURN: Final = re.compile(r"^[^\n]*\r(?!\n)", re.M)
+_TITLE: Final = re.compile(r"^#[ \t]++(\S.*)$", re.M)
 
 
 class Engine:
@@ -123,9 +123,10 @@ def _title(cells: list[Any]) -> str:
     """Return the first level-1 heading of the first 20 cells, or ''."""
     for cell in cells[:20]:
         if _mapping(cell).get("cell_type") == "markdown":
-            found = _TITLE.search(_text(_mapping(cell).get("source")))
-            if found:
-                return found[1].strip("*_` ")
+            for found in _TITLE.finditer(_text(_mapping(cell).get("source"))):
+                title = found[1].rstrip().rstrip("#").strip("*_` ")
+                if title:
+                    return title
     return ""
 
 

@@ -22,7 +22,7 @@ HEURISTIC_MOST: Final = 86_400.0
 
 _FAR: Final = 2_147_483_648  # larger numbers of seconds count as this (RFC 9111 §1.2.2)
 _LONGEST: Final = 8192  # code points of a header that are parsed
-_DIRECTIVE: Final = re.compile(r"""[\s,]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,;"]*))?""")
+_DIRECTIVE: Final = re.compile(r"""([!#$%&'*+.^_`|~0-9A-Za-z-]++)(?:\s*+=\s*+("(?:[^"\\]|\\.)*"|[^\s,;"]*))?""")
 
 
 def directives(headers: Mapping[str, str]) -> dict[str, str]:

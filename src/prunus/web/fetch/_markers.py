@@ -50,7 +50,7 @@ MARKERS: Final[tuple[Marker, ...]] = (
     Marker("bot", "Cloudflare challenge", text=r"checking (?:if the site connection is secure|your browser before)"),
     Marker("bot", "Cloudflare block", title=r"^attention required!? *\| *cloudflare|^access denied \| .* cloudflare"),
     Marker("bot", "Cloudflare block", text=r"cloudflare ray id", statuses=_REFUSED, most=250),
-    Marker("bot", "Cloudflare Turnstile", text=r"verif\w+ (?:that )?you are (?:a )?human", markup=r"challenges\.cloudflare\.com"),
+    Marker("bot", "Cloudflare Turnstile", text=r"verif\w{1,9} (?:that )?you are (?:a )?human", markup=r"challenges\.cloudflare\.com"),
     # DataDome's interstitial is one sentence and a script from its own host.
     Marker("bot", "DataDome", markup=r"(?:geo|ct|interstitial)\.captcha-delivery\.com", most=60),
     Marker("bot", "DataDome", text=r"^\W*please enable js and disable any ad blocker", most=60),
@@ -68,7 +68,7 @@ MARKERS: Final[tuple[Marker, ...]] = (
     Marker("bot", "Sucuri", markup=r"sucuri_cloudproxy_js", most=60),
     Marker("bot", "Wordfence", text=r"your access to this (?:site|service) has been (?:limited|blocked)", most=300),
     Marker("bot", "F5", text=r"the requested url was rejected\. please consult with your administrator", most=60),
-    Marker("bot", "Radware", title=r"radware (?:bot manager|page)|^captcha *-? *radware"),
+    Marker("bot", "Radware", title=r"radware (?:bot manager|page)|^captcha *+(?:- *+)?radware"),
     Marker("bot", "DDoS-Guard", title=r"^ddos-guard", most=200),
     Marker("bot", "Anubis", title=r"^making sure you(?:'|\u2019|&#39;)re not a bot", most=400),  # a long explanation for visitors
     Marker("bot", "Fastly challenge", title=r"^client challenge$", most=120),
@@ -87,7 +87,7 @@ MARKERS: Final[tuple[Marker, ...]] = (
         r"|verify(?:ing)? (?:that )?you are (?:a )?human|security (?:check|verification)|captcha(?: challenge)?"
         r"|ddos protection|checking your browser|one moment, please|you have been blocked"
         r"|(?:人机|安全|滑块?)验证|ロボットではありません|verificaci[oó]n de seguridad"
-        r"|sicherheits(?:pr[uü]fung|[uü]berpr[uü]fung)|v[eé]rification de s[eé]curit[eé])\W*)(?: *[|–—·:-] .*)?$",
+        r"|sicherheits(?:pr[uü]fung|[uü]berpr[uü]fung)|v[eé]rification de s[eé]curit[eé])\W*)(?:[|–—·:-] .*)?$",
     ),
     Marker(
         "bot", "CAPTCHA", most=60,
@@ -99,7 +99,7 @@ MARKERS: Final[tuple[Marker, ...]] = (
     ),
     # Consent on a separate page. A consent layer over a page is no wall: the content is below it.
     Marker("consent", "Google", title=r"^before you continue|^bevor sie fortfahren|^avant d.acc[eé]der|^antes de (?:ir|continuar)", most=700),
-    Marker("consent", "Yahoo", markup=r"consent\.yahoo\.com|guce\.[a-z.]*yahoo|action=[\"']/v2/collectconsent", text=r"cookies", most=400),
+    Marker("consent", "Yahoo", markup=r"consent\.yahoo\.com|guce\.[a-z.]{0,60}yahoo|action=[\"']/v2/collectconsent", text=r"cookies", most=400),
     # Sites that show nothing without an account.
     Marker("login", "LinkedIn", title=r"^sign up \| linkedin|^linkedin(?: login|:? log in)", most=300),
     Marker("login", "LinkedIn", markup=r"linkedin\.com/authwall|sessionredirect=", title=r"linkedin", most=80),
@@ -115,8 +115,8 @@ MARKERS: Final[tuple[Marker, ...]] = (
     ),
     Marker(
         "parked", "domain for sale", most=130,
-        text=r"\b(?:this (?:web ?(?:site|page)|domain(?: name)?)|(?:the domain(?: name)?|domain) [a-z0-9-]+(?:\.[a-z0-9-]+)+|^[a-z0-9-]+(?:\.[a-z0-9-]+)+)"
-        r"\W+(?:is|may be|might be|has been|is currently|is now) (?:listed )?(?:for sale|parked|available for (?:sale|purchase)|registered (?:at|with|and parked))"
+        text=r"\b(?:this (?:web ?(?:site|page)|domain(?: name)?)|(?:the domain(?: name)?|domain) [a-z0-9-]++(?:\.[a-z0-9-]++)++|^[a-z0-9-]++(?:\.[a-z0-9-]++)++)"
+        r"\W++(?:is|may be|might be|has been|is currently|is now) (?:listed )?(?:for sale|parked|available for (?:sale|purchase)|registered (?:at|with|and parked))"
         r"|\bbuy this domain\b.{0,200}\bdomain|this (?:web ?)?(?:page|site) is parked(?: free)?|this domain was recently registered"
         r"|diese domain steht zum verkauf|diese domain (?:ist|wurde) (?:geparkt|registriert)|ce (?:nom de )?domaine est (?:à vendre|en vente)"
         r"|este dominio está (?:en venta|a la venta)|этот домен (?:продаётся|продается|припаркован)|该域名(?:正在)?出售|域名出售",
@@ -192,7 +192,7 @@ PAYWALL_TEXT: Final = re.compile(
 )
 
 _ABSENT: Final = (
-    r"(?:(?:http )?(?:error|fehler|erreur|ошибка)[ :#-]*)?404[ !.:–—-]*(?:error|not found|page not found|file not found|seite nicht gefunden|oops)?"
+    r"(?:(?:http )?(?:error|fehler|erreur|ошибка)[ :#-]*)?404[ !.:–—-]*+(?:error|not found|page not found|file not found|seite nicht gefunden|oops)?"
     r"|(?:(?:oops|sorry|uh oh|whoops)[!,. ]*)?(?:(?:the |this |that )?(?:page|content|article|resource|document|file) (?:was |could |can |is )?(?:not|n't|cannot) ?(?:be )?(?:found|available|exist)"
     r"|(?:page|article|file|content) (?:does not|doesn.t) exist|nothing (?:was )?found|not found|(?:page|content) (?:is )?(?:unavailable|not available|no longer (?:available|exists))"
     r"|we can.?t find (?:that|this|the) page|page missing|oops)"
@@ -217,7 +217,7 @@ SOFT_404_TEXT: Final = re.compile(
 SHELL_TEXT: Final = re.compile(
     r"(?:enable|turn on|activate|requires?|need|without) (?:\w+ ){0,4}java ?script|java ?script (?:is|must be|seems to be|appears to be|has been|to be) "
     r"(?:\w+ ){0,2}(?:disabled|required|enabled|not (?:available|enabled|supported)|turned off|necessary)"
-    r"|javascript (?:aktivieren|erforderlich|deaktiviert)|activer javascript|activer le javascript|habilit\w+ javascript|включите javascript|启用 ?javascript"
+    r"|javascript (?:aktivieren|erforderlich|deaktiviert)|activer javascript|activer le javascript|habilit\w{1,9} javascript|включите javascript|启用 ?javascript"
     r"|doesn't work properly without javascript",
     re.IGNORECASE,
 )

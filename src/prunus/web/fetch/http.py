@@ -40,7 +40,7 @@ KEPT: Final = frozenset(
 """Response headers that a page keeps."""
 
 _TYPE: Final = re.compile(r"\s*([A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127})\s*(?:;|$)")
-_CHARSET: Final = re.compile(r""";\s*charset\s*=\s*["']?\s*([A-Za-z0-9_.:+-]{1,40})""", re.IGNORECASE)
+_CHARSET: Final = re.compile(r""";\s*+charset\s*+=\s*+["']?\s*+([A-Za-z0-9_.:+-]{1,40})""", re.IGNORECASE)
 
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _STALE_ALLOWED: Final = ("connect", "cut", "dns", "timeout")

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 _TABLE_WORD: Final = re.compile(r"(?:table|tab\.|tabelle|tableau|tabla|tabella)\b", re.IGNORECASE)
-_TAGS: Final = re.compile(r"<[^>]*>")
+_TAGS: Final = re.compile(r"<[^<>]*>")
 
 
 class Body:

@@ -12,7 +12,7 @@ _DATE: Final = re.compile(
     r"|\d{4}-\d{2}(?:-\d{2})?(?:[T ].*)?"
 )
 _MEASURE: Final = re.compile(r"[-+]?\d[\d.,]*\s?[A-Za-zµ°Ω/]{1,6}[²³]?")  # for example 2.5 km/h
-_NAME: Final = re.compile(r"[A-Za-z][a-z0-9]*(?:_[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+|[A-Z]{2,}[A-Z0-9_]*")
+_NAME: Final = re.compile(r"[A-Za-z][a-z0-9]*(?:_[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+|[A-Z]{2}[A-Z0-9_]*")
 _KNOWN: Final = frozenset(
     """id no nr name title date time year month day type kind status state city country address email phone url
     price cost amount total sum count number quantity unit value currency code key description text comment note

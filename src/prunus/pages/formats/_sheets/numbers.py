@@ -18,7 +18,9 @@ BUILT_IN: Final[dict[int, str]] = {
 }  # fmt: skip
 """Built-in format codes by format id. Ids 14 and 22 depend on the reader's country; here they are ISO dates."""
 
-_LITERAL: Final = re.compile(r'"([^"]*)"|\\(.)|_.|\*.|\[\$([^\]-]*)[^\]]*\]|\[(?!h+\]|m+\]|s+\])[^\]]*\]', re.I | re.S)
+_LITERAL: Final = re.compile(
+    r'"([^"]*)"|\\(.)|_.|\*.|\[\$([^\]-]*+)[^\]]*+\]|\[(?!h++\]|m++\]|s++\])[^\]]*+\]', re.I | re.S
+)
 _DATE: Final = re.compile(r"[ymdhs]", re.I)
 _TOKEN: Final = re.compile(r"\[h+\]|\[m+\]|\[s+\]|y+|m+|d+|h+|s+(?:\.0+)?|AM/PM|A/P|[^\[ymdhsa]+|.", re.I | re.S)
 _DIGITS: Final = re.compile(r"(?:[#0?][#0?,]*(?:\.[#0?]*)?|\.[0#?]+)(?:E[+-]0+)?,*", re.I)

@@ -8,7 +8,7 @@ from typing import Final
 
 _ENTRY: Final = re.compile(r"@\s*([A-Za-z]+)\s*[{(]\s*([^\s,{}()]{1,200})\s*,")
 _STRING: Final = re.compile(r"@\s*string\s*[{(]\s*([\w:-]+)\s*=\s*", re.I)
-_FIELD: Final = re.compile(r"\s*,?\s*([A-Za-z][\w:-]*)\s*=\s*")
+_FIELD: Final = re.compile(r"\s*+,?\s*+([A-Za-z][\w:-]*+)\s*+=\s*+")
 _WORD: Final = re.compile(r"[^\s,{}()\"#]{1,500}")
 _BRACES: Final = re.compile(r"\\[\s\S]|[{}]")
 _QUOTED: Final = re.compile(r"\\[\s\S]|[{}\"]")

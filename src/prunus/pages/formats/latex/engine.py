@@ -18,7 +18,7 @@ from .source import Macros, TexSource
 from .state import TexState
 
 _PRIVATE: Final = re.compile("[\ue000-\ue002\0]")
-_TAG: Final = re.compile(r"<sup>\[\d+\]</sup>|<[^>]*>")
+_TAG: Final = re.compile(r"<sup>\[\d+\]</sup>|<[^<>]*>")
 _CHAPTERS: Final = re.compile(r"^[^%\n]*\\chapter\b", re.M)
 _LANGUAGES: Final = re.compile(r"\\usepackage\[([^\]]{0,200})\]\{babel\}")
 _CODES: Final = {

@@ -12,13 +12,13 @@ from .source import END, TexSource, expand
 if TYPE_CHECKING:
     from .reader import TexReader
 
-_LABEL: Final = re.compile(r"\\label\s*\{([^}]*)\}")
+_LABEL: Final = re.compile(r"\\label\s*\{([^{}]*)\}")
 _ROW: Final = re.compile(r"\\\\")
 _UNNUMBERED: Final = ("displaymath", "math", "split", "aligned", "dmath")
 _WITHOUT_WRAPPER: Final = ("equation", "displaymath", "math")
 _MANY_ROWED: Final = ("align", "gather", "eqnarray", "flalign", "alignat", "IEEEeqnarray")
 _BIBITEM: Final = re.compile(r"\\bibitem\b")
-_LANGUAGE: Final = re.compile(r"language\s*=\s*\{?(?:\[[^\]]*\])?([A-Za-z0-9+#-]+)")
+_LANGUAGE: Final = re.compile(r"language\s*=\s*\{?(?:\[[^\[\]]*\])?([A-Za-z0-9+#-]+)")
 _CAPTION: Final = re.compile(r"\\caption\*?(?![a-zA-Z])")
 _WITH_WIDTH: Final = ("tabularx", "tabulary", "tabular*", "xltabular")
 _ARGUMENTS: Final = {

@@ -17,7 +17,7 @@ MAX_DEPTH: Final = 40
 _CHECK: Final = 500  # tokens between two checks of the time
 _LIGATURES: Final = (("---", "—"), ("--", "–"), ("``", "“"), ("''", "”"), ("`", "‘"), ("'", "’"))
 _COMMAND: Final = re.compile(r"\\[a-zA-Z@]+\*?|[{}]")
-_LABEL: Final = re.compile(r"\\label\s*\{([^}]*)\}")
+_LABEL: Final = re.compile(r"\\label\s*\{([^{}]*)\}")
 _SPACE: Final = re.compile(r"[ \t\n]+")
 _DEFINING: Final = frozenset(
     """newcommand renewcommand providecommand DeclareRobustCommand newenvironment renewenvironment def gdef edef xdef

@@ -11,15 +11,15 @@ from .._common.write import Cell, note, table
 from .._sheets.grid import has_header
 from .source import TexSource
 
-_SPLIT: Final = re.compile(r"\\\\\*?|\\tabularnewline\b|\\cr\b|\\(?:begin|end)\s*\{[^}]*\}|\\[\s\S]|[{}&]|%[^\n]*\n?")
+_SPLIT: Final = re.compile(r"\\\\\*?|\\tabularnewline\b|\\cr\b|\\(?:begin|end)\s*\{[^{}]*\}|\\[\s\S]|[{}&]|%[^\n]*\n?")
 _RULE: Final = re.compile(
     r"\s*\\(hline|toprule|midrule|bottomrule|endhead|endfirsthead|endfoot|endlastfoot|specialrule(?:\{[^}]*\}){3}"
-    r"|c(?:line|midrule)\s*(?:\([^)]*\))?\s*\{[^}]*\}|addlinespace(?:\[[^\]]*\])?|hhline\s*\{[^}]*\}"
+    r"|c(?:line|midrule)\s*+(?:\([^)]*\))?\s*+\{[^}]*\}|addlinespace(?:\[[^\]]*\])?|hhline\s*\{[^}]*\}"
     r"|rowcolor\s*(?:\[[^\]]*\])?\{[^}]*\}|noalign\s*\{[^}]*\}|morecmidrules|\[[^\]]*\])"
 )
 _SKIP: Final = re.compile(r"\s*\[[-\d.\s]*(?:pt|em|ex|cm|mm|in)\]")
 _SPAN: Final = re.compile(r"\s*\\(multicolumn|multirow)(?![a-zA-Z])\*?")
-_TAG: Final = re.compile(r"<[^>]*>")
+_TAG: Final = re.compile(r"<[^<>]*>")
 _MAX_SPAN: Final = 1000  # columns or rows of a cell
 
 

@@ -13,7 +13,7 @@ from ....core.text.words import UNSPACED
 from .lines import Word
 from .reader import BOLD, ITALIC, MONO
 
-_TAIL: Final = re.compile(r"([^\W\d_]+)[-\u00ad\u2010]$")
+_TAIL: Final = re.compile(r"(?<![^\W\d_])([^\W\d_]++)[-\u00ad\u2010]$")
 _HEAD: Final = re.compile(r"[^\W\d_]+")
 _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _WEB: Final = ("http://", "https://", "mailto:", "ftp://")

@@ -16,7 +16,7 @@ _JUMP: Final = 0.95  # em; widest gap between words of one piece of a line
 _STITCH: Final = 0.6  # em; widest gap between pieces that are not adjacent in the file
 BULLETS: Final = "•‣◦▪▫●○■□◆◇▶►–—∙·⁃*‐-\uf0b7\uf0a7\uf0d8\uf0fc\uf076\uf06e\u2713\u2714\u27a2\u25b8"
 _MARKER: Final = re.compile(rf"(?:[{re.escape(BULLETS)}]|\(?(?:\d{{1,3}}|[a-zA-Z]|[ivxIVX]{{1,5}})[.)]|\[\d{{1,3}}\])$")
-_LEADER: Final = re.compile(r"[.·…_]{4,}$")
+_LEADER: Final = re.compile(r"(?<![.·…_])[.·…_]{4,}+$")
 
 
 class Word:

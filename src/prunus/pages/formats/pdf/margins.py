@@ -16,7 +16,7 @@ _ROMAN: Final = re.compile(r"[ivxlc]+")
 _FIRST: Final = re.compile(r"(\d{1,4})\s")
 _LAST: Final = re.compile(r"\s(\d{1,4})$")
 _NUMBER: Final = re.compile(
-    r"(?:(?:page|seite|p\.)\s*)?[-–—\[(|\s]*(\d{1,5}|[ivxlc]{1,8})[-–—\])|\s]*(?:(?:of|von|/)\s*\d+)?", re.I
+    r"(?:page|seite|p\.)?[-–—\[(|\s]*+(\d{1,5}|[ivxlc]{1,8})[-–—\])|\s]*+(?:(?:of|von|/)\s*\d+)?", re.I
 )
 
 Row = list[PdfPiece]
