@@ -19,8 +19,19 @@ from .text import Engine as PlainText
 
 _FIELDS: Final = ("From", "To", "Cc", "Date", "Reply-To")
 _ENVELOPE: Final = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]*\n")
-_MAX_FIELD: Final = 4000  # characters of a header field; a bound on the time to decode it
+_MAX_FIELD: Final = 4000  # characters of a header field that are read
 _HEADER: Final = re.compile(rb"\s*(?:From [^\n]*\n|[A-Za-z][A-Za-z0-9-]*[ \t]*:)")
+
+
+class _Policy(email.policy.Compat32):
+    """Cuts long header fields: the time to read the parameters of a field grows with the square of its length."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:_MAX_FIELD]
+
+
+_POLICY: Final = _Policy()
 
 
 class Engine:
@@ -62,9 +73,7 @@ class Engine:
             ) from error
 
     def _document(self, pieces: list[bytes], page: Page) -> str:
-        parsed = [
-            email.message_from_bytes(piece, policy=email.policy.compat32) for piece in pieces[: self._max_messages]
-        ]
+        parsed = [email.message_from_bytes(piece, policy=_POLICY) for piece in pieces[: self._max_messages]]
         messages = [_Message(message, self._max_depth, self._max_parts) for message in parsed]
         body = [message.markup() for message in messages]
         if not any(message.subject or message.has_body for message in messages):

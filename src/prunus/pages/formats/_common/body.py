@@ -72,28 +72,29 @@ class Body:
         A caption moves into the picture or table beside it, and neighbouring lines of code become one ``<pre>``.
         """
         self.close()
-        written: list[tuple[str, str]] = []
+        written: list[tuple[str, list[str]]] = []  # of code, all its lines
         parts = self.parts
         for at, (kind, html) in enumerate(parts):
-            before = written[-1] if written else ("", "")
+            before = written[-1] if written else ("", [""])
             if kind == "caption":
                 after = parts[at + 1] if at + 1 < len(parts) else ("", "")
                 names_table = bool(_TABLE_WORD.match(_TAGS.sub("", html).strip()))
                 if before[0] == "image":
-                    written[-1] = ("figure", f"<figure>{before[1]}<figcaption>{html}</figcaption></figure>")
+                    written[-1] = ("figure", [f"<figure>{before[1][0]}<figcaption>{html}</figcaption></figure>"])
                 elif after[0] == "table":
                     parts[at + 1] = ("captioned", _captioned(after[1], html))
                 elif before[0] == "table" and names_table:
-                    written[-1] = ("captioned", _captioned(before[1], html))
+                    written[-1] = ("captioned", [_captioned(before[1][0], html)])
                 elif after[0] == "image":
                     parts[at + 1] = ("figure", f"<figure><figcaption>{html}</figcaption>{after[1]}</figure>")
                 else:
-                    written.append(("block", f"<p>{html}</p>"))
+                    written.append(("block", [f"<p>{html}</p>"]))
             elif kind == "code" and before[0] == "code":
-                written[-1] = ("code", f"{before[1]}\n{html}")
+                before[1].append(html)
             else:
-                written.append((kind, html))
-        return "\n".join(f"<pre>{html}</pre>" if kind == "code" else html for kind, html in written)
+                written.append((kind, [html]))
+        joined = ((kind, "\n".join(lines)) for kind, lines in written)
+        return "\n".join(f"<pre>{html}</pre>" if kind == "code" else html for kind, html in joined)
 
 
 def _captioned(table: str, caption: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from html import escape
 from typing import Final, Protocol
 from xml.etree.ElementTree import Element
@@ -25,6 +26,19 @@ _LINK: Final = re.compile(r'\s*HYPERLINK\s+(?:\\l\s+)?"?([^"\s]+)"?', re.IGNOREC
 _EMPHASIS: Final = re.compile(r"</?(?:b|i)>")
 _SYMBOLS: Final = {0xB7: "•", 0xA7: "▪", 0xD8: "➢", 0xFC: "✓", 0x6E: "■", 0x6C: "●", 0xE0: "→", 0xA8: "☐", 0xFE: "☑"}
 _NO_STYLE: Final = WordStyle()
+
+
+@dataclass(slots=True)
+class _Field:
+    """An open field: its instruction, then its result, which is shown.
+
+    :param is_in_link: whether a field around it is a link.
+    """
+
+    is_in_link: bool
+    instruction: list[str] = field(default_factory=list)
+    shown: bool = False
+    is_link: bool = False
 
 
 class WordContext(Protocol):
@@ -51,9 +65,11 @@ class Runs:
     def __init__(self, document: WordContext) -> None:
         self.document = document
         self.noted: list[tuple[str, str]] = []
+        self._numbers: dict[tuple[str, str], int] = {}  # of the noted, from 1
         self.pictures: list[str] = []
         self.floating: list[str] = []
-        self._fields: list[list[str]] = []  # open fields: [instruction, state]; state is "" before the result
+        self._fields: list[_Field] = []  # open fields, the outermost first
+        self._shown: set[str] = set()  # parts of charts and diagrams
 
     def inline(self, elements: Iterable[Element], style: WordStyle = _NO_STYLE) -> str:
         """Return runs as HTML. Adjacent runs with the same emphasis are joined."""
@@ -81,7 +97,7 @@ class Runs:
         return escape("".join(parts), quote=False)
 
     def _close_fields(self) -> str:
-        end_tags = "".join("</a>" for field in self._fields if field[1] == "link")
+        end_tags = "".join("</a>" for field in self._fields if field.is_link)
         self._fields = []
         return end_tags
 
@@ -143,10 +159,10 @@ class Runs:
         if tag == "w:fldChar":
             return self._field_html(part)
         if tag == "w:instrText":
-            if self._fields and not self._fields[-1][1]:
-                self._fields[-1][0] += part.text or ""
+            if self._fields and not self._fields[-1].shown:
+                self._fields[-1].instruction.append(part.text or "")
             return ""
-        if self._fields and not self._fields[-1][1]:
+        if self._fields and not self._fields[-1].shown:
             return ""  # nothing shows between a field's instruction and its result
         if tag == "w:t":
             return escape(part.text or "", quote=False)
@@ -177,23 +193,26 @@ class Runs:
         """Track a field from its instruction to its result. Only the address of a link is used."""
         kind = part.get("w:fldCharType")
         if kind == "begin":
-            self._fields.append(["", ""])
-        elif kind == "separate" and self._fields:
-            found = _LINK.match(self._fields[-1][0])
+            self._fields.append(
+                _Field(bool(self._fields) and (self._fields[-1].is_in_link or self._fields[-1].is_link))
+            )
+        elif kind == "separate" and self._fields and not self._fields[-1].shown:
+            opened = self._fields[-1]
+            found = _LINK.match("".join(opened.instruction))
             address = found[1] if found else ""
-            web = address.lower().startswith(_WEB) and not any(field[1] == "link" for field in self._fields)
-            self._fields[-1][1] = "link" if web else "shown"
-            return f'<a href="{escape(address)}">' if web else ""
+            opened.shown, opened.is_link = True, address.lower().startswith(_WEB) and not opened.is_in_link
+            return f'<a href="{escape(address)}">' if opened.is_link else ""
         elif kind == "end" and self._fields:
-            return "</a>" if self._fields.pop()[1] == "link" else ""
+            return "</a>" if self._fields.pop().is_link else ""
         return ""
 
     def _note_reference(self, kind: str, key: str) -> str:
         if (kind, key) not in self.document.notes:
             return ""
-        if (kind, key) not in self.noted:
+        number = self._numbers.setdefault((kind, key), len(self.noted) + 1)
+        if number > len(self.noted):
             self.noted.append((kind, key))
-        return f"<sup>[{self.noted.index((kind, key)) + 1}]</sup>"
+        return f"<sup>[{number}]</sup>"
 
     # --- pictures, boxes, charts, diagrams --------------------------------------------------------
 
@@ -220,14 +239,16 @@ class Runs:
             body = Body()
             self.document.blocks(box, body)
             self._fields, self.pictures = fields, pictures
-            self.floating = [*saved, body.html(), *self.floating]
+            saved += [body.html(), *self.floating]
+            self.floating = saved
 
     def _add_part(self, key: str, chart: bool) -> None:
         """Add the data of a chart or the texts of a diagram, from the part that holds them."""
         relation = self.document.relation(key)
         archive = self.document.archive
-        if relation is None or relation.outside or relation.target not in archive:
+        if relation is None or relation.outside or relation.target not in archive or relation.target in self._shown:
             return
+        self._shown.add(relation.target)
         root = archive.xml(relation.target)
         if chart:
             self.floating.append(chart_table(root, archive.allowance))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from xml.etree.ElementTree import Element
 
@@ -18,6 +18,8 @@ _QUOTE: Final = re.compile(r"quote|zitat|citation|block text", re.IGNORECASE)
 _KINDS: Final = {
     "lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I", "bullet": "", "none": "",
 }  # fmt: skip
+_MAX_LEVELS: Final = 9  # Word has no more
+_MAX_LABEL: Final = 200  # characters of the label of a numbered paragraph, which every paragraph repeats
 _OFF: Final = frozenset({"0", "false", "off"})
 
 
@@ -124,19 +126,21 @@ class Numbering:
     """The numberings of a document and their counters."""
 
     def __init__(self, root: Element | None) -> None:
-        abstract = {attribute(element, "w:abstractNumId"): element for element in children(root, "w:abstractNum")}
+        abstract = {
+            attribute(element, "w:abstractNumId"): _levels(element) for element in children(root, "w:abstractNum")
+        }
         self._levels: dict[str, dict[int, Level]] = {}
         self._shared: dict[str, str] = {}
         for element in children(root, "w:num"):
             key, target = attribute(element, "w:numId"), attribute(find_path(element, "w:abstractNumId"), "w:val")
-            levels = _levels(abstract.get(target))
+            levels = dict(abstract.get(target, {}))
             self._shared[key] = target
             for change in children(element, "w:lvlOverride"):
                 at = whole_number(attribute(change, "w:ilvl", "0"), -1)
                 levels.update(_levels(change))
                 start = whole_number(attribute(find_path(change, "w:startOverride"), "w:val"), -1)
                 if start >= 0 and at in levels:
-                    levels[at].start = start
+                    levels[at] = replace(levels[at], start=start)
                     self._shared[key] = f"restarted {key}"  # a restarted list counts separately
             self._levels[key] = levels
         self._counts: dict[str, dict[int, int]] = defaultdict(dict)
@@ -168,12 +172,12 @@ def _levels(element: Element | None) -> dict[int, Level]:
     for level in children(element, "w:lvl"):
         at = whole_number(attribute(level, "w:ilvl", "0"), -1)
         number_format = attribute(find_path(level, "w:numFmt"), "w:val", "decimal")
-        if at >= 0:
+        if 0 <= at < _MAX_LEVELS:
             levels[at] = Level(
                 _KINDS.get(number_format, "1"),
                 number_format in ("bullet", "none"),
                 whole_number(attribute(find_path(level, "w:start"), "w:val"), 1),
-                attribute(find_path(level, "w:lvlText"), "w:val"),
+                attribute(find_path(level, "w:lvlText"), "w:val")[:_MAX_LABEL],
             )
     return levels
 

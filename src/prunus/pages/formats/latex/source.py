@@ -24,6 +24,7 @@ END: Final = "\0"
 """A character that no document contains: ``until(END)`` reads to the end."""
 
 MAX_MACROS: Final = 5000
+_LONGEST_OPTION: Final = 2000
 _MAX_STACK: Final = 60  # nesting depth of macros and files
 
 
@@ -149,8 +150,9 @@ class TexSource:
         place = blank.end() if blank else self._place
         if self._text[place : place + 1] != "[":
             return None
+        limit = self._text.rfind("]", place, place + _LONGEST_OPTION) + 1
         depth = 0
-        for found in _OPTION.finditer(self._text, place + 1, place + 2000):
+        for found in _OPTION.finditer(self._text, place + 1, limit):
             if found[0] == "]" and depth <= 0:
                 end = found.start()
                 self._place = end + 1

@@ -72,6 +72,7 @@ class _Document:
             raise allowance.fault("this is no OpenDocument text")
         self.styles = OdtStyles(roots)
         self.notes: list[str] = []
+        self._shown: set[str] = set()  # parts of embedded objects
 
     def html(self) -> str:
         """Return the whole document."""
@@ -252,7 +253,8 @@ class _Document:
         """Add an embedded equation, or the table behind a chart. Other objects are never opened."""
         root: Element | None = next(iter(frame), None)
         target = posixpath.normpath(frame.get("xlink:href", "").removeprefix("./") or "-") + "/content.xml"
-        if root is None and self.archive is not None and target in self.archive:
+        if root is None and self.archive is not None and target in self.archive and target not in self._shown:
+            self._shown.add(target)
             root = self.archive.xml(target)
         if root is None:
             return

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
 from ....core.types import Page
@@ -34,6 +35,10 @@ class SlidePlace(NamedTuple):
     height: int
 
 
+Places = Mapping[tuple[str, str], SlidePlace]
+"""Positions of placeholders, by ("index", index) and by ("type", type)."""
+
+
 def slides_html(page: Page) -> str:
     """Return the document as HTML.
 
@@ -52,45 +57,70 @@ def slides_html(page: Page) -> str:
     slides = [links.get(slide.get("r:id", "")) for slide in children(find_path(root, "p:sldIdLst"), "p:sldId")]
     if len(slides) > _MAX_SLIDES:
         raise archive.fault(f"{len(slides)} slides are over the limit of {_MAX_SLIDES}; split the presentation")
-    layouts: dict[str, Places] = {}
+    deck = _Deck(archive, (width, height))
     for number, slide in enumerate(slides, 1):
-        if slide is not None and not slide.outside and slide.target in archive:
-            sections.append(_Slide(archive, slide.target, number, (width, height), layouts).html())
+        if slide is not None and not slide.outside and deck.is_new(slide.target):
+            sections.append(_Slide(deck, slide.target, number).html())
     title, meta = properties(archive)
     lang = next((props.get("lang", "") for props in root.iter("a:defRPr") if props.get("lang")), "")
     return document(sections, title, lang, **meta)
 
 
-Places: TypeAlias = dict[tuple[str, str], SlidePlace]
-"""Positions of placeholders, by ("index" or "type", its value)."""
+class _Deck:
+    """What the slides of a presentation share.
+
+    :param size: width and height of a slide.
+    """
+
+    def __init__(self, archive: Archive, size: tuple[int, int]) -> None:
+        self.archive = archive
+        self.size = size
+        self._places: dict[str, dict[tuple[str, str], SlidePlace]] = {"": {}}
+        self._layouts: dict[str, Places] = {"": {}}
+        self._shown: set[str] = set()
+
+    def target(self, links: Mapping[str, Relation], kind: str) -> str:
+        """Return the part that a link of some kind leads to; '' for none."""
+        targets = (link.target for link in links.values() if link.kind == kind and not link.outside)
+        return next((target for target in targets if target in self.archive), "")
+
+    def is_new(self, part: str) -> bool:
+        """Tell whether a part exists and was not shown yet: however often it is named, it is shown once."""
+        is_new = part in self.archive and part not in self._shown
+        self._shown.add(part)
+        return is_new
+
+    def places(self, layout: str) -> Places:
+        """Return the positions of the placeholders of a layout and its master."""
+        if layout not in self._layouts:
+            master = self.target(relations(self.archive, layout), "slideMaster")
+            self._layouts[layout] = ChainMap(self._places_of(layout), self._places_of(master))
+        return self._layouts[layout]
+
+    def _places_of(self, part: str) -> dict[tuple[str, str], SlidePlace]:
+        if part not in self._places:
+            found = self._places[part] = {}
+            for shape in self.archive.xml(part).iter("p:sp"):
+                kind, index, is_placeholder = _placeholder(shape)
+                place = _place(find_path(shape, "p:spPr", "a:xfrm"))
+                if is_placeholder and place is not None:
+                    found["type", kind] = place
+                    if index:
+                        found["index", index] = place
+        return self._places[part]
 
 
 class _Slide:
-    """One slide, with the placeholder positions of its layout and master.
+    """One slide, with the placeholder positions of its layout and master."""
 
-    :param layouts: the positions of the layouts and masters that were read, by part.
-    """
-
-    def __init__(
-        self, archive: Archive, part: str, number: int, size: tuple[int, int], layouts: dict[str, Places]
-    ) -> None:
-        self.archive = archive
+    def __init__(self, deck: _Deck, part: str, number: int) -> None:
+        self.deck = deck
+        self.archive = deck.archive
         self.number = number
-        self.size = size
-        self.root = archive.xml(part)
-        self.links = relations(archive, part)
-        self.places: Places = {}
-        layout = self._target(self.links, "slideLayout")
-        if layout:
-            master = self._target(relations(archive, layout), "slideMaster")
-            for inherited in filter(None, (master, layout)):
-                if inherited not in layouts:
-                    layouts[inherited] = _places_in(archive.xml(inherited))
-                self.places.update(layouts[inherited])
-
-    def _target(self, links: Mapping[str, Relation], kind: str) -> str:
-        targets = (link.target for link in links.values() if link.kind == kind and not link.outside)
-        return next((target for target in targets if target in self.archive), "")
+        self.size = deck.size
+        self.root = self.archive.xml(part)
+        self.links = relations(self.archive, part)
+        self.places = deck.places(deck.target(self.links, "slideLayout"))
 
     def html(self) -> str:
         """Return the slide as a section; '' for a hidden slide."""
@@ -186,12 +216,12 @@ class _Slide:
 
     def _part(self, key: str) -> str:
         link = self.links.get(key)
-        return link.target if link is not None and not link.outside and link.target in self.archive else ""
+        return link.target if link is not None and not link.outside and self.deck.is_new(link.target) else ""
 
     def _notes(self) -> str:
         """Return the speaker's notes as HTML."""
-        part = self._target(self.links, "notesSlide")
-        if not part:
+        part = self.deck.target(self.links, "notesSlide")
+        if not self.deck.is_new(part):
             return ""
         body = Body()
         links = relations(self.archive, part)
@@ -217,19 +247,6 @@ def _placeholder(shape: Element) -> tuple[str, str, bool]:
         (element for part in shape for inner in part for element in inner if element.tag == "p:ph"), None
     )
     return attribute(placeholder, "type"), attribute(placeholder, "idx"), placeholder is not None
-
-
-def _places_in(root: Element) -> Places:
-    """Return the positions of the placeholders of a layout or a master, by index and by type."""
-    places: Places = {}
-    for shape in root.iter("p:sp"):
-        kind, index, is_placeholder = _placeholder(shape)
-        place = _place(find_path(shape, "p:spPr", "a:xfrm"))
-        if is_placeholder and place is not None:
-            places["type", kind] = place
-            if index:
-                places["index", index] = place
-    return places
 
 
 def _place(frame: Element | None) -> SlidePlace | None:

@@ -280,7 +280,7 @@ class RtfReader:
         elif state.into == "stylesheet" and word == "s":
             state.style = number or 0
         elif state.into == "creatim" and word in ("yr", "mo", "dy") and number is not None:
-            before = self.metadata.get("published", "")
+            before = self.metadata.get("published", "")[:7]  # year and month
             self.metadata["published"] = f"{number:04d}" if word == "yr" else f"{before}-{number:02d}"
         elif word == "f" and state.into in _COLLECTED:
             state.font = number or 0

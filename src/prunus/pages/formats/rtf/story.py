@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from html import escape
 from typing import Final
@@ -73,7 +74,7 @@ class Story:
         self.body = Body()
         self.marker = ""  # printed list marker of the current paragraph
         self.beside: list[str] = []  # boxes and pictures of the current paragraph
-        self._runs: list[tuple[Look, str]] = []
+        self._runs: list[tuple[Look, list[str]]] = []
         self._cell = Body()
         self._row: list[str] = []
         self._rows: list[tuple[list[_Cell], bool]] = []
@@ -81,11 +82,11 @@ class Story:
     def write(self, text: str, look: Look) -> None:
         """Add text to the current paragraph."""
         if self._runs and self._runs[-1][0] == look:
-            self._runs[-1] = (look, self._runs[-1][1] + text)
+            self._runs[-1][1].append(text)
         else:
             self._allowance.spend("items")
             self._allowance.spend("letters", len(look.href))  # a link is written again for each of its runs
-            self._runs.append((look, text))
+            self._runs.append((look, [text]))
 
     def end_paragraph(self, props: Paragraph) -> None:
         """End the current paragraph, and add it to the body or to the current cell."""
@@ -98,7 +99,8 @@ class Story:
             body.add(html)
 
     def _add(self, props: Paragraph, body: Body) -> None:
-        runs, self._runs = self._runs, []
+        runs = [(look, "".join(parts)) for look, parts in self._runs]
+        self._runs = []
         marker, self.marker = self.marker.strip(), ""
         html = "".join(_run_html(look, text) for look, text in runs).strip()
         if not html:
@@ -165,7 +167,7 @@ class Story:
             header_rows += head and header_rows == number
             column, row, open_merges = 0, [], {}
             for cell in cells:
-                stop = next((at for at, edge in enumerate(edges) if cell.right - edge <= _NEAR), len(edges) - 1) + 1
+                stop = min(bisect_left(edges, cell.right - _NEAR), len(edges) - 1) + 1
                 cell.colspan = max(stop - column, 1)
                 start = above.get(column)
                 if cell.vertical_merge == "on" and start is not None and start.colspan == cell.colspan:
