@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..core.ports import Embedder
 from ..core.text.bm25 import query_terms, stem, tokens
+from ..core.text.numbers import bounded_int, in_ascii
 from ..core.text.words import guess_language, normalise, sentences
 from ..core.types import Citation, Passage, Span
 from ..evidence.segments import Segment, segments_of
@@ -125,7 +126,7 @@ def split_claims(text: str) -> list[Claim]:
 
 
 def _numbers(text: str) -> list[int]:
-    return [int(number) for number in _MARK.findall(text)]
+    return [bounded_int(in_ascii(number), 0, most=9_999) for number in _MARK.findall(text)]
 
 
 def check_support(text: str, references: Sequence[Reference], embedder: Embedder | None = None) -> CheckedAnswer:

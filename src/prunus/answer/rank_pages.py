@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ..core.errors import BadInput
 from ..core.ports import Embedder, Floats, Reranker
 from ..core.text.bm25 import BM25
+from ..core.text.numbers import bounded_int, in_ascii
 from ..core.text.words import guess_language, sentence_spans
 from ..core.types import Hit
 
@@ -204,11 +205,12 @@ def _fresh(published: str, now: datetime) -> float:
     if not match:
         return 0.0
     try:
-        day = datetime(int(match[1]), int(match[2]), int(match[3] or 1), tzinfo=UTC)
+        year, month, day = (bounded_int(part, 0, most=9_999) for part in [*in_ascii(match[0]).split("-"), "1"][:3])
+        moment = datetime(year, month, day, tzinfo=UTC)
     except ValueError:
         return 0.0
     clock = now if now.tzinfo else now.replace(tzinfo=UTC)
-    days = (clock - day).total_seconds() / 86_400
+    days = (clock - moment).total_seconds() / 86_400
     return math.pow(0.5, max(0.0, days) / _HALF_LIFE) if days > -1 else 0.0
 
 

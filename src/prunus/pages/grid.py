@@ -7,10 +7,14 @@ first kept row that it covers, and spans the kept rows alone.
 from __future__ import annotations
 
 from bisect import bisect_left
+from typing import Final
 
+from ..core.text.numbers import bounded_int
 from .clean import rules
 from .tree import Tree
 
+_MAX_SPAN: Final = 65_534  # rows that a cell spans at most (HTML, 4.9.11)
+_LARGEST_ITEM: Final = 999_999_999  # Markdown reads nine digits
 MAX_SPAN_WORK = 200_000
 """Cells followed over all rows of one table. Beyond it, cells no longer reach into later rows: a hostile table could
 hold rows times columns of them."""
@@ -48,7 +52,7 @@ def row_cells(tree: Tree, row: int) -> list[int]:
 def span(tree: Tree, cell: int, name: str) -> int:
     """Return a cell's ``colspan`` or ``rowspan``, 1 by default; ``rowspan=0`` means to the end of the row group."""
     attrs = tree.attrs[cell]
-    return int(attrs.get(name, "1")) if attrs else 1
+    return bounded_int(attrs.get(name), 1, most=_MAX_SPAN) if attrs else 1
 
 
 def has_rowspans(tree: Tree, table: int) -> bool:
@@ -64,11 +68,11 @@ def has_rowspans(tree: Tree, table: int) -> bool:
 def first_row_group(tree: Tree, table: int) -> int:
     """Return the first row group (thead, tbody or tfoot) of a table, -1 where it has none."""
     key = ("row group", table)
-    known = tree.cache.get(key)
+    known: int | None = tree.cache.get(key)
     if known is None:
         groups = (node for node in tree.children(table) if tree.tag[node] in ("thead", "tbody", "tfoot"))
         known = tree.cache[key] = next(groups, -1)
-    return int(known)
+    return known
 
 
 def next_kept(mask: bytearray, node: int, stop: int) -> int:
@@ -88,19 +92,18 @@ def item_numbers(tree: Tree, ordered: int) -> dict[int, tuple[int, int]]:
         items = [child for child in tree.children(ordered) if tree.tag[child] == "li"]
         attrs = tree.attrs[ordered] or {}
         step = -1 if "reversed" in attrs else 1
-        number = _read_integer(attrs.get("start"), len(items) if step < 0 else 1)
+        number = _stated(attrs.get("start"), len(items) if step < 0 else 1)
         before = -1
         for item in items:
-            number = _read_integer((tree.attrs[item] or {}).get("value"), number)
+            number = _stated((tree.attrs[item] or {}).get("value"), number)
             known[item] = (number, before)
             number, before = number + step, item
     return known
 
 
-def _read_integer(value: str | None, default: int) -> int:
-    """Read the number of an HTML attribute; ``default`` where it is missing or not a number."""
-    digits = (value or "").strip()[:9]
-    return int(digits) if digits.lstrip("-").isdigit() and digits.count("-") <= 1 and digits[-1:].isdigit() else default
+def _stated(value: str | None, default: int) -> int:
+    """Return the number of an HTML attribute; ``default`` where it is missing or not a number."""
+    return bounded_int(value, default, least=-_LARGEST_ITEM, most=_LARGEST_ITEM)
 
 
 def cells_by_row(tree: Tree, rows: list[int]) -> dict[int, list[tuple[int, int]]]:

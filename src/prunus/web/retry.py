@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 from tenacity import AsyncRetrying, RetryCallState, Retrying
 
 from ..core.errors import OutsideFailed
+from ..core.text.numbers import bounded_float
 
 T = TypeVar("T")
 
@@ -97,7 +98,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         if _SECONDS.fullmatch(value):
-            return float(value) * scale
+            return bounded_float(value, 0.0) * scale
     moment = http_date(headers.get("retry-after", ""))
     return None if moment is None else max(0.0, moment.timestamp() - now)
 

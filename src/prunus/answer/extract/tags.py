@@ -10,6 +10,7 @@ from typing import Final
 
 from ...core.errors import BadInput, OutsideFailed
 from ...core.ports import LLM, Tagged
+from ...core.text.numbers import bounded_int, in_ascii
 from ...models.json_reply import text_of
 from ...models.prompts.render import Quoted, render
 
@@ -62,7 +63,7 @@ def read_tags(reply: str, known: Sequence[int]) -> TagReply:
     unknown: set[int] = set()
 
     def expand(match: re.Match[str]) -> str:
-        first, last = int(match.group(1)), int(match.group(2))
+        first, last = _number(match.group(1)), _number(match.group(2))
         ends = {first, last}
         unknown.update(ends - known_tags)
         chosen.update(ends & known_tags)
@@ -71,9 +72,14 @@ def read_tags(reply: str, known: Sequence[int]) -> TagReply:
         return " "
 
     for match in _TAG.finditer(_RANGE.sub(expand, reply)):
-        (chosen if int(match.group(1)) in known_tags else unknown).add(int(match.group(1)))
+        tag = _number(match.group(1))
+        (chosen if tag in known_tags else unknown).add(tag)
     none = not chosen and not unknown and bool(_NONE.match(reply))
     return TagReply(tuple(tag for tag in known if tag in chosen), len(unknown), none)
+
+
+def _number(digits: str) -> int:
+    return bounded_int(in_ascii(digits), 0, most=10**9)
 
 
 class Engine:

@@ -13,6 +13,7 @@ from typing import Final
 
 from ...core.errors import BadInput
 from ...core.text.bm25 import QUERY_NOISE
+from ...core.text.numbers import bounded_int
 from ...core.text.words import UNSPACED, guess_language, sentences
 from ...core.types import Message, Plan, SearchQuery
 from ...models.wordllama import encode, llama2_tokenizer
@@ -235,7 +236,7 @@ def _plain(text: str, now: datetime, question: str) -> list[str]:
     for start, end, name in [*names, (len(text), len(text), "")]:
         for match in _WORD.finditer(text, place, start):
             word = match.group()
-            narrow = bool(_YEAR.fullmatch(word)) and int(word) >= now.year - _NARROW and _TIMELESS.search(question)
+            narrow = bounded_int(word, 0, most=2_099) >= now.year - _NARROW and _TIMELESS.search(question)
             if not _is_filler(word) and not narrow:
                 found.append(word)
         if name:

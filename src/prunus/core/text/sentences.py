@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from .abbreviations import ABBREVIATIONS, LABELLED, MONTHS, NAMES, NUMBERED, SHOUTED, STARTERS, TITLES, ZONES
+from .numbers import bounded_int, in_ascii
 
 _WIDE: Final = frozenset("\u3002\uff0e\uff01\uff1f\uff61\u0964\u0965\u1362\u1367\u1368\u104a\u104b")
 """Stops that need no space after them."""
@@ -131,7 +132,7 @@ def _items(text: str) -> dict[int, int]:
         match = _ITEM.search(text[max(0, at - 8) : at])
         if not match or (at > 8 and match.start(1) == 0):
             continue
-        number = int(match.group(2)) if match.group(2) else match.group(3) or match.group(4)
+        number = bounded_int(match[2] and in_ascii(match[2]), match[3] or match[4], most=999)
         begin, end = at - len(match.group(1)), stop.end()
         if number == expected or (before and number == before):  # or: the new list was none, the old one goes on
             waiting, before = [*(waiting if number == expected else []), (begin, end)], ""

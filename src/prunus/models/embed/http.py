@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadInput, OutsideFailed
 from ...core.ports import Door
+from ...core.text.numbers import bounded_int
 from ...web.json_client import Refused, Service, endpoint
 from ._presets import preset_of
 from ._sentence import unit
@@ -145,7 +146,10 @@ class Engine:
 
 def _in_order(data: Any) -> list[Any]:
     """Return the embeddings of an OpenAI response, ordered by their index; each index must occur once."""
-    rows = {int(entry.get("index", place)): entry["embedding"] for place, entry in enumerate(data)}
+    rows = {
+        bounded_int(entry.get("index", place), -1, least=-1, most=len(data)): entry["embedding"]
+        for place, entry in enumerate(data)
+    }
     if sorted(rows) != list(range(len(data))):
         raise ValueError("an index is missing or doubled")
     return [rows[place] for place in range(len(rows))]

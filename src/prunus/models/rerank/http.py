@@ -8,6 +8,7 @@ address at ``jina.ai`` by Jina's, every other address by Cohere's, which vLLM an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf, nan
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadInput, OutsideFailed
 from ...core.ports import Door
+from ...core.text.numbers import bounded_float, bounded_int
 from ...web.json_client import Service, endpoint
 
 _LONGEST: Final = 8_000
@@ -78,7 +80,12 @@ class Engine:
         score = "score" if self._shape == "tei" else "relevance_score"
         try:
             rows = answer if self._shape == "tei" else answer["results"]
-            known = {int(row["index"]): float(row[score]) for row in rows}
+            known = {
+                bounded_int(row["index"], -1, least=-1, most=count): bounded_float(row[score], nan, least=-inf)
+                for row in rows
+            }
+            if -1 in known:
+                raise ValueError("an index is no number")
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise OutsideFailed(
                 f"{self._url}: the answer is not in the shape of {self._shape}", subject=self._url

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...core.text.numbers import bounded_int
 from ..tree import Attrs
 from . import rules
 from .addresses import kept_address
 from .parse import CHILDREN, Element
 
-_LANGUAGE_OF_WHOLE = rules.DISSOLVED | {"body"}
 _LAZY = ("data-src", "data-lazy-src", "data-original")
+_WITHOUT_LANGUAGE = rules.DISSOLVED | {"body", "noscript"}
 
 Special = tuple[Sequence[Any], Attrs | None, str]
 """The kept part of an element: its children, its attributes, and the words that it shows itself."""
@@ -34,7 +35,7 @@ def kept_attributes(tag: str, node: Element, with_language: bool) -> Attrs | Non
         if kept and (tag == "td" or tag == "th"):
             kept = _cell_attributes(kept)
     lang = (node.attr("lang") or "") if with_language else ""
-    if lang and tag not in _LANGUAGE_OF_WHOLE:
+    if lang and tag not in _WITHOUT_LANGUAGE:
         kept["lang"] = " ".join(lang.split())
     return kept or None
 
@@ -45,7 +46,7 @@ def _cell_attributes(kept: Attrs) -> Attrs:
     for name, value in kept.items():
         if name in ("colspan", "rowspan"):
             digits = value[: len(value) - len(value.lstrip("0123456789"))]
-            number = min(int(digits[:6] or 1), 1000 if name == "colspan" else 65534)
+            number = bounded_int(digits, 1, most=1000 if name == "colspan" else 65534)
             if number != 1:
                 clean[name] = str(number)
         elif value:
@@ -101,8 +102,7 @@ def _input(node: Element, kept: Attrs | None) -> Special | None:
 
 def _select(node: Element, kept: Attrs | None) -> Special | None:
     """Keep the option that a closed <select> shows; with ``multiple`` or ``size`` it shows all options."""
-    size = (node.attr("size") or "").strip()
-    if node.attr("multiple") is not None or (size.isdigit() and int(size) > 1):
+    if node.attr("multiple") is not None or bounded_int(node.attr("size"), 1, most=2) > 1:
         return node.children, kept, ""
     first: Element | None = None
     for child in node.descendants:

@@ -11,17 +11,21 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import re
 import secrets
 from collections.abc import Coroutine
 from typing import Final, Protocol
 
 from ...core.errors import BadInput, OutsideFailed, PrunusError
+from ...core.text.numbers import bounded_int
 from .url import Url
 
 _HEAD_BYTES: Final = 64 * 1024
 _HEAD_SECONDS: Final = 15.0  # for the browser to send the head of a request
 _IDLE_SECONDS: Final = 60.0  # of silence before a connection is closed
 _CHUNK: Final = 64 * 1024
+_DIGITS: Final = re.compile(r"[0-9]+")  # of a port or a length; no sign and no space
+_MOST_BODY: Final = 10**15  # bytes
 _MOST_CONNECTIONS: Final = 128
 _MOST_REFUSED: Final = 200  # hosts of a page that are recorded, in refused and in failed
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -145,9 +149,10 @@ class PinningProxy:
             raise _RefusedRequest(_LOGIN)
         if method == "CONNECT":
             host, _, port = target.rpartition(":")
-            if not port.isascii() or not port.isdigit() or int(port[:6]) > 65_535:
+            number = bounded_int(port, 0, most=65_536)
+            if not _DIGITS.fullmatch(port) or number > 65_535:
                 raise _RefusedRequest(_BAD)
-            upstream = await self._dial(target, host, int(port), tunnel=True)
+            upstream = await self._dial(target, host, number, tunnel=True)
             await self._closing_after(upstream, self._tunnel(reader, writer, upstream))
             return
         if method not in _METHODS or not target.lower().startswith("http://"):
@@ -276,9 +281,10 @@ def _length(headers: list[tuple[str, str]]) -> int:
     if not values:
         return 0
     text = values.pop()
-    if values or not text.isascii() or not text.isdigit() or len(text) > 12:
+    length = bounded_int(text, 0, most=_MOST_BODY)
+    if values or not _DIGITS.fullmatch(text) or length == _MOST_BODY:
         raise _RefusedRequest(_BAD)
-    return int(text)
+    return length
 
 
 def _body_length(status: bytes, lines: list[bytes]) -> int:
@@ -288,8 +294,9 @@ def _body_length(status: bytes, lines: list[bytes]) -> int:
     fields = [line.partition(b":") for line in lines]
     values = {value.strip() for name, _, value in fields if name.strip().lower() == b"content-length"}
     has_transfer_encoding = any(name.strip().lower() == b"transfer-encoding" for name, _, _ in fields)
-    text = values.pop() if len(values) == 1 else b""
-    return int(text) if text.isdigit() and len(text) <= 15 and not has_transfer_encoding else -1
+    text = values.pop().decode("latin-1") if len(values) == 1 and not has_transfer_encoding else ""
+    length = bounded_int(text, 0, most=_MOST_BODY)
+    return length if _DIGITS.fullmatch(text) and length < _MOST_BODY else -1
 
 
 def _scheme_lowered(value: str) -> bytes:

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import idna
 
+from ...core.text.numbers import bounded_int
 from .addresses import Address
 from .errors import RefusedUrl
 
@@ -173,9 +174,10 @@ def _host_and_port(text: str, authority: str, scheme: str) -> tuple[str, int]:
         host, colon, digits = authority.partition(":")
     if not colon:
         return host, DEFAULT_PORTS[scheme]
-    if not _PORT.fullmatch(digits) or not 0 < int(digits) < 65536:
+    port = bounded_int(digits, 0, most=65536) if _PORT.fullmatch(digits) else 0
+    if not 0 < port < 65536:
         raise RefusedUrl(text, "port", "the text after ':' is no port", "a port is a number from 1 to 65535")
-    return host, int(digits)
+    return host, port
 
 
 def _ascii(host: str, text: str) -> str:
@@ -208,7 +210,7 @@ def _check_international(name: str, text: str) -> None:
 
 def _parse_ipv4(name: str, text: str) -> tuple[str, Address]:
     """Parse an IPv4 address: only four decimal numbers, although systems accept other forms."""
-    if not _QUAD.fullmatch(name) or any(int(part) > 255 for part in name.split(".")):
+    if not _QUAD.fullmatch(name) or any(bounded_int(part, 256, most=256) > 255 for part in name.split(".")):
         why = "a host written as a number is ambiguous"
         raise RefusedUrl(text, "ambiguous", why, "write an IPv4 address as four decimal numbers, as in 1.2.3.4")
     return name, IPv4Address(name)

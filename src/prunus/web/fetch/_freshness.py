@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from ...core.text.numbers import bounded_int
 from ..retry import http_date
 
 HEURISTIC_STATUSES: Final = frozenset({200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501})
@@ -35,8 +36,8 @@ def directives(headers: Mapping[str, str]) -> dict[str, str]:
 
 def seconds(value: str | None) -> float | None:
     """Parse a number of seconds; None if the value is not a number."""
-    text = (value or "").strip()
-    return float(min(int(text[:20]), _FAR)) if text.isascii() and text.isdigit() else None
+    number = bounded_int(value, -1, least=-1, most=_FAR)
+    return float(number) if number >= 0 else None
 
 
 def date(headers: Mapping[str, str], name: str) -> float | None:

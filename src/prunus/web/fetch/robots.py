@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 import httpx
 
+from ...core.text.numbers import bounded_float
 from ..door.egress import Egress
 from ..door.errors import FetchFailed, RefusedUrl
 from ..door.transport import LOCATION
@@ -28,8 +29,8 @@ MAX_BYTES: Final = 512 * 1024
 _MAX_REDIRECTS: Final = 5
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _TOKEN: Final = re.compile(r"[A-Za-z_-]+")
-_ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 _NUMBER: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _HOST_FAILURES: Final = ("dns", "connect", "tls")
 """Failures of the host itself, reported as such and not as a failure of its robots.txt."""
@@ -73,7 +74,7 @@ def read_policy(text: str, agent: str) -> Policy:
             wildcard_lines += lines
     lines = named_lines if named else wildcard_lines
     rules = [(_normalise(value), key == "allow") for key, value in lines if key != "crawl-delay" and value]
-    delays = [float(value) for key, value in lines if key == "crawl-delay" and _NUMBER.fullmatch(value)]
+    delays = [bounded_float(value, 0.0) for key, value in lines if key == "crawl-delay" and _NUMBER.fullmatch(value)]
     rules.sort(key=lambda rule: (-len(rule[0]), not rule[1]))
     return Policy(tuple(rules), max(delays, default=0.0))
 
@@ -102,7 +103,7 @@ def _normalise(path: str) -> str:
     """Normalise a path for comparison: escape octets outside ASCII, unescape unreserved ones (§2.2.2)."""
 
     def unescape(escape: re.Match[str]) -> str:
-        char = chr(int(escape.group(1), 16))
+        char = bytes.fromhex(escape.group(1)).decode("latin-1")
         return char if char in _UNRESERVED else escape.group().upper()
 
     return _ESCAPE.sub(unescape, quote(path, safe="/%:@!$&'()*+,;=-._~?[]|"))

@@ -19,6 +19,7 @@ from urllib.parse import urlencode, urlsplit
 
 from ...core.errors import BadInput, OutsideFailed, one_line
 from ...core.ports import Door
+from ...core.text.numbers import bounded_int
 from ...core.types import Hit, Results, SearchRequest
 from ..json_client import JsonCall, error_suffix, exchange
 from ..retry import Retries, retry_after, wait_hint
@@ -268,9 +269,9 @@ class Provider:
         """Return the remaining requests of the provider's longest rate-limit window; -1 if unknown."""
         for name in ("x-ratelimit-remaining", "ratelimit-remaining"):
             # several windows are comma-separated, the longest last
-            number = headers.get(name, "").split(",")[-1].split(";")[0].strip()
-            if number.isascii() and number.isdigit():
-                return min(int(number[:12]), 10**9)
+            number = bounded_int(headers.get(name, "").split(",")[-1].split(";")[0], -1, least=-1, most=10**9)
+            if number >= 0:
+                return number
         return -1
 
     async def search(self, request: SearchRequest) -> Results:

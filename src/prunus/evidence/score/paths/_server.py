@@ -11,7 +11,7 @@ import math
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,11 +21,13 @@ import numpy as np
 
 from ....core.errors import BadInput, MissingExtra, OutsideFailed, OverWindow
 from ....core.ports import Branches, Door, TokenTree
+from ....core.text.numbers import bounded_float, bounded_int
 from ....core.types import Message
 from ....models.model_folder import hub_folder
 from ....web.json_client import Refused, Service, endpoint
 from .transformers.loaded import Loaded, forged_marks
 
+_LAST_TOKEN: Final = 2**31
 _DEFAULTS: Final[dict[str, Any]] = {
     "tokenizer": "", "stop": -1, "context_window": 0, "at_once": 8, "seconds": 120.0, "total": 600.0,
 }  # fmt: skip
@@ -238,6 +240,20 @@ class Server(ABC):
         return self._local
 
 
+def by_tokens(stated: Iterable[tuple[object, object]]) -> dict[int, float]:
+    """Return the log probabilities in a server's answer by token; a pair that states no number is left out."""
+    pairs = (
+        (bounded_int(token, -1, least=-1, most=_LAST_TOKEN), bounded_float(value, math.nan, least=-math.inf))
+        for token, value in stated
+    )
+    return {token: value for token, value in pairs if token >= 0 and not math.isnan(value)}
+
+
+def count_in(stated: object) -> int:
+    """Return a number of tokens in a server's answer; 0 where it states none."""
+    return bounded_int(stated, 0, most=_LAST_TOKEN)
+
+
 def _load_tokenizer(name: str) -> Loaded:
     """Load a tokenizer with its chat template from a folder or from the hub's local cache."""
     try:
@@ -260,5 +276,5 @@ def _load_tokenizer(name: str) -> Loaded:
 
 def _window_in(text: str, needed: int) -> int:
     """Return the window that a refusal states: the largest number in its text that is below the needed tokens."""
-    below = [int(number) for number in re.findall(r"\d{2,9}", text) if int(number) < needed]
-    return max(below, default=needed // 2)
+    stated = [bounded_int(number, needed, most=10**9) for number in re.findall(r"[0-9]{2,9}", text)]
+    return max((number for number in stated if number < needed), default=needed // 2)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ....core.types import Message
-from ._server import Logprobs, Server
+from ._server import Logprobs, Server, by_tokens, count_in
 
 FIRST: Final = 64
 """Tokens of the first request, or twice the number of children if that is more."""
@@ -55,9 +55,8 @@ class Engine(Server):
         try:
             places = answer.get("completion_probabilities") or answer.get("probs") or [{}]
             top = places[0].get("top_logprobs") or []
-            by_token = {int(entry["id"]): float(entry["logprob"]) for entry in top if entry["logprob"] is not None}
-            timings = answer.get("timings") or {}
-            return by_token, int(timings.get("cache_n") or 0)
+            by_token = by_tokens((entry["id"], entry["logprob"]) for entry in top)
+            return by_token, count_in((answer.get("timings") or {}).get("cache_n"))
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             raise self._shape(error) from error
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ....core.errors import BadInput
 from ....core.types import Message
-from ._server import Logprobs, Server
+from ._server import Logprobs, Server, by_tokens, count_in
 
 
 class Engine(Server):
@@ -38,8 +38,8 @@ class Engine(Server):
         try:
             meta = (answer[0] if isinstance(answer, list) else answer)["meta_info"]
             places = meta.get("output_token_ids_logprobs") or [[]]
-            by_token = {int(entry[1]): float(entry[0]) for entry in places[0] or [] if entry[0] is not None}
-            return Logprobs(by_token, int(meta.get("cached_tokens") or 0))
+            by_token = by_tokens((entry[1], entry[0]) for entry in places[0] or [])
+            return Logprobs(by_token, count_in(meta.get("cached_tokens")))
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             raise self._shape(error) from error
 

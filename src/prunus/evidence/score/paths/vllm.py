@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ....core.types import Message
 from ....web.json_client import Refused
-from ._server import Logprobs, Server
+from ._server import Logprobs, Server, by_tokens, count_in
 
 _FEW: Final = 20
 """Children per request that every server accepts (vLLM's default of ``--max-logprobs``)."""
@@ -61,13 +61,11 @@ class Engine(Server):
         try:
             logprobs = answer["choices"][0]["logprobs"]
             top = logprobs["top_logprobs"][0] if logprobs else {}
-            by_token = {
-                int(name.removeprefix("token_id:")): float(value)
-                for name, value in top.items()
-                if name.startswith("token_id:") and value is not None
-            }
+            by_token = by_tokens(
+                (name.removeprefix("token_id:"), value) for name, value in top.items() if name.startswith("token_id:")
+            )
             details = (answer.get("usage") or {}).get("prompt_tokens_details") or {}
-            return Logprobs(by_token, int(details.get("cached_tokens") or 0))
+            return Logprobs(by_token, count_in(details.get("cached_tokens")))
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             raise self._shape(error) from error
 
@@ -81,7 +79,7 @@ class Engine(Server):
     def _tokenized(self, body: dict[str, Any]) -> list[int]:
         answer = self._root("/tokenize").post({"model": self._model, **body})
         try:
-            self._longest = int(answer.get("max_model_len") or 0)
+            self._longest = count_in(answer.get("max_model_len"))
             return self._ids(answer["tokens"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise self._shape(error) from error

@@ -23,6 +23,7 @@ import numpy as np
 from ....core.errors import BadInput
 from ....core.ports import Ints, Vectors
 from ....core.seal import seal
+from ....core.text.numbers import bounded_int
 from ...database import FILE, Database, reading, writing
 from ...nodes import Growth, IndexedDocument, Leaf, Node, NoIndex, Parent, View
 from ...seals import (
@@ -82,7 +83,10 @@ class Engine:
         if not about:
             error_class = NoIndex if self._is_new() else BadInput
             raise error_class(f"{self.folder}: there is no index; make one with prunus index add", subject=str(folder))
-        self.embedder, self.dimension = str(about.get("embedder", "")), int(about.get("dimension", 0))
+        self.embedder, self.dimension = (
+            str(about.get("embedder", "")),
+            bounded_int(about.get("dimension"), 0, most=2**20),
+        )
         self._vectors = VectorFiles(self.folder, self.dimension)
         self._check(embedder, dimension)
 

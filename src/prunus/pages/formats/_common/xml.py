@@ -15,6 +15,7 @@ from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
 from ....core.errors import BadPage
+from ....core.text.numbers import bounded_int
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 MAX_MARKS: Final = 4_000_000
@@ -252,11 +253,9 @@ def attribute(element: Element | None, key: str, default: str = "") -> str:
 
 
 def whole_number(text: str | None, otherwise: int = 0, most: int = 99_999_999) -> int:
-    """Return the whole number that a text holds, capped at ``most``.
-
-    Return ``otherwise`` where the text is no number, or has nine digits or more.
-    """
-    return min(int(text), most) if text and text.isascii() and text.isdigit() and len(text) < 9 else otherwise
+    """Return the whole number from 0 that a text holds, capped at ``most``; ``otherwise`` where it holds none."""
+    number = bounded_int(text, -1, least=-1, most=most)
+    return number if number >= 0 else otherwise
 
 
 def children(element: Element | None, tag: str) -> Iterator[Element]:

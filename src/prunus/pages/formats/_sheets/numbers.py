@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -106,10 +107,10 @@ def _date_tokens(code: str) -> Iterator[tuple[str, bool]]:
 
 def plain(number: float) -> str:
     """Return a number as the format General shows it. Whole numbers below 1e15 are written in full."""
-    if number != number or number in (float("inf"), float("-inf")):
+    if not math.isfinite(number):
         return str(number)
-    if number == int(number) and abs(number) < 1e15:
-        return str(int(number))
+    if number % 1 == 0 and abs(number) < 1e15:
+        return f"{number:.0f}"
     return f"{number:.11g}".replace("e+", "E+").replace("e-", "E-")
 
 
@@ -157,7 +158,7 @@ def _date(number: float, section: _Section, epoch_1904: bool) -> str:
     """Return a day number as a date in the form of its code, or '' where it is out of range."""
     if not 0 <= number < 2_958_466:  # 31 December 9999 is the last day of Excel
         return ""
-    days = number + 1462 if epoch_1904 else number
+    days = min(number + 1462, 2_958_465) if epoch_1904 else number
     if days < 60:
         days += 1  # the standard counts a 29 February 1900, which never existed
     rounded = round(days * 86_400, 3) if ".0" in section.code else round(days * 86_400)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
+from ....core.text.numbers import bounded_float, bounded_int
 from .._common.allowance import Allowance
 from .._common.xml import whole_number
 from .numbers import BUILT_IN, Code, plain
@@ -223,10 +225,8 @@ class Cells(_TextListener):
         if kind in ("str", "inlineStr"):
             return decode_escapes(text)[:_LONG]
         if kind == "n":
-            try:
-                return self._styles.format_number(float(text), self._style)
-            except ValueError:
-                return text[:_LONG]
+            stated = bounded_float(text, None, least=-math.inf)
+            return text[:_LONG] if stated is None else self._styles.format_number(stated, self._style)
         return text[:_LONG]  # an error value, or an ISO 8601 date
 
     def to_sheet(self, name: str, headers: Iterable[tuple[Place, Place]]) -> Sheet:
@@ -293,7 +293,7 @@ def place_of(reference: str) -> Place | None:
     column = 0
     for letter in match[1].upper():
         column = column * 26 + ord(letter) - 64
-    row = int(match[2]) - 1
+    row = bounded_int(match[2], 0, most=10**7) - 1
     return (row, column - 1) if row >= 0 and column <= _MAX_COLUMNS else None
 
 
@@ -310,4 +310,10 @@ def decode_escapes(text: str) -> str:
     """Decode the escapes of characters that XML cannot hold, such as ``_x000D_``."""
     if "_x" not in text:
         return text
-    return _ESCAPE.sub(lambda code: chr(int(code[1], 16)) if not 0xD800 <= int(code[1], 16) < 0xE000 else "", text)
+    return _ESCAPE.sub(_decoded, text)
+
+
+def _decoded(escape: re.Match[str]) -> str:
+    """Return the character of an escape; '' for a surrogate."""
+    code = bounded_int(escape[1], 0, most=0xFFFF, base=16)
+    return "" if 0xD800 <= code < 0xE000 else chr(code)

@@ -9,6 +9,7 @@ from html import escape
 from typing import Final, Protocol
 from xml.etree.ElementTree import Element
 
+from ....core.text.numbers import bounded_int
 from .._common.body import Body
 from .._common.omml import tex
 from .._common.ooxml import Relation, chart_table, chosen_branch
@@ -267,10 +268,7 @@ def _link_html(inner: str, address: str) -> str:
 
 def _symbol(part: Element) -> str:
     """Return the character of a symbol; symbol fonts are mapped by code, with a bullet as the fallback."""
-    try:
-        code = int(part.get("w:char", ""), 16)
-    except ValueError:
-        return ""
+    code = bounded_int(part.get("w:char"), 0, most=0x10FFFF, base=16)
     if 0xF000 <= code <= 0xF0FF:
         return _SYMBOLS.get(code - 0xF000, "•")
     return escape(chr(code)) if 0x20 < code < 0xD800 else ""

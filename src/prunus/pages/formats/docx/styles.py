@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from xml.etree.ElementTree import Element
 
+from ....core.text.numbers import bounded_int
 from .._common.xml import attribute, children, find_path, whole_number
 from .._common.zip import Archive
 
@@ -96,7 +97,7 @@ def _apply(style: WordStyle, element: Element) -> None:
     props, run_props = find_path(element, "w:pPr"), find_path(element, "w:rPr")
     found = _HEADING.match(name)
     outline = attribute(find_path(props, "w:outlineLvl"), "w:val")
-    style.heading = min(int(found[1]), 6) if found else heading_level(outline, style.heading)
+    style.heading = bounded_int(found[1], 1, most=6) if found else heading_level(outline, style.heading)
     style.title = style.title or name.lower() in ("title", "titel", "titre")
     style.caption = style.caption or name.lower() in ("caption", "beschriftung", "légende")
     style.code = style.code or bool(_CODE.search(name))
@@ -106,7 +107,7 @@ def _apply(style: WordStyle, element: Element) -> None:
         style.number = number
     list_depth = _LIST.fullmatch(name)
     if list_depth and style.number:  # Word gives each of these styles a separate numbering and uses its first level
-        style.number = (style.number[0], max(style.number[1], int(list_depth[1]) - 1))
+        style.number = (style.number[0], max(style.number[1], whole_number(list_depth[1]) - 1))
     for key, flag in (("w:vanish", "hidden"), ("w:b", "bold"), ("w:i", "italic")):
         switch = find_path(run_props, key)
         if switch is not None:
@@ -160,7 +161,7 @@ class Numbering:
             del counts[deeper]
 
         def printed_number(match: re.Match[str]) -> str:
-            at = int(match[1]) - 1
+            at = whole_number(match[1]) - 1
             counted = levels.get(at) or Level()
             return _number_text(counts.get(at, counted.start), counted.kind)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
+from ....core.text.numbers import bounded_int
 from .._common.body import Body
 from .._common.write import Cell, table, without_paragraph
 from .._common.xml import attribute, find_path, whole_number
@@ -69,7 +70,7 @@ def _rows(element: Element) -> tuple[list[list[_Cell]], int]:
         rows.append(cells)
     look = find_path(element, "w:tblPr", "w:tblLook")
     bits = attribute(look, "w:val", "0")
-    flagged = attribute(look, "w:firstRow") == "1" or (_is_hex(bits) and int(bits, 16) & _FIRST_ROW)
+    flagged = attribute(look, "w:firstRow") == "1" or bounded_int(bits, 0, most=2**32, base=16) & _FIRST_ROW
     if not header_rows and flagged and len(rows) > 1:
         header_rows = 1
     return rows, header_rows if header_rows < len(rows) else 0
@@ -97,7 +98,3 @@ def _cell_html(cell: _Cell, document: WordContext) -> str:
 
 def _number(element: Element | None) -> int:
     return whole_number(attribute(element, "w:val"), most=1000)
-
-
-def _is_hex(text: str) -> bool:
-    return 0 < len(text) <= 8 and all(letter in "0123456789abcdefABCDEF" for letter in text)

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from ....core.text.numbers import bounded_int
+
 _TOKEN: Final = re.compile(
     r"(?P<command>\\(?:[a-zA-Z@]+\*?|[\s\S]))"
     r"|(?P<comment>%[^\n]*(?:\n[ \t]*)?)"
@@ -229,7 +231,8 @@ def expand(macro: Macro, source: TexSource, macros: Macros) -> str | None:
     size = len(macro.body) + sum(macro.body.count(f"#{number}") * len(text) for number, text in enumerate(arguments, 1))
     if not macros.spend(size):
         return None
-    return _ARGUMENT.sub(lambda mark: arguments[int(mark[1]) - 1] if int(mark[1]) <= len(arguments) else "", macro.body)
+    known = {str(number): text for number, text in enumerate(arguments, 1)}
+    return _ARGUMENT.sub(lambda mark: known.get(mark[1], ""), macro.body)
 
 
 def define(name: str, source: TexSource, macros: Macros) -> None:
@@ -242,7 +245,7 @@ def define(name: str, source: TexSource, macros: Macros) -> None:
     target = source.argument().strip().lstrip("\\")
     count = (source.option() or "0").strip()
     default = source.option()
-    arguments = int(count) if count.isdigit() and len(count) == 1 else 0
+    arguments = bounded_int(count, 0, most=9)
     body = source.argument()
     if "environment" in name:
         if len(macros.environments) < MAX_MACROS:

@@ -95,9 +95,10 @@ class TexState:
         if name == "part" or place > top + 2 or place < top:
             return ""
         self.step(name, HEADINGS[place + 1 :])
-        numbers = [str(self.counters.get(heading, 0)) for heading in HEADINGS[top : place + 1]]
-        if self.appendix and numbers[0].isdigit() and 0 < int(numbers[0]) <= 26:
-            numbers[0] = chr(64 + int(numbers[0]))
+        counted = [self.counters.get(heading, 0) for heading in HEADINGS[top : place + 1]]
+        numbers = [str(count) for count in counted]
+        if self.appendix and 0 < counted[0] <= 26:
+            numbers[0] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[counted[0] - 1]
         self.last = ".".join(numbers)
         return self.last
 

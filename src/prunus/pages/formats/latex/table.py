@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from ....core.text.numbers import bounded_int
 from .._common.write import Cell, note, table
 from .._sheets.grid import has_header
 from .source import TexSource
@@ -140,7 +141,7 @@ def _spans(text: str) -> tuple[int, int, str]:
         if found[1] == "multirow":
             source.option()
         size = source.argument().strip().lstrip("-=")
-        number = max(1, min(int(size), _MAX_SPAN)) if size.isascii() and size.isdigit() and len(size) < 6 else 1
+        number = bounded_int(size, 1, least=1, most=_MAX_SPAN)
         if found[1] == "multirow":
             source.option()
             source.argument()

@@ -18,6 +18,7 @@ _MAX_DRAWN: Final = 2_000  # rulings, fills and pictures of a page, each; a page
 _MAX_DOTS: Final = 400  # dots of a page; a page with more holds a chart
 _DOT: Final = 8.0  # points; a smaller path may be the bullet of a list
 _MAX_TAGS: Final = 50_000
+_HEADINGS: Final = {"h": 1, "h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 _IDENTITY: Final[Matrix] = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 
 
@@ -217,8 +218,7 @@ class PdfDrawing:
             if not element or depth > 60:
                 continue
             kind = read_utf16(raw.FPDF_StructElement_GetType, element).lower()
-            if kind[:1] == "h" and kind[1:] in "123456":
-                level = int(kind[1:] or 1)
+            level = _HEADINGS.get(kind, level)
             content_ids = [
                 raw.FPDF_StructElement_GetMarkedContentIdAtIndex(element, at)
                 for at in range(min(raw.FPDF_StructElement_GetMarkedContentIdCount(element), 1000))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
+from ....core.text.numbers import bounded_int, in_ascii
 from .blocks import PdfBlock, PdfStyle
 from .inline import PdfInlineWriter, code_text
 from .tables import PdfCell, Table, continues
@@ -298,8 +299,9 @@ def _numbering(marker: str) -> tuple[str, int, str]:
     if not found or marker in ("o", "*"):
         return "ul", 0, ""
     value = found[1]
-    if value.isdigit():
-        return "ol", int(value), ""
+    number = bounded_int(in_ascii(value), -1, most=999_999_999)
+    if number >= 0:
+        return "ol", number, ""
     if value.lower() in _ROMAN and (len(value) > 1 or value in "iI"):
         return "ol", _ROMAN.index(value.lower()) + 1, ' type="i"' if value.islower() else ' type="I"'
     if len(value) == 1 and value.isascii():

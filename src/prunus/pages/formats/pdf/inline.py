@@ -108,7 +108,7 @@ def code_text(lines: Sequence[Sequence[Word]]) -> str:
         text = ""
         for word in line:
             column = min(round((word.x0 - left) / width), 400)
-            text += " " * max(column - len(text), int(word.space and bool(text))) + word.text
+            text += " " * max(column - len(text), 1 if word.space and text else 0) + word.text
         written.append(text)
     return escape("\n".join(written), quote=False)
 

@@ -73,7 +73,7 @@ class PageWords:
     __slots__ = ("alts", "box", "fills", "images", "number", "rules", "turned", "words")
 
     def __init__(self, raw: dict[str, Any]) -> None:
-        self.number = int(raw["page"])
+        self.number: int = raw["page"]
         self.box: list[float] = raw.get("box") or [0.0, 0.0, 0.0, 0.0]
         self.rules: list[list[float]] = raw.get("rules", [])
         self.fills: list[list[float]] = raw.get("fills", [])

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
+from ....core.text.numbers import bounded_int, in_ascii
 from .lines import PageWords, PdfPiece, rows_of
 
 _EDGE: Final = 0.13  # share of the page height that counts as an edge, at the top and at the bottom
@@ -92,7 +93,8 @@ def _page_numbers(row: Row) -> set[int]:
 
 
 def _value(digits: str) -> int:
-    return int(digits) if digits.isdigit() else _from_roman(digits.lower())
+    number = bounded_int(in_ascii(digits), -1, most=9_999)
+    return number if number >= 0 else _from_roman(digits.lower())
 
 
 def _from_roman(text: str) -> int:

@@ -8,6 +8,7 @@ from html import escape
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element
 
+from ....core.text.numbers import bounded_int
 from ....core.types import Page
 from .._common.allowance import Allowance
 from .._common.body import Body
@@ -265,7 +266,4 @@ def _is_on_slide(place: SlidePlace, size: tuple[int, int]) -> bool:
 
 
 def _number(text: str) -> int:
-    digits = text.removeprefix("-")
-    if not digits.isdecimal() or len(digits) > 15:
-        return 0
-    return -int(digits) if text.startswith("-") else int(digits)
+    return bounded_int(text, 0, least=-(10**15), most=10**15)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Final
 
+from ....core.text.numbers import bounded_int
 from .._common.allowance import Allowance
 from .story import Look, Paragraph, RowShape, Story
 
@@ -122,7 +123,7 @@ class RtfReader:
             elif kind == "hex":
                 self._add_bytes(bytes.fromhex(token["hex"].decode()))
             elif kind in ("word", "value"):
-                number = int(token["value"]) if token["value"] else None
+                number = bounded_int((token["value"] or b"").decode(), None, least=-(2**31), most=2**31)
                 if token["word"] == b"bin":
                     position += min(max(number or 0, 0), size)  # skip binary data, which may hold braces
                 else:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Final
 
+from ....core.text.numbers import bounded_int, in_ascii
 from .._common.allowance import Allowance
 from .._common.body import Body
 from .._common.write import Cell, table, without_paragraph
@@ -106,7 +107,7 @@ class Story:
         if not html:
             return
         found = _HEADING.match(props.style)
-        level = min(int(found[1]), 6) if found else min(props.outline + 1, 6) if props.outline < 9 else 0
+        level = bounded_int(found[1], 1, most=6) if found else min(props.outline + 1, 6) if props.outline < 9 else 0
         title = props.style.lower() in ("title", "titel")
         if level or title:
             plain = "".join(_run_html(Look(href=look.href, raised=look.raised), text) for look, text in runs).strip()
@@ -127,7 +128,7 @@ class Story:
             body.item(html, props.level)
             return
         digits, lower, upper = found.groups()
-        number = int(digits) if digits else ord((lower or upper).lower()) - 96
+        number = bounded_int(in_ascii(digits), 1, most=999_999) if digits else ord((lower or upper).lower()) - 96
         body.item(html, props.level, "ol", number, "" if digits else "a" if lower else "A")
 
     # --- tables ----------------------------------------------------------------------------------
