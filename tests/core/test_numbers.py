@@ -48,6 +48,10 @@ def test_a_decimal_number_is_moved_into_the_limits(value: object, number: float)
     assert bounded_float(value, None, least=-9.0, most=9.0) == number
 
 
+def test_a_number_too_large_for_a_float_is_infinite() -> None:
+    assert bounded_float(10**400, None) == math.inf
+
+
 @pytest.mark.parametrize(
     "value", ["", None, "²", "٣", "nan", "inf", "1_0", "1.2.3", "e5", "9" * 500, math.nan, [], True]
 )

@@ -36,6 +36,9 @@ MAX_BYTES: Final = 64 << 20
 _MAX_ERROR_BYTES: Final = 64 << 10
 """Most bytes of an error response to parse."""
 
+WRONG_SHAPE: Final = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
+"""What reading a JSON value of another shape raises; a reader of replies catches all of them."""
+
 BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 """Statuses after which a retry may succeed."""
 
@@ -86,7 +89,7 @@ class Service:
         with (
             network_errors(self.url, f"no response within {self.seconds:g} s"),
             self.door.client(self.url, seconds=self.seconds) as client,
-            client.stream("POST", self.url, json=body, headers=headers) as response,
+            client.stream("POST", self.url, json=without_surrogates(body), headers=headers) as response,
         ):
             content = self._read_body(response)
         if response.status_code in BUSY:
@@ -163,7 +166,9 @@ async def exchange(door: Door, call: JsonCall) -> JsonReply:
         async with (
             asyncio.timeout(call.seconds),
             door.async_client(call.endpoint, seconds=call.seconds) as client,
-            client.stream(call.method, call.url, json=call.body, headers=dict(call.headers)) as response,
+            client.stream(
+                call.method, call.url, json=without_surrogates(call.body), headers=dict(call.headers)
+            ) as response,
         ):
             parts, size = [], 0
             async for part in response.aiter_bytes():
@@ -227,6 +232,15 @@ def endpoint(spec: str, shapes: tuple[str, ...], kind: str) -> tuple[str, str, s
             subject=kind,
         )
     return shape, address.rstrip("/"), model
+
+
+def without_surrogates(value: Any) -> Any:
+    """Return a JSON value without lone surrogates, which cannot be sent as UTF-8: each becomes '?'."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {name: without_surrogates(item) for name, item in value.items()}
+    return [without_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
 def error_text(content: bytes) -> str:

@@ -12,6 +12,7 @@ _T = TypeVar("_T")
 _WHOLE: Final = re.compile(r"[ \t\n\f\r]*([+-]?)([0-9]+)[ \t\n\f\r]*", re.ASCII)
 _HEX: Final = re.compile(r"[ \t\n\f\r]*()([0-9A-Fa-f]+)[ \t\n\f\r]*", re.ASCII)
 _DECIMAL: Final = re.compile(r"[ \t\n\f\r]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\f\r]*", re.ASCII)
+_LARGEST: Final = 1 << 1023  # a larger whole number does not fit a float
 _DIGITS: Final = 18
 """Digits that are read. Python refuses to read more than 4,300, and takes quadratic time for fewer."""
 
@@ -58,6 +59,8 @@ def bounded_float(
         number = value
     else:
         return otherwise
+    if isinstance(number, int) and abs(number) > _LARGEST:
+        number = math.inf if number > 0 else -math.inf
     return float(max(least, min(number, most)))
 
 

@@ -157,7 +157,14 @@ def unit(vectors: NDArray[np.float32], name: str) -> NDArray[np.float32]:
     """
     if not np.isfinite(vectors).all():
         raise BadInput(f"{name}: the model gives numbers that are not finite", subject=name)
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    with np.errstate(over="ignore"):
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    large = ~np.isfinite(norms[:, 0])
+    if large.any():  # the squares of its numbers are too large for float32
+        exact = vectors[large].astype(np.float64)
+        vectors = vectors.copy()
+        vectors[large] = exact / np.linalg.norm(exact, axis=1, keepdims=True)
+        norms[large] = 1.0
     empty = norms[:, 0] < 1e-12
     if empty.any():
         vectors = vectors.copy()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...core.errors import BadInput, OutsideFailed
 from ...core.ports import Door
 from ...core.text.numbers import bounded_int
-from ...web.json_client import Refused, Service, endpoint
+from ...web.json_client import WRONG_SHAPE, Refused, Service, endpoint
 from ._presets import preset_of
 from ._sentence import unit
 
@@ -123,8 +123,9 @@ class Engine:
         """Read and check the vectors of a response."""
         try:
             rows = answer if self._shape == "tei" else _in_order(answer["data"])
-            vectors = np.asarray(rows, np.float32)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            with np.errstate(over="ignore"):  # what is too large is not finite, and refused below
+                vectors = np.asarray(rows, np.float32)
+        except WRONG_SHAPE as error:
             raise OutsideFailed(
                 f"{self._url}: the answer is not in the shape of {self._shape}", subject=self._url
             ) from error

@@ -25,7 +25,7 @@ from ...core.errors import BadBudget, BadInput, OutsideFailed, PrunusError, one_
 from ...core.events import Event, TokenEvent, UsageEvent
 from ...core.ports import Door, LanguageModel, TokenCounter
 from ...core.types import Message, Usage
-from ...web.json_client import BUSY, error_message, error_text, network_errors
+from ...web.json_client import BUSY, WRONG_SHAPE, error_message, error_text, network_errors
 from ...web.retry import Retries, retry_after, wait_hint
 from ._shared import MESSAGE_TOKENS, CallOptions, Stops, check_messages, encodable, with_schema
 
@@ -517,7 +517,7 @@ class Pieces:
         try:
             chunk = json.loads(data)
             piece = _piece(chunk)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (*WRONG_SHAPE, RecursionError):
             raise OutsideFailed(f"{self._where}: a malformed piece of an answer") from None
         if piece is None:
             raise OutsideFailed(f"{self._where}: {one_line(error_message(chunk), self._secrets) or 'an error'}")
@@ -565,6 +565,6 @@ def window_of(data: bytes, model: str) -> int:
         meta = entry.get("meta") or {}
         names = ("max_model_len", "context_window", "context_length", "max_context_length")
         stated = [entry.get(name) for name in names] + [meta.get("n_ctx"), meta.get("n_ctx_train")]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (*WRONG_SHAPE, RecursionError):
         return 0
     return next((size for size in map(_count, stated) if size), 0)

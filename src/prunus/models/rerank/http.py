@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...core.errors import BadInput, OutsideFailed
 from ...core.ports import Door
 from ...core.text.numbers import bounded_float, bounded_int
-from ...web.json_client import Service, endpoint
+from ...web.json_client import WRONG_SHAPE, Service, endpoint
 
 _LONGEST: Final = 8_000
 """Most code points of a text that are sent, about 2,000 tokens of English."""
@@ -86,7 +86,7 @@ class Engine:
             }
             if -1 in known:
                 raise ValueError("an index is no number")
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except WRONG_SHAPE as error:
             raise OutsideFailed(
                 f"{self._url}: the answer is not in the shape of {self._shape}", subject=self._url
             ) from error

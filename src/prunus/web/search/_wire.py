@@ -320,7 +320,7 @@ class Provider:
         url = f"{ask.url}?{urlencode(params, errors='replace')}" if params else ask.url
         headers = {"accept": "application/json", **ask.headers}
         method = "GET" if ask.body is None else "POST"
-        call = JsonCall(method, url, headers, _without_surrogates(ask.body), self._endpoint, self._seconds)
+        call = JsonCall(method, url, headers, ask.body, self._endpoint, self._seconds)
         door = self._door
 
         async def send_once() -> tuple[Mapping[str, Any], Mapping[str, str]]:
@@ -370,12 +370,3 @@ class Provider:
         return SearchFailed(
             f"search {self.name}: {reason}", subject=self.name, kind=kind, may_pass=may_retry, retry_after=wait
         )
-
-
-def _without_surrogates(value: Any) -> Any:
-    """Replace lone surrogates in a JSON body: they cannot be encoded as UTF-8."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, Mapping):
-        return {name: _without_surrogates(item) for name, item in value.items()}
-    return [_without_surrogates(item) for item in value] if isinstance(value, list) else value

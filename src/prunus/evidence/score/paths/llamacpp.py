@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ....core.types import Message
+from ....web.json_client import WRONG_SHAPE
 from ._server import Logprobs, Server, by_tokens, count_in
 
 FIRST: Final = 64
@@ -57,7 +58,7 @@ class Engine(Server):
             top = places[0].get("top_logprobs") or []
             by_token = by_tokens((entry["id"], entry["logprob"]) for entry in top)
             return by_token, count_in((answer.get("timings") or {}).get("cache_n"))
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        except WRONG_SHAPE as error:
             raise self._shape(error) from error
 
     def _tokens(self, text: str) -> list[int]:

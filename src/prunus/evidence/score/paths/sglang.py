@@ -12,6 +12,7 @@ from typing import Any
 
 from ....core.errors import BadInput
 from ....core.types import Message
+from ....web.json_client import WRONG_SHAPE
 from ._server import Logprobs, Server, by_tokens, count_in
 
 
@@ -40,7 +41,7 @@ class Engine(Server):
             places = meta.get("output_token_ids_logprobs") or [[]]
             by_token = by_tokens((entry[1], entry[0]) for entry in places[0] or [])
             return Logprobs(by_token, count_in(meta.get("cached_tokens")))
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        except WRONG_SHAPE as error:
             raise self._shape(error) from error
 
     def _tokens(self, text: str) -> list[int]:

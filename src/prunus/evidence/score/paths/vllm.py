@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ....core.types import Message
-from ....web.json_client import Refused
+from ....web.json_client import WRONG_SHAPE, Refused
 from ._server import Logprobs, Server, by_tokens, count_in
 
 _FEW: Final = 20
@@ -66,7 +66,7 @@ class Engine(Server):
             )
             details = (answer.get("usage") or {}).get("prompt_tokens_details") or {}
             return Logprobs(by_token, count_in(details.get("cached_tokens")))
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        except WRONG_SHAPE as error:
             raise self._shape(error) from error
 
     def _tokens(self, text: str) -> list[int]:
@@ -81,7 +81,7 @@ class Engine(Server):
         try:
             self._longest = count_in(answer.get("max_model_len"))
             return self._ids(answer["tokens"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except WRONG_SHAPE as error:
             raise self._shape(error) from error
 
     def _window(self) -> int:
