@@ -61,11 +61,15 @@ def word_charts() -> bytes:
 
 
 def word_paragraphs() -> bytes:
-    return word(_mixed("<w:p/>", 8_000))
+    return word(_mixed("<w:p/>", 5_900))  # just under the limit of marks
 
 
 def word_attributes() -> bytes:
     return word(_run('<w:p w:a="" w:b=""/>', 60))
+
+
+def word_cells() -> bytes:
+    return word("<w:tbl><w:tr>" + _mixed("<w:tc/>", 5_000) + "</w:tr></w:tbl>")
 
 
 def word_words() -> bytes:
@@ -467,7 +471,7 @@ def _run(piece: str, mib: int) -> str:
 
 
 _MAKERS: tuple[tuple[str, tuple[Callable[[], bytes], ...]], ...] = (
-    ("docx", (word_chart, word_charts, word_paragraphs, word_attributes, word_words, word_links, word_labels, word_fences)),
+    ("docx", (word_chart, word_charts, word_paragraphs, word_attributes, word_cells, word_words, word_links, word_labels, word_fences)),
     ("pptx", (slides_links, slides_repeated)),
     ("odt", (text_tables, text_empty_tables, text_spaces)),
     (

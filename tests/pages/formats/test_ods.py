@@ -9,6 +9,7 @@ import zipfile
 import pytest
 from tests.pages.formats.reading import cleaned, survives_damage
 
+import prunus
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
 from prunus.pages.formats.ods import Engine
@@ -88,6 +89,16 @@ BAD = {
 def test_what_is_no_spreadsheet_is_one_clear_line(content: bytes | str, reason: str) -> None:
     with pytest.raises(BadPage, match=reason):
         Engine().to_html(Page(content, url="x.ods"))
+
+
+def test_a_flat_spreadsheet_is_read_like_a_zipped_one() -> None:
+    names = " ".join(f'xmlns:{name}="urn:{name}"' for name in ("table", "text", "style", "xlink"))
+    office = 'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"'
+    kind = 'office:mimetype="application/vnd.oasis.opendocument.spreadsheet"'
+    deleted = "<table:tracked-changes><table:deletion><text:p>SECRET</text:p></table:deletion></table:tracked-changes>"
+    flat = f"<?xml version='1.0'?><office:document {office} {names} {kind}>{STYLES}<office:body>{deleted}{BODY}</office:body></office:document>"
+    for content in (flat.encode(), flat):
+        assert prunus.clean(Page(content, url="harbour.fods")) == cleaned(Engine(), spreadsheet(BODY, STYLES))
 
 
 def test_cells_over_the_limit_are_left_out_with_a_note() -> None:

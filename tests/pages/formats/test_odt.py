@@ -22,6 +22,7 @@ from tests.pages.formats.documents import (
     words,
 )
 
+import prunus
 from prunus.core.types import Page
 from prunus.pages.formats.odt.engine import Engine
 
@@ -183,6 +184,41 @@ def test_a_flat_document_is_read_like_a_zipped_one() -> None:
     tree = read(Engine(), flat, "notes.fodt")
     assert headings(tree) == [("h2", "One")]
     assert words(tree) == ["One", "Two"]
+
+
+def flat_document(kind: str, body: str, before: str = "<?xml version='1.0' encoding='UTF-8'?>") -> str:
+    """An OpenDocument file of plain XML."""
+    inner = content("").partition("<office:body>")[0].partition("<office:document-content")[2]
+    spaces = inner.partition(">")[0]
+    return (
+        f'{before}<office:document{spaces} office:mimetype="application/vnd.oasis.opendocument.{kind}">'
+        f"<office:meta/><office:body><office:{kind}>{body}</office:{kind}></office:body></office:document>"
+    )
+
+
+DELETION = (
+    "<text:tracked-changes><text:changed-region><text:deletion><text:p>SECRET</text:p></text:deletion>"
+    "</text:changed-region></text:tracked-changes>"
+)
+
+
+@pytest.mark.parametrize("before", ["<?xml version='1.0'?>", "", "<?xml version='1.0'?>\n<!-- written by hand -->\n"])
+@pytest.mark.parametrize("url", ["notes.fodt", "notes.xml", "https://example.org/notes", ""])
+def test_a_deletion_of_a_flat_text_stays_deleted_whatever_the_file_is_called(before: str, url: str) -> None:
+    flat = flat_document("text", DELETION + "<text:p>Kept<text:change text:change-id='a'/></text:p>", before)
+    for page in (flat.encode(), flat):
+        assert prunus.clean(Page(page, url=url), "text") == "Kept"
+
+
+def test_a_flat_text_in_another_encoding_is_read() -> None:
+    flat = flat_document("text", "<text:p>Mürwik</text:p>", "<?xml version='1.0' encoding='UTF-16'?>")
+    assert prunus.clean(Page(flat.encode("utf-16"), url="notes.fodt"), "text") == "Mürwik"
+    assert prunus.clean(Page(flat, url="notes.fodt"), "text") == "Mürwik", "text was decoded already"
+
+
+def test_a_flat_presentation_is_refused_like_a_zipped_one() -> None:
+    with pytest.raises(prunus.BadPage, match=r"^slides\.fodp: this is an OpenDocument presentation; save it as \.pdf$"):
+        prunus.clean(Page(flat_document("presentation", "<text:p>x</text:p>").encode(), url="slides.fodp"))
 
 
 ENCRYPTED = (

@@ -70,11 +70,13 @@ _STREAMS: Final[tuple[tuple[str, str], ...]] = (
     ("__properties_version1.0", "an Outlook message (.msg); save it as .eml"),
 )
 
-_OPEN_DOCUMENT: Final = {
-    b"application/vnd.oasis.opendocument.text": "odt",
-    b"application/vnd.oasis.opendocument.text-template": "odt",
-    b"application/vnd.oasis.opendocument.spreadsheet": "ods",
-    b"application/epub+zip": "epub",
+_OASIS: Final = "application/vnd.oasis.opendocument."
+_DECLARED: Final = {
+    f"{_OASIS}text": "odt",
+    f"{_OASIS}text-template": "odt",
+    f"{_OASIS}spreadsheet": "ods",
+    f"{_OASIS}spreadsheet-template": "ods",
+    "application/epub+zip": "epub",
 }
 _PARTS: Final[tuple[tuple[bytes, str], ...]] = (
     (b"word/document.xml", "docx"),
@@ -129,12 +131,10 @@ def kind_of_zip(content: bytes) -> tuple[str, str]:
     if content[30:38] == b"mimetype" and len(content) > 38:
         size, extra = struct.unpack_from("<I", content, 18)[0], struct.unpack_from("<H", content, 28)[0]
         start = 38 + extra
-        declared = content[start : start + min(size or 64, 100)].split(b"PK", 1)[0].strip()
-        if declared in _OPEN_DOCUMENT:
-            return _OPEN_DOCUMENT[declared], ""
-        if declared.startswith(b"application/vnd.oasis.opendocument."):
-            kind = declared.rpartition(b".")[2].decode("ascii", "replace")
-            return "", f"binary data, an OpenDocument {kind}; save it as .pdf"
+        declared = content[start : start + min(size or 64, 100)].split(b"PK", 1)[0].strip().decode("ascii", "replace")
+        format_name, reason = kind_of_declared(declared)
+        if format_name or reason:
+            return format_name, f"binary data, {reason}" if reason else ""
     names = set(_names(content))
     for part, name in _PARTS:
         if part in names:
@@ -149,6 +149,16 @@ def kind_of_zip(content: bytes) -> tuple[str, str]:
         if any(part.startswith(folder) for part in names):
             return name, ""
     return "", _ARCHIVE.format("a zip archive")
+
+
+def kind_of_declared(media_type: str) -> tuple[str, str]:
+    """Return (format name, '') or ('', reason of the refusal) for the type that a document declares of itself.
+
+    Both are '' for any other type.
+    """
+    is_refused = media_type not in _DECLARED and media_type.startswith(_OASIS)
+    reason = f"an OpenDocument {media_type.removeprefix(_OASIS)}; save it as .pdf" if is_refused else ""
+    return _DECLARED.get(media_type, ""), reason
 
 
 def _names(content: bytes) -> Iterator[bytes]:

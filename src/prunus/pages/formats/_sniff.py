@@ -13,7 +13,7 @@ from typing import Final
 
 from ...core.errors import BadPage
 from ..clean.parse import decode, is_binary
-from ._kinds import kind_of_zip, refusal
+from ._kinds import kind_of_declared, kind_of_zip, refusal
 
 _HEAD: Final = 1024
 _LONG_HEAD: Final = 16_384
@@ -26,6 +26,8 @@ _SKIPPED: Final = re.compile(
     r"\s+|<\?[^>]{0,2000}\?>|<!--.*?-->|<!doctype[^>\[]{0,2000}(?:\[.{0,8000}?\]\s*)?>", re.I | re.S
 )
 _FEED: Final = re.compile(r"<(?:rss|feed|rdf:rdf|opml|urlset|sitemapindex)[\s>]", re.I)
+_FLAT: Final = re.compile(r"<(?:([\w.-]{1,40}):)?document\b(?=[^>]*opendocument:xmlns:office:)")
+_MEDIA_TYPE: Final = re.compile(r"[\s:]mimetype\s*=\s*[\"']([^\"'<>]{1,100})[\"']")
 _TEX: Final = re.compile(r"^[ \t]*\\(?:documentclass|documentstyle|begin\{document\})", re.M)
 _TEX_START: Final = re.compile(r"(?:[ \t]*(?:%[^\n]*)?\n)*[ \t]*\\[a-zA-Z@]")
 _HEADER: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]{1,60}):[ \t]?")
@@ -54,7 +56,7 @@ def sniff(content: bytes | str, name: str, media_type: str, known: Mapping[str, 
     else:
         format_name = ""
     if not format_name:
-        format_name = _by_text(content, suffix_of(name), kind, claims)
+        format_name = _by_text(content, name, kind, claims)
     if format_name not in ("html", "text") and known is not None and format_name not in claims.values():
         raise _refused(name, f"this is binary data, a {format_name} file, which no format here reads")
     return format_name
@@ -99,15 +101,15 @@ def _by_bytes(content: bytes, name: str) -> str:
     return "pdf" if b"%PDF-" in head and (b"\0" in head or is_binary(content)) else ""
 
 
-def _by_text(content: bytes | str, suffix: str, kind: str, claims: Mapping[str, str]) -> str:
+def _by_text(content: bytes | str, name: str, kind: str, claims: Mapping[str, str]) -> str:
     """Return the format of a page that may be text: from its beginning, its name, its media type, its tags."""
     head = _head_of(content, _HEAD)
     start = head.lstrip("\ufeff \t\r\n")
-    named, header = claims.get(suffix, ""), claims.get(kind, "")
+    named, header = claims.get(suffix_of(name), ""), claims.get(kind, "")
     if named in _DOCUMENTS and not _binary(content):
         named = ""  # the first bytes show no such document: mostly an error page about a missing file
     if start.startswith("<"):
-        format_name = _by_tag(start, content, named, header)
+        format_name = _by_tag(start, content, named, header, name)
         if format_name:
             return format_name
     elif isinstance(content, bytes) or named or header:
@@ -140,29 +142,38 @@ def _head_of(content: bytes | str, size: int) -> str:
     return head.decode("latin-1").removeprefix("\u00ef\u00bb\u00bf")
 
 
-def _by_tag(start: str, content: bytes | str, named: str, header: str) -> str:
+def _by_tag(start: str, content: bytes | str, named: str, header: str, name: str) -> str:
     """Return the format of a page that begins with a tag, or '' where its name must decide."""
     low = start[:16].lower()
     if header == "text" and not low.startswith("<?xml"):
         return ""
     if low.startswith(("<!doctype html", "<html")):
         return "html"
-    if low.startswith("<?xml") or (named == "xml" and low.startswith("<!")) or _FEED.match(start):
+    if low.startswith("<?xml") or _FLAT.match(start) or (named == "xml" and low.startswith("<!")) or _FEED.match(start):
         if low.startswith("<?xml-stylesheet") and named == "html":
             return "html"
-        return _by_root(_head_of(content, _LONG_HEAD).lstrip("\ufeff \t\r\n"), named)
+        return _by_root(_head_of(content, _LONG_HEAD).lstrip("\ufeff \t\r\n"), named, name)
     if low.startswith("<svg"):
-        return "html" if header == "html" else _by_root(start, named)
+        return "html" if header == "html" else _by_root(start, named, name)
     if named in ("", "text", "csv", "json", "html") and low.startswith(("<head", "<body", "<!--")):
         return "html"
     return ""
 
 
-def _by_root(start: str, named: str) -> str:
-    """Return the format of XML by its root element."""
+def _by_root(start: str, named: str, name: str) -> str:
+    """Return the format of XML by its root element.
+
+    :raises BadPage: no format reads this kind of OpenDocument file.
+    """
     place = 0
     while (skipped := _SKIPPED.match(start, place)) and skipped.end() > place:
         place = skipped.end()
+    if _FLAT.match(start, place):  # OpenDocument in one XML file
+        declared = _MEDIA_TYPE.search(start, place)
+        format_name, reason = kind_of_declared(declared[1]) if declared else ("", "")
+        if reason:
+            raise _refused(name, f"this is {reason}")
+        return format_name or "xml"
     root = _XML_ROOT.match(start, place)
     tag = root[1].lower() if root else ""
     if tag == "html" or (not tag and named == "html"):

@@ -9,7 +9,7 @@ from ....core.errors import BadPage
 
 _LIMITS: Final = {
     "bytes": 128 << 20,  # unpacked bytes of an archive that are read
-    "marks": 4_000_000,  # "<" and "=" of XML that is read as trees: tags, attributes
+    "marks": 3_000_000,  # "<" and "=" of XML that is read as trees: tags, attributes
     "tags": 4_000_000,  # "<" of XML that is read as a stream
     "items": 1_000_000,  # blocks, runs of text, values
     "values": 8_000_000,  # VALUE_MARKS of JSON; a value takes 30 to 100 bytes for each of its marks

@@ -18,7 +18,7 @@ from ....core.errors import BadPage
 from ....core.text.numbers import bounded_int
 
 MAX_BYTES: Final = 64 * 1024 * 1024
-MAX_MARKS: Final = 4_000_000
+MAX_MARKS: Final = 3_000_000
 """Limit of :func:`count_marks` for one tree."""
 
 MAX_DEPTH: Final = 120

@@ -172,6 +172,7 @@ class Cells(_TextListener):
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         """Enter a row or a cell, or record a range: hidden columns, a merge, a filter, a link."""
         if name == "c":
+            self._row = max(0, self._row)  # a cell may stand in no row
             place = place_of(attrs.get("r", "")) or (self._row, self._column + 1)
             self._column = place[1]
             self._kind, self._style, self._value = attrs.get("t", "n"), whole_number(attrs.get("s")), ""

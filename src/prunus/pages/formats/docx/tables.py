@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 from ....core.text.numbers import bounded_int
+from .._common.allowance import Allowance
 from .._common.body import Body
 from .._common.write import Cell, table, without_paragraph
 from .._common.xml import attribute, find_path, whole_number
@@ -26,7 +27,7 @@ class _Cell:
 
 def table_html(element: Element, document: WordContext) -> str:
     """Return a table as HTML."""
-    rows, header_rows = _rows(element)
+    rows, header_rows = _rows(element, document.archive.allowance)
     above: dict[int, _Cell] = {}
     for row in rows:
         column = 0
@@ -49,16 +50,16 @@ def table_html(element: Element, document: WordContext) -> str:
     return table(written, header_rows) if any(written) else ""
 
 
-def _rows(element: Element) -> tuple[list[list[_Cell]], int]:
+def _rows(element: Element, allowance: Allowance) -> tuple[list[list[_Cell]], int]:
     """Return the rows of a table and the number of header rows."""
     rows: list[list[_Cell]] = []
     header_rows, counting = 0, True
-    for row in _nested(element, "w:tr"):
+    for row in _nested(element, "w:tr", allowance):
         props = find_path(row, "w:trPr")
         if find_path(props, "w:del") is not None:
             continue
         cells = [_Cell(None, width) for width in [_number(find_path(props, "w:gridBefore"))] if width]
-        for element_cell in _nested(row, "w:tc"):
+        for element_cell in _nested(row, "w:tc", allowance):
             merge = find_path(element_cell, "w:tcPr", "w:hMerge")
             if merge is not None and attribute(merge, "w:val", "continue") != "restart" and cells:
                 cells[-1].width += 1
@@ -76,14 +77,15 @@ def _rows(element: Element) -> tuple[list[list[_Cell]], int]:
     return rows, header_rows if header_rows < len(rows) else 0
 
 
-def _nested(element: Element, tag: str) -> list[Element]:
+def _nested(element: Element, tag: str, allowance: Allowance) -> list[Element]:
     """Return the rows of a table or the cells of a row, also from inside content controls."""
     elements = []
     for child in element:
+        allowance.spend("items")
         if child.tag == tag:
             elements.append(child)
         elif child.tag in ("w:sdt", "w:sdtContent", "w:customXml", "w:ins"):
-            elements += _nested(child, tag)
+            elements += _nested(child, tag, allowance)
     return elements
 
 

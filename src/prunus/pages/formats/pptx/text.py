@@ -97,6 +97,7 @@ def slide_table(element: Element, links: Mapping[str, Relation], allowance: Allo
     for row in children(element, "a:tr"):
         cells = []
         for cell in children(row, "a:tc"):
+            allowance.spend("items")
             if cell.get("hMerge") in ("1", "true") or cell.get("vMerge") in ("1", "true"):
                 continue
             lines = (inline(p, links, allowance).strip() for p in children(find_path(cell, "a:txBody"), "a:p"))
