@@ -78,6 +78,14 @@ def test_merged_and_repeated_cells() -> None:
     )
 
 
+def test_a_row_that_is_repeated_over_and_over_is_written_so_often_and_then_named() -> None:
+    body = sheet("S", row("a", "b"), row("c", "d", number_rows_repeated="1048000"), row("e", "f"))
+    found = cleaned(Engine(), spreadsheet(body))
+    assert "<tr><td>c<td>d<tr><td>c<td>d" in found and "<td>e<td>f" in found
+    assert found.count("<td>c") == 10_001
+    assert "repeats the row above, 1,048,000 times in all" in found
+
+
 BAD = {
     "empty": (b"", "empty"), "text": ("words", "this is no OpenDocument spreadsheet"), "no zip": (b"PK\x03\x04xx", "damaged"),
     "cut off": (spreadsheet(BODY)[:-60], "damaged"), "no sheet": (spreadsheet(""), "shows no cells"),

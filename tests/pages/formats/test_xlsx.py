@@ -73,6 +73,11 @@ def test_visible_sheets_are_sections_in_order() -> None:
     )
 
 
+def test_cells_outside_of_a_row_are_those_of_the_first_row() -> None:
+    body = '<sheetData><c t="inlineStr"><is><t>Port</t></is></c><row><c><v>2</v></c></row></sheetData>'
+    assert "Port" in cleaned(Engine(), workbook({"S": body}))
+
+
 @pytest.mark.full
 def test_a_workbook_that_a_program_wrote() -> None:
     openpyxl = need("openpyxl")

@@ -177,7 +177,11 @@ class _Content:
         if self._row_hidden:
             return
         hidden, allowance = self._hidden, self._allowance
-        for _ in range(self._row_repeat if self._row_cells else 0):
+        for repetition in range(self._row_repeat if self._row_cells else 0):
+            if repetition and not allowance.take("copies", len(self._row_cells)):
+                sheet.notes.append(f"Row {self._row + 1:,} repeats the row above, {self._row_repeat:,} times in all.")
+                self._row += self._row_repeat - repetition
+                break
             for column, text, link, rowspan, declared_colspan in self._row_cells:
                 if not allowance.take("letters", len(text) + len(link)) or not allowance.take("cells"):
                     sheet.notes.append(f"The sheet is cut at row {self._row + 1:,}: the limit of cells is reached.")

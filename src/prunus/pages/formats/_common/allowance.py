@@ -14,6 +14,7 @@ _LIMITS: Final = {
     "items": 1_000_000,  # blocks, runs of text, values
     "values": 8_000_000,  # VALUE_MARKS of JSON; a value takes 30 to 100 bytes for each of its marks
     "cells": 300_000,  # cells of tables, points of charts
+    "copies": 20_000,  # cells that only repeat those of the row above
     "places": 1_000_000,  # empty cells of sheets, and places under merged cells
     "looks": 5_000_000,  # places of sheets that are only looked at: for a header, or under a hidden column
     "sheets": 5_000,
