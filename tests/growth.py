@@ -79,7 +79,7 @@ def growth(read: Callable[[Any], object], write: Callable[[int], Any], most: int
         if before and taken > max(MOST * before, LONG):
             before = min(before, *(_seconds(read, write(size // 4)) for _ in range(2)))
             taken = min(taken, *(_seconds(read, document) for _ in range(2))) if taken < 5 else taken
-            if taken > max(MOST * before, LONG):
+            if taken > max(MOST * before, LONG) and (taken > 1 or _seconds(read, write(4 * size)) > MOST * taken):
                 return f"{size // 4:,} letters take {before:.3f} s, {size:,} take {taken:.3f} s"
         if taken > 8:
             return f"{size:,} letters take {taken:.1f} s"

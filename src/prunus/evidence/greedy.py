@@ -53,6 +53,10 @@ _MOST_WORK = 250_000
 """Most nodes that one selection renders to measure blocks. Real pages stay far below; a hostile page can hold any
 number of blocks that nearly fit, hundreds of levels deep."""
 
+_MOST_LETTERS = 10_000_000
+"""Most code points that one selection renders to measure blocks, plus 40 for each token of the budget. A cell in a row of
+thousands is rendered with all the empty cells before it."""
+
 _COUNTS = 20_000
 """Most texts whose token counts are cached."""
 
@@ -134,6 +138,7 @@ class _Picker:
         self.depths: dict[int, int] = {}
         self.counts: dict[str, int] = {}
         self.work = 0
+        self.letters = _MOST_LETTERS + 40 * budget  # that may still be rendered
         self.exact = 0
         self.again = 0
         self.doubted: set[int] = set()  # blocks that were taken at too low a cost, and taken back
@@ -248,7 +253,7 @@ class _Picker:
                     if known > self.left + _ALIKE or self.again >= _AGAIN:
                         continue
                     self.again += 1
-                if self.work > _MOST_WORK:
+                if self.work > _MOST_WORK or self.letters < 0:
                     return
                 if index in self.doubted:
                     cost = self._exact_cost(group)
@@ -353,6 +358,7 @@ class _Picker:
 
     def _difference(self, before: str, after: str) -> int:
         """Count the tokens of ``after`` less those of ``before``; encode only the text around the change."""
+        self.letters -= len(before) + len(after)
         if not before:
             return self._count(after)
         low, cut = around_change(before, after)

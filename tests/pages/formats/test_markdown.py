@@ -117,6 +117,26 @@ def test_when_the_time_is_up_no_word_is_lost_and_the_page_says_so() -> None:
     assert found.startswith("<h1>A *b*</h1><p>c `d`<ul><li>e</ul><p><em>3 paragraphs were too long")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "![" * 99_000,  # one paragraph: some 15 seconds
+        f"| a | b |\n|---|---|\n| {'![' * 99_000} | b |",  # one cell
+        "| a | b |\n|---|---|\n" + "| *x* | y |\n" * 50_000,
+        "- a\n" * 100_000,
+        "> " + "a\n" * 200_000,
+    ],
+    ids=["paragraph", "cell", "table", "list", "quote"],
+)
+def test_the_time_limit_holds_inside_a_paragraph_and_a_table_and_no_word_is_lost(text: str) -> None:
+    engine = Engine(seconds=0.3)
+    start = time.thread_time()
+    html = engine.to_html(Page(text))
+    assert time.thread_time() - start < 3
+    assert html.count("![") + html.count("a") + html.count("x") >= text.count("![") + text.count("a") + text.count("x")
+    assert "as written" in html
+
+
 def test_a_note_tells_of_nesting_over_the_limit() -> None:
     assert f"more than {MAX_NESTING} deep" in cleaned(Engine(), "x\n\n" + ">" * 400 + " deep")
 
