@@ -54,8 +54,8 @@ _MOST_WORK = 250_000
 number of blocks that nearly fit, hundreds of levels deep."""
 
 _MOST_LETTERS = 10_000_000
-"""Most code points that one selection renders to measure blocks, plus 40 for each token of the budget. A cell in a row of
-thousands is rendered with all the empty cells before it."""
+"""Most code points that one selection renders to measure blocks, plus 40 for each token of the budget. A cell in a row
+of thousands is rendered with all the empty cells before it."""
 
 _COUNTS = 20_000
 """Most texts whose token counts are cached."""

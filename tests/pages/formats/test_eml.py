@@ -144,3 +144,8 @@ def test_damage_gives_html_or_one_clear_line() -> None:
     made.add_alternative("<p>Hello <b>Ben</b>", subtype="html")
     made.add_attachment(b"x", maintype="application", subtype="pdf", filename="Fähre.pdf")
     assert survives_damage(Engine(), made.as_bytes(), rounds=200) > 100
+
+
+def test_pieces_of_a_parameter_with_and_without_numbers_leave_the_text_readable() -> None:
+    mixed = b'Subject: Tides\nContent-Type: multipart/mixed; boundary="x"; a*0=b; a*=c\n\n--x\n\nIt opened in 1932.\n--x--\n'
+    assert "1932" in Engine().to_html(Page(mixed, url="x.eml"))

@@ -9,7 +9,7 @@ import email.message
 import email.policy
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from ...core.errors import BadPage
 from ...core.types import Page
@@ -29,6 +29,17 @@ class _Policy(email.policy.Compat32):
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
         return name, value[:_MAX_FIELD]
+
+
+class _Mail(email.message.Message):
+    """A message whose header parameters are found also where the standard library cannot join them."""
+
+    def get_param(self, param: str, failobj: Any = None, header: str = "content-type", unquote: bool = True) -> Any:
+        try:
+            return super().get_param(param, failobj, header, unquote)
+        except (TypeError, ValueError, LookupError):  # pieces of one value with and without a number: a*0=…; a*=…
+            pieces = (piece.partition("=") for piece in str(self.get(header, "")).split(";"))
+            return next((value.strip(' "') for name, _, value in pieces if name.strip().lower() == param), failobj)
 
 
 _POLICY: Final = _Policy()
@@ -73,7 +84,8 @@ class Engine:
             ) from error
 
     def _document(self, pieces: list[bytes], page: Page) -> str:
-        parsed = [email.message_from_bytes(piece, policy=_POLICY) for piece in pieces[: self._max_messages]]
+        shown = pieces[: self._max_messages]
+        parsed = [email.message_from_bytes(piece, _class=_Mail, policy=_POLICY) for piece in shown]
         messages = [_Message(message, self._max_depth, self._max_parts) for message in parsed]
         body = [message.markup() for message in messages]
         if not any(message.subject or message.has_body for message in messages):
