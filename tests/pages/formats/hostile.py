@@ -173,7 +173,7 @@ def _cell(text: str, times: int = 1, attrs: str = "") -> str:
 
 def sheet_hidden_columns() -> bytes:
     hidden = '<table:table-column table:visibility="collapse" table:number-columns-repeated="16384"/>'
-    return open_document("spreadsheet", _sheet(_row(_cell("a", 16_384), 1_048_576) * 100, hidden))
+    return open_document("spreadsheet", _sheet(_row(_cell("a", 16_384), 1_048_576) * 20_000, hidden))
 
 
 def sheet_empty_places() -> bytes:

@@ -11,7 +11,7 @@ from tests.pages.formats.reading import cleaned, survives_damage
 
 from prunus.core.errors import BadPage
 from prunus.core.types import Page
-from prunus.pages.formats.sqlite import Engine
+from prunus.pages.formats.sqlite import _VIRTUAL, Engine
 
 
 def database(script: str, **pragmas: str) -> bytes:
@@ -68,6 +68,22 @@ def test_rows_and_letters_over_the_limit_are_left_out_with_a_note() -> None:
     assert "yyyyy … (25 more characters)" in found
     found = cleaned(Engine(max_cells=5), content)
     assert "Rows 1 to 5 of 50 are shown." in found and "the limit of time or of cells is reached" in found
+
+
+def test_computed_columns_are_named_and_never_computed() -> None:
+    content = database(
+        "create table t (a, b as (printf('%s-%s', a, a)), c as (a || a) stored); insert into t values ('x')"
+    )
+    found = cleaned(Engine(), content)
+    assert "<em>Computed columns are not shown: b.</em>" in found and "x-x" not in found
+    assert "<td>x<td>xx" in found, "a stored column is part of the file"
+
+
+def test_a_virtual_table_is_known_by_its_statement_however_it_is_written() -> None:
+    for statement in ("CREATE VIRTUAL", "create/**/virtual", "Create --x\n/* y */ Virtual", "CREATE/* * / */VIRTUAL"):
+        assert _VIRTUAL.match(statement)
+    for statement in ("CREATE TABLE virtual (a)", "CREATE/* VIRTUAL */ TABLE t (a)", "CREATE TABLE t (virtual)"):
+        assert not _VIRTUAL.match(statement)
 
 
 def test_views_triggers_and_virtual_tables_are_not_run() -> None:

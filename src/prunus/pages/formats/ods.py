@@ -155,7 +155,7 @@ class _Content:
                 stop = min(self._column + self._repeat, _MAX_COLUMNS)
                 self._allowance.spend("looks", max(stop - self._column, 0))
                 for place in range(self._column, stop):
-                    if bisect_left(self._hidden, place) == bisect_right(self._hidden, place):
+                    if not self._hidden or bisect_left(self._hidden, place) == bisect_right(self._hidden, place):
                         self._row_cells.append((place, text, self._link, *self._spans))
             self._column += self._repeat
         elif name == "table-row":
