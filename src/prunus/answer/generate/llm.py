@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Final, cast
 
@@ -22,7 +22,8 @@ _LONGEST_TURN: Final = 2_000
 class Engine:
     """Asks a model for an answer in Markdown with citations [1], [2], …
 
-    Pictures, links, addresses, HTML, and citations of numbers that no source has are removed from the answer.
+    Pictures, HTML, addresses other than those of the sources, and citations of numbers that no source has are removed
+    from the answer.
 
     :param llm: the model.
     :param max_tokens: limit of the answer.
@@ -58,7 +59,7 @@ class Engine:
             question=Quoted(query[:_LONGEST_QUESTION], "the question"),
         )
         messages = _with_pictures(messages, numbered)
-        async for event in self._guarded(messages, {number for number, _ in numbered}):
+        async for event in self._guarded(messages, {number: source.url for number, source in numbered}):
             yield event
 
     async def unsourced(self, query: str, turns: Sequence[Message] = ()) -> AsyncIterator[Event]:
@@ -67,12 +68,12 @@ class Engine:
         :raises OutsideFailed: the model failed, or writes without end.
         """
         question = Quoted(query[:_LONGEST_QUESTION], "the question")
-        async for event in self._guarded(render("direct", turns=_earlier(turns), question=question), ()):
+        async for event in self._guarded(render("direct", turns=_earlier(turns), question=question), {}):
             yield event
 
-    async def _guarded(self, messages: Sequence[Message], numbers: Collection[int]) -> AsyncIterator[Event]:
+    async def _guarded(self, messages: Sequence[Message], sources: Mapping[int, str]) -> AsyncIterator[Event]:
         """Call the model, and pass its text on through the guard."""
-        guard, size = Guard(numbers), 0
+        guard, size = Guard(sources), 0
         longest = max(1, min(self._max_tokens, self._llm.room(messages)))
         stream = self._llm.stream(messages, max_tokens=int(longest), temperature=0.0)
         async with aclosing(cast(Any, stream)) as events:

@@ -1,0 +1,37 @@
+"""What a page or a model writes cannot control the terminal; files and pipes get it as it is."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from prunus.cli.output import emit, emit_json, emit_piece, say
+
+HOSTILE = "a\x1b]0;title\x07\x1b[2Jb\x9b31m\u202ec\u2066d\r\x08e\x7f\tf\n"
+SHOWN = "a]0;title[2Jb31mcde\tf\n"
+
+
+@pytest.mark.parametrize("write", [emit, emit_piece])
+def test_a_terminal_gets_no_control_characters(
+    write: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert callable(write)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    write(HOSTILE)
+    assert capsys.readouterr().out.rstrip("\n") == SHOWN.rstrip("\n")
+
+
+def test_json_on_a_terminal_and_messages_hold_none_either(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    emit_json({"text": HOSTILE})
+    say(HOSTILE)
+    shown = capsys.readouterr()
+    assert not set("\x1b\x9b\x07\u202e\u2066\x08\x7f") & set(shown.out + shown.err)
+
+
+def test_a_pipe_gets_every_letter(capsys: pytest.CaptureFixture[str]) -> None:
+    emit_piece(HOSTILE)
+    assert capsys.readouterr().out == HOSTILE
