@@ -14,6 +14,7 @@ from .core.ports import Format as FormatPort
 from .core.ports import SearchProvider
 from .core.registry import KINDS, engine_class, engine_names, is_built_in, make_engine, needs_of, split_spec
 from .core.settings import FILE, Settings
+from .core.text.secrets import hide_logins, hide_secrets
 from .core.types import Page
 from .evidence.engines import Engines, Spare
 from .pages.clean.parse import check_size
@@ -107,8 +108,8 @@ def web_of(maker: Maker, engines: Engines) -> WebEngines:
         folders = []  # a recorded run opens no folder that only its file names
     reading = HitReader(settings, [Path(folder).expanduser() for folder in folders if folder])
     rank_with = maker.make("reranker", "ranking by a reranker") if options.ranking == "reranker" else engines.embedder
-    names = {**engines.names, "planner": maker.specs["planner"], "search": ",".join(specs)}
     prices = [maker.price_of_search(split_spec(spec)[0]) for spec in specs]
+    names = {**engines.names, "planner": maker.specs["planner"], "search": hide_secrets(",".join(specs))}
     pages: Pages = reading.pages
     clock = local_now
     if maker.tape is not None:
@@ -164,8 +165,8 @@ class Maker:
 
     @property
     def names(self) -> dict[str, str]:
-        """The specs of the engines that were made."""
-        return {kind: self.specs[kind] for kind in self._made}
+        """The specs of the engines that were made, to show: without passwords and keys."""
+        return {kind: hide_secrets(self.specs[kind]) for kind in self._made}
 
     def make(self, kind: str, wanted_by: str = "") -> Any:
         """Return the engine of a kind.
@@ -252,6 +253,7 @@ class Maker:
 
         :raises BadInput: no provider is named.
         """
+        _refuse_login("search", self.specs["search"])
         specs = [spec.strip() for spec in self.specs["search"].split(",") if spec.strip()]
         if not specs:
             there = ", ".join(engine_names("search"))
@@ -314,6 +316,7 @@ class Maker:
     def _address(self, kind: str, spec: str) -> tuple[str, str]:
         """Return the spec of an engine, and the address of its server; the spec of a language model may hold both."""
         if kind == "llm" and split_spec(spec)[0] == "http":
+            _refuse_login(kind, spec)
             base, _, model = spec.partition("#")
             return f"openai:{model}", base
         return spec, self.settings.llm_endpoint if kind == "llm" else ""
@@ -373,6 +376,15 @@ def _adopted(kind: str, engine: Any) -> Any:
 def name_of(choice: Any) -> str:
     """Return the spec of an engine; for an object its name, or the name of its class."""
     return choice if isinstance(choice, str) else str(getattr(choice, "name", "") or type(choice).__name__)
+
+
+def _refuse_login(kind: str, spec: str) -> None:
+    """Refuse a login in an address before the spec is split: a password may hold what separates its parts.
+
+    :raises BadInput: an address holds a user name or a password.
+    """
+    if hide_logins(spec) != spec:
+        raise BadInput(f"{kind}: an address may hold no user name or password; give the key as a setting", subject=kind)
 
 
 def _path_spec(model: str) -> str:

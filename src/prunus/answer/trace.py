@@ -10,6 +10,7 @@ from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..core.errors import MissingExtra
+from ..core.text.secrets import hide_secrets
 from ..core.types import Trace, Usage
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ def spans(tracer: Any = None) -> Listener:
         end = time.time_ns()
         span = tracer.start_span(f"prunus.{trace.stage}", start_time=end - int(trace.seconds * 1e9))
         for key, value in trace.detail.items():
-            shown = value if isinstance(value, str | bool | int | float) else json.dumps(_plain(value))
+            plain = _plain(value)
+            shown = plain if isinstance(plain, str | bool | int | float) else json.dumps(plain)
             span.set_attribute(f"prunus.{key}", shown)
         span.end(end_time=end)
 
@@ -94,13 +96,13 @@ def spans(tracer: Any = None) -> Listener:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON can hold it; unknown types become their text."""
+    """Return a value as JSON can hold it, without passwords and keys in addresses; unknown types become their text."""
     if is_dataclass(value) and not isinstance(value, type):
         return _plain(asdict(value))
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
-    if isinstance(value, str | bool | int | float) or value is None:
+    if isinstance(value, bool | int | float) or value is None:
         return value
-    return str(value)
+    return hide_secrets(str(value))

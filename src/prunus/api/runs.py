@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import MISSING, asdict, fields, replace
 from pathlib import Path
 from typing import Any, Final, get_type_hints
@@ -16,6 +16,7 @@ from ..core.files import write_bytes
 from ..core.options import Limits, Options, WebOptions
 from ..core.registry import KINDS, is_built_in, needs_of, split_spec
 from ..core.settings import SECRETS, Settings, load_settings
+from ..core.text.secrets import secrets_in
 from ..core.types import Answer, Page, Usage
 from ..core.version import __version__
 from ..engines import TAPED, formats, name_of
@@ -60,6 +61,7 @@ class Recording:
         self._path, self._settings = Path(path), settings
         if self._path.is_dir() or (self._path.parent.exists() and not self._path.parent.is_dir()):
             raise BadInput(f"{path}: no file can be written there; name a file in a folder", subject=path)
+        self._secrets = secrets_of(settings)
         self._recorder = Recorder()
         self.tape: Tape = self._recorder
 
@@ -80,6 +82,8 @@ class Recording:
             "options": _safe(asdict(replace(_by_name(options), trace=None))),
             "given": given,
         }
+        named = [secret for value in _texts(_by_name(options)) for secret in secrets_in(value)]
+        self._secrets = _longest_first([*self._secrets, *named])
 
     async def events(self, events: AsyncIterator[Event]) -> AsyncIterator[Event]:
         """Pass the events through; write the file when the answer is complete, or when the run failed."""
@@ -95,19 +99,27 @@ class Recording:
     def _write(self, **outcome: Any) -> None:
         run = self._recorder.run
         whole = RunFile({**run.head, **outcome}, run.entries, run.blobs)
-        write_bytes(self._path, pack(whole, secrets_of(self._settings)))
+        write_bytes(self._path, pack(whole, self._secrets))
 
 
 def secrets_of(settings: Settings) -> list[str]:
-    """Return every secret value of the settings of more than three characters, the longest first.
-
-    The longest comes first so that a secret that contains another is removed whole.
-    """
-    values: list[str] = []
+    """Return every secret of the settings: the values that are never shown, and what addresses hold."""
+    values = [secret for text in _texts(settings) for secret in secrets_in(text)]
     for name in SECRETS:
         value = getattr(settings, name)
         values += [str(inner) for inner in value.values()] if isinstance(value, Mapping) else [value]
-    return sorted((value for value in values if len(value) > 3), key=len, reverse=True)
+    return _longest_first(values)
+
+
+def _texts(named: Settings | Options) -> list[str]:
+    """Return the values that are text; an engine's spec may hold an address."""
+    values = (getattr(named, field.name) for field in fields(named))
+    return [value for value in values if isinstance(value, str)]
+
+
+def _longest_first(secrets: Iterable[str]) -> list[str]:
+    """Return secrets of more than three characters, so that a secret that contains another is removed whole."""
+    return sorted({secret for secret in secrets if len(secret) > 3}, key=lambda secret: (-len(secret), secret))
 
 
 def settings_to(settings: Settings) -> dict[str, Any]:

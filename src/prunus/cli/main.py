@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from ..core.errors import MissingExtra, PrunusError
+from ..core.text.secrets import hide_secrets
 from .output import forget_stdout, one_line, say
 
 COMMANDS: Final = {
@@ -89,7 +90,7 @@ def guard(work: Callable[[], int]) -> int:
         forget_stdout()
         return 0
     except Exception:  # a bug: its traceback belongs into the report of it
-        traceback.print_exc()
+        click.echo(hide_secrets(traceback.format_exc()), err=True)
         return 1
     return code
 

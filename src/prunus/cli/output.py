@@ -15,6 +15,7 @@ import click
 
 from ..core.errors import BadInput, OutsideFailed, PrunusError
 from ..core.files import write_bytes
+from ..core.text.secrets import hide_secrets
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Control characters and changes of direction, with which a page could forge a terminal's output."""
@@ -62,8 +63,8 @@ def emit_json(value: Any) -> None:
 
 
 def say(text: str) -> None:
-    """Write a message to stderr."""
-    click.echo(printable(text), err=True)
+    """Write a message to stderr, without passwords and keys in addresses."""
+    click.echo(printable(hide_secrets(text)), err=True)
 
 
 def one_line(text: str) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..core.errors import OutsideFailed, PrunusError
+from ..core.text.secrets import hide_secrets
 from ..core.types import Message, SearchRequest, Usage
 from ..models.json_reply import text_of
 from ..models.prompts.render import render
@@ -61,14 +62,15 @@ async def _ping(kind: str, spec: str, make: Maker, seconds: float) -> Pinged:
         async with asyncio.timeout(seconds):
             engine = await _in_thread(make)
             reply = await _TRIES[kind.partition(":")[0]](engine)
-        return Pinged(kind, spec, True, reply, time.monotonic() - started)
+        return Pinged(hide_secrets(kind), hide_secrets(spec), True, reply, time.monotonic() - started)
     except TimeoutError:
         reason = f"no answer within {seconds:g} seconds"
     except PrunusError as error:
         reason = str(error)
     except Exception as error:  # a broken engine must not keep the others from being reported
         reason = f"{type(error).__name__}: {error}"
-    return Pinged(kind, spec, False, " ".join(reason.split())[:500], time.monotonic() - started)
+    reason = hide_secrets(" ".join(reason.split())[:500])
+    return Pinged(hide_secrets(kind), hide_secrets(spec), False, reason, time.monotonic() - started)
 
 
 async def _in_thread(work: Callable[[], Any]) -> Any:

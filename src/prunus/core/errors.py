@@ -21,17 +21,22 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from .text.secrets import hide_logins, hide_secrets
+
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
 
 class PrunusError(Exception):
-    """Base of all deliberate errors: a message of one line, and the subject that it concerns."""
+    """Base of all deliberate errors: a message of one line, and the subject that it concerns.
+
+    Passwords and keys in addresses are hidden in both.
+    """
 
     exit_code = 1
 
     def __init__(self, message: str, *, subject: str = "") -> None:
-        super().__init__(message)
-        self.subject = subject
+        super().__init__(hide_secrets(message))
+        self.subject = hide_secrets(subject)
 
 
 class BadInput(PrunusError):
@@ -108,7 +113,7 @@ class Failures(dict[str, str]):
 
     def note(self, error: PrunusError, name: str = "") -> None:
         """Add an error under ``name``, by default its subject."""
-        self[name or error.subject] = str(error)
+        self[hide_logins(name) or error.subject] = str(error)
         if self.first is None:
             self.first = error
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, fields
@@ -24,6 +23,7 @@ from ..core import errors
 from ..core.errors import OutsideFailed, OverWindow, PrunusError
 from ..core.events import Event, TokenEvent, UsageEvent
 from ..core.ports import Branches, LanguageModel, TokenTree
+from ..core.text.secrets import HIDDEN, hide_secrets
 from ..core.types import Message, Page, Results, SearchRequest
 from .file import RunFile
 
@@ -32,7 +32,6 @@ _DROPPED: Final = frozenset({"set-cookie", "cookie", "authorization", "proxy-aut
 """Headers that may hold a secret."""
 
 _PAGE: Final = {name: kind for name, kind in get_type_hints(Page).items() if name != "content"}
-_LOGIN: Final = re.compile(r"(https?://)[^/@\s,]*@", re.IGNORECASE)
 NUMBERS: Final = {"embed": "<f4", "rerank": "<f8", "count": "<i8"}
 """The numpy type of recorded numbers, by the method that gave them."""
 
@@ -75,8 +74,8 @@ class Tape(Protocol):
 
 
 def bare(spec: str) -> str:
-    """Return a spec without the user name and password in its address."""
-    return _LOGIN.sub(r"\1", spec)
+    """Return a spec without the user name, the password and the key in its address."""
+    return hide_secrets(spec).replace(f"{HIDDEN}@", "")
 
 
 def digest(*parts: Any) -> str:

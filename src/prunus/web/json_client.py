@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from ..core.errors import BadInput, OutsideFailed, one_line
+from ..core.text.secrets import hide_logins, hide_secrets
 from .retry import Retries, retry_after, wait_hint
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Service:
     now: Callable[[], float] = time.time
 
     def __repr__(self) -> str:
-        return f"Service({self.url!r})"  # never the key
+        return f"Service({hide_secrets(self.url)!r})"  # never the key
 
     def post(self, body: Mapping[str, Any]) -> Any:
         """Post a JSON body; return the JSON value of the response.
@@ -212,6 +213,8 @@ def endpoint(spec: str, shapes: tuple[str, ...], kind: str) -> tuple[str, str, s
     :param kind: kind of the engine, for the message.
     :raises BadInput: the spec holds no URL, or a URL with a user name or password.
     """
+    if hide_logins(spec) != spec:  # first: a password may hold what separates the parts of a spec
+        raise BadInput(f"{kind}: a URL may hold no user name or password; give the key as a setting", subject=kind)
     address, _, model = spec.partition("#")
     shape, plus, rest = address.partition("+")
     if plus and shape in shapes:
@@ -226,11 +229,6 @@ def endpoint(spec: str, shapes: tuple[str, ...], kind: str) -> tuple[str, str, s
         raise BadInput(f"{kind}: {address!r} is not a URL; write {kind}:https://host/v1#model", subject=kind) from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise BadInput(f"{kind} needs a URL: {kind}:https://host/v1#model, not {address or 'nothing'!r}", subject=kind)
-    if parts.username or parts.password:
-        raise BadInput(
-            f"{parts.hostname}: a URL may hold no user name or password; give the key as a setting",
-            subject=kind,
-        )
     return shape, address.rstrip("/"), model
 
 

@@ -22,6 +22,7 @@ from ...core.options import Options
 from ...core.registry import KINDS, engine_names, make_engine, needs_of, shadowed, split_spec
 from ...core.settings import ADDRESSED, FILE, SECRETS, Settings, load_settings, setting_origins
 from ...core.sync import run
+from ...core.text.secrets import hide_secrets
 from ...core.types import Page
 from ...core.version import __version__
 from ...engines import BY_MODEL, Maker, engines_of, web_of
@@ -151,7 +152,9 @@ def _shown(name: str, value: Any) -> Any:
     if name in ADDRESSED:
         engine, _, address = str(value).partition(":")
         return f"{engine}: set" if address else engine
-    return ("set" if value else "not set") if name in SECRETS else value
+    if name in SECRETS:
+        return "set" if value else "not set"
+    return hide_secrets(value) if isinstance(value, str) else value
 
 
 def _findings(kind: str, settings: Settings) -> list[Finding]:
@@ -178,7 +181,7 @@ def _findings(kind: str, settings: Settings) -> list[Finding]:
             state, reason = "needs", one_line(str(error))
         except Exception as error:  # a broken foreign engine must not keep the others from being tested
             state, reason = "fails", one_line(f"{type(error).__name__}: {error}")
-        found.append(Finding(kind, name, state, reason, name in in_force))
+        found.append(Finding(kind, name, state, hide_secrets(reason), name in in_force))
     for name, package in shadowed(kind):
         found.append(Finding(kind, name, "ignored", f"from {package}: a built-in engine has this name"))
     return found
@@ -214,7 +217,7 @@ def _trouble(settings: Settings) -> str:
     except PrunusError as error:
         return one_line(str(error))
     except Exception as error:  # from a foreign engine
-        return one_line(f"{type(error).__name__}: {error}")
+        return hide_secrets(one_line(f"{type(error).__name__}: {error}"))
     return ""
 
 

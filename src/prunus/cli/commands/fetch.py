@@ -17,6 +17,7 @@ from ...core.errors import BadInput, BadPage, Failures, OutsideFailed, PrunusErr
 from ...core.files import write_bytes
 from ...core.options import Options
 from ...core.settings import load_settings
+from ...core.text.secrets import hide_logins
 from ...core.types import Page
 from ...engines import Maker
 from ...pages.read import clean_page, snapshot_of
@@ -108,7 +109,7 @@ class _Job:
         if error is not None:
             self.failures.note(error, url)
             if self.as_json:
-                emit_json({"url": url, "error": str(error)})
+                emit_json({"url": hide_logins(url), "error": str(error)})
             return
         assert isinstance(page, Page)
         self.done += 1

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...core.errors import BadInput, OutsideFailed
 from ...core.ports import Door
 from ...core.text.numbers import bounded_int
+from ...core.text.secrets import hide_secrets
 from ...web.json_client import WRONG_SHAPE, Refused, Service, endpoint
 from ._presets import preset_of
 from ._sentence import unit
@@ -75,7 +76,7 @@ class Engine:
     @property
     def identity(self) -> str:
         """Address and model, on which the vectors depend; a change of the model on the server is not seen."""
-        return f"{self.name}:{self._shape}+{self._url}#{self._model}"
+        return f"{self.name}:{self._shape}+{hide_secrets(self._url)}#{self._model}"
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> NDArray[np.float32]:
         """Return float32 [n, dimension] of unit norm.

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ...core.errors import BadBudget, BadInput, OutsideFailed, PrunusError, one_line
 from ...core.events import Event, TokenEvent, UsageEvent
 from ...core.ports import Door, LanguageModel, TokenCounter
+from ...core.text.secrets import hide_logins, hide_secrets
 from ...core.types import Message, Usage
 from ...web.json_client import BUSY, WRONG_SHAPE, error_message, error_text, network_errors
 from ...web.retry import Retries, retry_after, wait_hint
@@ -80,9 +81,13 @@ class Engine(LanguageModel):
         if not _KEY.fullmatch(key.strip()):
             raise BadInput(f"{KEY_SETTING}: holds characters that no key has; set it again", subject="llm_key")
         self._endpoint = (endpoint or ENDPOINT).rstrip("/")
-        parts = urlsplit(self._endpoint)
-        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
-            shown = one_line(f"{parts.scheme}://{parts.hostname}{parts.path}")
+        try:
+            parts = urlsplit(self._endpoint)
+        except ValueError:  # no address at all
+            parts = urlsplit("")
+        has_login = hide_logins(self._endpoint) != self._endpoint
+        if parts.scheme not in ("http", "https") or not parts.hostname or has_login or parts.query:
+            shown = one_line(hide_secrets(self._endpoint))
             raise BadInput(f"llm endpoint {shown}: give it as https://host/v1, and the key as {KEY_SETTING}")
         self.model = model
         self.refused: frozenset[str] = frozenset()

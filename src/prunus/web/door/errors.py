@@ -5,13 +5,12 @@ Each message is one line for the user. ``kind`` holds the reason in one word, fo
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from ...core.errors import BadInput, OutsideFailed
+from ...core.text.secrets import hide_secrets
 from ...core.types import Page
 
-_CREDENTIALS: Final = re.compile(r"(?<=//)[^/?#]*@")
 _LONGEST: Final = 300
 _TRANSIENT: Final = ("dns", "connect", "cut", "timeout")
 
@@ -21,7 +20,7 @@ BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 def printable_url(url: str) -> str:
     """Return a URL for a message: one line, shortened, without credentials."""
-    redacted = _CREDENTIALS.sub("…@", url)
+    redacted = hide_secrets(url)
     shortened = redacted if len(redacted) <= _LONGEST else redacted[:_LONGEST] + "…"
     printable = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in shortened)
     return printable or "''"

@@ -20,6 +20,7 @@ from urllib.parse import urlencode, urlsplit
 from ...core.errors import BadInput, OutsideFailed, one_line
 from ...core.ports import Door
 from ...core.text.numbers import bounded_int
+from ...core.text.secrets import hide_logins, hide_secrets
 from ...core.types import Hit, Results, SearchRequest
 from ..json_client import JsonCall, error_suffix, exchange
 from ..retry import Retries, retry_after, wait_hint
@@ -220,9 +221,10 @@ class Provider:
     ) -> None:
         self._model, url = self._split(model)
         self._endpoint = url or endpoint
-        if self._endpoint and not web_address(self._endpoint):
+        if self._endpoint and (not web_address(self._endpoint) or hide_logins(self._endpoint) != self._endpoint):
             raise BadInput(
-                f"search {self.name}: {one_line(self._endpoint, [key])!r} is not a URL; write it as https://host/path",
+                f"search {self.name}: {one_line(self._endpoint, [key])!r} is not a URL; write it as https://host/path, "
+                "without a user name or password",
                 subject=self.name,
             )
         self.address = (self._endpoint or self.home).rstrip("/")
@@ -234,7 +236,7 @@ class Provider:
         self._now: Callable[[], float] = time.time
 
     def __repr__(self) -> str:
-        return f"{self.name}({self.address!r})"  # never the key
+        return f"{self.name}({hide_secrets(self.address)!r})"  # never the key
 
     @property
     def lacks_key(self) -> bool:

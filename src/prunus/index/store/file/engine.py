@@ -232,7 +232,7 @@ class Engine:
                 file.executemany("INSERT INTO edges VALUES (?, ?)", [(ids[-1], child) for child in children])
                 if parent.text:
                     _rows.put_terms(file, "summary_terms", ids[-1], parent.text, "", "")
-                    _rows.seal_node(file, ids[-1])
+                _rows.seal_node(file, ids[-1])
             self._append(file, about, np.concatenate([routing, embeddings]))
         return ids
 

@@ -72,16 +72,14 @@ def put_leaves(file: sqlite3.Connection, number: int, leaves: Sequence[Leaf], ro
 
 
 def put_node(file: sqlite3.Connection, values: tuple[Any, ...]) -> int:
-    """Write a node; return its number."""
+    """Write a node; return its number. The caller seals the node."""
     _, _, _, _, _, text, _, above, _, _ = values
     found = file.execute(
         "INSERT INTO nodes (layer, document, place, first, last, text, tokens, above, own, routing, body) "
         "VALUES (?,?,?,?,?,?,?,?,?,?,?)",
         (*values, seal(text, above)),
     )
-    id = int(found.lastrowid or 0)
-    seal_node(file, id)
-    return id
+    return int(found.lastrowid or 0)
 
 
 def put_summary(file: sqlite3.Connection, id: int, text: str, tokens: int, own: int) -> None:
@@ -216,7 +214,8 @@ def put_growth(file: sqlite3.Connection, growth: Growth, row: int) -> None:
     real: dict[int, int] = {}
     for place, parent in enumerate(growth.parents):
         values = (parent.layer, numbers.get(parent.document), -1, 0, 0, "", 0, NOT_ABOVE, -1, row + place)
-        real[-1 - place] = put_node(file, values)
+        real[-1 - place] = id = put_node(file, values)
+        seal_node(file, id)
     for id in growth.gone:
         file.execute("DELETE FROM edges WHERE parent = ? OR child = ?", (id, id))
         drop_node(file, id)
