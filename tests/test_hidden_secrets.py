@@ -140,7 +140,10 @@ def test_every_setting_that_is_text_is_tried_here() -> None:
             assert setting.name in {*SPECS, *OTHERS} or setting.name in NO_ADDRESS | SECRETS, setting.name
 
 
-@pytest.mark.parametrize("address", [ADDRESSES[0], ADDRESSES[2], ADDRESSES[4]])
+@pytest.mark.parametrize(
+    "address",
+    [ADDRESSES[0], *(pytest.param(ADDRESSES[place], marks=pytest.mark.slow) for place in (2, 4))],
+)
 @pytest.mark.parametrize("kind", [*SPECS, *OTHERS])
 def test_no_command_shows_the_secret_of_a_setting(kind: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for spec in SPECS.get(kind, ["{}"])[:2]:

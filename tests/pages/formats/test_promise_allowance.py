@@ -32,7 +32,7 @@ except prunus.BadPage as error:
 """
 """Cleans one page with a GiB of memory and ten seconds of the processor: its time does not depend on other programs."""
 
-QUICK = {Path(name).suffix: name for name in reversed(HOSTILE)}
+QUICK = {Path(name).suffix: name for name in reversed(HOSTILE) if not name.endswith(".pdf")}
 """The first document of each format, for the quick run."""
 
 
