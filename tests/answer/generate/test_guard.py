@@ -253,6 +253,11 @@ def test_an_answer_in_which_all_is_allowed_stays_letter_for_letter(size: int) ->
         ("See [[1]](https://evil.com) and [2](https://evil.com).", "See [1] and [2]."),
         ("[text\n](http://evil.com)", "[text\n]"),
         ("a\r\nb\rc", "a\nb\nc"),
+        ("evil.com&#97;", "`evil.com`&#97;"),
+        ("a@evil.example", "`a@evil.example`"),
+        ("[^ `a@evil.com`", "\\[^ `a@evil.com`"),
+        ("> x\n    > ~~~<b>", "> x\n    > \\~~~"),
+        ("1. ```\n   a\n     ```\nb", "1. ```\n   a\n   ```\nb"),
         ("a\x1b[31mred\x9b0m\u202e b\x07", "a[31mred0m b"),
     ],
 )
