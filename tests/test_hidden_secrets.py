@@ -15,13 +15,14 @@ from click.testing import CliRunner
 from tests.web.search.test_providers import NAMES
 
 import prunus
-from prunus.cli.main import app
+from prunus.cli.main import app, guard
 from prunus.core.errors import BadInput, Failures, PrunusError
 from prunus.core.options import Options
 from prunus.core.registry import make_engine
 from prunus.core.settings import SECRETS, Settings, load_settings
 from prunus.core.text.secrets import hide_secrets, secrets_in
 from prunus.engines import Maker
+from prunus.record.recorder import bare
 from prunus.web.reader import LazyDoor
 
 SECRET = "S3cr3tPassw0rd"
@@ -245,20 +246,21 @@ def test_the_names_of_engines_in_an_answer_show_no_secret() -> None:
     assert SECRET not in json.dumps(maker.names) and "api_key=" in maker.names["embedder"]
 
 
-def test_a_bug_shows_its_traceback_without_the_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
+@every_address
+def test_a_recorded_spec_is_bare(address: str) -> None:
+    assert SECRET not in bare(f"searxng:{address},wikipedia:de")
+
+
+def test_a_bug_shows_its_traceback_without_the_secret(capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> int:
         raise RuntimeError(ADDRESSES[0])
 
-    monkeypatch.setattr("prunus.cli.commands.clean.read_page", fail, raising=False)
-    monkeypatch.setattr("prunus.cli.main.Exception", Exception, raising=False)
-    from prunus.cli.main import guard
-
-    found = CliRunner().invoke(app, ["clean", PAGE])
-    assert SECRET not in found.output
-    assert guard(lambda: fail() or 0) == 1  # type: ignore[func-returns-value]
+    assert guard(fail) == 1
+    shown = capsys.readouterr().err
+    assert "Traceback" in shown and "127.0.0.1" in shown and SECRET not in shown
 
 
-def test_a_message_says_what_is_wrong_with_a_login(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_says_what_is_wrong_with_a_login() -> None:
     with pytest.raises(BadInput, match="without a user name or password"):
         make_engine("search", f"searxng:{ADDRESSES[0]}")
 

@@ -198,6 +198,8 @@ CHANGES = {
     "an edge": "UPDATE edges SET child = child + 1000 WHERE child = 2",
     "a note": "UPDATE notes SET text = replace(text, 'ward', 'random')",
     "the meta data": "UPDATE meta SET value = 'far too many' WHERE name = 'rows'",
+    "the schema": "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'remove_diacritics 0', "
+    "'remove_diacritics 1') WHERE name = 'leaf_terms'",
     "the words": "DELETE FROM leaf_terms_docsize WHERE id = 4",
     "a checksum": "UPDATE nodes SET seal = 'x' WHERE id = 4",
     "the sums": "DELETE FROM totals",

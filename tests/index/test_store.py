@@ -130,6 +130,20 @@ def test_a_damaged_matrix_is_named(tmp_path: Path) -> None:
         Engine(store.folder).view()
 
 
+def test_a_change_never_seals_damage_as_if_it_were_whole(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    store.add_many([given_document("a"), given_document("b")])
+    with sqlite3.connect(store.folder / "index.sqlite3") as file:
+        file.execute("DELETE FROM leaf_terms_docsize WHERE id = 1")
+    file.close()
+    with pytest.raises(BadInput, match="full text"):
+        Engine(store.folder).add(*given_document("c"))
+    again = Engine(store.folder)
+    assert [document.id for document in again.documents()] == ["a", "b"]
+    with pytest.raises(BadInput, match="full text"):
+        again.lexical("says")
+
+
 def test_an_index_on_a_disk_that_can_only_be_read_is_read_and_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
