@@ -9,7 +9,75 @@ import time
 from pathlib import Path
 
 import pytest
-from tests import fuzz, fuzz_documents, fuzz_run
+from tests import fuzz, fuzz_documents, fuzz_run, html5lib_inputs
+
+import prunus
+from prunus.pages.xpath import xpath_of
+
+ODD = [
+    "<fieldset><legend><p>a</p></legend>1</fieldset>",  # end tags that close no paragraph and no item
+    "<option><dd>a</dd></option>4",
+    "<optgroup><li>a</li></optgroup>w",
+    "<em><legend><dt>a",
+    "<optgroup>a</optgroup><optgroup>b",  # outside a list of choices a group may hold groups
+    "<em><optgroup><optgroup>a</optgroup></optgroup>5",
+    "a<math><track></track>1</math>b",  # elements of HTML inside a formula
+    "<math><source/>a</math>",
+    "<math><textarea>\n4</textarea></math>",
+    "<math><form>a<form>b</math>",
+    "<math>7<tbody><mfrac>w</mfrac></tbody></math>",
+    "<math>8<html>w",
+    "<math><xmp>a</xmp></math>",
+    "<a href=1>a<marquee>b<a href=2>c</marquee>d",  # links and buttons inside a wrapper that is not written
+    "a<button><marquee><x-a><button>1",
+    "a<s> <abbr><x-a>",  # inline elements that held only the space at the end of a line
+    "a<code>\n<noscript><x-a>a",
+    "a<b> <noscript>a</noscript><noscript>a</noscript></b><p>x",
+    "<option><font>3<optgroup hidden>4",  # wrappers that only a heading keeps
+    "<h6><marquee>2<option><select>w",
+    "<h4><a><option>a<h4><a>7",
+    "<h3>3<nobr><hr><h3><select>7",
+    "<x-a><noscript lang=de>w",
+    "a<img src=b><noscript><img src=c></noscript><noscript><img src=d></noscript>",
+    "<pre><pren>\ni",
+    "<progress><rt>\n</progress>3",
+    "<ruby><table><li>6<rp>w",  # parts of a ruby where their start tag would end something
+    "<ruby><p><table><rp>w",
+    "<ruby><table><rt><rt>w",
+    "<ruby><marquee><rt><rp>3",
+    "<ruby><dd><x-a><rp>3",
+    "<li><dir><li>w",  # items inside wrappers that are not written
+    "a<select><object><option><hr>w",
+    "<select><template><option>8<dt><optgroup>w",
+    "<select multiple><p><marquee><option>k",
+    "x<svg><template><title><b></template><p>A",  # after this the parser adds the rest to the document
+    "x<svg><template><title><b></template>A<table>q<td>a",
+]
+"""Pages of misnested elements, each of which once read otherwise after cleaning, or crashed."""
+
+
+@pytest.mark.parametrize("page", ODD)
+def test_the_written_html_of_misnested_elements_reads_as_it_was_cleaned(page: str) -> None:
+    assert fuzz.check(page.encode(), "text/html") == "answered"
+
+
+@pytest.mark.parametrize("page", ["k<ul><li><noscript>k</noscript></ul>b", "k<div><noscript>k</noscript></div>b"])
+def test_a_noscript_that_goes_joins_no_words(page: str) -> None:
+    assert prunus.clean(page) == "k b"
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("x<svg><template><title><b></template><p>A<li>B", ["x", "A", "B"]),
+        ("x<svg><template><title><b></template>A<b>c</b> d", ["xAc", "d"]),
+        ("<p>k<svg><template><foreignObject><p>1</template>2", ["k", "2"]),
+    ],
+)
+def test_no_word_is_lost_after_a_template_that_closes_every_element(page: str, words: list[str]) -> None:
+    tree = prunus.read(page).trees[0]
+    assert tree.canonical.split() == words
+    assert xpath_of(tree, len(tree) - 1).startswith("/html/body")
 
 
 @pytest.mark.slow
@@ -81,3 +149,13 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     second = subprocess.run([*script, "--count", "30"], capture_output=True, text=True, check=True)
     assert "\n10 documents" in first.stdout
     assert "\n30 documents" in second.stdout
+
+
+def test_inputs_of_html5lib_are_read_with_their_contexts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dat = "#data\n<p>One\n\ntwo\n#errors\n#document\n| x\n\n#data\n<td>a\n#errors\n#document-fragment\ntr\n#document\n"
+    assert list(html5lib_inputs.inputs(dat)) == [("<p>One\n\ntwo", ""), ("<td>a", "tr")]
+    assert b"<table><tr><td>aword" in list(html5lib_inputs.documents(dat))
+    (tmp_path / "a.dat").write_text(dat)
+    assert html5lib_inputs.main(tmp_path) == 0
+    assert capsys.readouterr().out == "6 inputs of 1 files: 6 answered\n"
+    assert html5lib_inputs.main(tmp_path / "none") == 1

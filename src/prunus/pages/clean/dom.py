@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .parse import Element, Text
-from .tag_table import BLOCK, KIND, KINDS, NOT_NESTED, SHOWN, STRICT
+from .tag_table import BLOCK, KIND, KINDS, LINE, NOT_NESTED, SHOWN, STRICT
 
-_ISOLATING: Final = frozenset({"applet", "caption", "marquee", "object", "td", "template", "th"})
-"""Elements that isolate what they hold: a link inside one is not nested in a link outside (HTML, 13.2.4.3: markers)."""
+_ISOLATING: Final = frozenset({"caption", "object", "td", "th"})
+"""Kept elements that isolate what they hold: a link inside one is not nested in a link outside (HTML, 13.2.4.3:
+markers)."""
 
 _SHOWN: Final = ",".join(sorted(SHOWN))
 
@@ -20,7 +21,7 @@ def holds_one_block(children: Any) -> bool:
     found = False
     for child in children:
         if type(child) is Element:
-            if found or KINDS.get(child.tag, BLOCK) & KIND not in (BLOCK, STRICT):
+            if found or KINDS.get(child.tag, BLOCK) & (KIND | LINE) not in (BLOCK, STRICT):
                 return False
             found = True
     # texts last: reading a text copies it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..tree import Attrs
@@ -21,11 +22,13 @@ def drop_doubled_noscripts(walk: GrowingTree, noscripts: list[int]) -> bool:
     :returns: whether anything was dropped.
     """
     tags, texts = walk.tag, walk.text
-    ends = [_end_of(walk.depth, node) for node in noscripts]
+    parents, all_ends = linked(walk.depth)
+    ends = [all_ends[node] for node in noscripts]
     outside_texts: set[str] = set()
     outside: list[str] = []
     shown = ""
     collected = False
+    starts: dict[int, int] = {}  # of the nodes that were dropped, by their end
     last_end, dropped, searched = -1, False, 0
     for node, end in zip(noscripts, ends, strict=True):
         if node < last_end:
@@ -43,19 +46,11 @@ def drop_doubled_noscripts(walk: GrowingTree, noscripts: list[int]) -> bool:
                 shown = shown or " ".join([text for text in outside if text])
                 doubled = " ".join(parts) in shown
         else:
-            doubled = tags[node - 1] == "img" or "img" not in tags[node:end]
+            doubled = tags[starts.get(node, node) - 1] == "img" or "img" not in tags[node:end]
         if doubled:
             dropped = True
-            _drop(walk, node, end)
+            starts[end] = _drop(walk, node, end, parents, starts)
     return dropped
-
-
-def _end_of(depths: list[int], node: int) -> int:
-    """Return the index after a node's last descendant."""
-    end, depth = node + 1, depths[node]
-    while end < len(depths) and depths[end] > depth:
-        end += 1
-    return end
 
 
 def _collapsed(text: str, raw: bool) -> str:
@@ -81,22 +76,54 @@ def _words_outside(walk: GrowingTree, noscripts: list[int], ends: list[int]) -> 
     return [_collapsed(text, raw) for text in texts if text]
 
 
-def _drop(walk: GrowingTree, node: int, end: int) -> None:
-    """Drop a subtree, and the elements around it that hold nothing else."""
+def _drop(walk: GrowingTree, node: int, end: int, parents: Sequence[int], starts: Mapping[int, int]) -> int:
+    """Drop a subtree, the elements around it that hold nothing else, and those that hold a space at a line's end.
+
+    :param starts: where dropped nodes begin, by their end: they are passed over.
+    :returns: where the dropped nodes begin now.
+    """
     tags, texts, depths = walk.tag, walk.text, walk.depth
-    after = depths[end] if end < len(tags) else 0
-    while (
-        node > 1 and after <= depths[node - 1] < depths[node] and tags[node - 1] and tags[node - 1] not in _KEPT_EMPTY
-    ):
-        node -= 1
+    after, depth = depths[end] if end < len(tags) else 0, depths[node]
+    held_block = any(tag and tag not in rules.INLINE for tag in tags[node:end])
     for index in range(node, end):
         tags[index] = None
         texts[index] = ""
-    # at most one space stays between the words on both sides
-    if end < len(tags) and tags[end] == "" and texts[end].startswith(" "):
+    while node > 1:
+        if node in starts:
+            node = starts[node]
+            continue
+        tag, level = tags[node - 1], depths[node - 1]
+        first = tag == "" and texts[node - 1] == " " and level == depth > depths[node - 2]
+        if first and tags[node - 2] in rules.INLINE and _ends_line(walk, node - 1, end, parents):
+            texts[node - 1] = ""
+        if tag and tag not in _KEPT_EMPTY and after <= level < depth:
+            depth = level
+            held_block = held_block or tag not in rules.INLINE
+        elif tag is None or tag or texts[node - 1] or level < depth:
+            break
+        node -= 1
+        tags[node] = None
+    # at most one space stays between the words on both sides, and one where a block separated them
+    if end < len(tags) and tags[end] == "":
         before = texts[node - 1] if tags[node - 1] == "" else ""
-        if before.endswith(" ") or (not before and tags[node - 1] not in rules.INLINE):
+        if not texts[end].startswith(" "):
+            texts[end] = " " + texts[end] if held_block and before and not before.endswith(" ") else texts[end]
+        elif before.endswith(" ") or (not before and tags[node - 1] not in rules.INLINE):
             texts[end] = texts[end][1:]
+    return node
+
+
+def _ends_line(walk: GrowingTree, node: int, end: int, parents: Sequence[int]) -> bool:
+    """Tell whether a line ends between a node and the node ``end``, which follows its subtree; not so in <pre>."""
+    tags, depths = walk.tag, walk.depth
+    ends = end >= len(tags) or not (tags[end] == "" or tags[end] in rules.INLINE)
+    above = parents[node]
+    while above >= 0 and (walk.preformatted or not ends):
+        if tags[above] in rules.PREFORMATTED:
+            return False
+        ends = ends or (depths[above] >= depths[end] and tags[above] not in rules.INLINE)
+        above = parents[above]
+    return ends
 
 
 def close_gaps(walk: GrowingTree) -> None:

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Final, TypeAlias
 
 import turbohtml
-from turbohtml import Axis, Document, Element, Text
+from turbohtml import Axis, Document, Element, Namespace, Text
 
 from ...core.errors import BadPage
 from .formatting import multiplies, renamed
@@ -61,8 +61,8 @@ _LINE_END: Final = re.compile(r"\r\n?|\n")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][^\t\n\f\r />]*)")
 
 __all__ = [
-    "CHILDREN", "MAX_BYTES", "MAX_TAGS", "Document", "Element", "Node", "Text", "check_size", "decode", "is_binary",
-    "line_starts", "parse", "parse_with_places", "source_text", "tag_place", "without_surrogates",
+    "CHILDREN", "MAX_BYTES", "MAX_TAGS", "Document", "Element", "Namespace", "Node", "Text", "check_size", "decode",
+    "is_binary", "line_starts", "parse", "parse_with_places", "source_text", "tag_place", "without_surrogates",
 ]  # fmt: skip
 
 
@@ -190,9 +190,22 @@ def parse(markup: str | bytes, charset: str = "", name: str = "page") -> Documen
     if multiplies(page, tags):
         markup = renamed(page)[0]
     if isinstance(markup, str):
-        return turbohtml.parse(markup, positions=False)
+        return _with_one_root(turbohtml.parse(markup, positions=False))
     document, text = _parse_bytes(markup, charset)
-    return turbohtml.parse(text, positions=False) if text else document
+    return _with_one_root(turbohtml.parse(text, positions=False) if text else document)
+
+
+def _with_one_root(document: Document) -> Document:
+    """Move what follows ``<html>`` into its last element, where the standard puts it.
+
+    After ``<svg><template><title></template>`` the parser has closed every element and adds the rest to the document.
+    """
+    found = [node for node in document.children if isinstance(node, Element | Text)]
+    if len(found) > 1 and isinstance(found[0], Element):
+        last = [found[0], *(child for child in found[0].children if isinstance(child, Element))][-1]
+        for node in found[1:]:
+            last.append(node)
+    return document
 
 
 def _count_tags(page: str | bytes) -> int:
@@ -228,7 +241,7 @@ def parse_with_places(text: str) -> tuple[Document, str, Sequence[int]]:
     added: Sequence[int] = ()
     if multiplies(text, _count_tags(text)):
         text, added = renamed(text)
-    return turbohtml.parse(text, positions=True), text, added
+    return _with_one_root(turbohtml.parse(text, positions=True)), text, added
 
 
 def line_starts(text: str) -> Sequence[int]:

@@ -16,7 +16,7 @@ BLOCK: Final = 1
 INLINE: Final = 2
 MORE: Final = 3  # has rules of its own, see _Walk._special
 PASS: Final = 4  # only its content is kept
-STRICT: Final = 5  # a heading, item or form: becomes a <div> where it cannot be nested
+STRICT: Final = 5  # a heading, item, form or part of a ruby: becomes a <div>, or is left out, where it cannot be nested
 RENAMED: Final = 6  # a formatting element that the parser was given under another name
 
 LINE: Final = 8  # inline
@@ -24,13 +24,15 @@ KEEPS: Final = 16  # some of its attributes are kept
 WRAPS: Final = 32  # it may be merged with its only child
 PRE: Final = 64  # its white space is kept
 UNNESTED: Final = 128  # its start tag ends an open element of its kind
+HELD: Final = 256  # a wrapper that is kept only while it holds a heading
 
 LEAVES: Final = frozenset({"br", "hr", "img", "source", "track"})
 SHOWN: Final = frozenset({"img", "audio", "video", "input", "progress", "meter", "source", "track"})
 OBSOLETE: Final = {"xmp": "pre", "listing": "pre", "plaintext": "pre"}
 """Obsolete elements that are renamed: valid HTML cannot hold them, and browsers show them as <pre>."""
 
-NOT_NESTED: Final = rules.HEADINGS | {"option", "optgroup", "rb", "rp", "rt", "rtc"}
+RUBY_PARTS: Final = frozenset({"rb", "rp", "rt", "rtc"})
+NOT_NESTED: Final = rules.HEADINGS | RUBY_PARTS | {"option", "optgroup"}
 """Elements whose start tag ends an open element of their kind."""
 
 ENDING: Final = NOT_NESTED | {"hr"}
@@ -47,7 +49,7 @@ def _table() -> dict[str, int]:
         **dict.fromkeys(rules.DISSOLVED, PASS),
         **dict.fromkeys(SPECIAL.keys() | LEAVES | SHOWN | OBSOLETE.keys(), MORE),
         **dict.fromkeys(rules.PREFORMATTED | {"noscript"}, MORE),
-        **dict.fromkeys(rules.HEADINGS | ITEMS | {"form"}, STRICT),
+        **dict.fromkeys(rules.HEADINGS | ITEMS | RUBY_PARTS | {"form"}, STRICT),
         **dict.fromkeys(FORMER, RENAMED),
     }
     bits = {

@@ -17,10 +17,12 @@ from .elements import SPECIAL, kept_attributes
 from .formatting import FORMER
 from .gaps import close_gaps, drop_doubled_noscripts
 from .hidden import is_hidden, shown_again
-from .parse import Document, Element, Text, parse, without_surrogates
+from .parse import Document, Element, Namespace, Text, parse, without_surrogates
 from .tag_table import (
     BLOCK,
     DROP,
+    HELD,
+    INLINE,
     KEEPS,
     KIND,
     KINDS,
@@ -32,6 +34,7 @@ from .tag_table import (
     PASS,
     PRE,
     RENAMED,
+    RUBY_PARTS,
     SHOWN,
     STRICT,
     UNNESTED,
@@ -43,19 +46,31 @@ _ROWS: Final = frozenset({"tr", "td", "th"})
 _HOLD_ROWS: Final = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
 """Parents in which empty rows and cells are kept. Elsewhere, as in formulas, they are not part of a table."""
 
-_MARKED: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,button button,[lang]"
-"""Elements that the walk looks at closely: perhaps hidden, nested links and buttons, and those with a language."""
+_MARKED: Final = "[style],[hidden],[aria-hidden],[popover],.sortkey,a a,button button,[lang],math"
+"""Elements that the walk looks at closely: perhaps hidden, nested links and buttons, formulas, and those with a
+language."""
+
+_NOT_IN_FORMULAS: Final = ",".join(
+    sorted(
+        """body caption details dialog fieldset figcaption figure form head html input legend optgroup option plaintext
+        rb rp rt rtc select source summary tbody td textarea tfoot th thead title tr track wbr xmp""".split()
+    )
+)
+"""Elements of HTML without meaning in MathML, and written or parsed otherwise there: only their content is kept."""
 
 _ENDED_BY: Final = {"li": ("li",), "dd": ("dd", "dt"), "dt": ("dd", "dt")}
 """The open items that each item's start tag ends (HTML, 13.2.6.4.7). A parser nests them only where it moves content
 out of a table."""
 
 _ITEM_SCOPES: Final = (rules.SECTIONS - {"address"}) | frozenset(
-    """applet blockquote body button caption center dd details dialog dir dl dt figcaption figure h1 h2 h3 h4 h5 h6
-    html li listing marquee menu object ol pre select summary table tbody td template tfoot th thead tr
-    ul""".split()
+    """blockquote body button caption dd details dialog dl dt figcaption figure h1 h2 h3 h4 h5 h6 html li listing menu
+    object ol pre select summary table tbody td tfoot th thead tr ul""".split()
 )
-"""Special elements: a start tag of an item inside them ends no item outside."""
+"""Special elements that are always written: a start tag of an item inside them ends no item outside."""
+
+_IMPLIED: Final = RUBY_PARTS | {"dd", "dt", "li", "optgroup", "option", "p"}
+"""Elements that the start tag of a part of a ruby ends, and of an option in a <select> (HTML, 13.2.6.3: implied end
+tags)."""
 
 _WRAPPERS: Final = rules.WRAPPERS
 _MEDIA: Final = rules.MEDIA
@@ -127,11 +142,12 @@ class _Walk(GrowingTree):
     entered, -1 where only its children are kept. An element whose mark equals ``content`` at its end shows nothing.
     """
 
-    __slots__ = ("content", "mark", "marked", "styles")
+    __slots__ = ("content", "document", "mark", "marked", "styles")
 
     def __init__(self, with_origins: bool) -> None:
         super().__init__(with_origins)
         self.content = 0
+        self.document: Document | None = None  # until the first formula
         self.mark = -1
         self.marked: set[Any] = set()
         self.styles: dict[str, bool] = {}
@@ -139,6 +155,7 @@ class _Walk(GrowingTree):
     def run(self, document: Document) -> None:
         """Walk the DOM once, in document order, without recursion."""
         element, words = Element, Text  # locals: module names are slow to look up in compiled code
+        self.document = document
         self.marked = set(document.select(_MARKED))  # one native search is cheaper than a test of every element
         nodes: Iterator[Any] = iter([node for node in document.children if type(node) is element])
         levels: list[tuple[Iterator[Any], int]] = []  # the siblings after each open element, and its mark
@@ -160,7 +177,7 @@ class _Walk(GrowingTree):
                 nodes, mark = levels.pop()
                 if mark >= 0:
                     self._leave(mark)
-        self.marked = set()
+        self.marked, self.document = set(), None
         self.spacer = None  # free the DOM: each node holds the whole of it
 
     def _enter(self, node: Element) -> Sequence[Any] | None:
@@ -180,14 +197,21 @@ class _Walk(GrowingTree):
                 return again or None
             if tag in ("a", "button") and is_nested(node):
                 return node.children
+            if tag == "math" and self.document is not None:
+                self.marked.update(self.document.select(f"math :is({_NOT_IN_FORMULAS})"))
+                self.document = None
+            elif node.namespace is Namespace.MATHML and node.matches(_NOT_IN_FORMULAS):
+                return node.children
         if kind == RENAMED:
             tag = FORMER[tag]
             flags = KINDS[tag]
             kind = flags & KIND
         if kind == STRICT:
             tag = self._readable(node, tag)
+            if not tag:
+                return node.children
             flags = KINDS[tag]
-            kind = BLOCK
+            kind = INLINE if flags & LINE else BLOCK
         kept = kept_attributes(tag, node, marked) if marked or flags & KEEPS else None
         if kind == MORE:
             return self._special(node, tag, kept)
@@ -201,17 +225,21 @@ class _Walk(GrowingTree):
             return None
         if not kept:
             unnested = self.kind & UNNESTED
-            if kind == PASS and not (unnested and holds_heading(children)):
-                return children
+            if kind == PASS:
+                if not (unnested and holds_heading(children)):
+                    return children
+                flags |= HELD
             if len(children) < 4 and flags & WRAPS and not unnested and not self.raw and holds_one_block(children):
                 return children
         return self._open(node, tag, flags, kept, children)
 
     def _readable(self, node: Element, tag: str) -> str:
-        """Return the tag with which a heading, an item or a form can be written here: its own, or ``div``.
+        """Return the tag with which a heading, an item, a form or a part of a ruby can be written here.
 
-        The parser's repairs can nest it directly in an element of its kind. Written so, its start tag would end that
-        element.
+        The parser's repairs can nest it directly in an element that its start tag would end, if it were written so. It
+        becomes a ``div`` then; of a part of a ruby only the content is kept.
+
+        :returns: its own tag, ``div``, or '' for the content alone.
         """
         level = len(self.open) - 1
         above = self.tag[self.here]
@@ -221,7 +249,12 @@ class _Walk(GrowingTree):
         if tag in rules.HEADINGS:
             if above in rules.HEADINGS and shows_something(node):
                 self._make_div(level)
+                self._dissolve_wrappers(level)
             return tag
+        if tag in RUBY_PARTS:
+            above = self._written_above()
+            ends = above in _IMPLIED and not (above == "rtc" and tag in ("rp", "rt"))
+            return "" if ends and any(self.tag[node] == "ruby" for node in self.open) else tag
         if tag == "form":
             return "div" if is_nested(node) else tag
         ended = _ENDED_BY[tag]
@@ -229,6 +262,27 @@ class _Walk(GrowingTree):
             level -= 1
             above = self.tag[self.open[level]]
         return "div" if above in ended else tag
+
+    def _ends_item(self, tag: str) -> bool:
+        """Tell whether an option, written here, would end an element around it: in a <select> it does."""
+        above = self._written_above()
+        ends = above in _IMPLIED and (tag, above) != ("option", "optgroup")
+        return ends and any(self.tag[node] == "select" for node in self.open)
+
+    def _written_above(self) -> str:
+        """Return the tag of the innermost open element that is always written."""
+        for node in reversed(self.open):
+            tag: str = self.tag[node]
+            if tag in _IMPLIED or tag in _ITEM_SCOPES or (tag in rules.INLINE and tag != "noscript"):
+                return tag
+        return ""
+
+    def _dissolve_wrappers(self, level: int) -> None:
+        """Dissolve the wrappers in an open element that were kept because it was a heading."""
+        for node in range(self.open[level] + 1, len(self.tag)):
+            if self.depth[node] == level + 1 and self.tag[node] in rules.DISSOLVED and not self.attrs[node]:
+                self.tag[node] = None
+                self.dirty = True
 
     def _open(
         self, node: Element, tag: str, flags: int, kept: Attrs | None, children: Sequence[Any]
@@ -264,8 +318,10 @@ class _Walk(GrowingTree):
             if special is None:
                 return None
             children, kept, words = special
-        if tag == "head":
+        if tag == "head" or (tag in ("option", "optgroup") and self._ends_item(tag)):
             return children  # type: ignore[no-any-return]
+        if tag == "hr" and self._written_above() in ("option", "optgroup"):
+            tag = "br"  # <hr> would end them
         if tag == "select" and is_nested(node):
             return [child for option in children for child in option.children]
         inline = flags & LINE
@@ -280,7 +336,7 @@ class _Walk(GrowingTree):
         before = self.content
         if words or (tag in SHOWN and (kept or tag not in _MEDIA)):  # a player's sources are counted as nodes
             self.content += 1
-            if inline:
+            if inline and (self.last != START or tag in rules.VOID):
                 self.last = FILLED
         if tag in LEAVES:
             self._ended(place)
@@ -313,15 +369,31 @@ class _Walk(GrowingTree):
             self._put_space()
         if self.content == mark or flags & PRE:
             self._close(place, tag, self.content > mark)
-            return
-        if self.last != START and not inline:
-            self._line_end()
-        first = self._leave_node()
-        self._ended(place)
-        if first == len(self.tag):
-            inner = self.tag[place + 1]
-            if inner is None or (inner and (flags & WRAPS or inner in _WRAPPERS)):
-                self._merge(place, tag)
+        else:
+            if self.last != START and not inline:
+                self._line_end()
+            first = self._leave_node()
+            self._ended(place)
+            if first == len(self.tag):
+                inner = self.tag[place + 1]
+                if inner is None or (inner and (flags & WRAPS or inner in _WRAPPERS)):
+                    self._merge(place, tag)
+        if flags & HELD and place < len(self.tag) and not self._holds_heading(place):
+            self.tag[place] = None
+            self.dirty = True
+
+    def _holds_heading(self, node: int) -> bool:
+        """Tell whether a child of the last element is of ``NOT_NESTED``."""
+        tags, depths = self.tag, self.depth
+        merged: list[int] = []  # depths of the merged elements around this node
+        for inner in range(node + 1, len(tags)):
+            while merged and merged[-1] >= depths[inner]:
+                merged.pop()
+            if tags[inner] is None:
+                merged.append(depths[inner])
+            elif tags[inner] in NOT_NESTED and depths[inner] - len(merged) == depths[node] + 1:
+                return True
+        return False
 
     def _close(self, node: int, tag: str, shows: bool) -> None:
         """Close a preformatted or an empty element; an empty element is dropped, except cells and rows."""
@@ -337,6 +409,8 @@ class _Walk(GrowingTree):
         if empty and node and (block or len(self.tag) == node + 1):
             self._cut(node)
             self.vanished = self.vanished or block
+            if not block and self.tag[-1] == "" and not self.text[-1]:
+                self._drop_tail(len(self.tag) - 1)  # the space before it was dropped at the end of a line
         else:
             self._ended(node)
 

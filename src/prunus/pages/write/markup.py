@@ -6,6 +6,7 @@ and writes wrappers only where they separate words. Parsing it gives the same wo
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from ..clean import rules
@@ -29,8 +30,13 @@ from .style import (
     written_attributes,
 )
 
-_END_NEEDED_IN: Final = frozenset({"a", "audio", "del", "ins", "map", "noscript", "optgroup", "option", "video"})
-"""Parents in which a last </p> must be written (HTML standard); the end tag of an option cannot close a <p>."""
+_SPECIAL: Final = ITEMS | {"p"}
+_CLOSING: Final = frozenset(
+    """address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure
+    footer form h1 h2 h3 h4 h5 h6 header hgroup html li main menu nav ol pre search section summary td th ul""".split()
+)
+"""Blocks whose end tags close an open paragraph or item; while one is open, other end tags are ignored
+(HTML, 13.2.6.4.7)."""
 
 _SOLE_PARENTS: Final = frozenset({"li", "td", "th", "dd", "blockquote", "figcaption"})
 _ROW_GROUPS: Final = frozenset({"thead", "tbody", "tfoot"})
@@ -40,6 +46,7 @@ _CHECKED: Final = frozenset({"p", "img", "video", "audio", "source", "track", "t
 _INLINES: Final = rules.INLINE
 _ODD_TAGS: Final = rules.VOID | rules.PREFORMATTED | {"math"}
 _CELLS: Final = frozenset({"td", "th"})
+_OPENS_RAW: Final = re.compile(r"<(?:pre|textarea)[ >]")
 _NEVER: Final = 1 << 60
 
 Pieces = dict[int, list[tuple[int, int]]]
@@ -238,7 +245,7 @@ class HtmlWriter:
                 self._begin_inline()
         else:
             if self.pending:
-                if tag not in CLOSED_BY[self.pending]:
+                if tag not in CLOSED_BY[self.pending] or (tag == "optgroup" and "select" not in self.open):
                     out.append(END_TAGS[self.pending])
                 self.pending = ""
             if self.line:
@@ -260,7 +267,8 @@ class HtmlWriter:
         out.append(f"<{tag}{shown}>" if shown or tag not in START_TAGS else START_TAGS[tag])
         if tag in _ODD_TAGS:
             if tag in rules.VOID:
-                self.line = self.line or tag in _INLINES
+                if tag in _INLINES:
+                    self.line, self.gap = True, False
                 return
             self.foreign += tag == "math"
             self.raw += tag != "math"
@@ -305,7 +313,7 @@ class HtmlWriter:
             text = self._pieces_of(node, text)
         out = self.out
         if self.raw:
-            if text[:1] == "\n" and out and out[-1].startswith(("<pre", "<textarea")):
+            if text[:1] == "\n" and out and _OPENS_RAW.match(out[-1]):
                 text = "\n" + text  # the parser swallows one line break after the start tag
         else:
             if self.gap:
@@ -364,7 +372,8 @@ class HtmlWriter:
         out = self.out
         block = tag not in _INLINES
         if self.pending:
-            needed = tag in _END_NEEDED_IN if self.pending == "p" else tag in ITEMS and self.pending in ITEMS
+            needed = self.pending in _SPECIAL and tag not in _CLOSING
+            needed = needed or self.pending == tag or (tag in ITEMS and self.pending in ITEMS)
             if not block or tag not in KNOWN_HTML or needed:
                 out.append(END_TAGS[self.pending])
             self.pending = ""
