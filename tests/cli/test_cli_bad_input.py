@@ -212,7 +212,7 @@ def test_a_bug_shows_its_traceback(cli: Cli, folder: Path, monkeypatch: pytest.M
     def bug(*_: object) -> str:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(clean, "render_tree", bug)
+    monkeypatch.setattr(clean, "pages_given", bug)
     (folder / "page.html").write_text(PAGE, "utf-8")
     result = cli("clean", "page.html")
     assert result.exit_code == 1

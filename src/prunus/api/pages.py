@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from ..core.errors import BadInput, Failures, OutsideFailed, PrunusError
+from ..core.errors import BadInput, Failures, OutsideFailed, PrunusError, errors_of_page
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.sync import run
@@ -38,7 +38,10 @@ def clean(page: Source, format: Format = "html", style: Style = CLEAN) -> str:
     '<p>Hello <b>world</b>'
     """
     _check_format(format)
-    return render_tree(clean_page(_one_page(page), formats().to_html), format, style)
+    read = _one_page(page)
+    tree = clean_page(read, formats().to_html)
+    with errors_of_page(read.url or "page"):
+        return render_tree(tree, format, style)
 
 
 def _one_page(page: Source) -> Page:

@@ -12,13 +12,15 @@
     └── NothingFound        no page holds anything relevant            exit 4
 
 Each error has a ``subject``: the page, engine, option or address that it concerns. Any other
-exception that reaches the user is a bug and shows its traceback.
+exception that reaches the user is a bug and shows its traceback, except one that a single page
+raises: it is that page's error, see :func:`errors_of_page`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from .text.secrets import hide_logins, hide_secrets
@@ -116,6 +118,25 @@ class Failures(dict[str, str]):
         self[hide_logins(name) or error.subject] = str(error)
         if self.first is None:
             self.first = error
+
+
+@contextmanager
+def errors_of_page(name: str) -> Iterator[None]:
+    """Make whatever the work on one page raises an error of that page, so that the other pages go on.
+
+    :param name: the page's name in errors.
+    :raises BadEngine: an engine of another package failed at the page.
+    :raises BadPage: the work raised an error that Prunus does not raise on purpose. It is the cause.
+    """
+    try:
+        yield
+    except BadEngine as error:
+        raise BadEngine(f"{name}: {error}", subject=name) from error
+    except PrunusError:
+        raise
+    except Exception as error:  # a bug of Prunus or of a package: it may be anything
+        what = f"{type(error).__name__}: {one_line(str(error))}".rstrip(": ")
+        raise BadPage(f"{name}: reading this page fails by a bug ({what}); please report it", subject=name) from error
 
 
 def one_line(text: str, secrets: Sequence[str] = (), longest: int = 200) -> str:

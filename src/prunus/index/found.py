@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Final
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..answer.cite import cite
+from ..core.errors import BadPage, errors_of_page
 from ..core.text.words import count_words, normalise, sentence_spans
 from ..core.types import Citation, Span
 from ..evidence.blocks import Block, Blocks, Units, cut
@@ -57,9 +59,12 @@ def is_whole(source: object) -> bool:
 
 
 def page_tree(document: IndexedDocument) -> Tree | None:
-    """Return a document's stored page, cleaned; None where the index stores none."""
+    """Return a document's stored page, cleaned; None where the index stores none, or it cannot be cleaned."""
     markup, charset = _unpacked(document.source) if document.source else ("", "")
-    return clean_tree(markup, charset=charset, name=document.id) if markup else None
+    if markup:
+        with suppress(BadPage), errors_of_page(document.id):
+            return clean_tree(markup, charset=charset, name=document.id)
+    return None
 
 
 def _unpacked(source: bytes) -> tuple[str | bytes, str]:
@@ -75,8 +80,8 @@ def _unpacked(source: bytes) -> tuple[str | bytes, str]:
 def tree_of(document: IndexedDocument) -> Tree:
     """Return a document's page, cleaned.
 
-    The tree is the document's plain text where the index stores no page, or where this version cleans the page to
-    another text than the one that the leaves' spans refer to.
+    The tree is the document's plain text where the index stores no page, or where this version cannot clean the page or
+    cleans it to another text than the one that the leaves' spans refer to.
     """
     tree = page_tree(document)
     if tree is None or tree.canonical != document.text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 
-from ..core.errors import BadPage, OutsideFailed
+from ..core.errors import BadPage, OutsideFailed, errors_of_page
 from ..core.types import Page
 from .clean.walk import clean_tree
 from .tree import Tree
@@ -36,7 +36,8 @@ def clean_page(page: Page, to_html: ToHtml) -> Tree:
     name = page.url or "page"
     if page.wall:
         raise OutsideFailed(f"{name}: the page sent no content ({page.wall})", subject=name)
-    tree = clean_tree(to_html(page), charset=page.charset, name=name)
+    with errors_of_page(name):
+        tree = clean_tree(to_html(page), charset=page.charset, name=name)
     if not tree.has_words:
         raise BadPage(f"{name}: the page shows no text", subject=name)
     tree.url = page.final_url or page.url

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ..core.errors import BadInput, BadPage, MissingExtra, OutsideFailed, PrunusError
+from ..core.errors import BadInput, BadPage, MissingExtra, OutsideFailed, PrunusError, errors_of_page
 from ..core.settings import Settings
 from ..core.types import Page
 from ..pages.clean.walk import clean_tree
@@ -183,26 +183,27 @@ class PageReader:
         """Yield the page or error of every URL, in order; a failure ends only its own page."""
         if self.settings.browser == "always":
             for url in urls:
-                yield await _or_error(self.fetch(url))
+                yield await _or_error(url, self.fetch(url))
             return
         async with self._http, aclosing(self._http.fetch_many(urls, ordered=True)) as pages:
             async for _, page in pages:
-                yield (
-                    self._explain_error(page) if isinstance(page, PrunusError) else await _or_error(self._finish(page))
-                )
+                if isinstance(page, PrunusError):
+                    yield self._explain_error(page)
+                else:
+                    yield await _or_error(page.url, self._finish(page))
 
     async def fetch_as_completed(self, urls: Sequence[str]) -> AsyncGenerator[tuple[str, Page | PrunusError], None]:
         """Yield (URL, page or error), the first finished first, so that a slow page delays no other."""
         if self.settings.browser == "always":
             for url in urls:
-                yield url, await _or_error(self.fetch(url))
+                yield url, await _or_error(url, self.fetch(url))
             return
         async with self._http, aclosing(self._http.fetch_many(urls)) as pages:
             async for position, page in pages:
                 if isinstance(page, PrunusError):
                     yield urls[position], self._explain_error(page)
                 else:
-                    yield urls[position], await _or_error(self._finish(page))
+                    yield urls[position], await _or_error(urls[position], self._finish(page))
 
     def _store_snapshot(self, page: Page) -> Page:
         """Store the snapshot of a page, so that citations of it can be checked later; a wall is not stored."""
@@ -256,10 +257,10 @@ class PageReader:
         if page.media_type.split(";")[0].strip().lower() not in _HTML or not page.content:
             return page
         try:
-            tree = clean_tree(page.content, charset=page.charset, name=page.url)
+            with errors_of_page(page.url):
+                wall = detect(page, clean_tree(page.content, charset=page.charset, name=page.url))
         except BadPage:
             return page  # the caller's own parse raises this error
-        wall = detect(page, tree)
         return page if wall is None else replace(page, wall=f"{wall.kind}: {wall.reason}")
 
 
@@ -295,10 +296,11 @@ def store_snapshots(settings: Settings, pages: Iterable[Page]) -> Iterator[Page]
         yield page
 
 
-async def _or_error(work: Coroutine[Any, Any, Page]) -> Page | PrunusError:
+async def _or_error(url: str, work: Coroutine[Any, Any, Page]) -> Page | PrunusError:
     """Return the page of an awaitable, or the error that it raised."""
     try:
-        return await work
+        with errors_of_page(url):
+            return await work
     except PrunusError as error:
         return error
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from ...api.pages import read_each, reading_with
-from ...core.errors import BadInput, Failures, PrunusError
+from ...core.errors import BadInput, Failures, PrunusError, errors_of_page
 from ...core.settings import Settings, load_settings
 from ...core.types import Format
 from ...pages.tree import Tree
@@ -63,12 +63,16 @@ class CleaningJob:
                 started = time.perf_counter()
 
     def _write(self, page: Given, target: Path | None, tree: Tree | PrunusError, started: float) -> None:
-        if isinstance(tree, PrunusError):
-            self.failures.note(tree, page.name)
+        try:
+            if isinstance(tree, PrunusError):
+                raise tree
+            with errors_of_page(page.name):
+                output = render_tree(tree, self.format, self.style)
+        except PrunusError as error:
+            self.failures.note(error, page.name)
             if self.as_json:
-                emit_json({"page": page.name, "error": str(tree)})
+                emit_json({"page": page.name, "error": str(error)})
             return
-        output = render_tree(tree, self.format, self.style)
         if target is not None:
             write_whole(target, output + "\n")
         if self.as_json:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from ...core.errors import OutsideFailed, PrunusError
+from ...core.errors import OutsideFailed, PrunusError, errors_of_page
 from ...core.types import Page
 from ..door.egress import Egress
 from ..door.errors import BUSY, FetchFailed, RefusedUrl, printable_url
@@ -171,7 +171,8 @@ class HttpFetcher:
 
             async def fetch_one(url: str) -> Page | PrunusError:
                 try:
-                    page = await self._walk(session, self._door.check_url(url))
+                    with errors_of_page(url):
+                        page = await self._walk(session, self._door.check_url(url))
                 except PrunusError as error:
                     return error
                 return replace(page, url=url)

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadInput, BadPage
+from ...core.errors import BadInput, BadPage, PrunusError, errors_of_page
 from ...core.text.bm25 import BM25
 from ...core.text.words import guess_language, sentence_spans
 from ...core.types import Hit, Page, Results, SearchRequest
@@ -144,7 +144,7 @@ class Engine:
                 raise BadInput(f"search local: {self._folder}: more than {_MAX_BYTES >> 20} MiB; split the folder")
             try:
                 title, text = self._read(path)
-            except (BadPage, OSError) as error:
+            except (PrunusError, OSError) as error:
                 skipped.append(f"local: {path.name} was left out: {error}")
                 continue
             kept.append(path)
@@ -168,8 +168,9 @@ class Engine:
         if path.suffix.lower() in (".txt", ".md"):
             text = content.decode("utf-8", "replace")
             return next((line.strip("# ").strip() for line in text.splitlines() if line.strip()), path.stem)[:200], text
-        source = self._reader(Page(content, url=str(path))) if self._reader else content
-        tree = clean_tree(source, name=str(path))
+        with errors_of_page(path.name):
+            source = self._reader(Page(content, url=str(path))) if self._reader else content
+            tree = clean_tree(source, name=str(path))
         return " ".join(tree.title.split())[:200] or path.stem, tree.canonical
 
 
