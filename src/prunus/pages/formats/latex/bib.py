@@ -11,9 +11,12 @@ _STRING: Final = re.compile(r"@\s*string\s*[{(]\s*([\w:-]+)\s*=\s*", re.I)
 _FIELD: Final = re.compile(r"\s*+,?\s*+([A-Za-z][\w:-]*+)\s*+=\s*+")
 _WORD: Final = re.compile(r"[^\s,{}()\"#]{1,500}")
 _BRACES: Final = re.compile(r"\\[\s\S]|[{}]")
+_JOINED: Final = re.compile(r"\s*+#\s*+")
 _QUOTED: Final = re.compile(r"\\[\s\S]|[{}\"]")
 _MAX_ENTRIES: Final = 20_000
 _MAX_VALUE: Final = 20_000
+_MAX_UNCLOSED: Final = 200  # braces and quotes without their end; each is searched for over ``_MAX_VALUE`` characters
+_MAX_LETTERS: Final = 16 << 20  # characters of all values: a short name may stand for a long text
 
 WRITTEN: Final = (
     "author", "editor", "title", "journal", "journaltitle", "booktitle", "school", "institution", "publisher",
@@ -24,21 +27,23 @@ WRITTEN: Final = (
 
 def entries(text: str) -> dict[str, Mapping[str, str]]:
     """Return the entries of a ``.bib`` file by key. Field names are in lower case, values are LaTeX."""
-    strings: dict[str, str] = {}
-    for found in _STRING.finditer(text):
-        value, _ = _value(text, found.end(), strings)
-        strings[found[1].lower()] = value
+    file = _BibFile(text)
+    place = 0
+    while (found := _STRING.search(text, place)) and not file.is_over:
+        value, place = file.value(found.end())
+        file.strings[found[1].lower()] = value
     by_key: dict[str, Mapping[str, str]] = {}
-    for found in _ENTRY.finditer(text):
-        if found[1].lower() in ("comment", "string", "preamble") or len(by_key) >= _MAX_ENTRIES:
+    place = 0
+    while (found := _ENTRY.search(text, place)) and len(by_key) < _MAX_ENTRIES and not file.is_over:
+        place = found.end()
+        if found[1].lower() in ("comment", "string", "preamble"):
             continue
         fields: dict[str, str] = {}
-        place = found.end()
         for _ in range(60):  # fields of an entry; a bound for hostile files
             name = _FIELD.match(text, place)
             if not name:
                 break
-            value, place = _value(text, name.end(), strings)
+            value, place = file.value(name.end())
             fields[name[1].lower()] = " ".join(value.split())
         by_key.setdefault(found[2], fields)
     return by_key
@@ -65,36 +70,59 @@ def as_latex(fields: Mapping[str, str]) -> str:
     return ". ".join(parts) + "." if parts else ""
 
 
-def _value(text: str, place: int, strings: Mapping[str, str]) -> tuple[str, int]:
-    """Return a value and the index of its end. ``#`` joins the parts of a value."""
-    parts: list[str] = []
-    for _ in range(20):  # parts of a value; a bound for hostile files
-        if text[place : place + 1] in ("{", '"'):
-            end = _end(text, place)
-            parts.append(text[place + 1 : end])
-            place = end + 1
-        else:
-            word = _WORD.match(text, place)
-            if not word:
+class _BibFile:
+    """The values of a file, within limits.
+
+    :ivar strings: texts that ``@string`` gives names, by name in lower case.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.strings: dict[str, str] = {}
+        self._text = text
+        self._unclosed = 0
+        self._letters = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a limit is reached."""
+        return self._unclosed > _MAX_UNCLOSED or self._letters > _MAX_LETTERS
+
+    def value(self, place: int) -> tuple[str, int]:
+        """Return a value and the index of its end. ``#`` joins the parts of a value."""
+        text = self._text
+        parts: list[str] = []
+        for _ in range(20):  # parts of a value; a bound for hostile files
+            if text[place : place + 1] in ("{", '"'):
+                end = self._end(place)
+                parts.append(text[place + 1 : end])
+                place = end + 1
+            else:
+                word = _WORD.match(text, place)
+                if not word:
+                    break
+                parts.append(self.strings.get(word[0].lower(), word[0]))
+                place = word.end()
+            joined = _JOINED.match(text, place)
+            if not joined:
                 break
-            parts.append(strings.get(word[0].lower(), word[0]))
-            place = word.end()
-        joined = re.compile(r"\s*#\s*").match(text, place)
-        if not joined:
-            break
-        place = joined.end()
-    return "".join(parts)[:_MAX_VALUE], place  # a string of strings of strings would grow without end
+            place = joined.end()
+        value = "".join(parts)[:_MAX_VALUE]
+        self._letters += len(value)
+        return value, place
 
-
-def _end(text: str, place: int) -> int:
-    """Return the index of the end of the brace or quote at ``place``, or ``place + 1`` where it is unclosed."""
-    quoted = text[place] == '"'
-    depth = 0
-    for found in (_QUOTED if quoted else _BRACES).finditer(text, place + 1 if quoted else place, place + _MAX_VALUE):
-        if found[0] == "{":
-            depth += 1
-        elif found[0] == "}":
-            depth -= 1
-        if (quoted and found[0] == '"' and depth <= 0) or (not quoted and depth == 0 and found[0] == "}"):
-            return found.start()
-    return min(len(text), place + 1)
+    def _end(self, place: int) -> int:
+        """Return the index of the end of the brace or quote at ``place``, or ``place + 1`` where it is unclosed."""
+        text = self._text
+        quoted = text[place] == '"'
+        depth = 0
+        for found in (_QUOTED if quoted else _BRACES).finditer(
+            text, place + 1 if quoted else place, place + _MAX_VALUE
+        ):
+            if found[0] == "{":
+                depth += 1
+            elif found[0] == "}":
+                depth -= 1
+            if (quoted and found[0] == '"' and depth <= 0) or (not quoted and depth == 0 and found[0] == "}"):
+                return found.start()
+        self._unclosed += 1
+        return min(len(text), place + 1)
