@@ -10,7 +10,7 @@ from prunus.core.registry import engine_names
 
 ONCE_SLOW = [
     ("rtf", "\\cell ", 64_000),
-    ("rtf", "\\~", 256_000),
+    ("rtf", "\\~", 1_024_000),
     ("latex", "\\label{", 64_000),
     ("latex", " ", 64_000),  # after \\cline
     ("latex", "\\begin{", 64_000),
