@@ -267,8 +267,7 @@ class HtmlWriter:
         out.append(f"<{tag}{shown}>" if shown or tag not in START_TAGS else START_TAGS[tag])
         if tag in _ODD_TAGS:
             if tag in rules.VOID:
-                if tag in _INLINES:
-                    self.line, self.gap = True, False
+                self.line = self.line or tag in _INLINES
                 return
             self.foreign += tag == "math"
             self.raw += tag != "math"
