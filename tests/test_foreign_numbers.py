@@ -26,7 +26,6 @@ CALLS = ("int", "float", "chr")
 
 ALLOWED = {  # pattern of "file: argument" -> why it is no foreign text
     r"answer/check.py: order\[top\]": "an array",
-    r"answer/generate/_guard.py: number": "at most four decimal digits, by the pattern of a mark",
     r"answer/rank_pages.py: value\[place\]": "an array",
     r"core/text/bm25.py: self._bounds\[.*\]": "an array",
     r"core/text/numbers.py: .*": "the functions themselves",
@@ -35,11 +34,14 @@ ALLOWED = {  # pattern of "file: argument" -> why it is no foreign text
     r"index/store/file/engine.py: (id|row)": "ids of the caller, and an array",
     r"index/store/file/\w+.py: (file.execute\(query\).fetchone\(\)\[0\]|found.lastrowid or 0)": "a number of SQLite",
     r"models/llm/openai.py: value": "an option of the operator, checked in the lines above",
+    r"pages/formats/pdf/engine.py: getattr\(signal, 'SIGXCPU', 0\)": "the number of a signal",
+    r"pages/formats/sqlite.py: allowance.is_late\(\)": "a truth value",
     r"pages/formats/pdf/reader.py: (max_pages|max_chars|seconds|memory)": "an argument that Prunus passes to its process",
     r"pages/formats/pdf/reader.py: (apart|self.raw.FPDFText_CountChars\(text\))": "a truth value, and a number of pdfium",
     r"pages/write/markdown.py: tag\[1\]": "the name of a heading, h1 to h6",
     r"web/door/addresses.py: address": "an IP address object",
     r"web/door/exchange.py: timeout": "an object that is a float",
+    r"web/fetch/_store.py: size": "a sum of SQLite over whole numbers",
     r"web/fetch/links.py: scores\[i\]": "an array",
     r"web/search/local.py: page": "an array",
 }

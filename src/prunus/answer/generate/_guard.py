@@ -25,7 +25,7 @@ _HELD: Final = 2_000
 """Code points that are held back at most, where brackets, a tag or code stay open."""
 
 _MAY_BE_FENCE: Final = re.compile(r"[ \t>*+\-\d.)]{0,100}(?:`{0,2}|`{3,100}[^`]{0,200}|~{0,2}|~{3,100}.{0,200})")
-_FENCE: Final = re.compile(r"((?:[ \t>]|[*+-](?=[ \t])|\d{1,9}[.)](?=[ \t]))*)(`{3,}|~{3,}).*")
+_FENCE: Final = re.compile(r"((?:[ \t>]|[*+-](?=[ \t])|\d{1,9}[.)](?=[ \t]))*)(`{3,}+|~{3,}+).*+")
 _PLAIN_START: Final = re.compile(r"(?: {0,3}>)* {0,3}")
 """The start of a line on which a fence begins code whatever stands above."""
 
@@ -207,9 +207,11 @@ class Guard:
             for letter in line + end:
                 self._take(letter)
             return
-        closing = re.fullmatch(rf"([ \t]*)({fence[0]}{{{len(fence)},}}[ \t]*)", line[len(before) :])
-        if closing and (before or len(closing[1].expandtabs(4)) < 4):
-            line = f"{before}{closing[2]}" if before else line  # indented, it might not close
+        rest = line[len(before) :].lstrip(" \t")
+        indent, ticks = line[len(before) : len(line) - len(rest)], rest.rstrip(" \t")
+        closes = len(ticks) >= len(fence) and not ticks.strip(fence[0])
+        if closes and (before or len(indent.expandtabs(4)) < 4):
+            line = f"{before}{rest}" if before else line  # indented, it might not close
             self._fence = "", ""
             self._begin_line()
         self._write(line + end)

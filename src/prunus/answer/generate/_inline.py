@@ -63,9 +63,11 @@ _TOP_LEVEL: Final = re.compile(
 """The last parts of the names that renderers turn into links; of the newer ones they know few."""
 
 _RISKY: Final = re.compile(r"<[a-z/!?]|\]\(|//|\bwww\.", re.I)
-_NUMBERS: Final = r"\d+(?:\s?[-\u2013]\s?\d+)?"
+_NUMBERS: Final = r"\d++(?:\s?[-\u2013]\s?\d++)?+"
 _MARK: Final = re.compile(
-    rf"([ \t]?)\\?[\[【]\s?(?:\^|sources?\s)?\s?({_NUMBERS}(?:\s?[,;]\s?{_NUMBERS})*)(?:†[^\]】]*)?\s?\\?[\]】]", re.I
+    rf"([ \t]?)\\?[\[【]\s?(?:\^|sources?\s)?\s?({_NUMBERS}(?:\s?[,;]\s?{_NUMBERS}){{0,99}})"
+    r"(?:†[^\]】]{0,99})?\s?\\?[\]】]",
+    re.I,
 )
 _REFERENCE: Final = re.compile(r"(?<!\\)!\[(?!\s?\d)[^\[\]]*\](?:(\[\d+\])|\[[^\[\]]*\])")
 

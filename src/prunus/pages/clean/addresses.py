@@ -7,7 +7,7 @@ from typing import Final
 
 from . import rules
 
-_EDGE: Final = "".join(map(chr, range(33)))  # control characters and the space, which the standard strips
+_EDGE: Final = bytes(range(33)).decode("ascii")  # control characters and the space, which the standard strips
 _REMOVED: Final = str.maketrans("", "", "\t\n\r")  # the standard removes them everywhere
 _SCHEME: Final = re.compile(r"[\0-\x20]*([A-Za-z][A-Za-z0-9+.-]*):")
 _PLAIN: Final = ("/", "https://", "http://", "#")

@@ -26,7 +26,7 @@ _SKIPPED: Final = re.compile(
     r"\s+|<\?[^>]{0,2000}\?>|<!--.*?-->|<!doctype[^>\[]{0,2000}(?:\[.{0,8000}?\]\s*)?>", re.I | re.S
 )
 _FEED: Final = re.compile(r"<(?:rss|feed|rdf:rdf|opml|urlset|sitemapindex)[\s>]", re.I)
-_FLAT: Final = re.compile(r"<(?:([\w.-]{1,40}):)?document\b(?=[^>]*opendocument:xmlns:office:)")
+_FLAT: Final = re.compile(r"<(?:([\w.-]{1,40}):)?document\b")
 _MEDIA_TYPE: Final = re.compile(r"[\s:]mimetype\s*=\s*[\"']([^\"'<>]{1,100})[\"']")
 _TEX: Final = re.compile(r"^[ \t]*\\(?:documentclass|documentstyle|begin\{document\})", re.M)
 _TEX_START: Final = re.compile(r"(?:[ \t]*(?:%[^\n]*)?\n)*[ \t]*\\[a-zA-Z@]")
@@ -149,7 +149,7 @@ def _by_tag(start: str, content: bytes | str, named: str, header: str, name: str
         return ""
     if low.startswith(("<!doctype html", "<html")):
         return "html"
-    if low.startswith("<?xml") or _FLAT.match(start) or (named == "xml" and low.startswith("<!")) or _FEED.match(start):
+    if low.startswith("<?xml") or _is_flat(start) or (named == "xml" and low.startswith("<!")) or _FEED.match(start):
         if low.startswith("<?xml-stylesheet") and named == "html":
             return "html"
         return _by_root(_head_of(content, _LONG_HEAD).lstrip("\ufeff \t\r\n"), named, name)
@@ -160,6 +160,12 @@ def _by_tag(start: str, content: bytes | str, named: str, header: str, name: str
     return ""
 
 
+def _is_flat(text: str, place: int = 0) -> bool:
+    """Tell whether the root element at a place is that of OpenDocument in one XML file."""
+    root = _FLAT.match(text, place)
+    return root is not None and "opendocument:xmlns:office:" in text[root.end() :].partition(">")[0]
+
+
 def _by_root(start: str, named: str, name: str) -> str:
     """Return the format of XML by its root element.
 
@@ -168,7 +174,7 @@ def _by_root(start: str, named: str, name: str) -> str:
     place = 0
     while (skipped := _SKIPPED.match(start, place)) and skipped.end() > place:
         place = skipped.end()
-    if _FLAT.match(start, place):  # OpenDocument in one XML file
+    if _is_flat(start, place):  # OpenDocument in one XML file
         declared = _MEDIA_TYPE.search(start, place)
         format_name, reason = kind_of_declared(declared[1]) if declared else ("", "")
         if reason:

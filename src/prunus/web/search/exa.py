@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
+from ...core.text.numbers import bounded_float
 from ...core.types import SearchRequest
 from ._wire import Ask, Provider, time_range, value_at
 
@@ -69,5 +70,5 @@ class Engine(Provider):
     def cost(self, data: Mapping[str, Any]) -> float:
         """Return the cost that the response states, else the configured price."""
         dollars = value_at(data, "costDollars", "total")
-        is_number = isinstance(dollars, int | float) and not isinstance(dollars, bool)
-        return float(dollars) if is_number and 0 <= dollars < 1e6 else self._price
+        stated = None if isinstance(dollars, str) else bounded_float(dollars, None, least=-1.0)
+        return stated if stated is not None and 0 <= stated < 1e6 else self._price

@@ -11,7 +11,7 @@ _STRING: Final = re.compile(r"@\s*string\s*[{(]\s*([\w:-]+)\s*=\s*", re.I)
 _FIELD: Final = re.compile(r"\s*+,?\s*+([A-Za-z][\w:-]*+)\s*+=\s*+")
 _WORD: Final = re.compile(r"[^\s,{}()\"#]{1,500}")
 _BRACES: Final = re.compile(r"\\[\s\S]|[{}]")
-_JOINED: Final = re.compile(r"\s*+#\s*+")
+_HASH: Final = re.compile(r"(?<!\s)\s*+#\s*+")
 _QUOTED: Final = re.compile(r"\\[\s\S]|[{}\"]")
 _MAX_ENTRIES: Final = 20_000
 _MAX_VALUE: Final = 20_000
@@ -102,7 +102,7 @@ class _BibFile:
                     break
                 parts.append(self.strings.get(word[0].lower(), word[0]))
                 place = word.end()
-            joined = _JOINED.match(text, place)
+            joined = _HASH.match(text, place)
             if not joined:
                 break
             place = joined.end()
