@@ -231,6 +231,25 @@ def test_eight_times_the_page_takes_hardly_more_than_eight_times_the_time(name: 
     pytest.fail(f"{size // 8} take {small:.3f} s, {size} take {large:.3f} s")
 
 
+def test_a_long_style_takes_no_time() -> None:
+    style = "color:red;background:" + "\t" * 900 + "!"
+    assert within(0.5, lambda: prunus.clean(f"<p style='{style}'>words"))
+
+
+@pytest.mark.parametrize(
+    ("style", "shown"),
+    [
+        ("color: #FFF ; background:#fff!important", False),
+        ("background-color:red;x:y;COLOR:red", False),
+        ("color:red;background:red blue", True),
+        ("color:;background:", True),
+        ("color:red;border-color:red", True),
+    ],
+)
+def test_text_of_the_colour_of_its_background_is_hidden(style: str, shown: bool) -> None:
+    assert ("secret" in prunus.clean(f"<p>words<p style='{style}'>secret")) == shown
+
+
 HUGE: dict[str, Callable[[], str]] = {
     "10,000 levels": lambda: "<div>" * 10_000 + "the harbour opened",
     "100,000 unclosed tags": lambda: "<p><b>the harbour" + "<i>" * 100_000,
