@@ -13,7 +13,6 @@ from typing import Any, Final
 from . import rules
 from .parse import Element
 
-_CSS_SPACE: Final = " \t\n\f\r"
 _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
 
 
@@ -43,7 +42,7 @@ def _has_colour_of_background(style: str) -> bool:
         name, _, value = declaration.partition(":")
         kind = name.strip().removesuffix("-color")
         if kind in colours:
-            colours[kind].add(value.strip(_CSS_SPACE).removesuffix("!important").rstrip(_CSS_SPACE))
+            colours[kind].add(value.strip().removesuffix("!important").rstrip())
     return not colours["color"].isdisjoint(colours["background"] - {""})
 
 
