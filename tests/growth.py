@@ -95,7 +95,7 @@ def growth(read: Read, write: Callable[[int], Any], most: int = LAST) -> str:
             before = min(before, _seconds(read, write(size // 4)), _seconds(read, write(size // 4)))
             taken = min(taken, _seconds(read, write(size)))
             # a limit that only the longer document reaches makes a single step; growth goes on
-            if taken > max(MOST * before, LONG) and (taken > 1 or _seconds(read, write(4 * size)) > MOST * taken):
+            if taken > max(MOST * before, LONG) and (taken > 5 or _seconds(read, write(4 * size)) > MOST * taken):
                 return f"{size // 4:,} letters take {before:.3f} s, {size:,} take {taken:.3f} s"
         if taken > 10:
             return f"{size:,} letters take {taken:.1f} s"
