@@ -43,7 +43,7 @@ from prunus.web.search import _wire
 Write = Callable[[str], Any]
 Read = Callable[[Any], object]
 
-FIRST, LAST = 4_000, 256_000
+FIRST, LAST = 4_000, 64_000
 """Letters of the first and of the largest document."""
 
 LONG = 0.06
