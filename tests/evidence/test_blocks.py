@@ -17,18 +17,21 @@ from prunus.core.text.words import count_words
 from prunus.evidence.blocks import Blocks, cut, split
 from prunus.evidence.render import Rendering, render_blocks
 from prunus.pages.clean.walk import clean_tree
+from prunus.pages.write.kept import AFTER, BEFORE
 from prunus.pages.xpath import xpath_of
 
 UNITS = ("blocks", "leaves")
 max_words = st.one_of(st.integers(1, 12), st.integers(1, 500))
 
 
-def blocks_of(*pages: str, max_words: int = 48, units: str = "blocks") -> Blocks:
-    return cut([clean_tree(page) for page in pages], max_words, units)
+def blocks_of(*pages: str, max_words: int = 48, units: str = "blocks", whole_words: int = 0) -> Blocks:
+    """Cut pages; unlike the default, sentences and rows are cut too, so that small pages show every kind of cut."""
+    return cut([clean_tree(page) for page in pages], max_words, units, whole_words)
 
 
-def texts(*pages: str, max_words: int = 48, units: str = "blocks") -> list[str]:
-    return [" ".join(text.split()) for text in blocks_of(*pages, max_words=max_words, units=units).texts]
+def texts(*pages: str, max_words: int = 48, units: str = "blocks", whole_words: int = 0) -> list[str]:
+    blocks = blocks_of(*pages, max_words=max_words, units=units, whole_words=whole_words)
+    return [" ".join(text.split()) for text in blocks.texts]
 
 
 def paths(*pages: str, max_words: int = 48) -> list[str]:
@@ -180,10 +183,11 @@ def test_a_row_is_cut_at_its_cells_only_where_it_is_too_large() -> None:
     assert "A 2.40 90 minutes" not in texts(TABLE, max_words=2)
 
 
-def test_a_cell_of_a_cut_row_requires_column_header_and_row_header() -> None:
+@pytest.mark.parametrize("head", ["th", "td"])
+def test_a_cell_of_a_cut_row_requires_column_header_and_row_header(head: str) -> None:
     page = (
-        "<table><tr><th>Zone<th>Terms<tr><th>Inner<td>valid for ninety minutes<td>and for two children"
-        "<tr><th>Outer<td>valid for one whole day<td>and for one dog</table>"
+        f"<table><tr><th>Zone<th>Terms<tr><{head}>Inner<td>valid for ninety minutes<td>and for two children"
+        f"<tr><{head}>Outer<td>valid for one whole day<td>and for one dog</table>"
     )
     blocks = blocks_of(page, max_words=4)
     held = dict(zip(blocks.texts, blocks.blocks, strict=True))
@@ -191,6 +195,27 @@ def test_a_cell_of_a_cut_row_requires_column_header_and_row_header() -> None:
     said = [blocks.texts[index] for index in cell.requires]
     assert "Inner" in said
     assert any("Zone" in text for text in said)
+
+
+def test_a_sentence_is_one_block_at_any_granularity() -> None:
+    found = texts("<p>The north gate closes at seven in the evening. It opens at six.", max_words=2, whole_words=128)
+    assert found == ["The north gate closes at seven in the evening.", "It opens at six."]
+
+
+def test_a_row_of_data_is_one_block_at_any_granularity() -> None:
+    assert texts(TABLE, max_words=1, whole_words=128)[-1] == "C 4.00 one day"
+
+
+def test_a_row_of_a_layout_is_cut_at_the_blocks_in_its_cells() -> None:
+    page = "<table><tr><td><p>one two three<p>four five six<td><ul><li>seven eight nine</ul></table>"
+    assert texts(page, max_words=3, whole_words=128) == ["one two three", "four five six", "seven eight nine"]
+
+
+def test_what_is_longer_than_any_sentence_is_cut_between_words() -> None:
+    page = "<p>" + " ".join(f"word{number}" for number in range(200))
+    blocks = blocks_of(page, max_words=50, whole_words=128)
+    assert len(blocks) > 3
+    assert [block.ragged for block in blocks.blocks] == [AFTER, *[BEFORE | AFTER] * (len(blocks) - 2), BEFORE]
 
 
 def test_a_figure_stays_with_its_caption() -> None:
@@ -341,9 +366,9 @@ def test_white_space_between_rows_of_preformatted_text_is_a_run() -> None:
 )
 @pytest.mark.parametrize("max_words", [5, 7, 28])
 def test_a_run_that_ends_inside_an_inline_element_is_cut_finer_where_it_stands(html: str, max_words: int) -> None:
-    blocks = cut([clean_tree(html)], max_words)
+    blocks = blocks_of(html, max_words=max_words)
     assert len(blocks) > 1
     for index, block in enumerate(blocks.blocks):
-        parted = Blocks(blocks.trees, split(blocks, index, 2), 2)
+        parted = Blocks(blocks.trees, split(blocks, index, 2, whole_words=0), 2)
         assert "".join(blocks.texts[index].split()) == "".join("".join(parted.texts).split())
         assert (parted.blocks[0].lo, parted.blocks[-1].hi) == (block.lo, block.hi)

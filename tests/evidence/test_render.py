@@ -35,7 +35,7 @@ def text(html: str) -> str:
 
 def keep(html: str, *wanted: str, max_words: int = 3, format: Format = "html", style: Style = LEAN) -> str:
     """Render the blocks that hold one of the wanted words."""
-    blocks = cut([clean_tree(html)], max_words)
+    blocks = cut([clean_tree(html)], max_words, whole_words=0)
     kept = [index for index, said in enumerate(blocks.texts) if any(word in said.split() for word in wanted)]
     return render_blocks(blocks, kept, Rendering(format, style))
 
@@ -117,7 +117,7 @@ def test_escaping_survives_a_round_trip(said: str) -> None:
 def test_a_kept_item_keeps_its_number_in_the_page() -> None:
     page = "<ol>" + "".join(f"<li>item{number} with words" for number in range(1, 9)) + "</ol>"
     assert keep(page, "item1", "item4", "item5") == (
-        "<ol><li>item1 with words<li value=4>item4 with words<li>item5 with words</ol>"
+        "<ol><li>item1 with words<li>…<li value=4>item4 with words<li>item5 with words</ol>"
     )
 
 
@@ -135,16 +135,16 @@ def test_dropping_rows_shortens_the_cells_that_span_them() -> None:
     rows = {said.split("\t")[-1]: index for index, said in enumerate(blocks.texts)}
     kept = [0, rows["first trip out"], rows["third trip out"]]
     (grid,) = oracle.grids(render_blocks(blocks, kept, Rendering()))
-    assert [row[1] for row in grid] == [("Trip",), ("first", "trip", "out"), ("third", "trip", "out")]
-    assert [row[0] for row in grid] == [("Day",), ("Monday",), ("Monday",)]
+    assert [row[1] for row in grid] == [("Trip",), ("first", "trip", "out"), ("third", "trip", "out"), None]
+    assert [row[0] for row in grid] == [("Day",), ("Monday",), ("Monday",), ("…",)]
     (grid,) = oracle.grids(render_blocks(blocks, [0, rows["third trip out"]], Rendering()))
-    assert grid == [[("Day",), ("Trip",)], [("Monday",), ("third", "trip", "out")]]
+    assert grid == [[("Day",), ("Trip",)], [("Monday",), ("third", "trip", "out")], [("…",), None]]
 
 
-def test_a_dropped_cell_leaves_its_place_empty() -> None:
-    page = "<table><tr><td>alpha one two three<td>beta one two three<td>gamma one two three</table>"
+def test_a_dropped_cell_is_marked_in_its_place_and_an_empty_one_is_not() -> None:
+    page = "<table><tr><td>alpha one two three<td><td>beta one two three<td>gamma one two three</table>"
     (grid,) = oracle.grids(keep(page, "gamma", max_words=4))
-    assert grid == [[(), (), ("gamma", "one", "two", "three")]]
+    assert grid[0] == [("…",), (), ("…",), ("gamma", "one", "two", "three")]
 
 
 def test_a_part_of_a_list_stays_a_list() -> None:
@@ -212,12 +212,12 @@ def test_line_breaks_stay_in_markdown() -> None:
 
 def test_kept_rows_are_a_github_table_with_their_header() -> None:
     page = "<table><tr><th>Zone<th>Coins" + "".join(f"<tr><td>z{n} zone<td>{n} coins" for n in range(9)) + "</table>"
-    assert keep(page, "Zone", "z4", format="markdown", max_words=4) == "|Zone|Coins|\n|-|-|\n|z4 zone|4 coins|"
+    assert keep(page, "Zone", "z4", format="markdown", max_words=4) == "|Zone|Coins|\n|-|-|\n|z4 zone|4 coins|\n|…||"
 
 
 def test_a_kept_item_keeps_its_number_in_markdown() -> None:
     page = "<ol>" + "".join(f"<li>item{number} with words" for number in range(1, 9)) + "</ol>"
-    assert keep(page, "item2", "item5", format="markdown") == "2. item2 with words\n5. item5 with words"
+    assert keep(page, "item2", "item5", format="markdown") == "2. item2 with words\n4. …\n5. item5 with words"
 
 
 def said_by(markdown: str) -> list[str]:
@@ -283,7 +283,7 @@ def test_text_holds_every_word_in_order_and_apart(made: Made) -> None:
 @given(worded_documents)
 def test_text_of_all_blocks_is_the_text_of_the_document(made: Made) -> None:
     for size in (1, 6):
-        blocks: Blocks = cut([clean_tree(made.html)], size)
+        blocks: Blocks = cut([clean_tree(made.html)], size, whole_words=0)
         assert render_blocks(blocks, range(len(blocks)), Rendering("text")).split() == made.words
 
 

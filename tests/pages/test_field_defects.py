@@ -12,6 +12,7 @@ from prunus.evidence.blocks import cut
 from prunus.evidence.greedy import select
 from prunus.evidence.render import Rendering
 from prunus.pages.clean.walk import clean_tree
+from prunus.pages.write.kept import MARK
 
 FULL = prunus.Style(full=True)
 
@@ -323,11 +324,11 @@ def test_the_best_blocks_are_kept_and_not_the_worst() -> None:
 
 
 def test_an_output_never_ends_in_a_blind_cut() -> None:
-    """Even a budget smaller than a sentence leaves whole words and whole tags."""
+    """Even a budget smaller than a sentence leaves whole words and whole tags, and marks what was left out."""
     page = "".join(
         f"<div><p>The <b>{number}th</b> answer is a <i>rather</i> long one.</p></div>" for number in range(50)
     )
-    known = set(oracle.words(page))
+    known = {*oracle.words(page), MARK}
     for budget in range(6, 60, 6):
         for format in ("html", "markdown", "text"):
             context = prunus.prune(page, "the 40th answer?", budget, format)

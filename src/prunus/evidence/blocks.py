@@ -9,16 +9,18 @@ exactly one block.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 from typing import Literal
 
-from ..pages.clean.rules import HEADINGS
+from ..pages.clean import rules
+from ..pages.clean.tag_table import ITEMS
 from ..pages.tree import Tree
+from ..pages.write.kept import AFTER, BEFORE, Kept, Pieces
 from .breadcrumbs import Breadcrumbs, breadcrumbs_of
-from .cut import Piece, cut_piece, cut_tree
+from .cut import WHOLE_WORDS, Piece, cut_piece, cut_tree
 
 Units = Literal["blocks", "leaves"]
 
@@ -40,6 +42,7 @@ class Block:
     :param first: code points of text node ``lo`` that belong to the block before.
     :param last: code point of text node ``hi - 1`` at which the block ends; -1 is the end of that node.
     :param requires: indices of blocks that must be kept with this block (the header rows of its table).
+    :param ragged: where the block ends inside a sentence: ``BEFORE`` and ``AFTER`` it.
     """
 
     document: int
@@ -50,6 +53,7 @@ class Block:
     first: int = 0
     last: int = -1
     requires: tuple[int, ...] = ()
+    ragged: int = 0
 
     @property
     def is_subtree(self) -> bool:
@@ -164,7 +168,7 @@ class Blocks:
 
 def _name(tag: str) -> str:
     """Return the name of a tag in paths; a hyphen follows if it looks like a numbered tag or like a run."""
-    taken = tag in ("h", "text") or (tag != "" and tag[-1] in "-0123456789" and tag not in HEADINGS)
+    taken = tag in ("h", "text") or (tag != "" and tag[-1] in "-0123456789" and tag not in rules.HEADINGS)
     return f"{tag}-" if taken else tag
 
 
@@ -187,12 +191,18 @@ def _step(name: str, key: int, steps: Steps) -> str:
     return f"{name}{number}" if number else name
 
 
-def cut(trees: Sequence[Tree], max_words: int = DEFAULT_MAX_WORDS, units: Units = "blocks") -> Blocks:
+def cut(
+    trees: Sequence[Tree],
+    max_words: int = DEFAULT_MAX_WORDS,
+    units: Units = "blocks",
+    whole_words: int = WHOLE_WORDS,
+) -> Blocks:
     """Cut documents into blocks of at most about ``max_words`` words (HtmlRAG, Algorithm 1).
 
     :param trees: one or many cleaned documents; several documents form one forest.
     :param max_words: granularity; a unit that cannot be cut (a table cell, a figure) may exceed it.
     :param units: ``blocks``, or ``leaves`` for the DOM's leaves as units (the paper's ablation).
+    :param whole_words: most words of a sentence or a row of data that stays whole at any granularity.
     :raises ValueError: ``max_words`` is below 1.
     """
     if max_words < 1:
@@ -201,23 +211,34 @@ def cut(trees: Sequence[Tree], max_words: int = DEFAULT_MAX_WORDS, units: Units 
     requires: tuple[int, ...] = ()
     for document, tree in enumerate(trees):
         offset = len(blocks)
-        for piece in cut_tree(tree, max_words, units == "leaves"):
+        for piece in cut_tree(tree, max_words, units == "leaves", whole_words):
             needed = tuple(offset + place for place in piece.requires)
             requires = requires if requires == needed else needed  # the rows of a table share one tuple: saves memory
             blocks.append(
-                Block(document, piece.node, piece.lo, piece.hi, piece.words, piece.first, piece.last, requires)
+                Block(
+                    document,
+                    piece.node,
+                    piece.lo,
+                    piece.hi,
+                    piece.words,
+                    piece.first,
+                    piece.last,
+                    requires,
+                    piece.ragged,
+                )
             )
     return Blocks(trees, blocks, max_words)
 
 
-def split(blocks: Blocks, index: int, max_words: int) -> list[Block]:
+def split(blocks: Blocks, index: int, max_words: int, whole_words: int = WHOLE_WORDS) -> list[Block]:
     """Cut one block finer; the parts cover it exactly.
 
+    :param whole_words: as for :func:`cut`.
     :returns: the parts; their ``requires`` assume that the parts replace the block at ``index``.
     """
     block = blocks.blocks[index]
-    whole = Piece(block.node, block.lo, block.hi, block.words, block.first, block.last)
-    parts = cut_piece(blocks.trees[block.document], whole, max_words)
+    whole = Piece(block.node, block.lo, block.hi, block.words, block.first, block.last, ragged=block.ragged)
+    parts = cut_piece(blocks.trees[block.document], whole, max_words, whole_words)
     return [
         Block(
             block.document,
@@ -228,45 +249,110 @@ def split(blocks: Blocks, index: int, max_words: int) -> list[Block]:
             part.first,
             part.last,
             tuple(index + needed for needed in part.requires),
+            part.ragged,
         )
         for part in parts
     ]
 
 
-def mask_of(blocks: Blocks, kept: Sequence[int], document: int) -> tuple[bytearray, dict[int, list[tuple[int, int]]]]:
-    """Translate the kept blocks of one document into the mask that a writer needs.
+def kept_part(blocks: Blocks, kept: Sequence[int], document: int) -> Kept:
+    """Translate the kept blocks of one document into the part that a writer needs.
 
-    :returns: one byte per node (0 dropped, 1 kept, 2 an ancestor of a kept node), and for each text node
-        that is kept in part its kept ranges, in order.
+    :param kept: indices of the blocks, ascending.
     """
     tree = blocks.trees[document]
     mask = bytearray(len(tree))
-    pieces: dict[int, list[tuple[int, int]]] = {}
+    part = Kept(mask, {}, {})
+    before: Block | None = None
     for index in kept:
         block = blocks.blocks[index]
         if block.document != document:
             continue
-        mask[block.lo : block.hi] = b"\1" * (block.hi - block.lo)
-        above = tree.parent[block.lo]
-        while above >= 0 and not mask[above]:
-            mask[above] = 2
-            above = tree.parent[above]
-        last = block.hi - 1
-        above = tree.parent[last]
-        while above >= block.lo:  # a chunk of an index may end inside an element that begins in it
-            if tree.end[above] > block.hi:
-                mask[above] = 2
-            above = tree.parent[above]
-        if block.first or block.last >= 0:
-            size = len(tree.text[last])
-            end = block.last if block.last >= 0 else size
-            if block.lo == last:
-                pieces.setdefault(last, []).append((block.first, end))
-            else:
-                if block.first:
-                    pieces.setdefault(block.lo, []).append((block.first, len(tree.text[block.lo])))
-                if block.last >= 0:
-                    pieces.setdefault(last, []).append((0, end))
-    for ranges in pieces.values():
+        _mark_gap(tree, before, block, part.marks)
+        _add(tree, block, mask, part.pieces)
+        before = block
+    if before is not None and before.ragged & AFTER:
+        _mark_text(tree, range(before.hi - 1, before.lo - 1, -1), AFTER, part.marks)
+    for ranges in part.pieces.values():
         ranges.sort()
-    return mask, pieces
+    return part
+
+
+def _add(tree: Tree, block: Block, mask: bytearray, pieces: Pieces) -> None:
+    """Add the nodes of a block and their ancestors to a mask, and its parts of text nodes to the pieces."""
+    mask[block.lo : block.hi] = b"\1" * (block.hi - block.lo)
+    above = tree.parent[block.lo]
+    while above >= 0 and not mask[above]:
+        mask[above] = 2
+        above = tree.parent[above]
+    last = block.hi - 1
+    above = tree.parent[last]
+    while above >= block.lo:  # a chunk of an index may end inside an element that begins in it
+        if tree.end[above] > block.hi:
+            mask[above] = 2
+        above = tree.parent[above]
+    if block.first or block.last >= 0:
+        size = len(tree.text[last])
+        end = block.last if block.last >= 0 else size
+        if block.lo == last:
+            pieces.setdefault(last, []).append((block.first, end))
+        else:
+            if block.first:
+                pieces.setdefault(block.lo, []).append((block.first, len(tree.text[block.lo])))
+            if block.last >= 0:
+                pieces.setdefault(last, []).append((0, end))
+
+
+def _mark_gap(tree: Tree, before: Block | None, block: Block, marks: dict[int, int]) -> None:
+    """Mark that something was left out between two kept blocks: inside a paragraph, or among the items of a list.
+
+    :param before: the kept block before the block, if there is one.
+    """
+    if before is None:
+        if block.ragged & BEFORE:
+            _mark_text(tree, range(block.lo, block.hi), BEFORE, marks)
+        return
+    if not _words_between(tree, before, block):
+        return
+    last = before.hi - 1
+    inline, item, node = True, -1, block.lo
+    while node > last:
+        tag = tree.tag[node]
+        inline = inline and (tag in rules.INLINE or not tag)
+        item = node if tag in ITEMS else item
+        node = tree.parent[node]
+    inline = inline and _ends_inline(tree, last, node)
+    if item > last and tree.tag[node] in rules.LISTS:
+        marks[item] = BEFORE
+    if (inline or block.ragged & BEFORE) and last != block.lo:
+        _mark_text(tree, range(block.lo, block.hi), BEFORE, marks)
+    if before.ragged & AFTER and not inline:
+        _mark_text(tree, range(last, before.lo - 1, -1), AFTER, marks)
+
+
+def _words_between(tree: Tree, before: Block, block: Block) -> bool:
+    """Tell whether there are words between two blocks."""
+    last = before.hi - 1
+    if last == block.lo:
+        return bool(tree.text[last][before.last : block.first].strip())
+    if tree.words[block.lo] > tree.words[before.hi]:
+        return True
+    tail = tree.text[last][before.last :] if before.last >= 0 else ""
+    return bool(tail.strip() or tree.text[block.lo][: block.first].strip())
+
+
+def _ends_inline(tree: Tree, node: int, above: int) -> bool:
+    """Tell whether no block lies between a node and an ancestor."""
+    while node > above:
+        if tree.tag[node] and tree.tag[node] not in rules.INLINE:
+            return False
+        node = tree.parent[node]
+    return True
+
+
+def _mark_text(tree: Tree, nodes: Iterable[int], side: int, marks: dict[int, int]) -> None:
+    """Mark the first of some nodes that is a text."""
+    for node in nodes:
+        if tree.text[node] and not tree.tag[node]:
+            marks[node] = marks.get(node, 0) | side
+            return

@@ -1,8 +1,8 @@
 """Cut a Tree into pieces: HtmlRAG's Algorithm 1, with a preference for semantic units.
 
-Sections, tables, rows, terms with their definitions and figures stay whole where they fit into a
-block. A run of text that is larger than a block is cut between sentences (in code between lines), and
-inside a sentence only if the sentence alone is larger than a block.
+Sections, tables, terms with their definitions and figures stay whole where they fit into a block. A run of text that is
+larger than a block is cut between sentences (in code between lines). A sentence and a row of data are cut only beyond
+``WHOLE_WORDS``: a part of one may state what the whole does not.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from ..core.text.words import SYLLABIC, UNSPACED, count_words, sentence_spans
 from ..pages.clean import rules
 from ..pages.grid import header_rows, row_cells
 from ..pages.tree import Tree
+from ..pages.write.kept import AFTER, BEFORE
+
+WHOLE_WORDS = 128
+"""A sentence or a row of data of up to so many words is one block at any granularity; what is longer is a list."""
 
 FIGURE_SLACK = 3
 """A figure stays whole up to this many times ``max_words``, so that a picture keeps its caption."""
@@ -38,26 +42,35 @@ class Piece:
     first: int = 0
     last: int = -1
     requires: tuple[int, ...] = ()
+    ragged: int = 0
 
 
-def cut_tree(tree: Tree, max_words: int, leaves: bool = False) -> list[Piece]:
+def cut_tree(tree: Tree, max_words: int, leaves: bool = False, whole_words: int = WHOLE_WORDS) -> list[Piece]:
     """Cut one document; the pieces are contiguous and in document order."""
-    cutter = _Cutter(tree, max_words, leaves)
+    cutter = _Cutter(tree, max_words, leaves, max(max_words, whole_words))
     cutter.run()
     return cutter.result()
 
 
-def cut_piece(tree: Tree, piece: Piece, max_words: int) -> list[Piece]:
+def cut_piece(tree: Tree, piece: Piece, max_words: int, whole_words: int = WHOLE_WORDS) -> list[Piece]:
     """Cut one piece of a document finer; the parts cover it exactly."""
+    parts = _cut_piece(tree, piece, max_words, max(max_words, whole_words))
+    if parts:
+        parts[0].ragged |= piece.ragged & BEFORE
+        parts[-1].ragged |= piece.ragged & AFTER
+    return parts
+
+
+def _cut_piece(tree: Tree, piece: Piece, max_words: int, whole_words: int) -> list[Piece]:
     if piece.first or piece.last >= 0:
-        return cut_run(tree, piece, max_words)
+        return cut_run(tree, piece, max_words, whole_words)
     node, siblings = piece.lo, []
     while node < piece.hi:
         siblings.append(node)
         node = tree.end[node]
     if node > piece.hi:  # a run that ends inside an inline element
-        return cut_run(tree, piece, max_words)
-    cutter = _Cutter(tree, max_words, False)
+        return cut_run(tree, piece, max_words, whole_words)
+    cutter = _Cutter(tree, max_words, False, whole_words)
     if len(siblings) == 1 and tree.tag[piece.lo]:
         if tree.end[piece.lo] == piece.lo + 1:
             return [piece]
@@ -71,10 +84,11 @@ def cut_piece(tree: Tree, piece: Piece, max_words: int) -> list[Piece]:
 class _Cutter:
     """Cuts one Tree; an explicit stack keeps deep pages below Python's recursion limit."""
 
-    def __init__(self, tree: Tree, max_words: int, leaves: bool) -> None:
+    def __init__(self, tree: Tree, max_words: int, leaves: bool, whole_words: int) -> None:
         self.tree = tree
         self.max_words = max_words
         self.leaves = leaves
+        self.whole_words = whole_words
         self.pieces: list[Piece] = []
         self.holds_block = _holds_block(tree)
         self.stack: list[tuple[int, tuple[int, ...]]] = []  # (node, requires)
@@ -124,7 +138,13 @@ class _Cutter:
             return words == 0 or (words <= self.max_words and tag == "body")
         if tag in rules.FIGURES:
             return words <= FIGURE_SLACK * self.max_words
-        return words <= self.max_words or (tree.end[node] == node + 1)
+        if words <= self.max_words or tree.end[node] == node + 1:
+            return True
+        return tag == "tr" and words <= self.whole_words and self._is_data(node)
+
+    def _is_data(self, row: int) -> bool:
+        """Tell whether a row holds data: no cell holds a block. The rows of a layout hold the blocks of the page."""
+        return not any(self.holds_block[cell] for cell in row_cells(self.tree, row))
 
     def expand(self, node: int, requires: tuple[int, ...] = ()) -> None:
         """Cut below a node: block-level children one by one, the text between them as runs."""
@@ -251,13 +271,14 @@ class _Cutter:
         self.stack.extend(reversed(plan))
 
     def _row(self, row: int, requires: tuple[int, ...]) -> None:
-        """Cut a large row at its cells; each cell requires the header cell of the row, if that is short."""
+        """Cut a large row at its cells; each cell requires the first cell of the row, if that is a short header."""
         tree = self.tree
         cells = row_cells(tree, row)
         first = cells[0] if cells else -1
         todo: list[tuple[int, tuple[int, ...]]] = []
         for child in tree.children(row):
-            if child == first and len(cells) > 1 and tree.tag[child] == "th" and self._is_whole(child):
+            heads = child == first and len(cells) > 1 and (tree.tag[child] == "th" or self._is_data(row))
+            if heads and self._is_whole(child):
                 needed = (*requires, len(self.pieces))
                 self._add(row, child, tree.end[child], requires, child)
                 requires = needed
@@ -275,7 +296,8 @@ class _Cutter:
         if words <= self.max_words or self.leaves:
             self._add(parent, lo, hi, requires)
             return
-        self.pieces.extend(cut_run(tree, Piece(parent, lo, hi, 0, requires=requires), self.max_words))
+        whole = Piece(parent, lo, hi, 0, requires=requires)
+        self.pieces.extend(cut_run(tree, whole, self.max_words, self.whole_words))
 
 
 def _holds_block(tree: Tree) -> bytearray:
@@ -291,21 +313,22 @@ def _holds_block(tree: Tree) -> bytearray:
 # --- runs that are larger than a block ------------------------------------------------------------
 
 
-def cut_run(tree: Tree, whole: Piece, max_words: int) -> list[Piece]:
+def cut_run(tree: Tree, whole: Piece, max_words: int, whole_words: int) -> list[Piece]:
     """Cut a run of siblings into pieces that cover exactly it.
 
     :param whole: the run; it may start and end inside text nodes.
-    :param max_words: most words of a piece; only text that cannot be cut between words exceeds it.
+    :param max_words: most words of a piece; only a longer sentence exceeds it.
+    :param whole_words: a sentence of more words is cut, too, between words.
     """
     parts = _run_texts(tree, whole)
     text = "".join(part for _, part in parts)
-    cuts = _cut_points(text, max_words)
+    cuts = _cut_points(text, max_words, whole_words)
     if _is_preformatted(tree, whole.node):
-        cuts = [_line_start(text, cut) for cut in cuts]
+        cuts = [(_line_start(text, cut), inside) for cut, inside in cuts]
     pieces: list[Piece] = []
-    lo, first = whole.lo, whole.first
+    lo, first, ragged = whole.lo, whole.first, 0
     index, base = 0, 0
-    for cut in cuts:
+    for cut, inside in cuts:
         while base + len(parts[index][1]) < cut:
             base += len(parts[index][1])
             index += 1
@@ -317,10 +340,10 @@ def cut_run(tree: Tree, whole: Piece, max_words: int) -> list[Piece]:
             offset = start + cut - base
             hi, last, following = node + 1, offset, node
         if hi > lo and hi <= whole.hi:
-            pieces.append(_make_piece(tree, whole, (lo, hi, first, last)))
-            lo, first = following, offset
+            pieces.append(_make_piece(tree, whole, (lo, hi, first, last), ragged | AFTER * inside))
+            lo, first, ragged = following, offset, BEFORE * inside
     if whole.hi > lo:
-        pieces.append(_make_piece(tree, whole, (lo, whole.hi, first, whole.last)))
+        pieces.append(_make_piece(tree, whole, (lo, whole.hi, first, whole.last), ragged))
     return pieces
 
 
@@ -347,7 +370,7 @@ def _is_preformatted(tree: Tree, node: int) -> bool:
     return node > 0
 
 
-def _make_piece(tree: Tree, whole: Piece, bounds: tuple[int, int, int, int]) -> Piece:
+def _make_piece(tree: Tree, whole: Piece, bounds: tuple[int, int, int, int], ragged: int) -> Piece:
     """Make a piece of a run from its bounds (lo, hi, first, last), and count its words."""
     lo, hi, first, last = bounds
     end = hi - 1
@@ -355,30 +378,30 @@ def _make_piece(tree: Tree, whole: Piece, bounds: tuple[int, int, int, int]) -> 
         words = tree.words[hi] - tree.words[lo]
         if first or last >= 0:
             words = count_words(tree.text[lo][first : last if last >= 0 else None])
-        return Piece(whole.node, lo, hi, words, first, last, whole.requires)
+        return Piece(whole.node, lo, hi, words, first, last, whole.requires, ragged)
     words = tree.words[hi] - tree.words[lo]
     if first:
         words -= tree.words[lo + 1] - tree.words[lo] - count_words(tree.text[lo][first:])
     if last >= 0:
         words -= tree.words[hi] - tree.words[end] - count_words(tree.text[end][:last])
-    return Piece(whole.node, lo, hi, words, first, last, whole.requires)
+    return Piece(whole.node, lo, hi, words, first, last, whole.requires, ragged)
 
 
-def _cut_points(text: str, max_words: int) -> list[int]:
-    """Choose where to cut a long text: between sentences, and inside a sentence only if it exceeds a block."""
-    cuts: list[int] = []
+def _cut_points(text: str, max_words: int, whole_words: int) -> list[tuple[int, bool]]:
+    """Choose where to cut a long text: between sentences, and inside the sentences of more than ``whole_words``.
+
+    :returns: each place, and whether it lies inside a sentence.
+    """
+    cuts: list[tuple[int, bool]] = []
     held = 0
     for start, end in sentence_spans(text):
         size = count_words(text[start:end])
         if held and held + size > max_words:
-            cuts.append(start)
+            cuts.append((start, False))
             held = 0
-        if size > max_words:
-            inner = _word_cuts(text, start, end, max_words)
-            cuts.extend(inner)
-            held = count_words(text[inner[-1] : end]) if inner else size
-        else:
-            held += size
+        inner = _word_cuts(text, start, end, max_words) if size > whole_words else []
+        cuts.extend((place, True) for place in inner)
+        held = count_words(text[inner[-1] : end]) if inner else held + size
     return cuts
 
 

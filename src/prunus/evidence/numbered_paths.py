@@ -14,7 +14,8 @@ from typing import Final
 from ..core.errors import BadInput
 from ..core.types import Message
 from ..models.prompts.render import Quoted, harmless, render
-from ..pages.write.markup import HtmlWriter, Pieces
+from ..pages.write.kept import Kept, Pieces
+from ..pages.write.markup import HtmlWriter
 from ..pages.write.style import LEAN, escape
 from .blocks import Block, Blocks
 
@@ -76,7 +77,7 @@ def content_of(blocks: Blocks, index: int) -> str:
     if block.is_subtree and tree.tag[block.node]:
         inside = HtmlWriter(tree, LEAN).html(block.lo + 1, block.hi) if block.hi > block.lo + 1 else ""
         return f"{escape(tree.text[block.node])}{inside}"
-    return HtmlWriter(tree, LEAN, None, _pieces(blocks, block)).html(block.lo, block.hi)
+    return HtmlWriter(tree, LEAN, Kept(None, _pieces(blocks, block), {})).html(block.lo, block.hi)
 
 
 def path_prompt(query: str, html: str, prompt: str = "paths") -> list[Message]:

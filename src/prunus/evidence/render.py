@@ -15,7 +15,7 @@ from ..pages.tree import Tree
 from ..pages.write.markup import HtmlWriter
 from ..pages.write.style import LEAN, Style
 from ..pages.write.whole import write_tree
-from .blocks import Blocks, mask_of
+from .blocks import Blocks, kept_part
 
 _TITLE_LENGTH = 120
 
@@ -40,8 +40,8 @@ def render_blocks(blocks: Blocks, kept: Sequence[int], rendering: Rendering) -> 
     parts = []
     for document in sorted(by_document):
         tree = blocks.trees[document]
-        mask, pieces = mask_of(blocks, sorted(by_document[document]), document)
-        body = write_tree(tree, rendering.format, rendering.style, mask, pieces)
+        part = kept_part(blocks, sorted(by_document[document]), document)
+        body = write_tree(tree, rendering.format, rendering.style, part)
         head = document_header(tree, document, rendering.format) if rendering.headers else ""
         parts.append(head + body)
     return ("\n" if rendering.format == "html" else "\n\n").join(parts)
@@ -56,10 +56,10 @@ def render_near(blocks: Blocks, kept: Sequence[int], root: tuple[int, int], rend
         return ""
     document, node = root
     tree = blocks.trees[document]
-    mask, pieces = mask_of(blocks, kept, document)
+    part = kept_part(blocks, kept, document)
     if rendering.format == "html":
-        return HtmlWriter(tree, rendering.style, mask, pieces).html(node, tree.end[node])
-    return write_tree(tree, rendering.format, rendering.style, mask, pieces)
+        return HtmlWriter(tree, rendering.style, part).html(node, tree.end[node])
+    return write_tree(tree, rendering.format, rendering.style, part)
 
 
 def document_header(tree: Tree, number: int, format: Format) -> str:

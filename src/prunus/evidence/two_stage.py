@@ -283,7 +283,10 @@ def cut_best(ranked: RankedBlocks, scorer: Scorer, query: str, writing: Writing,
     alone = render_blocks(blocks, sorted({best, *blocks.blocks[best].requires}), writing.rendering)
     if len(alone) <= budget or int(writing.counter.count([alone])[0]) <= budget:
         return none
-    parts = split(blocks, best, max(1, min(blocks.max_words, budget) // 8))
+    words = max(1, min(blocks.max_words, budget) // 8)
+    parts = split(blocks, best, words)
+    if len(parts) < 2:  # a single sentence or row is over the budget
+        parts = split(blocks, best, words, whole_words=0)
     if len(parts) < 2:
         return none
     refined = replace_block(blocks, best, _under_header(blocks, best, parts, writing, budget))

@@ -176,13 +176,16 @@ def kept_cells(tree: Tree, table: int, mask: bytearray) -> dict[int, list[tuple[
     return plan
 
 
-def number_after_gap(tree: Tree, item: int, mask: bytearray) -> str:
-    """Return the attribute with the page's number for a list item after a gap, '' where none is needed."""
+def number_after_gap(tree: Tree, item: int, mask: bytearray, marked: bool = False) -> str:
+    """Return the attribute with the page's number for a list item after a gap, '' where none is needed.
+
+    :param marked: an item with a mark stands before it.
+    """
     above, attrs = tree.parent[item], tree.attrs[item]
     if mask[above] != 2 or tree.tag[above] != "ol" or (attrs and "value" in attrs):
         return ""
     number, before = item_numbers(tree, above)[item]
-    return f" value={number}" if before >= 0 and not mask[before] else ""
+    return f" value={number}" if marked or (before >= 0 and not mask[before]) else ""
 
 
 def is_sole(tree: Tree, mask: bytearray | None, node: int) -> bool:

@@ -78,6 +78,8 @@ HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
 PREFORMATTED: Final = frozenset({"pre", "textarea", "listing", "plaintext", "xmp"})
 
+LISTS: Final = frozenset({"ul", "ol", "menu", "dl"})
+
 FIGURES: Final = frozenset({"figure", "video", "audio"})
 """Elements that are one block if they fit into one: a picture stays with its caption."""
 

@@ -10,7 +10,8 @@ from ..grid import header_rows, item_numbers, next_kept, row_cells, table_rows
 from ..tree import Tree
 from .escapes import destination, escape_heading, escape_label, escape_markdown, escape_rows, html_block
 from .inline import Line
-from .markup import HtmlWriter, Pieces
+from .kept import MARK, Kept
+from .markup import HtmlWriter
 from .plain import KeptText
 from .style import CLEAN, SPACED, Style, shown_attributes
 
@@ -25,13 +26,12 @@ _NOT_IN_CELLS: Final = rules.HEADINGS | {"table", "ul", "ol", "pre", "dl", "bloc
 class MarkdownWriter:
     """Writes the kept nodes of one Tree as Markdown.
 
-    :param mask, pieces: as for :class:`prunus.pages.write.markup.HtmlWriter`.
+    :param kept: the part of the document that is written; None for the whole.
     """
 
-    def __init__(
-        self, tree: Tree, style: Style = CLEAN, mask: bytearray | None = None, pieces: Pieces | None = None
-    ) -> None:
-        self.tree, self.style, self.mask, self.pieces = tree, style, mask, pieces or {}
+    def __init__(self, tree: Tree, style: Style = CLEAN, kept: Kept | None = None) -> None:
+        self.tree, self.style, self.part = tree, style, kept or Kept(None, {}, {})
+        self.mask, self.marks = self.part.mask, self.part.marks
         self.out: list[str] = []
         self.line = Line()
         self.prefixes: list[str] = []  # prefix of every line: list indents, quote marks
@@ -85,6 +85,8 @@ class MarkdownWriter:
             self.line.add("\n")
             return False
         self._flush()
+        if self.marks and node in self.marks:
+            self._mark_item(node, tag)
         if tag == "hr":
             self._blank()
             self._emit("***" if self.marker else "---")
@@ -106,13 +108,7 @@ class MarkdownWriter:
             self.tight += 1
             self.begins = True
         elif tag in ("li", "dd"):
-            bullet = self._bullet(node) if tag == "li" else ": "
-            if self.begins and bullet not in ("- ", "1. "):
-                self._blank()  # Markdown: another number cannot begin a list right after a paragraph
-            self.begins = False
-            self.marker = (self.marker or "".join(self.prefixes)) + bullet
-            self.prefixes.append(" " * len(bullet))
-            self.tight += tag == "dd"
+            self._enter_item(node, tag)
         elif tag == "blockquote":
             self._blank()
             self.prefixes.append("> ")
@@ -122,6 +118,33 @@ class MarkdownWriter:
             self.level = int(tag[1])
         elif tag in ("option", "optgroup") and self.tree.text[node]:
             self.line.add_words(self.tree.text[node] + "\n")
+
+    def _enter_item(self, node: int, tag: str, before: int = 0) -> None:
+        """Begin an item.
+
+        :param before: what to subtract from its number.
+        """
+        bullet = self._bullet(node, before) if tag == "li" else ": "
+        if self.begins and bullet not in ("- ", "1. "):
+            self._blank()  # Markdown: another number cannot begin a list right after a paragraph
+        self.begins = False
+        self.marker = (self.marker or "".join(self.prefixes)) + bullet
+        self.prefixes.append(" " * len(bullet))
+        self.tight += tag == "dd"
+
+    def _leave_item(self, tag: str) -> None:
+        """End an item."""
+        self.prefixes.pop()
+        self.marker = ""
+        self.tight -= tag == "dd"
+
+    def _mark_item(self, node: int, tag: str) -> None:
+        """Write an item with the mark of items that were left out."""
+        if tag != "dt":
+            self._enter_item(node, tag, 1)
+        self._emit(MARK)
+        if tag != "dt":
+            self._leave_item(tag)
 
     def _enter_inline(self, node: int, tag: str) -> bool:
         """Begin an inline element."""
@@ -181,13 +204,11 @@ class MarkdownWriter:
                 self.loose = True
             else:
                 self._blank()
-        elif tag in ("li", "blockquote", "dd"):
-            self.prefixes.pop()
-            self.marker = ""
-            if tag == "dd":
-                self.tight -= 1
-            elif tag == "blockquote":
-                self._blank()
+        elif tag in ("li", "dd"):
+            self._leave_item(tag)
+        elif tag == "blockquote":
+            self._leave_item(tag)
+            self._blank()
         elif tag in rules.HEADINGS:
             self.level = 0
 
@@ -195,13 +216,10 @@ class MarkdownWriter:
 
     def _text(self, node: int) -> None:
         """Add a text node, or the kept pieces of it, to the line."""
-        text = self.tree.text[node]
-        if node in self.pieces:
-            parts, last = [], 0
-            for start, end in self.pieces[node]:
-                parts += [" " * (start > last), text[start:end]]
-                last = end
-            text = "".join(parts) + " " * (last < len(text))
+        text, pieces = self.tree.text[node], self.part.pieces.get(node)
+        if pieces or node in self.marks:
+            cut = pieces or [(0, len(text))]
+            text = " " * (cut[0][0] > 0) + self.part.text(self.tree, node) + " " * (cut[-1][1] < len(text))
         self.line.add_words(text)
 
     def _flush(self) -> None:
@@ -237,13 +255,16 @@ class MarkdownWriter:
             prefix = "".join(self.prefixes)
             self.blank = prefix if self.blank is None else min(self.blank, prefix, key=len)
 
-    def _bullet(self, item: int) -> str:
-        """Return an item's bullet; ordered items keep the number that the page shows."""
+    def _bullet(self, item: int, before: int = 0) -> str:
+        """Return an item's bullet; ordered items keep the number that the page shows.
+
+        :param before: what to subtract from the number.
+        """
         tree = self.tree
         above = tree.parent[item]
         if tree.tag[above] != "ol":
             return "- "
-        return f"{item_numbers(tree, above)[item][0]}. "
+        return f"{max(0, item_numbers(tree, above)[item][0] - before)}. "
 
     # -- code and tables --------------------------------------------------------------------------
 
@@ -251,7 +272,7 @@ class MarkdownWriter:
         """Write preformatted text between fences, every space and line break kept."""
         tree, mask = self.tree, self.mask
         if self.kept is None:
-            self.kept = KeptText(tree, mask, self.pieces)
+            self.kept = KeptText(tree, self.part)
         rows, start = [], node
         for inner in range(node, tree.end[node]):
             if tree.tag[inner] == "br" and (mask is None or mask[inner]):
@@ -293,7 +314,8 @@ class MarkdownWriter:
         for child in tree.children(table):
             if tree.tag[child] == "caption":
                 self.bare[child : tree.end[child]] = bytes(tree.end[child] - child)
-        return HtmlWriter(tree, self.style, self.bare, self.pieces).html(table, tree.end[table])
+        part = Kept(self.bare, self.part.pieces, self.marks)
+        return HtmlWriter(tree, self.style, part).html(table, tree.end[table])
 
     def _is_plain(self, table: int) -> bool:
         """Tell whether a table fits GitHub's syntax: no spans, and only inline text in its cells."""
@@ -308,11 +330,11 @@ class MarkdownWriter:
 
     def _grid(self, table: int, rows: list[int]) -> None:
         """Write rows as a GitHub table, with an empty header row where the table has none."""
-        tree, mask = self.tree, self.mask
-        lines = []
+        tree, lines = self.tree, []
         for row in rows:
-            cells = [self._cell(cell) if mask is None or mask[cell] else "" for cell in row_cells(tree, row)]
-            lines.append(cells)
+            lines.append([self._cell(cell) for cell in row_cells(tree, row)])
+        if self.part.lacks_rows(tree, table):
+            lines.append([MARK])
         width = max(len(cells) for cells in lines)
         if not width:
             return
@@ -326,7 +348,9 @@ class MarkdownWriter:
 
     def _cell(self, cell: int) -> str:
         """Return a cell's words as one line of inline Markdown."""
-        inner = MarkdownWriter(self.tree, self.style, self.mask, self.pieces)
+        if self.mask is not None and not self.mask[cell]:
+            return MARK if self.tree.word_count(cell) else ""
+        inner = MarkdownWriter(self.tree, self.style, self.part)
         inner.in_cell = True
         inner._write(cell + 1, self.tree.end[cell])
         inner._flush()

@@ -13,6 +13,7 @@ from ..clean import rules
 from ..clean.tag_table import ENDING, ITEMS, NOT_NESTED
 from ..grid import begins_inline, first_row_group, has_rowspans, is_sole, kept_cells, next_kept, number_after_gap
 from ..tree import Attrs, Tree
+from .kept import MARK, Kept
 from .style import (
     CLEAN,
     CLOSED_BY,
@@ -49,26 +50,22 @@ _CELLS: Final = frozenset({"td", "th"})
 _OPENS_RAW: Final = re.compile(r"<(?:pre|textarea)[ >]")
 _NEVER: Final = 1 << 60
 
-Pieces = dict[int, list[tuple[int, int]]]
-"""Text nodes of which only parts are kept: node -> (start, end) within its text."""
-
 
 class HtmlWriter:
     """Writes the kept nodes of one Tree as HTML.
 
-    :param mask: per node: 0 dropped, 1 kept, 2 an ancestor of a kept node; None keeps all.
-    :param pieces: text nodes of which only parts are kept.
+    :param kept: the part of the document that is written; None for the whole.
     """
 
     __slots__ = (
-        "actions", "ampersand", "default", "follows", "foreign", "gap", "line", "mask", "open", "out", "pending",
-        "pieces", "plans", "raw", "style", "tree", "wrapper", "written",
+        "actions", "ampersand", "default", "follows", "foreign", "gap", "kept", "line", "marks", "mask", "open", "out",
+        "pending", "pieces", "plans", "raw", "style", "tree", "wrapper", "written",
     )  # fmt: skip
 
-    def __init__(
-        self, tree: Tree, style: Style = CLEAN, mask: bytearray | None = None, pieces: Pieces | None = None
-    ) -> None:
-        self.tree, self.style, self.mask, self.pieces = tree, style, mask, pieces or {}
+    def __init__(self, tree: Tree, style: Style = CLEAN, kept: Kept | None = None) -> None:
+        self.tree, self.style = tree, style
+        self.kept = kept = kept or Kept(None, {}, {})
+        self.mask, self.pieces, self.marks = kept.mask, kept.pieces, kept.marks
         self.out: list[str] = []
         self.open: list[str] = []  # tags that are written but not closed
         self.pending = ""  # an end tag that may still turn out to be optional
@@ -109,6 +106,7 @@ class HtmlWriter:
             if mask is not None and not mask[node]:
                 if tags[node] in _CELLS and mask[parents[node]] == 2:
                     self._start(node, tags[node], tree.attrs[node], empty=True)
+                    self._left_out(node)
                     self._close(tags[node])
                     node = ends[node]
                 else:
@@ -124,6 +122,10 @@ class HtmlWriter:
             if tag in checked or (action and (tree.attrs[node] or (self.open and self.open[-1] in NOT_NESTED))):
                 action = self._action(node, tag)
             if action == EMIT:
+                if self.marks and tag in ITEMS and node in self.marks:
+                    self._start(node, tag, None, empty=True)
+                    self._write_mark()
+                    self._close(tag)
                 self._start(node, tag, tree.attrs[node])
                 if self._write_whole(node, tag):
                     node = ends[node]
@@ -262,8 +264,8 @@ class HtmlWriter:
             if empty or node in self.plans:
                 attrs = {name: value for name, value in attrs.items() if name == "colspan" and value != "1"}
             shown = written_attributes(attrs, self.style)
-        if tag == "li" and self.mask is not None:
-            shown += number_after_gap(self.tree, node, self.mask)
+        if tag == "li" and self.mask is not None and not empty:
+            shown += number_after_gap(self.tree, node, self.mask, node in self.marks)
         out.append(f"<{tag}{shown}>" if shown or tag not in START_TAGS else START_TAGS[tag])
         if tag in _ODD_TAGS:
             if tag in rules.VOID:
@@ -286,6 +288,8 @@ class HtmlWriter:
             self.mask = mask if in_row else None  # a cell that spans down from a dropped row is written whole here
             if not in_row or mask is None or mask[cell]:
                 self.write(cell + 1, tree.end[cell])
+            else:
+                self._left_out(cell)
             self.mask = mask
             self._close(tag)
 
@@ -307,10 +311,13 @@ class HtmlWriter:
 
     def _text(self, node: int) -> None:
         """Write a text node, or the kept pieces of it."""
-        text = self.tree.text[node]
-        if self.pieces and node in self.pieces:
-            text = self._pieces_of(node, text)
-        out = self.out
+        text, out = self.tree.text[node], self.out
+        if (self.pieces and node in self.pieces) or (self.marks and node in self.marks):
+            text = self.kept.text(self.tree, node, self.raw > 0)
+            if self.line and not self.raw and self.pieces.get(node, ((0, 0),))[0][0]:
+                self.gap = True
+            if self.raw and not self.line:
+                text = text.removeprefix("\n") if node in self.marks else text
         if self.raw:
             if text[:1] == "\n" and out and _OPENS_RAW.match(out[-1]):
                 text = "\n" + text  # the parser swallows one line break after the start tag
@@ -335,18 +342,25 @@ class HtmlWriter:
             self.ampersand = text.endswith("&amp;")
         out.append(text)
 
-    def _pieces_of(self, node: int, text: str) -> str:
-        """Return the kept pieces of a text node, with a space where a part was dropped."""
-        parts: list[str] = []
-        reached = 0
-        for start, end in self.pieces[node]:
-            if start > reached and not self.raw:
-                if parts and parts[-1][-1:] != " ":
-                    parts.append(" ")
-                self.gap = self.gap or (not parts and self.line)
-            parts.append(text[start:end])
-            reached = end
-        return "".join(parts)
+    def _write_mark(self) -> None:
+        """Write the mark of something that was left out."""
+        self._begin_inline()
+        self.out.append(MARK)
+        self.line = True
+
+    def _left_out(self, node: int) -> None:
+        """Write the mark in the place of an element, if it has words."""
+        if self.tree.word_count(node):
+            self._write_mark()
+
+    def _end_table(self, table: int) -> None:
+        """Write a row with the mark at the end of a table that lacks rows."""
+        if self.kept.lacks_rows(self.tree, table):
+            for tag in ("tr", "td"):
+                self._start(table, tag, None)
+            self._write_mark()
+            for tag in ("td", "tr"):
+                self._close(tag)
 
     def _trim(self) -> None:
         """Drop the space at the end of a line."""
@@ -356,6 +370,8 @@ class HtmlWriter:
 
     def _leave(self, node: int, tag: str, action: int) -> None:
         """Leave an element at its end."""
+        if tag == "table" and self.mask is not None:
+            self._end_table(node)
         if action == EMIT or node in self.written:
             self._close(tag)
         elif action == WRAP:

@@ -9,29 +9,30 @@ from typing import Final
 
 from ..clean import rules
 from ..tree import Tree
-from .markup import Pieces
+from .kept import AFTER, BEFORE, MARK, Kept
 
 _KEPT: Final = re.compile(rb"\x01+|\x02")
 
 
-def plain_text(tree: Tree, mask: bytearray | None = None, pieces: Pieces | None = None) -> str:
-    """Return the visible text of the kept nodes.
-
-    :param mask: per node: 0 dropped, 1 kept, 2 an ancestor of a kept node; None keeps all.
-    :param pieces: text nodes of which only parts are kept.
-    """
-    return KeptText(tree, mask, pieces).text(0, len(tree)).strip("\n").rstrip()
+def plain_text(tree: Tree, kept: Kept | None = None) -> str:
+    """Return the visible text of a document, or of the kept part of it."""
+    return KeptText(tree, kept).text(0, len(tree)).strip("\n").rstrip()
 
 
 class KeptText:
     """Cuts the kept text out of the canonical text; separators between kept parts stay.
 
-    :param mask, pieces: as for :func:`plain_text`.
+    :param kept: the part of the document; None for the whole.
     """
 
-    def __init__(self, tree: Tree, mask: bytearray | None = None, pieces: Pieces | None = None) -> None:
-        self.tree, self.mask, self.pieces = tree, mask, pieces or {}
-        self.cut = sorted(self.pieces)
+    def __init__(self, tree: Tree, kept: Kept | None = None) -> None:
+        kept = kept or Kept(None, {}, {})
+        self.tree, self.mask, self.pieces = tree, kept.mask, kept.pieces
+        self.leads: dict[int, str] = {}  # node -> marks before its text
+        self.tails: dict[int, str] = {}  # node -> marks behind its text
+        if kept.mask is not None:
+            self._mark(kept, kept.mask)
+        self.cut = sorted({*self.pieces, *self.leads, *self.tails})
         self.seams = _seams(tree)
 
     def text(self, lo: int, hi: int) -> str:
@@ -44,10 +45,15 @@ class KeptText:
             gap = canonical[last:start] if out else "\n"
             between = "\n" if "\n" in gap else "\t" if "\t" in gap else gap[:1] and " "
             # white space collapses where a dropped part leaves two spaces, or a space at the start of a line
-            if part[0] == " " and (between in ("\n", "\t") or out[-1][-1] == " ") and not _is_raw(self.tree, node):
+            raw = part[0] == " " and _is_raw(self.tree, node)
+            if part[0] == " " and (between in ("\n", "\t") or out[-1][-1] == " ") and not raw:
                 part = part[1:]
                 if not part:
                     continue
+            lead = self._lead(node, start, last)
+            if lead:
+                part = lead + (part if raw or lead[-1] != " " else part.lstrip(" "))
+                between = between or lead[-1]
             if out and between:
                 before = out[-1]
                 if between == " ":
@@ -58,7 +64,68 @@ class KeptText:
                 out.append(between)
             out.append(part)
             last = end
+            if node in self.tails and end == self._end_of(node):
+                out[-1] = out[-1].rstrip() + self.tails[node]
         return "".join(out)
+
+    def _lead(self, node: int, start: int, last: int) -> str:
+        """Return the marks before a part of a text node.
+
+        :param last: end of the part before it.
+        """
+        base, pieces = self.tree.starts[node], self.pieces.get(node)
+        if pieces is None or start == base + pieces[0][0]:
+            return self.leads.get(node, "")
+        if not self.tree.canonical[last:start].strip():
+            return ""
+        return f"{MARK}\n" if _is_raw(self.tree, node) else f"{MARK} "
+
+    def _end_of(self, node: int) -> int:
+        """Return the end of the kept text of a node in the canonical text."""
+        pieces = self.pieces.get(node)
+        return self.tree.starts[node] + (pieces[-1][1] if pieces else len(self.tree.text[node]))
+
+    def _mark(self, kept: Kept, mask: bytearray) -> None:
+        """Find the texts before and behind which the marks stand."""
+        tree = self.tree
+        for node, side in kept.marks.items():
+            if tree.tag[node]:
+                self._add(self.leads, self._texts(node, mask)[:1], f"{MARK}\n")
+                continue
+            space = "\n" if _is_raw(tree, node) else " "
+            if side & BEFORE:
+                self._add(self.leads, [node], f"{MARK}{space}")
+            if side & AFTER:
+                self._add(self.tails, [node], f"{space}{MARK}")
+        node = mask.find(2)
+        while node >= 0:
+            if tree.tag[node] == "tr":
+                self._mark_cells(node, mask)
+            elif tree.tag[node] == "table" and kept.lacks_rows(tree, node):
+                self._add(self.tails, self._texts(node, mask)[-1:], f"\n{MARK}")
+            node = mask.find(2, node + 1)
+
+    def _mark_cells(self, row: int, mask: bytearray) -> None:
+        """Mark the cells that a kept row lacks."""
+        tree, before = self.tree, list[int]()
+        missing = ""
+        for cell in tree.children(row):
+            texts = self._texts(cell, mask) if mask[cell] else []
+            if texts:
+                self._add(self.leads, texts[:1], missing)
+                before, missing = texts[-1:], ""
+            elif not mask[cell] and tree.word_count(cell):
+                self._add(self.tails, before, f"\t{MARK}")
+                missing += "" if before else f"{MARK}\t"
+
+    def _texts(self, node: int, mask: bytearray) -> list[int]:
+        """Return the kept nodes with text below a node."""
+        tree = self.tree
+        return [inner for inner in range(node, tree.end[node]) if mask[inner] == 1 and tree.text[inner].strip()]
+
+    def _add(self, marks: dict[int, str], nodes: list[int], mark: str) -> None:
+        for node in nodes:
+            marks[node] = mark + marks.get(node, "") if marks is self.leads else marks.get(node, "") + mark
 
     def _spans(self, lo: int, hi: int) -> Iterator[tuple[int, int, int]]:
         """Yield the kept spans of the canonical text in order, as (node, start, end)."""

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from ...core.types import Format
 from ..tree import Tree
-from .markup import HtmlWriter, Pieces
+from .kept import Kept
+from .markup import HtmlWriter
 from .plain import plain_text
 from .style import CLEAN, Style
 
 
 def render_tree(tree: Tree, format: Format = "html", style: Style = CLEAN) -> str:
     """Render a whole document."""
-    return write_tree(tree, format, style, None, None)
+    return write_tree(tree, format, style, None)
 
 
-def write_tree(tree: Tree, format: Format, style: Style, mask: bytearray | None, pieces: Pieces | None) -> str:
-    """Render the kept nodes of a document.
+def write_tree(tree: Tree, format: Format, style: Style, kept: Kept | None) -> str:
+    """Render a document, or the kept part of it.
 
-    :param mask: per node: 0 dropped, 1 kept, 2 an ancestor of a kept node; None keeps all.
-    :param pieces: text nodes of which only parts are kept; None for none.
+    :param kept: the part; None for the whole document.
     """
     if format == "html":
-        return HtmlWriter(tree, style, mask, pieces).html()
+        return HtmlWriter(tree, style, kept).html()
     if format == "markdown":
         from .markdown import MarkdownWriter  # imported here: HTML, the default, does not need it
 
-        return MarkdownWriter(tree, style, mask, pieces).markdown()
-    return plain_text(tree, mask, pieces)
+        return MarkdownWriter(tree, style, kept).markdown()
+    return plain_text(tree, kept)

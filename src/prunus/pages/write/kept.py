@@ -1,0 +1,65 @@
+"""The part of a document that is written, and the marks where something was left out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ..tree import Tree
+
+Pieces = dict[int, list[tuple[int, int]]]
+"""Text nodes of which only parts are kept: node -> (start, end) within its text."""
+
+MARK: Final = "\u2026"
+"""Stands where something was left out."""
+
+BEFORE: Final = 1
+AFTER: Final = 2
+
+_TRIES: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The part of a document that is written.
+
+    :param mask: per node: 0 dropped, 1 kept, 2 an ancestor of a kept node; None keeps all.
+    :param pieces: text nodes of which only parts are kept.
+    :param marks: node -> ``BEFORE`` or ``AFTER``. Words of the same paragraph were left out before or after a text.
+        Items of the same list were left out before an item.
+    """
+
+    mask: bytearray | None
+    pieces: Pieces
+    marks: dict[int, int]
+
+    def lacks_rows(self, tree: Tree, table: int) -> bool:
+        """Tell whether rows or cells of a table were left out."""
+        if self.mask is None or self.mask[table] != 2:
+            return False
+        node, end = table, tree.end[table]
+        for _ in range(_TRIES):
+            node = self.mask.find(0, node, end)
+            if node < 0:
+                return False
+            if tree.tag[node] != "caption" and tree.word_count(node):
+                return True
+            node = tree.end[node]
+        return False
+
+    def text(self, tree: Tree, node: int, raw: bool = False) -> str:
+        """Return the kept text of a text node, with marks where parts of it, or words beside it, were left out.
+
+        :param raw: the text is preformatted: a mark is a line of its own.
+        """
+        whole, side, space = tree.text[node], self.marks.get(node, 0), "\n" if raw else " "
+        text, reached = "", 0 if side & BEFORE else -1
+        for start, end in self.pieces.get(node) or [(0, len(whole))]:
+            part = whole[start:end]
+            if 0 <= reached < start or (side & BEFORE and not reached):
+                marked = not text or whole[reached:start].strip()
+                text = text.rstrip(" ").removesuffix(space) + (f"{space}{MARK}{space}" if marked else space)
+                part = part.removeprefix(space)
+            text += part
+            reached = end
+        return f"{text.rstrip()}{space}{MARK}" if side & AFTER else text
