@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ..grid import table_rows
 from ..tree import Tree
 
 Pieces = dict[int, list[tuple[int, int]]]
@@ -15,8 +16,6 @@ MARK: Final = "\u2026"
 
 BEFORE: Final = 1
 AFTER: Final = 2
-
-_TRIES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +33,11 @@ class Kept:
     marks: dict[int, int]
 
     def lacks_rows(self, tree: Tree, table: int) -> bool:
-        """Tell whether rows or cells of a table were left out."""
-        if self.mask is None or self.mask[table] != 2:
+        """Tell whether rows of a table were left out; rows of tables inside it do not count."""
+        mask = self.mask
+        if mask is None or mask[table] != 2:
             return False
-        node, end = table, tree.end[table]
-        for _ in range(_TRIES):
-            node = self.mask.find(0, node, end)
-            if node < 0:
-                return False
-            if tree.tag[node] != "caption" and tree.word_count(node):
-                return True
-            node = tree.end[node]
-        return False
+        return any(not mask[row] and tree.word_count(row) for row in table_rows(tree, table))
 
     def text(self, tree: Tree, node: int, raw: bool = False) -> str:
         """Return the kept text of a text node, with marks where parts of it, or words beside it, were left out.
