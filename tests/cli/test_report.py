@@ -67,7 +67,7 @@ def test_pages_that_could_not_be_read_are_named(small_site: Path) -> None:
 
 def test_two_thousand_blocks_take_no_time() -> None:
     row = "<p>Harbour {0} costs {0} coins and has a long quay with many boats."
-    documents = prunus.read("".join(row.format(number) for number in range(1000)))
+    documents = prunus.read("".join(row.format(number) for number in range(2000)))
     options = prunus.Options(scorer="bm25", tokenizer="approx", max_words=12)
     context = prunus.prune(documents, QUESTION, 200, options=options)
     assert within(2, lambda: write_report(context, documents))
