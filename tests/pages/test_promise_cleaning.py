@@ -248,7 +248,8 @@ def _spelled(word: str, pieces: list[str], place: int) -> int:
 
 @pytest.mark.data
 def test_real_pages_keep_what_surely_shows_and_gain_nothing(pages: list[str]) -> None:
-    for html in pages:
+    for page in pages:
+        html = re.sub("(?is)<style.*?</style>", "", page)  # the oracle reads no sheets
         cleaned = oracle.words(prunus.clean(html))
         assert is_subsequence(oracle.words_with_holes(html, perhaps_hidden), cleaned) == ""
         assert first_gained(cleaned, oracle.pieces(html, perhaps_hidden)) == ""

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ..tree import Attrs, Tree
 from . import rules
+from .cascade import Hidden, hidden_by_sheets
 from .dom import holds_heading, holds_one_block, is_nested, shows_something
 from .elements import SPECIAL, kept_attributes
 from .formatting import FORMER
@@ -142,12 +143,13 @@ class _Walk(GrowingTree):
     entered, -1 where only its children are kept. An element whose mark equals ``content`` at its end shows nothing.
     """
 
-    __slots__ = ("content", "document", "mark", "marked", "styles")
+    __slots__ = ("content", "document", "hidden", "mark", "marked", "styles")
 
     def __init__(self, with_origins: bool) -> None:
         super().__init__(with_origins)
         self.content = 0
         self.document: Document | None = None  # until the first formula
+        self.hidden: Hidden = {}
         self.mark = -1
         self.marked: set[Any] = set()
         self.styles: dict[str, bool] = {}
@@ -157,6 +159,8 @@ class _Walk(GrowingTree):
         element, words = Element, Text  # locals: module names are slow to look up in compiled code
         self.document = document
         self.marked = set(document.select(_MARKED))  # one native search is cheaper than a test of every element
+        self.hidden = hidden_by_sheets(document)
+        self.marked.update(self.hidden)
         nodes: Iterator[Any] = iter([node for node in document.children if type(node) is element])
         levels: list[tuple[Iterator[Any], int]] = []  # the siblings after each open element, and its mark
         while True:
@@ -177,7 +181,7 @@ class _Walk(GrowingTree):
                 nodes, mark = levels.pop()
                 if mark >= 0:
                     self._leave(mark)
-        self.marked, self.document = set(), None
+        self.marked, self.hidden, self.document = set(), {}, None
         self.spacer = None  # free the DOM: each node holds the whole of it
 
     def _enter(self, node: Element) -> Sequence[Any] | None:
@@ -190,8 +194,8 @@ class _Walk(GrowingTree):
         self.mark = -1
         marked = node in self.marked
         if marked:
-            if is_hidden(node, self.styles):
-                again = shown_again(node)
+            if node in self.hidden or is_hidden(node, self.styles):
+                again = self.hidden.get(node) or shown_again(node)
                 if again:
                     self._line_end()
                 return again or None

@@ -1,0 +1,352 @@
+"""Finds the elements that a page's own ``<style>`` elements hide on a screen.
+
+The cascade is computed only for elements that a rule may hide, and only for the properties that hide them. Where the
+rules cannot be trusted to say what a reader sees, the element stays; ``docs/decisions.md`` has the measurements.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+from . import rules
+from .hidden import style_hides
+from .parse import Document, Element, SelectorSyntaxError
+from .stylesheet import Rule, Sheet, declarations, may_hide, on_screen, separate
+
+MAX_CSS: Final = 32 * 1024
+"""Code points of the style sheets of a page that are read at most. Of a page with more, no sheet is read."""
+
+MAX_WORK: Final = 10_000_000
+"""Tests of an element against a selector at most, about half a second. On a page that needs more, no sheet is read."""
+
+MAX_MATCHES: Final = 200_000
+"""Rules that hide, counted for each element that they match, at most. On a page with more, no sheet is read."""
+
+FEW: Final = 2_000
+"""Letters that sheets may hide on any page. Where they hide more, and more than half of the page, nothing is hidden."""
+
+Hidden: TypeAlias = "dict[Element, list[Element]]"
+"""The elements that rules hide, each with the outermost descendants that are shown again."""
+
+_PROPERTIES: Final = frozenset(
+    """animation animation-name clip clip-path content-visibility display font-size height left margin-left margin-top
+    max-height max-width inset-inline-start bottom right opacity overflow overflow-x overflow-y position scale
+    text-indent top transform transition translate visibility width will-change""".split()
+)
+"""The properties that :func:`~prunus.pages.clean.hidden.style_hides` reads, but for colours."""
+
+_MANY: Final = 30
+"""Selectors from which on the classes and ids of the page are collected first."""
+
+_NEVER: Final = frozenset({"html", "head", "body", "main", "article"})
+"""Elements that no sheet hides: where one does, a script shows them."""
+
+_AT_STAKE: Final = (
+    ("display", re.compile("display:none")),
+    ("visibility", re.compile("visibility:")),
+    ("opacity", re.compile("opacity:")),
+    ("transition", re.compile("opacity:")),
+    ("animation", re.compile("opacity:")),
+    ("transform", re.compile("opacity:")),
+    ("clip", re.compile("clip")),
+    ("font-size", re.compile("font-size:")),
+    ("width", re.compile("(?:width|height):[0.]")),
+    ("height", re.compile("(?:width|height):[0.]")),
+    ("overflow", re.compile("(?:width|height):[0.]")),
+    ("position", rules.FAR),
+    ("left", rules.FAR),
+    ("top", rules.FAR),
+    ("right", rules.FAR),
+    ("bottom", rules.FAR),
+    ("indent", rules.FAR),
+)
+"""Words of the properties that can undo what hides an element, and the declarations that ask for them."""
+
+_UNSEEN: Final = rules.DROPPED | {"title", "br", "img", "noscript"}
+"""Elements whose hiding changes nothing."""
+
+_SCRIPTED: Final = re.compile(
+    r"no-?js|cloak|loading|loaded|lazy|preload|invisible|fouc|\baos\b|data-aos|\bwow\b|anim|fade|reveal|skeleton|"
+    r"wf-|async|hide-until|:not\(:defined\)|:defined",
+    re.IGNORECASE,
+)
+"""Selectors of states that a page is in until its scripts have run; they show what was hidden."""
+
+_VISIBILITY: Final = re.compile(r"visibility:[a-z]*")
+_BRACKETS: Final = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+_COMBINATOR: Final = re.compile(r"[\s>+~]+")
+_KEY: Final = re.compile(r"(?:^|[.#])[\w-]+")
+_ID: Final = re.compile(r"#[\w-]")
+_CLASS: Final = re.compile(r"\.[\w\\-]|\[|(?<!:):(?!:|where\b|is\b|not\b|has\b)")
+_TYPE: Final = re.compile(r"(?:^|[\s>+~(,])[a-zA-Z]")
+_WHERE: Final = re.compile(r":where\([^()]*\)")
+_QUADRATIC: Final = re.compile(r"~(?!=)|:has\(|\bof\b|:nth-last|:last-of|:only-of")
+_PSEUDO_ELEMENT: Final = re.compile(r"::|:(?:before|after|first-line|first-letter)\b")
+
+
+class _Sheets:
+    """The style sheets of a page, in parts."""
+
+    def __init__(self, sheets: Sequence[str]) -> None:
+        self.sheets = [Sheet(css) for css in sheets]
+        self.parts = [sheet.parts for sheet in self.sheets]
+        self.layers: dict[str, int] = {}
+
+    def rules(self, wanted: Sequence[set[int]]) -> Iterator[Rule]:
+        """Yield the rules of the wanted parts of each sheet."""
+        first = 0
+        for sheet, places in zip(self.sheets, wanted, strict=True):
+            if places:
+                yield from sheet.rules(places, first, self.layers)
+            first += len(sheet.parts)
+
+
+class _Cascade:
+    """The rules that concern the hidden elements of a page."""
+
+    def __init__(self) -> None:
+        self.said: dict[Rule, list[tuple[str, str, bool]]] = {}
+        self.matching: dict[Element, list[tuple[Rule, int]]] = {}  # rules, and the specificity they match by
+        self.matches = 0
+
+    def add(self, element: Element, rule: Rule, specificity: int) -> None:
+        """Record that a rule matches an element."""
+        self.matches += 1
+        self.matching.setdefault(element, []).append((rule, specificity))
+        if rule not in self.said:
+            self.said[rule] = [one for one in declarations(rule.body) if one[0] in _PROPERTIES]
+
+    def style_of(self, element: Element) -> str:
+        """Return what rules and inline style say of an element: the winning declaration of each property."""
+        ranked: list[tuple[tuple[bool, int, int, int], str, str]] = []
+        for rule, specificity in self.matching[element]:
+            place = 1 << 30 if rule.layer is None else rule.layer
+            for name, value, important in self.said[rule]:
+                ranked.append(((important, -place if important else place, specificity, rule.order), name, value))
+        for name, value, important in declarations(element.attr("style") or ""):
+            if name in _PROPERTIES:
+                ranked.append(((important, 1 << 31, 0, 0), name, value))
+        ranked.sort(key=lambda one: one[0])
+        return ";".join(f"{name}:{value}" for name, value in {name: value for _, name, value in ranked}.items())
+
+
+def hidden_by_sheets(document: Document) -> Hidden:
+    """Return the elements that the ``<style>`` elements of a page hide."""
+    styles = _styles_of(document)
+    if not styles:
+        return {}
+    sheets = _Sheets(styles)
+    if not any(sheet.suspects for sheet in sheets.sheets):
+        return {}
+    hiding = [
+        (rule, selector)
+        for rule in sheets.rules([set(sheet.suspects) for sheet in sheets.sheets])
+        if may_hide(rule.body)
+        for selector in _selectors(rule.selector)
+        if not _SCRIPTED.search(selector)
+    ]
+    if len(hiding) > _MANY:
+        names = _names_on(document)
+        hiding = [(rule, selector) for rule, selector in hiding if _is_on(selector, names)]
+    if not hiding:
+        return {}
+    if not _affordable(document, [selector for _, selector in hiding]):
+        return {}
+    cascade = _Cascade()
+    for rule, selector in hiding:
+        specificity = specificity_of(selector)
+        for element in _select(document, selector):
+            if element.tag not in _UNSEEN:
+                cascade.add(element, rule, specificity)
+        if cascade.matches > MAX_MATCHES:
+            return {}
+    if not cascade.matching or not _add_others(cascade, sheets, {rule for rule, _ in hiding}):
+        return {}
+    hidden = _hidden(cascade)
+    return _shown_again(document, sheets, hidden) if hidden and _few_letters(document, hidden) else {}
+
+
+def _affordable(document: Document, selectors: Sequence[str]) -> bool:
+    """Tell whether searching a page for some selectors is within ``MAX_WORK``."""
+    slow = sum(1 for selector in selectors if _QUADRATIC.search(selector))
+    if not slow and len(selectors) <= _MANY:
+        return True
+    elements = len(document.select("*"))
+    return elements * (len(selectors) + slow * elements) <= MAX_WORK
+
+
+def _styles_of(document: Document) -> list[str]:
+    """Return the style sheets of a page that a browser applies; none where they are over the limit."""
+    sheets: list[str] = []
+    for style in document.select("style"):
+        above = style.parent
+        if not isinstance(above, Element) or above.tag == "noscript":  # or in a <template>
+            continue
+        if (style.attr("type") or "text/css").strip().lower() == "text/css" and on_screen(style.attr("media") or ""):
+            sheets.append(style.text)
+    return sheets if sum(map(len, sheets)) <= MAX_CSS else []
+
+
+def _names_on(document: Document) -> set[str]:
+    """Return the tags, classes and ids of a page, as selectors write them."""
+    tags = {element.tag for element in document.select("*")}
+    classes = {element.attr("class") or "" for element in document.select("[class]")}
+    ids = {f"#{element.attr('id')}" for element in document.select("[id]")}
+    return {f".{name}" for name in " ".join(classes).split()} | ids | tags
+
+
+def _concerns(part: str, names: set[str]) -> bool:
+    """Tell whether the rule of a part may match an element with one of these classes and ids, or with none."""
+    if "\\" in part:
+        return True
+    before, _, prelude = part.rpartition("{")[0].rpartition("{")
+    if before and "@" not in before:
+        return True  # a rule in a rule
+    return any(_is_on(selector, names) for selector in separate(prelude.rpartition(";")[2]))
+
+
+def _is_on(selector: str, names: set[str]) -> bool:
+    """Tell whether the page has the tag, classes and ids of a selector's last compound."""
+    return "\\" in selector or all(name in names for name in _keys_of(selector))
+
+
+def _keys_of(selector: str) -> list[str]:
+    """Return the tag, classes and ids of a selector's last compound, brackets aside."""
+    if "(" in selector or "[" in selector:
+        for _ in range(4):  # brackets in brackets
+            selector = _BRACKETS.sub("", selector)
+    compound = _COMBINATOR.split(selector.strip())[-1].partition(":")[0]
+    return [name if name[0] in ".#" else name.lower() for name in _KEY.findall(compound)]
+
+
+def _selectors(selector: str) -> list[str]:
+    """Return the selectors of a rule that can match an element, without those of pseudo-elements."""
+    return [one.strip() for one in separate(selector) if one.strip() and not _PSEUDO_ELEMENT.search(one)]
+
+
+def _select(document: Document, selector: str) -> Sequence[Element]:
+    """Return the elements that a selector matches; none where a browser knows it and the parser does not."""
+    try:
+        return document.select(selector)
+    except SelectorSyntaxError:
+        return []
+
+
+def specificity_of(selector: str) -> int:
+    """Return a number that grows with the specificity of a selector."""
+    plain = _WHERE.sub("", selector)
+    return len(_ID.findall(plain)) << 20 | len(_CLASS.findall(plain)) << 10 | len(_TYPE.findall(plain))
+
+
+def _add_others(cascade: _Cascade, sheets: _Sheets, known: set[Rule]) -> bool:
+    """Add the other rules that match the elements in question; False where that is too much work."""
+    elements = list(cascade.matching)
+    keys = {f".{name}" for element in elements for name in (element.attr("class") or "").split()}
+    keys.update(element.tag for element in elements)
+    keys.update(f"#{element.attr('id')}" for element in elements if element.attr("id"))
+    matching = {rule for matched in cascade.matching.values() for rule, _ in matched}
+    said = ";".join(f"{name}:{value}" for rule in matching for name, value, _ in cascade.said[rule])
+    words = [word for word, hides in _AT_STAKE if hides.search(said)]
+    wanted = []
+    for parts in sheets.parts:
+        numbers = {number for word in words for number, part in enumerate(parts) if word in part}
+        wanted.append({number for number in numbers if _concerns(parts[number], keys)})
+    work = 0
+    for rule in sheets.rules(wanted):
+        if rule in known:
+            continue
+        for selector in _selectors(rule.selector):
+            if _is_on(selector, keys):
+                work += len(elements) * (len(elements) if _QUADRATIC.search(selector) else 1)
+                if work > MAX_WORK:
+                    return False
+                specificity = specificity_of(selector)
+                for element in _matched(elements, selector):
+                    cascade.add(element, rule, specificity)
+                if cascade.matches > MAX_MATCHES:
+                    return False
+    return True
+
+
+def _matched(elements: list[Element], selector: str) -> Iterator[Element]:
+    """Yield the elements that a selector matches; none where the parser does not know it."""
+    try:
+        for element in elements:
+            if element.matches(selector):
+                yield element
+    except SelectorSyntaxError:
+        return
+
+
+def _hidden(cascade: _Cascade) -> dict[Element, bool]:
+    """Return the elements whose cascade hides them, and whether that is by ``visibility`` alone."""
+    hidden: dict[Element, bool] = {}
+    known: dict[Any, tuple[bool, bool]] = {}  # by rules and inline style: most elements share them
+    for element, matched in cascade.matching.items():
+        if element.tag in _NEVER or element.attr("role") == "main":
+            continue
+        if rules.VISUALLY_HIDDEN_CLASS.search(element.attr("class") or ""):
+            continue  # meant to be read, by a screen reader
+        key = (tuple(matched), element.attr("style"))
+        if key not in known:
+            style = cascade.style_of(element)
+            hides = style_hides(style)
+            known[key] = hides, hides and "visibility" in style and not style_hides(_VISIBILITY.sub("", style))
+        hides, by_visibility = known[key]
+        if hides:
+            hidden[element] = by_visibility
+    return hidden
+
+
+def _few_letters(document: Document, hidden: dict[Element, bool]) -> bool:
+    """Tell whether the hidden elements hold at most ``FEW`` letters, or at most half of those of the page."""
+    outermost = [element for element in hidden if _hider(element.parent, hidden) is None]
+    letters = sum(len(element.text) for element in outermost)
+    if letters <= FEW:
+        return True
+    root = document.root
+    return root is not None and letters - sum(map(_code_in, outermost)) <= (len(root.text) - _code_in(root)) // 2
+
+
+def _hider(node: object, hidden: Container[Element]) -> Element | None:
+    """Return the nearest hidden element of a node and its ancestors; the parser caps their number at 511."""
+    while isinstance(node, Element):
+        if node in hidden:
+            return node
+        node = node.parent
+    return None
+
+
+def _code_in(element: Element) -> int:
+    """Return the number of code points of the scripts and sheets in an element."""
+    return sum(len(code.text) for code in element.select("script,style"))
+
+
+def _shown_again(document: Document, sheets: _Sheets, hidden: dict[Element, bool]) -> Hidden:
+    """Return the hidden elements with the outermost descendants that ``visibility: visible`` shows."""
+    found: Hidden = {element: [] for element in hidden}
+    if not any(hidden.values()):
+        return found
+    visible = {
+        element for element in document.select("[style]") if rules.VISIBLE_AGAIN.search(element.attr("style") or "")
+    }
+    elements, work = len(document.select("*")), 0
+    wanted = [{number for number, part in enumerate(parts) if "visible" in part} for parts in sheets.parts]
+    for rule in sheets.rules(wanted):
+        if ("visibility", "visible") in {(name, value) for name, value, _ in declarations(rule.body)}:
+            selectors = [one for one in _selectors(rule.selector) if not _QUADRATIC.search(one)]
+            work += len(selectors) * elements
+            if work > MAX_WORK:
+                return {}
+            for selector in selectors:
+                visible.update(_select(document, selector))
+    both = visible.union(hidden)
+    for element in document.select("*") if visible else ():
+        if element not in visible:
+            continue
+        above = _hider(element.parent, hidden)
+        if above is not None and hidden[above] and _hider(element.parent, both) is above:
+            found[above].append(element)
+    return found

@@ -1,0 +1,287 @@
+"""Reads the text of a page's ``<style>`` elements: which rules apply on a screen, and what they say about hiding.
+
+A sheet is cut at its closing braces, which is linear in its size and never fails: what is no CSS makes rules that match
+nothing. :func:`suspects` looks for the few declarations that can hide, and :meth:`Sheet.rules` reads the rules that are
+asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from ...core.text.numbers import bounded_float, bounded_int
+from .hidden import style_hides
+
+_LONG_TOKEN: Final = re.compile(r"""/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?""", re.DOTALL)
+"""A comment or a string: what stands in it is not structure."""
+
+_IN_STRINGS: Final = str.maketrans({"{": r"\7b ", "}": r"\7d ", ";": r"\3b ", ",": r"\2c ", "/": r"\2f "})
+_ESCAPE: Final = re.compile(r"\\([0-9a-fA-F]{1,6})[ \t\r\n\f]?|\\([^0-9a-fA-F\n])")
+_SPACES: Final = b" \t\r\n\f"
+_HIDES: Final = (
+    b"display:none",
+    b"visibility:",
+    b"opacity:",
+    b"font-size:0",
+    b"font-size:.",
+    b"clip",
+    b"width:0",
+    b"height:0",
+    b":-",
+    b":9999",
+)
+"""Beginnings of declarations that can hide an element, in lower case without white space."""
+
+_SAYS: Final = re.compile(
+    rb"display:none|visibility:[hc]|opacity:\.?0|font-size|clip:rect\(0|clip-path:inset|(?:width|height):0|:-\d{3}|:-\d+e|"
+    rb":-\d+r|:-\d+v|:9999"
+)
+"""What must stand where a word of ``_HIDES`` is found."""
+
+_STRING: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
+_LENGTH: Final = re.compile(r"(min-|max-)?(width|height)\s*:\s*(\d{1,7}(?:\.\d{0,4})?)\s*(px|r?em)\s*\Z")
+_RANGE: Final = re.compile(r"(width|height)\s*(<=?|>=?)\s*(\d{1,7}(?:\.\d{0,4})?)\s*(px|r?em)\s*\Z")
+_SCREEN: Final = {"width": 1280.0, "height": 800.0}
+_HOLDS: Final = frozenset(
+    """orientation:landscape hover:hover any-hover:hover pointer:fine any-pointer:fine prefers-color-scheme:light
+    prefers-reduced-motion:no-preference scripting:enabled color update:fast""".split()
+)
+"""Features of media queries that hold on the screen of a desktop computer."""
+
+
+class Rule(NamedTuple):
+    """A style rule that applies on a screen.
+
+    :param order: its place among the rules of the page.
+    :param selector: its selector list, nesting resolved.
+    :param body: its declarations.
+    :param layer: place of its cascade layer; rules outside layers have none, and win.
+    """
+
+    order: int
+    selector: str
+    body: str
+    layer: int | None
+
+
+class _Context(NamedTuple):
+    """An open block: the selector of a rule ('' in an at-rule), whether it applies, and its layer."""
+
+    selector: str
+    applies: bool
+    layer: int | None
+
+
+_UNREAD: Final = _Context("", False, None)
+"""A block that is nested too deep to be read."""
+
+
+def without_comments(css: str) -> str:
+    """Return a style sheet without comments; where a string may hold one, it is read letter by letter."""
+    if "/*" not in css:
+        return css
+    first, *others = css.split("/*")
+    kept = [first, *(other.partition("*/")[2] for other in others)]
+    return _escaped(css) if any(map(_ends_in_string, kept)) else " ".join(kept)
+
+
+def _ends_in_string(piece: str) -> bool:
+    """Tell whether a string may be open at the end of a piece of a sheet."""
+    line = piece[piece.rfind("\n", max(0, len(piece) - 200)) + 1 :][-200:]
+    return bool(line.count('"') & 1 or line.count("'") & 1)
+
+
+def _escaped(css: str) -> str:
+    """Return a style sheet without comments, and with the structural letters of strings escaped."""
+    return _LONG_TOKEN.sub(lambda token: " " if token[0][0] == "/" else token[0].translate(_IN_STRINGS), css)
+
+
+def suspects(css: str) -> list[int]:
+    """Return the places of the parts, between closing braces, that may hold a declaration that hides.
+
+    :param css: a sheet without comments.
+    """
+    squeezed = css.encode("utf-8", "surrogatepass").lower().translate(None, _SPACES)
+    places = []
+    for word in _HIDES:
+        place = squeezed.find(word)
+        while place >= 0:
+            if _SAYS.match(squeezed, place):
+                places.append(place)
+            place = squeezed.find(word, place + 1)
+    found: list[int] = []
+    part = last = 0
+    for place in sorted(places):
+        part += squeezed.count(b"}", last, place)
+        last = place
+        if not found or found[-1] != part:
+            found.append(part)
+    if b"\\" in squeezed:
+        escaped = {
+            number
+            for number, part in enumerate(css.split("}"))
+            if "\\" in part and "\\" in _STRING.sub("", part.rpartition("{")[2])
+        }
+        return sorted(escaped.union(found))
+    return found
+
+
+def may_hide(body: str) -> bool:
+    """Tell whether the declarations of a rule hide an element, in whatever way it is positioned."""
+    said = ";".join(f"{name}:{value}" for name, value, _ in declarations(body) if not name.startswith("background"))
+    return style_hides(f"{said};position:fixed")
+
+
+class Sheet:
+    """A style sheet, cut into the parts between its closing braces.
+
+    :param css: its text.
+    """
+
+    def __init__(self, css: str) -> None:
+        css = without_comments(css)
+        self.suspects = suspects(css)
+        """The places of the parts that may hide something."""
+
+        self.parts = css.split("}") if self.suspects else []
+        if self.suspects and any(part.count('"') & 1 or part.count("'") & 1 for part in self.parts):
+            css = _escaped(css)
+            self.suspects, self.parts = suspects(css), css.split("}")  # a string holds a brace
+        self._nesting: set[int] = set()
+        self._media: dict[str, bool] = {}
+
+    def rules(self, wanted: set[int], first: int, layers: dict[str, int]) -> Iterator[Rule]:
+        """Yield the rules that apply on a screen, in order, nested ones resolved.
+
+        :param wanted: the places of the parts whose rules are yielded.
+        :param first: the place of the sheet's first rule among those of the page.
+        :param layers: the places of the cascade layers of the page; this call adds to it.
+        """
+        if not self._nesting:
+            self._nesting = {number for number, part in enumerate(self.parts) if part.count("{") != 1}
+        blocks: list[_Context] = [_Context("", True, None)]
+        for number in sorted(self._nesting | wanted):  # another part opens and closes one block
+            yields = number in wanted
+            *openings, tail = self.parts[number].split("{")
+            for opening in openings:
+                declared, _, prelude = opening.rpartition(";")
+                block = blocks[-1]
+                if declared and yields and block.selector and block.applies:
+                    yield Rule(first + number, block.selector, declared, block.layer)
+                elif "@layer" in declared:
+                    for name in declared.partition("@layer")[2].partition(";")[0].split(","):
+                        layers.setdefault(name.strip(), len(layers))
+                blocks.append(self._opened(prelude.strip(), block, layers) if len(blocks) < 64 else _UNREAD)
+            block = blocks[-1]
+            if yields and tail and block.selector and block.applies:
+                yield Rule(first + number, block.selector, tail, block.layer)
+            if len(blocks) > 1:
+                blocks.pop()
+
+    def _opened(self, prelude: str, block: _Context, layers: dict[str, int]) -> _Context:
+        """Return the context of a block that a prelude opens inside another."""
+        if not prelude.startswith("@"):
+            selector = nested(prelude, block.selector) if block.selector else prelude
+            return _Context(selector, block.applies and bool(selector), block.layer)
+        layer = block.layer
+        if prelude[:6].lower() == "@layer":
+            layer = layers.setdefault(prelude[6:].strip() or f"{len(layers)}", len(layers))
+        applies = self._media.get(prelude)
+        if applies is None:
+            applies = self._media[prelude] = _applies(prelude)
+        return _Context(block.selector, block.applies and applies, layer)
+
+
+def _applies(prelude: str) -> bool:
+    """Tell whether the rules in an at-rule apply on a screen."""
+    name, _, condition = prelude.lower().replace("(", " (", 1).partition(" ")
+    if name == "@media":
+        return on_screen(condition)
+    if name == "@supports":
+        return not any(word in condition for word in ("not ", "not(", "-moz-", "-ms-"))
+    return name == "@layer"
+
+
+def nested(selector: str, parent: str) -> str:
+    """Return the selector of a rule inside the rule ``parent``; '' where it would be very long."""
+    if len(parent) * (selector.count(",") + selector.count("&") + 1) > 20_000:
+        return ""
+    inside = f":is({parent})"
+    return ",".join(
+        one.replace("&", inside) if "&" in one else f"{inside} {one}" for one in map(str.strip, separate(selector))
+    )
+
+
+def separate(selector: str) -> list[str]:
+    """Return the selectors of a list: what stands between commas outside brackets."""
+    if "(" not in selector and "[" not in selector:
+        return selector.split(",")
+    found: list[str] = []
+    start = depth = 0
+    for place, letter in enumerate(selector):
+        if letter in "([":
+            depth += 1
+        elif letter in ")]":
+            depth -= 1
+        elif letter == "," and depth <= 0:
+            found.append(selector[start:place])
+            start = place + 1
+    return [*found, selector[start:]]
+
+
+def on_screen(query: str) -> bool:
+    """Tell whether a media query list holds on a screen of 1280 × 800 pixels; an unknown feature does not hold."""
+    queries = query.lower().split(",")
+    return not query.strip() or any(_holds(one) for one in queries)
+
+
+def _holds(query: str) -> bool:
+    """Tell whether a single media query, in lower case, holds."""
+    conditions = [one.strip() for one in re.split(r"\band\b", query)]
+    negated = conditions[0].startswith("not ")
+    conditions[0] = conditions[0].removeprefix("only ").removeprefix("not ").strip()
+    known = [_feature(one) for one in conditions]
+    return None not in known and all(known) != negated
+
+
+def _feature(condition: str) -> bool | None:
+    """Tell whether one condition of a media query holds; None where it is not known."""
+    if not condition.startswith("("):
+        return {"all": True, "screen": True, "print": False, "speech": False, "tty": False}.get(condition)
+    inner = condition.strip("()").strip()
+    length = _LENGTH.match(inner)
+    if length:
+        bound = _pixels(length[3], length[4])
+        size = _SCREEN[length[2]]
+        return size >= bound if length[1] == "min-" else size <= bound if length[1] else size == bound
+    limit = _RANGE.match(inner)
+    if limit:
+        bound, size = _pixels(limit[3], limit[4]), _SCREEN[limit[1]]
+        return {"<": size < bound, "<=": size <= bound, ">": size > bound, ">=": size >= bound}[limit[2]]
+    return True if "".join(inner.split()) in _HOLDS else None
+
+
+def _pixels(number: str, unit: str) -> float:
+    return bounded_float(number, 0.0) * (1.0 if unit == "px" else 16.0)
+
+
+def declarations(body: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield the name, the value and the importance of each declaration, escapes read."""
+    if '"' in body or "'" in body:
+        body = _escaped(body)
+    if "\\" in body:
+        body = _ESCAPE.sub(_unescaped, body)
+    for declaration in body.split(";"):
+        name, colon, value = declaration.partition(":")
+        if colon:
+            value, mark, important = value.partition("!")
+            yield name.strip().lower(), value.strip().lower(), bool(mark) and important.strip().lower() == "important"
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """Return the letter of a CSS escape; a letter that no name holds stays out."""
+    code = bounded_int(escape[1], 0, most=0x7F, base=16)
+    letter = chr(code) if code else escape[2] or ""
+    return letter if letter.isalnum() or letter in "-_" else ""
