@@ -19,6 +19,7 @@ from prunus_evals import (
     index,
     index_tasks,
     mixed,
+    quotes,
     ranking,
     reference,
     report,
@@ -260,6 +261,21 @@ def mixed_command(half: Half, task: str, scorer: str, limit: int | None, wiring:
         result = mixed.run(name, mixed.load(name, half, limit), scorer, half)
         click.echo(mixed.table(result))
         click.echo(report.json_line(result))
+
+
+@main.command("quotes")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
+@click.option("--task", default=",".join(quotes.TASKS), show_default=True, help="Tasks, separated by commas.")
+@click.option("--limit", type=int, default=None, help="Pages of every task at most.")
+def quotes_command(half: Half, task: str, limit: int | None) -> None:
+    """Measure the quotes that an answer without a model gives, from the question's page and from a wrong one.
+
+    Example: prunus eval quotes --half report
+    """
+    found = {name: quotes.summary(quotes.run(quotes.load(name, half, limit))) for name in task.split(",")}
+    result = {"half": half, "tasks": found}
+    click.echo(quotes.table(result))
+    click.echo(report.json_line(result))
 
 
 @main.command("gate")

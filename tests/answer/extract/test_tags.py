@@ -61,6 +61,42 @@ def test_none_is_none(reply: str) -> None:
     assert read_tags(reply, [1, 2]) == TagReply((), 0, True)
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "没有相关内容",
+        "页面中没有相关内容。",
+        "「無」",
+        "未找到相关信息",
+        "該当なし",
+        "関連する内容はありません",
+        "관련 내용이 없습니다",
+    ]
+    + [
+        "Keine.",
+        "Nichts",
+        "Aucun segment ne répond.",
+        "Ninguno",
+        "Nessuno.",
+        "Nenhum",
+        "Geen",
+        "Ingen",
+        "Нет",
+        "لا يوجد",
+    ]
+    + ["Nothing.", "There is no relevant segment.", "No segments."],
+)
+def test_none_is_none_in_the_languages_of_the_questions(reply: str) -> None:
+    assert read_tags(reply, [1, 2]) == TagReply((), 0, True)
+
+
+@pytest.mark.parametrize(
+    "reply", ["没有问题，我来看看。", "无法读取这一页。", "Nonsense", "Kleine Sache", "I like it."]
+)
+def test_a_reply_that_only_begins_alike_is_not_none(reply: str) -> None:
+    assert not read_tags(reply, [1, 2]).none
+
+
 @given(st.text(alphabet="<>/TAG-tag 0123456789.,to\n", max_size=200), st.lists(st.integers(1, 50), unique=True))
 def test_only_tags_that_are_there_are_chosen_each_once_and_in_order(reply: str, known: list[int]) -> None:
     found = read_tags(reply, known).tags

@@ -22,7 +22,18 @@ _RANGE: Final = re.compile(
 )
 """A range of tags on one line; a dash at the head of the next line is a list's."""
 
-_NONE: Final = re.compile(r"[\s\"'`*_.(\[{<]*(?:none|null|no relevant \w+)\b", re.I)
+_NONE: Final = re.compile(
+    r"[\s\"'`*_.(\[{<\u201c\u300c\u300e]*(?:"
+    r"(?:none|null|nothing|(?:there (?:is|are) )?no (?:relevant|segments?|tags?|answer)"
+    r"|kein(?:e[rs]?)?|nichts|aucune?|rien|ninguno?|ninguna|nada|nessuno?|nessuna|niente|nenhuma?|geen|niets"
+    r"|ing(?:en|et|a)|нет|ничего|لا (?:شيء|يوجد)|لا توجد|없음|없습니다)\b"
+    r"|(?:(?:该|本|此)?(?:页面?|文)[中里上]?)?(?:[并均都]?[没沒]有(?![问問])|[并並]?[无無](?!法)|未找到|未发现|未發現|找不到|不存在)"
+    r"|(?:該当|関連)(?:する[^\s\u3002]{1,12})?(?:は|が)?(?:なし|無し|ありません|見つかり|ない)|なし|ありません"
+    r"|관련(?:된)? ?내용(?:이)? ?없)",
+    re.I,
+)
+"""A reply that says, in a language of the questions, that nothing bears on one. It counts only without a tag."""
+
 _WRITTEN: Final = re.compile(r"<(?=/?\s{0,9}TAG\s{0,9}[-_]?\s{0,9}\d)", re.I)
 """The start of text in a page that looks like one of our tags."""
 

@@ -59,6 +59,13 @@ _WORD_END: Final = re.compile(r"(?:[^\W\d_]{3}|[\w.]\))\Z")
 _NOTE: Final = re.compile(r"(?:\d{1,3}(?:[,\u2013-]\d{1,3})*(?: \d{1,3})*|\(\d{1,3}\))(?=\s+[\"\u201c(]?[A-Z])")
 """Footnote numbers after a stop: ``in a talk.11 12 Take``."""
 
+_HAN: Final = re.compile(
+    r"[\u201c\u300a\u300c\u300e\u3010\uff08]?[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+"""A Han letter or kana, behind an opening mark or not."""
+
+_ADDRESS: Final = re.compile(r"(?://|www\.)\S*\Z")
+
 _FULL_LINE: Final = 40
 """Code points of a line that may continue a sentence though it begins with a capital letter."""
 
@@ -314,6 +321,8 @@ def _begins_turn(ahead: str) -> bool:
 def _ends_without_space(text: str, start: int, end: int, ahead: str) -> bool:
     """Tell whether a stop without a space after it ends a sentence: yes in ``the end.Then``, no in ``example.com``."""
     mark = text[start]
+    if mark in ".!?" and _HAN.match(ahead):
+        return _ends_before_han(text, start, end)
     # stops of scripts that use no space after them, but not typographic signs such as an ellipsis
     if ord(mark) > 0x2FF and mark != "\u2026" and not "\u2000" < mark < "\u2100":
         return True
@@ -329,6 +338,20 @@ def _ends_without_space(text: str, start: int, end: int, ahead: str) -> bool:
     if last[0].isupper() or behind == ".":
         return word.group().lower() in STARTERS or (behind == "." and word.group().lower() in TITLES | NAMES)
     return bool(behind) and behind in " ,'\u2019"
+
+
+def _ends_before_han(text: str, start: int, end: int) -> bool:
+    """Tell whether a half-width stop right before a Han letter or kana ends a sentence: ``好用!续航12个月?是的。``
+
+    A full stop does so only after such a letter: ``2.打开`` is an item, ``v3.版本`` a name.
+    """
+    if text[start] == ".":
+        return end - start == 1 and bool(_HAN.match(text, start - 1)) if start else False
+    if end - start > 1 and text[end - 1] in _CLOSERS and "\u3041" <= text[end] <= "\u309f":
+        return False  # as in _ends_sentence: a quotation goes on with a particle
+    before = text[max(0, start - _LOOK) : start]
+    name = _LAST_WORD.search(before)
+    return not _ADDRESS.search(before) and not (name and name.group().lower() in SHOUTED)
 
 
 def _ends_word(text: str, start: int, ahead: str, begin: int) -> bool:

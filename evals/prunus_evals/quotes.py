@@ -1,0 +1,157 @@
+"""Task ``quotes``: the quotes that ``prunus.ask`` gives without a model, over the page of a question and over a wrong one.
+
+A quote holds the answer when a gold answer stands in it, by the rules of ``metrics.occurs``; an answer with Han letters
+needs no word boundaries. The wrong page of a question is the next page of its task, in the order of the keys' digests.
+Means are over questions, with intervals over pages.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import prunus
+from prunus.core.text.words import UNSPACED
+from prunus_evals import metrics, stats, tasks
+from prunus_evals.data import rows
+from prunus_evals.records import Question
+from prunus_evals.split import Half, digest, half
+
+TASKS = ("table_qa", "nq", "websrc", "xquad_de", "xquad_zh")
+MEASURES = ("first", "any", "quotes", "answered", "wrong")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+XQUAD_QUESTIONS = 4
+"""Questions of each XQuAD article, the first by their digests."""
+
+TITLES = {
+    "first": "first quote holds a gold answer",
+    "any": "any quote does",
+    "quotes": "quotes of an answer",
+    "answered": "page of the question gets an answer",
+    "wrong": "wrong page gets an answer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The quotes of one question.
+
+    :param first, any: whether the first quote, or any quote, holds a gold answer.
+    :param quotes: the number of quotes from the question's page.
+    :param wrong: the number of quotes from a wrong page.
+    :param seconds: wall time of both answers, reading the pages excluded.
+    """
+
+    page: str
+    question: str
+    first: bool
+    any: bool
+    quotes: int
+    wrong: int
+    seconds: float
+
+
+def load(name: str, wanted: Half, limit: int | None = None) -> list[list[Question]]:
+    """Return the questions of a task's half by page, in the order of the pages' digests.
+
+    :param limit: pages at most.
+    """
+    if not name.startswith("xquad_"):
+        return tasks.load(name, wanted, limit)
+    pages = sorted((row for row in rows(f"multilingual/{name}") if half(row["title"]) == wanted), key=_title_digest)
+    return [_article(name, row) for row in pages[:limit]]
+
+
+def _title_digest(row: Mapping[str, Any]) -> str:
+    return digest(row["title"])
+
+
+def _article(name: str, row: Mapping[str, Any]) -> list[Question]:
+    """Return questions about an article, with its paragraphs as a page."""
+    title = html.escape(str(row["title"]).replace("_", " "))
+    body = "".join(f"<p>{html.escape(paragraph['context'])}</p>" for paragraph in row["paragraphs"])
+    page = f"<!DOCTYPE html><title>{title}</title><h1>{title}</h1>{body}"
+    asked = [item for paragraph in row["paragraphs"] for item in paragraph["qas"]]
+    chosen = sorted(asked, key=lambda item: digest(item["id"]))[:XQUAD_QUESTIONS]
+    return [Question(item["id"], name, row["title"], page, item["question"], (item["answer"],)) for item in chosen]
+
+
+def holds(quote: str, answers: Sequence[str]) -> bool:
+    """Tell whether a gold answer stands in a quote."""
+    text = metrics.normalise(quote)
+    for answer in map(metrics.normalise, answers):
+        if answer in text if _UNSPACED.search(answer) else metrics.occurs(answer, text):
+            return True
+    return False
+
+
+def quotes_of(question: str, pages: Any) -> list[str]:
+    """Return the quotes of an answer without a model, in their order; none where nothing answers."""
+    try:
+        answer = prunus.ask(question, pages)
+    except prunus.NothingFound:
+        return []
+    return [citation.quote for citation in answer.citations]
+
+
+def run(pages: Sequence[Sequence[Question]]) -> list[Outcome]:
+    """Ask every question of its page and of the next page."""
+    outcomes: list[Outcome] = []
+    following = prunus.read(pages[0][0].html)
+    for place in range(len(pages) - 1, -1, -1):  # backwards: each page is read once, and is then the wrong one
+        page = pages[place]
+        own = prunus.read(page[0].html)
+        wrong = following
+        for question in page:
+            start = time.perf_counter()
+            found, others = quotes_of(question.question, own), quotes_of(question.question, wrong)
+            seconds = time.perf_counter() - start
+            hits = [holds(quote, question.answers) for quote in found]
+            outcomes.append(
+                Outcome(page[0].page, question.id, hits[:1] == [True], any(hits), len(found), len(others), seconds)
+            )
+        following = own
+    return outcomes
+
+
+def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Return the numbers of a task, each as mean, low and high; quotes are counted where there is an answer."""
+    numbers: dict[str, Any] = {"questions": len(outcomes), "pages": len({outcome.page for outcome in outcomes})}
+    for measure in MEASURES:
+        values: dict[str, list[float]] = {}
+        for outcome in outcomes:
+            if measure != "quotes" or outcome.quotes:
+                values.setdefault(outcome.page, []).append(_value(outcome, measure))
+        if values:
+            estimate = stats.mean(values)
+            numbers[measure] = [round(number, 4) for number in (estimate.mean, estimate.low, estimate.high)]
+    numbers["seconds"] = round(sum(outcome.seconds for outcome in outcomes) / max(1, 2 * len(outcomes)), 4)
+    return numbers
+
+
+def _value(outcome: Outcome, measure: str) -> float:
+    if measure == "answered":
+        return float(outcome.quotes > 0)
+    if measure == "wrong":
+        return float(outcome.wrong > 0)
+    return float(getattr(outcome, measure))
+
+
+def table(result: Mapping[str, Any]) -> str:
+    """Return the summaries of tasks as a text table."""
+    found = result["tasks"]
+    lines = [f"quotes without a model, {result['half']} half; 95 % intervals over pages"]
+    lines.append(f"{'':38}" + "".join(f"{name:>22}" for name in found))
+    lines.append(f"{'questions':38}" + "".join(f"{numbers['questions']:>22}" for numbers in found.values()))
+    for measure in MEASURES:
+        cells = [
+            "{:.3f} [{:.3f} {:.3f}]".format(*numbers[measure]) if measure in numbers else "-"
+            for numbers in found.values()
+        ]
+        lines.append(f"{TITLES[measure]:38}" + "".join(f"{cell:>22}" for cell in cells))
+    lines.append(f"{'seconds of an answer':38}" + "".join(f"{numbers['seconds']:>22}" for numbers in found.values()))
+    return "\n".join(lines)
