@@ -58,7 +58,7 @@ def engines_of(maker: Maker) -> Engines:
     embedder = maker.make("embedder")
     spare = None
     if llm is not None:
-        spare = Spare(make_engine("extractor", "sentences", embedder=embedder), make_engine("generator", "quotes"))
+        spare = Spare(make_engine("extractor", "sentences:5", embedder=embedder), make_engine("generator", "quotes"))
     return Engines(counter, scorer, extractor, generator, names, second, first, llm, embedder, spare, maker.meter)
 
 

@@ -233,7 +233,7 @@ async def _extract_pages(run: Run, pages: dict[str, list[Tagged]]) -> tuple[dict
 
 def passage_of(segment: Tagged) -> Passage:
     """Return a segment as a passage."""
-    return Passage(segment.text, (segment.span,), segment.score, segment.label)
+    return Passage(segment.text, (segment.span,), segment.score, segment.label, segment.shown)
 
 
 def _as_markdown(tagged: Sequence[Tagged]) -> str:
@@ -247,7 +247,7 @@ def _as_markdown(tagged: Sequence[Tagged]) -> str:
             if heading:
                 lines.append(f"\n# {heading}" if lines else f"# {heading}")
         label = f" ({' '.join(segment.label.split())})" if segment.label else ""
-        lines.append(f"{segment.text.strip()}{label}")
+        lines.append(f"{segment.shown or segment.text.strip()}{label}")
     return "\n".join(lines)
 
 

@@ -197,7 +197,9 @@ def extract(
     chosen = run(lambda: engines.extractor.extract(query, tagged)) or []
     by_tag = {segment.tag: segment for segment in tagged}
     passages = [by_tag[tag] for tag in chosen]
-    return [Passage(segment.text, (segment.span,), segment.score, segment.label) for segment in passages]
+    return [
+        Passage(segment.text, (segment.span,), segment.score, segment.label, segment.shown) for segment in passages
+    ]
 
 
 def _check_format(format: str) -> None:

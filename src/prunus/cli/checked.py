@@ -19,7 +19,7 @@ from ..core.sync import run
 from ..engines import Maker
 from ..index.verify import CheckedSentence, Judge, exported, imported, keep, kept, sample
 from .choices import common
-from .output import DoneInPart, emit, emit_json, one_line, progress, say, write_whole
+from .output import DoneInPart, counted, emit, emit_json, one_line, progress, say, write_whole
 
 
 @click.command("verify")
@@ -86,7 +86,7 @@ def verify(index: str, **flags: Any) -> None:
     else:
         share = f", {counts['unsupported'] / len(sentences):.1%} unsupported" if sentences else ""
         emit(
-            f"{nodes:,} summaries, {len(sentences):,} sentences: {counts['supported']:,} supported, "
+            f"{counted(nodes, 'summary')}, {counted(len(sentences), 'sentence')}: {counts['supported']:,} supported, "
             f"{counts['unsupported']:,} unsupported, {counts['unchecked']:,} unchecked{share}"
         )
         for checked in unsupported:

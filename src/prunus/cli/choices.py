@@ -9,13 +9,16 @@ from typing import Any, Final, TypeVar
 import click
 
 from ..answer.baselines import MODES
+from ..core.errors import BadInput
 from ..core.options import Limits, Options, WebOptions
+from ..core.registry import split_spec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORMATS: Final = click.Choice(["html", "markdown", "text"])
 _MODE: Final = "How evidence is made; the modes other than default are baselines to compare with, and need a model."
 _PICTURES: Final = "Send up to N pictures of the evidence to a model that reads images; 0: none."
+_QUOTES: Final = "Quotes at most; short for --extractor sentences:N. By default 2 of one page, 5 of several."
 PAGE: Final = click.Path()
 """A file, a folder, an address or ``-``; it is checked when it is read, not by click."""
 
@@ -128,6 +131,7 @@ def answering(function: F) -> F:
         click.option("--mode", type=click.Choice(list(MODES)), default="default", show_default=True, help=_MODE),
         click.option("--planner", default="", metavar="SPEC", help="Engine that plans the search."),
         click.option("--extractor", default="", metavar="SPEC", help="Engine that chooses sentences."),
+        click.option("--quotes", type=click.IntRange(1, 50), metavar="N", help=_QUOTES),
         click.option("--generator", default="", metavar="SPEC", help="Engine that writes the answer."),
         click.option("--llm", default="", metavar="SPEC", help="The language model, as http://host/v1#model."),
         click.option("--search", default="", metavar="SPECS", help="Providers of web search, separated by commas."),
@@ -155,4 +159,9 @@ def web_from(flags: Mapping[str, Any]) -> WebOptions:
 def options_from(flags: Mapping[str, Any]) -> Options:
     """Return the engine and run options of a command line; an option that is left out follows the settings."""
     known = {field.name for field in fields(Options)}
-    return Options(**{name: value for name, value in flags.items() if name in known and value is not None})
+    given = {name: value for name, value in flags.items() if name in known and value is not None}
+    if flags.get("quotes"):
+        if split_spec(given.get("extractor") or "sentences") != ("sentences", ""):
+            raise BadInput("--quotes is short for --extractor sentences:N; give one of them", subject="quotes")
+        given["extractor"] = f"sentences:{flags['quotes']}"
+    return Options(**given)

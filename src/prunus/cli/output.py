@@ -72,6 +72,13 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 quote``, ``2 quotes``, ``1,204 summaries``."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun[:-1]}ies" if noun[-2:] in ("ry", "ly") else f"{number:,} {noun}s"
+
+
 def printable(text: str) -> str:
     """Remove the control characters that a terminal would obey."""
     return _CONTROL.sub("", text)

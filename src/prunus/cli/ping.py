@@ -22,6 +22,7 @@ from ..core.text.secrets import hide_secrets
 from ..core.types import Message, SearchRequest, Usage
 from ..models.json_reply import text_of
 from ..models.prompts.render import render
+from .output import counted
 
 SECONDS: Final = 30.0
 """Timeout of one engine, with loading."""
@@ -124,12 +125,12 @@ def _tokens_used(usage: Usage) -> str:
 
 async def _search(engine: Any) -> str:
     found = await engine.search(SearchRequest("harbour tide table", count=1))
-    return f"{len(found.hits)} hits" + (f"; {'; '.join(found.warnings)}" if found.warnings else "")
+    return counted(len(found.hits), "hit") + (f"; {'; '.join(found.warnings)}" if found.warnings else "")
 
 
 async def _planner(engine: Any) -> str:
     plan = await engine.plan([Message("user", "When does the ferry leave today?")], datetime.now(UTC))
-    return f"{len(plan.queries)} queries; {plan.reason}"
+    return f"{counted(len(plan.queries), 'query')}; {plan.reason}"
 
 
 async def _tokenizer(engine: Any) -> str:

@@ -17,6 +17,7 @@ from typing import Final
 from ..core.types import BlockRecord, Context
 from ..core.version import __version__
 from ..evidence.documents import Documents
+from .output import counted
 from .trees import as_html
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -94,7 +95,7 @@ def _tiles(context: Context, documents: Documents, before: int) -> str:
         f'<li><b>{share:.0f} %</b><span class="bar"><i style="width:{share:.1f}%"></i></span>'
         f"<span>of the budget of {context.budget:,} tokens</span></li>\n"
         f"<li><b>{len(kept):,} of {len(context.blocks):,}</b><span>blocks kept, in "
-        f"{used} of {len(context.documents)} documents</span></li>\n"
+        f"{used} of {counted(len(context.documents), 'document')}</span></li>\n"
         f"<li><b>{words_kept:,} of {words:,}</b><span>words kept; blocks of up to {context.max_words} words</span>"
         "</li>\n"
         f'</ul>\n<p class="soft">Made by Prunus {__version__} with {engines}.</p>\n'
@@ -182,7 +183,7 @@ def _folded(blocks: Sequence[BlockRecord], rows: str, heat: _Heat) -> str:
     best = max(blocks, key=lambda block: (block.stage, block.score))
     words = sum(block.words for block in blocks)
     return (
-        f'<details class="run"><summary>– {len(blocks):,} blocks dropped, {words:,} words, best score '
+        f'<details class="run"><summary>– {counted(len(blocks), "block")} dropped, {counted(words, "word")}, best score '
         f'<span class="score chip {heat.shade(best)}">{best.score:.3f}</span></summary>\n{rows}</details>\n'
     )
 

@@ -69,7 +69,7 @@ class Options:
     :param tokenizer: engine that counts tokens: ``llama2``, ``approx``, ``hf:PATH``.
     :param search: providers of web search, separated by commas.
     :param planner: engine that decides whether to search, and with which queries: ``rules``, ``llm``.
-    :param extractor: engine that chooses sentences: ``sentences``, ``tags``.
+    :param extractor: engine that chooses sentences: ``sentences``, ``sentences:N`` for N at most, ``tags``.
     :param generator: engine that writes the answer: ``quotes``, ``llm``.
     :param mode: ``default``, or a baseline to compare with: ``naive`` gives the model the text of all pages, ``vector``
         the chunks most similar to the question, ``clean`` cleaned pages up to the model's window.

@@ -251,6 +251,7 @@ class Tagged:
     :param above: headings of the segment, a line each: title, headings, table caption and header, lead of its list.
     :param label: context that is not in the segment itself: the header of its table, the lead of its list.
     :param kind: ``sentence``, ``row``, ``pair`` (a term and its definitions), ``list`` or ``code``.
+    :param shown: a row with its empty cells in place; '' for what is shown as it is.
     """
 
     tag: int
@@ -260,6 +261,7 @@ class Tagged:
     above: str = ""
     label: str = ""
     kind: str = "sentence"
+    shown: str = ""
 
 
 class Extractor(Protocol):

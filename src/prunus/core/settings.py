@@ -35,7 +35,8 @@ class Settings:
     :param reranker: engine that scores pairs of question and text; '' for none.
     :param llm: the language model, as ``openai:gpt-4o-mini`` or ``http://localhost:8000/v1#model``; '' for none.
     :param tokenizer: engine that counts tokens.
-    :param extractor: engine that chooses sentences; '' is ``tags`` where there is a language model, else ``sentences``.
+    :param extractor: engine that chooses sentences, ``sentences:3`` at most three; '' is ``tags`` where there is a
+        language model, else ``sentences``.
     :param generator: engine that writes the answer; '' is ``llm`` where there is a language model, else ``quotes``.
     :param search: providers of web search, separated by commas, as ``searxng:http://localhost:8888,wikipedia``; '' for
         none.

@@ -183,12 +183,14 @@ class Passage:
     :param spans: places of the text in the documents.
     :param score: score of its block; higher is better.
     :param label: context that is not in the text itself: the header of its table, the lead of its list.
+    :param shown: a row of a table with its empty cells in place; '' for what is shown as it is.
     """
 
     text: str
     spans: Sequence[Span]
     score: float = 0.0
     label: str = ""
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)

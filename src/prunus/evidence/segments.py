@@ -17,7 +17,7 @@ from ..core.ports import Tagged
 from ..core.text.words import sentence_spans
 from ..core.types import BlockRecord, Span
 from ..pages.clean import rules
-from ..pages.grid import has_rowspans, header_rows, row_cells, span
+from ..pages.grid import header_rows, placed_cells, row_cells, table_rows
 from ..pages.tree import Tree, subtree_text
 from .breadcrumbs import Breadcrumbs, breadcrumbs_of
 
@@ -40,6 +40,7 @@ class Segment:
     :param start, end: its span in the canonical text, in code points.
     :param above: headings, caption, table header and lead above it, for scoring.
     :param label: context for a reader of the quote: the header of its table, or the lead of its list.
+    :param shown: a row with its empty cells in place; '' for what is shown as it is.
     """
 
     start: int
@@ -47,6 +48,7 @@ class Segment:
     kind: Kind
     above: str
     label: str = ""
+    shown: str = ""
 
 
 def segments_of(tree: Tree, kept: Sequence[tuple[int, int]]) -> list[Segment]:
@@ -122,47 +124,83 @@ def _with_context(tree: Tree, slices: Sequence[tuple[int, int, Kind]]) -> list[S
             texts.setdefault(heading, subtree_text(tree, heading)[:_ABOVE_LENGTH])
         above = [tree.title[:_ABOVE_LENGTH], *(texts[heading] for heading in context.headings)]
         lead = context.lead or (_introduction(tree, tree.node_at(start)) if kind == "list" else "")
-        result.append(Segment(start, end, kind, "\n".join([*above, lead]), _label(tree, start, kind, context)))
+        label = context.lead if context.table < 0 and kind in ("sentence", "list") else ""
+        shown = ""
+        if kind == "row" and context.table >= 0:
+            row = _row_at(tree, start)
+            label, shown = _column_heads(tree, context.table, row)[: 2 * _ABOVE_LENGTH], _with_gaps(tree, row)
+        result.append(Segment(start, end, kind, "\n".join([*above, lead]), label, shown))
     return result
 
 
-def _label(tree: Tree, start: int, kind: Kind, context: Breadcrumbs) -> str:
-    """Return the words that a reader needs to understand a row, a list or an item."""
-    if context.table < 0:
-        return context.lead if context.lead and kind in ("sentence", "list") else ""
-    if kind != "row":
-        return ""
+def _row_at(tree: Tree, start: int) -> int:
+    """Return the row that begins at a code point of the canonical text."""
     row = tree.node_at(start)
     while tree.parent[row] >= 0 and tree.tag[row] != "tr":
         row = tree.parent[row]
-    return " | ".join(_column_heads(tree, context.table, row))[: 2 * _ABOVE_LENGTH]
+    return row
 
 
-def _column_heads(tree: Tree, table: int, row: int) -> list[str]:
-    """Return the column heads above the non-empty cells of a row; all column heads where cells span rows."""
-    heads = sorted(header_rows(tree, table))
-    if not heads:
-        return []
-    above = dict(_columns(tree, heads[-1]))
-    if not above:  # a header row without a cell
-        return []
-    if has_rowspans(tree, table):
-        return [subtree_text(tree, cell) for cell in above.values() if tree.word_count(cell)]
-    shown = [column for column, cell in _columns(tree, row) if tree.word_count(cell)]
-    starts = sorted(above)
-    texts = []
-    for column in shown:
-        head = above[starts[max(0, bisect_right(starts, column) - 1)]]
-        texts.append(subtree_text(tree, head) if tree.word_count(head) else "-")
-    return texts
+def _column_heads(tree: Tree, table: int, row: int) -> str:
+    """Return the head of each cell of a row, empty cells included; then the cells that span it from rows above.
+
+    A column under several header rows is labelled by all of them: ``Population › 2010``.
+    """
+    heads = _heads(tree, table)
+    line = _places(tree, table).get(row)
+    if not heads or line is None:
+        return ""
+    own = [(column, cell) for column, cell in line if tree.parent[cell] == row]
+    named = [[_head_at(level, column) for level in heads] for column, _ in own]
+    shared = [names[0] for names in named if names[0]]
+    title = ""
+    if len(heads) > 1 and len(own) > 1 and len(shared) == len(own) and len({*shared}) == 1:
+        title, named = shared[0], [names[1:] for names in named]  # a header cell over all columns is said once
+    labels = [" › ".join(dict.fromkeys(filter(None, names))) or "-" for names in named]
+    spanning = [
+        f"{_head_at(heads[-1], column) or '-'}: {subtree_text(tree, cell)}"
+        for column, cell in line
+        if tree.parent[cell] != row and tree.word_count(cell)
+    ]
+    label = " | ".join(labels) if any(text != "-" for text in labels) else ""
+    return "; ".join([f"{title}: {label}" if title else label, *spanning] if label or title else spanning)
 
 
-def _columns(tree: Tree, row: int) -> Iterator[tuple[int, int]]:
-    """Yield (first column, cell) for each cell of a row."""
-    column = 0
-    for cell in row_cells(tree, row):
-        yield column, cell
-        column += span(tree, cell, "colspan")
+def _heads(tree: Tree, table: int) -> list[tuple[list[int], list[str]]]:
+    """Return the header rows of a table, each as the first columns of its cells, and their texts."""
+    key = ("column heads", table)
+    known: list[tuple[list[int], list[str]]] | None = tree.cache.get(key)
+    if known is None:
+        known = tree.cache[key] = []
+        for row in sorted(header_rows(tree, table)):
+            line = _places(tree, table).get(row, [])
+            if line:
+                known.append(([column for column, _ in line], [subtree_text(tree, cell) for _, cell in line]))
+    return known
+
+
+def _head_at(level: tuple[list[int], list[str]], column: int) -> str:
+    """Return the text of the header cell over a column."""
+    starts, texts = level
+    return texts[max(0, bisect_right(starts, column) - 1)]
+
+
+def _places(tree: Tree, table: int) -> dict[int, list[tuple[int, int]]]:
+    """Map each row of a table to its cells as (first column, cell), those that span it from rows above included."""
+    key = ("cell places", table)
+    known: dict[int, list[tuple[int, int]]] | None = tree.cache.get(key)
+    if known is None:
+        lines = placed_cells(tree, table_rows(tree, table))
+        known = tree.cache[key] = {row: [(column, cell) for column, cell, _ in line] for row, line in lines}
+    return known
+
+
+def _with_gaps(tree: Tree, row: int) -> str:
+    """Return a row as a reader sees it, with its empty cells in place; '' where it has none."""
+    cells = row_cells(tree, row)
+    if all(map(tree.word_count, cells)):
+        return ""
+    return "\t".join(subtree_text(tree, cell) if tree.word_count(cell) else "" for cell in cells)
 
 
 def _introduction(tree: Tree, node: int) -> str:
@@ -252,5 +290,6 @@ def segments(kept: Sequence[BlockRecord], trees: Mapping[str, Tree]) -> list[Tag
         for segment in segments_of(tree, [(record.span.start, record.span.end) for record in records]):
             score = records[max(0, bisect_right(begins, segment.start) - 1)].score
             text, span = tree.canonical[segment.start : segment.end], Span(document, segment.start, segment.end)
-            tagged.append(Tagged(len(tagged) + 1, text, span, score, segment.above, segment.label, segment.kind))
+            context = (segment.above, segment.label, segment.kind, segment.shown)
+            tagged.append(Tagged(len(tagged) + 1, text, span, score, *context))
     return tagged

@@ -7,6 +7,7 @@ first kept row that it covers, and spans the kept rows alone.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from typing import Final
 
 from ..core.text.numbers import bounded_int
@@ -111,7 +112,14 @@ def cells_by_row(tree: Tree, rows: list[int]) -> dict[int, list[tuple[int, int]]
 
     :returns: row -> list of (cell, rows that it still spans, this row included).
     """
-    shown: dict[int, list[tuple[int, int]]] = {}
+    return {row: [(cell, left) for _, cell, left in line] for row, line in placed_cells(tree, rows)}
+
+
+def placed_cells(tree: Tree, rows: list[int]) -> Iterator[tuple[int, list[tuple[int, int, int]]]]:
+    """Yield each row with its cells from left to right, those that reach down into it from rows above included.
+
+    :returns: (row, list of (first column, cell, rows that it still spans, this row included)).
+    """
     open_cells: list[tuple[int, int, int, int]] = []  # column, width, rows left, cell
     work = 0
     group = -1
@@ -139,8 +147,7 @@ def cells_by_row(tree: Tree, rows: list[int]) -> dict[int, list[tuple[int, int]]
             column += width
         work += len(line)
         open_cells = following if work < MAX_SPAN_WORK else []
-        shown[row] = [(cell, left) for _, cell, left in sorted(line)]
-    return shown
+        yield row, sorted(line)
 
 
 def kept_cells(tree: Tree, table: int, mask: bytearray) -> dict[int, list[tuple[int, int]]]:

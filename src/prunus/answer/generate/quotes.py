@@ -12,7 +12,7 @@ LEAD = "The pages say:"
 
 def _on_one_line(text: str) -> str:
     """Return a quote on one line: bars separate cells, slashes separate the lines of a list or of code."""
-    rows = (" | ".join(" ".join(cell.split()) for cell in row.split("\t") if cell.strip()) for row in text.split("\n"))
+    rows = (" ".join(row.replace("\t", " | ").split()) for row in text.split("\n"))
     return " / ".join(row for row in rows if row)
 
 
@@ -28,7 +28,7 @@ class Engine:
         """Return the passages in order, one a paragraph, marked [1], [2], …; a row is followed by its table header."""
         lines = [LEAD]
         for number, passage in enumerate(passages, 1):
-            words = _on_one_line(passage.text)
+            words = _on_one_line(passage.shown or passage.text)
             label = f" ({' '.join(passage.label.split())})" if passage.label else ""
             lines.append(f"\u201c{words}\u201d{label} [{number}]")
         return "\n\n".join(lines)

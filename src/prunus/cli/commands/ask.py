@@ -33,7 +33,7 @@ from ..choices import (
 )
 from ..given import pages_given, read_given
 from ..indexes import indexes_from, short_retrieval_options
-from ..output import DoneInPart, one_line, say
+from ..output import DoneInPart, counted, one_line, say
 
 
 @click.command("ask")
@@ -165,9 +165,9 @@ class Asking:
 def _summary(answer: Answer, pages: int, seconds: float) -> str:
     """Return one line with the pages read, the quotes, the tokens, the money and the time."""
     usage = answer.usage
-    parts = [f"{pages} page{'' if pages == 1 else 's'} read, {len(answer.citations)} quotes"]
+    parts = [f"{counted(pages, 'page')} read, {counted(len(answer.citations), 'quote')}"]
     if answer.unsupported:
-        parts.append(f"{len(answer.unsupported)} sentence{'' if len(answer.unsupported) == 1 else 's'} unsupported")
+        parts.append(f"{counted(len(answer.unsupported), 'sentence')} unsupported")
     tokens = usage.prompt_tokens + usage.completion_tokens
     if tokens:
         parts.append(f"{tokens:,} tokens")

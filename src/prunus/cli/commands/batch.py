@@ -24,7 +24,7 @@ from ...batch.ledger import Ledger
 from ...core.errors import BadInput, PrunusError
 from ...core.settings import load_settings
 from ..choices import common
-from ..output import DoneInPart, Interrupted, emit_json, progress, say
+from ..output import DoneInPart, Interrupted, counted, emit_json, progress, say
 
 _WAITING: Final = 2
 """Jobs in the pool for each worker: one at work and one waiting, so that no worker idles."""
@@ -138,9 +138,9 @@ def _settle(run: _Run, output: str, flags: dict[str, Any], seconds: float) -> No
         )  # fmt: skip
     elif not flags["quiet"]:
         skipped = f", {run.skipped:,} skipped" if run.skipped else ""
-        say(f"{run.done:,} jobs done, {run.failed:,} failed{skipped}; {seconds:.1f} s")
+        say(f"{counted(run.done, 'job')} done, {run.failed:,} failed{skipped}; {seconds:.1f} s")
     if run.bugs:
-        raise PrunusError(f"{run.bugs:,} jobs met a bug; their tracebacks are printed above")
+        raise PrunusError(f"{counted(run.bugs, 'job')} met a bug; the traceback of each is printed above")
     if failed:
         raise DoneInPart(f'{failed:,} of {run.done + run.failed + run.skipped:,} jobs failed; see "error" in {output}')
 

@@ -20,7 +20,7 @@ from ...pages.write.style import Style
 from ...pages.write.whole import render_tree
 from ..choices import FORMATS, PAGE, common, shape
 from ..given import Given, pages_given
-from ..output import Interrupted, emit, emit_json, progress, say, settle, write_whole
+from ..output import Interrupted, counted, emit, emit_json, progress, say, settle, write_whole
 
 SUFFIXES: Final[dict[str, str]] = {"html": ".html", "markdown": ".md", "text": ".txt"}
 
@@ -139,7 +139,7 @@ def command(pages: tuple[str, ...], **flags: Any) -> None:
         raise Interrupted(_so_far(job, out)) from None
     if len(found) > 1 and not flags["quiet"]:
         skipped = f", {job.skipped} skipped" if job.skipped else ""
-        say(f"{job.done} of {len(found)} pages cleaned{skipped}; {time.perf_counter() - started:.1f} s")
+        say(f"{job.done} of {counted(len(found), 'page')} cleaned{skipped}; {time.perf_counter() - started:.1f} s")
     settle(job.failures, job.done + job.skipped)
 
 

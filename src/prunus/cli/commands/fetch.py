@@ -24,7 +24,7 @@ from ...pages.read import clean_page, snapshot_of
 from ...pages.tree import Tree
 from ...web.reader import fetch_each, follow
 from ..choices import common
-from ..output import Interrupted, emit_json, progress, say, settle
+from ..output import Interrupted, counted, emit_json, progress, say, settle
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 _LONGEST: Final = 100
@@ -90,7 +90,7 @@ def command(urls: tuple[str, ...], **flags: Any) -> None:
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {job.done} pages are done") from None
     if several and not flags["quiet"]:
-        say(f"{job.done} of {job.done + len(job.failures)} pages fetched")
+        say(f"{job.done} of {counted(job.done + len(job.failures), 'page')} fetched")
     settle(job.failures, job.done)
 
 

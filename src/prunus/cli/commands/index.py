@@ -23,7 +23,7 @@ from ..checked import verify
 from ..choices import FORMATS, PAGE, as_unicode, common
 from ..drawn import tree
 from ..indexes import retrieval_from, retrieval_options
-from ..output import DoneInPart, Interrupted, emit, emit_json, progress, say, settle
+from ..output import DoneInPart, Interrupted, counted, emit, emit_json, progress, say, settle
 
 
 @click.group("index")
@@ -159,7 +159,7 @@ def summarize(index: str, **flags: Any) -> None:
     if opened.pays and bill.calls:
         money = "at an unknown price" if bill.usd is None else f"{bill.usd:.4f} USD"
         say(
-            f"{bill.calls:,} summaries by {llm}: {'' if bill.exact else 'about '}at most {bill.prompt_tokens:,} tokens "
+            f"{counted(bill.calls, 'summary')} by {llm}: {'' if bill.exact else 'about '}at most {bill.prompt_tokens:,} tokens "
             f"to read and {bill.completion_tokens:,} to write, {money}"
         )
         _confirm_cost(flags["yes"])
@@ -174,7 +174,7 @@ def summarize(index: str, **flags: Any) -> None:
     if flags["as_json"]:
         emit_json({"bill": asdict(bill), "left": len(opened.store.unsummarised()), "cost": opened.info()["cost"]})
     elif not flags["quiet"]:
-        say(f"{bill.calls:,} summaries written")
+        say(f"{counted(bill.calls, 'summary')} written")
 
 
 @command.command("info")
@@ -229,7 +229,7 @@ def retrieve(index: str, question: str, **flags: Any) -> None:
     else:
         emit(found.output)
     if not flags["quiet"]:
-        say(f"{found.tokens:,} of {found.budget:,} tokens, {len(found.kept):,} parts")
+        say(f"{found.tokens:,} of {found.budget:,} tokens, {counted(len(found.kept), 'part')}")
 
 
 def _opened(index: str, flags: Mapping[str, Any], create: bool = False, options: Options | None = None) -> Index:
@@ -280,7 +280,7 @@ def _add_documents(opened: Index, total: int, flags: Mapping[str, Any], work: Ca
                    "chunks": report.chunks, "failures": dict(report.failures)})  # fmt: skip
     if not flags["quiet"]:
         removed = f", {len(report.removed):,} removed" if report.removed else ""
-        say(f"{len(report.added):,} added in {report.chunks:,} chunks, {len(report.unchanged):,} unchanged{removed}")
+        say(f"{len(report.added):,} added in {counted(report.chunks, 'chunk')}, {len(report.unchanged):,} unchanged{removed}")
         if opened.pays or opened.store.unsummarised():
             say(f"summaries are missing: run prunus index summarize {opened.place}")
     settle(report.failures, len(report.added) + len(report.unchanged), "documents")
@@ -312,7 +312,7 @@ def _info_text(place: str, found: Mapping[str, Any]) -> str:
     built, cost = found["built"], found["cost"]
     preset = f", preset {built['preset']}" if built["preset"] else ""
     lines = [
-        f"{place}: {found['documents']:,} documents, {found['leaf_tokens']:,} tokens, "
+        f"{place}: {counted(found['documents'], 'document')}, {counted(found['leaf_tokens'], 'token')}, "
         f"{found['bytes'] / 2**20:,.1f} MiB",
         f"embedder {found['embedder']} ({found['dimension']}), clusterer {built['clusterer']}, tree over the "
         f"{built['tree']}, chunks of {built['chunk_tokens']} tokens{preset}",

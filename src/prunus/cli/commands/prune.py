@@ -19,7 +19,7 @@ from ...evidence.mark import text_for_file
 from ..choices import FORMATS, PAGE, as_unicode, common, engines, granularity, options_from, shape, stages
 from ..explain import ranking
 from ..given import pages_given, read_given
-from ..output import emit, emit_json, say, settle, write_whole
+from ..output import counted, emit, emit_json, say, settle, write_whole
 from ..trees import as_lines
 
 
@@ -133,7 +133,7 @@ def summary(context: Context, before: int, seconds: float) -> str:
     """Return one line with the tokens before and after, the budget, the kept blocks and the time."""
     return (
         f"{before:,} -> {context.tokens:,} tokens (budget {context.budget:,}); "
-        f"{len(context.kept):,} of {len(context.blocks):,} blocks kept; {seconds:.2f} s"
+        f"{len(context.kept):,} of {counted(len(context.blocks), 'block')} kept; {seconds:.2f} s"
     )
 
 

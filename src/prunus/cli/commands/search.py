@@ -12,7 +12,7 @@ from ...api.answers import search
 from ...core.errors import NothingFound
 from ...core.types import Results, SearchRequest
 from ..choices import as_unicode, common, filters, web_from
-from ..output import emit, emit_json, one_line, say
+from ..output import counted, emit, emit_json, one_line, say
 
 
 @click.command("search")
@@ -55,7 +55,7 @@ def command(query: str, provider: str, **flags: Any) -> None:
         say(f"prunus: {one_line(warning)}")
     if not flags["quiet"]:
         cost = f", {found.usd:.4f} USD" if found.usd else ""
-        say(f"{len(found.hits)} hits{cost}; {time.perf_counter() - started:.2f} s")
+        say(f"{counted(len(found.hits), 'hit')}{cost}; {time.perf_counter() - started:.2f} s")
     if not found.hits:
         raise NothingFound("the search found nothing; try other keywords or another --search", subject=query[:200])
 
