@@ -102,8 +102,8 @@ def where_next(width: int) -> None:
         textwrap.dedent(
             """\
             prunus ask "How far down does the stilling well go?" examples/site
-            prunus prune examples/site -Q "What does one Pell 2 cost?" --budget 512 --explain
-            prunus prune examples/site -Q "What does one Pell 2 cost?" --report report.html
+            prunus prune examples/site -q "What does one Pell 2 cost?" --budget 512 --explain
+            prunus prune examples/site -q "What does one Pell 2 cost?" --report report.html
             prunus clean PAGE --format markdown        any saved page
             prunus doctor                              the settings, and tests of the engines
             (.venv/bin/prunus, where make has set it up; README.md has the same from Python)"""

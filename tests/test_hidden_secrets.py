@@ -224,7 +224,7 @@ def test_no_command_shows_the_login_of_an_address_that_it_was_given(address: str
     for command in (
         ["fetch", address],
         ["fetch", address, "--json"],
-        ["prune", address, "-Q", "x"],
+        ["prune", address, "-q", "x"],
         ["ask", "x", address, PAGE, "--json"],
         ["ask", "x", PAGE, "--index", address],
         ["ask", "x", PAGE, "--search", f"searxng:{address}", "--json", "--record", "run.prunus"],

@@ -85,7 +85,7 @@ def try_out(programs: Path, folder: Path) -> None:
     expect("The ferry leaves at noon, every day." in cleaned, f"clean lost the words: {cleaned}")
     expect("<td>outer<td>3" in cleaned, f"clean lost the table: {cleaned}")
     expect("midnight" not in cleaned and "track" not in cleaned, f"clean kept what nobody sees: {cleaned}")
-    question = ("-Q", "When does the ferry leave?", "--budget", "40")
+    question = ("-q", "When does the ferry leave?", "--budget", "40")
     pruned = call(programs / "prunus", "prune", "harbour.html", *question, folder=folder)
     expect("ferry leaves at noon" in pruned, f"prune lost the answer: {pruned}")
     expect("lighthouse" not in pruned, f"prune kept everything: {pruned}")

@@ -14,6 +14,7 @@ from .core.ports import Format as FormatPort
 from .core.ports import SearchProvider
 from .core.registry import KINDS, engine_class, engine_names, is_built_in, make_engine, needs_of, split_spec
 from .core.settings import FILE, Settings
+from .core.text.near import did_you_mean
 from .core.text.secrets import hide_logins, hide_secrets
 from .core.types import Page
 from .evidence.engines import Engines, Spare
@@ -104,6 +105,8 @@ def web_of(maker: Maker, engines: Engines) -> WebEngines:
     options, settings = maker.options.web, maker.settings
     specs = maker.search_specs()
     folders = [split_spec(spec)[1] for spec in specs if split_spec(spec)[0] == "local"]
+    if isinstance(folder := getattr(maker.options.search, "folder", None), Path):
+        folders.append(str(folder))
     if maker.tape is not None and not maker.tape.reaches("search"):
         folders = []  # a recorded run opens no folder that only its file names
     reading = HitReader(settings, [Path(folder).expanduser() for folder in folders if folder])
@@ -369,6 +372,8 @@ def adopted_engine(kind: str, spec: str, **others: Any) -> Any:
 
 def _adopted(kind: str, engine: Any) -> Any:
     """Return an engine that was given as an object; what it returns is checked, unless it comes with Prunus."""
+    if isinstance(engine, type):
+        raise BadInput(f"{kind}: {engine.__name__} is a class; give an object of it", subject=kind)
     own = type(engine).__module__.startswith("prunus.")
     return engine if own else adopted(kind, engine, name_of(engine))
 
@@ -425,6 +430,26 @@ class Formats:
     def suffixes(self) -> list[str]:
         """Suffixes of the files that can be read."""
         return sorted({suffix for engine in self._by_name.values() for suffix in engine.suffixes})
+
+    def media_type(self, kind: str) -> str:
+        """Return the media type that a kind of document is read by.
+
+        :param kind: a media type, a suffix or the name of a format, as ``text/csv``, ``.csv`` and ``csv``.
+        :raises BadInput: no format is known by that name.
+        """
+        import mimetypes  # here: most calls name no type
+
+        wanted = kind.strip().lower()
+        for name, engine in self._by_name.items():
+            names = {*engine.media_types, *engine.suffixes, *(suffix[1:] for suffix in engine.suffixes), name}
+            if wanted in names:
+                guessed = mimetypes.guess_type(f"page.{wanted.lstrip('.')}")[0]  # a format may have several, as tsv
+                exact = [media_type for media_type in engine.media_types if media_type in (wanted, guessed)]
+                return (exact or [*engine.media_types, ""])[0]
+        raise BadInput(
+            f"no format is called {kind!r}; there are: {', '.join(self._by_name)}{did_you_mean(wanted, self._by_name)}",
+            subject=kind,
+        )
 
     def to_html(self, page: Page) -> str | bytes:
         """Return a page as HTML; its content decides the format first, then its name and its media type.

@@ -43,7 +43,7 @@ def test_search_lists_what_is_found(cli: Cli, web: World) -> None:  # noqa: F811
 
 
 def test_search_as_json(cli: Cli, web: World) -> None:  # noqa: F811
-    [found] = lines_of(cli("search", "Orrel bridge", "--json", "-q", "--country", "DE"))
+    [found] = lines_of(cli("search", "Orrel bridge", "--json", "--quiet", "--country", "DE"))
     assert found["query"] == "Orrel bridge" and found["hits"][0]["url"] == f"{web.url}/bridge"
     assert found["warnings"] == ["searxng: has no filter country"]
 
@@ -91,7 +91,7 @@ def test_ask_with_a_model_shows_what_nothing_bears_out(cli: Cli, web: World) -> 
 
 
 def test_events_of_a_search(cli: Cli, web: World) -> None:  # noqa: F811
-    names = [line["event"] for line in lines_of(cli("ask", QUESTION, "--events", "-q"))]
+    names = [line["event"] for line in lines_of(cli("ask", QUESTION, "--events", "--quiet"))]
     assert list(dict.fromkeys(names)) == [
         "plan", "search", "page", "kept", "extracted", "token", "citation", "usage", "done",
     ]  # fmt: skip
@@ -99,7 +99,7 @@ def test_events_of_a_search(cli: Cli, web: World) -> None:  # noqa: F811
 
 def test_what_failed_on_the_way_is_listed_and_the_exit_code_says_so(cli: Cli, web: World) -> None:  # noqa: F811
     web.hits[""].append(web.hit("/gone", "Bridge", "gone"))
-    result = cli("ask", QUESTION, "-q")
+    result = cli("ask", QUESTION, "--quiet")
     assert result.exit_code == 5
     assert "/gone" in result.stderr and "listed above" in result.stderr
     assert "1932" in result.stdout
@@ -128,7 +128,7 @@ def test_a_trace_is_written_line_by_line(cli: Cli, web: World, folder: Path) -> 
 
 
 def test_a_chat_goes_on_with_standard_input(cli: Cli, web: World) -> None:  # noqa: F811
-    result = cli("ask", QUESTION, "--chat", "--json", "-q", input="And when was the bridge opened?\nhello\n\n")
+    result = cli("ask", QUESTION, "--chat", "--json", "--quiet", input="And when was the bridge opened?\nhello\n\n")
     assert result.exit_code == 0, result.stderr
     assert [found["question"] for found in lines_of(result)] == [QUESTION, "And when was the bridge opened?"]
     assert "needs no search (it is small talk)" in result.stderr

@@ -47,7 +47,7 @@ def test_pages_read_once_are_questions_many_times() -> None:
 def test_a_context_tells_what_became_of_every_block() -> None:
     context = prunus.prune(PAGE, QUESTION, 12, options=prunus.Options(max_words=6))
     assert context.budget == 12
-    assert context.query == QUESTION
+    assert context.question == QUESTION
     assert context.kept == [block for block in context.blocks if block.kept]
     assert [block.index for block in context.blocks] == list(range(len(context.blocks)))
     assert {block.role for block in context.blocks} <= {"scored", "header", "cut"}

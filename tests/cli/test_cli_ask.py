@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.cli.command import SITE, Cli, lines_of, only_line
 
 import prunus
@@ -23,7 +24,7 @@ def test_an_answer_names_its_sources(cli: Cli) -> None:
 
 
 def test_json_is_the_whole_answer(cli: Cli) -> None:
-    [record] = lines_of(cli("ask", QUESTION, "examples/site/tide-rolls-story.html", "--json", "-q"))
+    [record] = lines_of(cli("ask", QUESTION, "examples/site/tide-rolls-story.html", "--json", "--quiet"))
     assert record["question"] == QUESTION
     assert {"text", "citations", "unsupported", "engines", "usage", "failures"} <= set(record)
     text = prunus.read(SITE / "tide-rolls-story.html").trees[0].canonical
@@ -33,7 +34,7 @@ def test_json_is_the_whole_answer(cli: Cli) -> None:
 
 
 def test_events_come_in_order(cli: Cli) -> None:
-    events = [line["event"] for line in lines_of(cli("ask", QUESTION, "examples/site", "--events", "-q"))]
+    events = [line["event"] for line in lines_of(cli("ask", QUESTION, "examples/site", "--events", "--quiet"))]
     assert events[:12] == ["page"] * 12
     assert list(dict.fromkeys(events[12:])) == [
         "kept", "extracted", "token", "citation", "usage", "done",
@@ -42,10 +43,10 @@ def test_events_come_in_order(cli: Cli) -> None:
 
 def test_nothing_relevant_is_said_and_not_invented(cli: Cli) -> None:
     question = "zygote chromosome mitosis telophase"
-    result = cli("ask", question, "examples/site/old-bulletin.html", "-q")
+    result = cli("ask", question, "examples/site/old-bulletin.html", "--quiet")
     assert result.exit_code == 4
     assert "no page" in only_line(result)
-    events = cli("ask", question, "examples/site/old-bulletin.html", "--events", "-q")
+    events = cli("ask", question, "examples/site/old-bulletin.html", "--events", "--quiet")
     assert events.exit_code == 4
     assert lines_of(events)[-1]["event"] == "error"
 
@@ -70,3 +71,16 @@ def test_a_quote_that_is_not_in_its_page_is_marked() -> None:
     citation = prunus.Citation(1, "a.html", "A", "", "d", "d", "never said", span, "", False, 0.0)
     text = sources(prunus.Answer("“never said” [1]", [citation]))
     assert text.splitlines()[-1].strip() == "quote: NOT FOUND"
+
+
+@pytest.mark.parametrize("name", ["-q", "--question"])
+def test_the_question_comes_first_or_by_its_option(cli: Cli, name: str) -> None:
+    page = "examples/site/tide-rolls-story.html"
+    assert cli("ask", page, name, QUESTION, "--quiet").stdout == cli("ask", QUESTION, page, "--quiet").stdout != ""
+
+
+@pytest.mark.parametrize("arguments", [("examples/site", QUESTION), ("https://example.org/", QUESTION), ()])
+def test_a_question_in_the_wrong_place_is_one_line(cli: Cli, arguments: tuple[str, ...]) -> None:
+    result = cli("ask", *arguments)
+    assert result.exit_code == 2
+    assert "write prunus ask" in only_line(result) and "-q" in result.stderr

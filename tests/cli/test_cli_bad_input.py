@@ -16,7 +16,7 @@ PAGE = "<h1>Bridge</h1><p>The bridge opened in 1932. It was built of stone and o
 
 COMMANDS: dict[str, Callable[[str], tuple[str, ...]]] = {
     "clean": lambda page: ("clean", page),
-    "prune": lambda page: ("prune", page, "-Q", "When did the bridge open?"),
+    "prune": lambda page: ("prune", page, "-q", "When did the bridge open?"),
     "ask": lambda page: ("ask", "When did the bridge open?", page),
 }
 
@@ -45,7 +45,7 @@ READABLE: dict[str, bytes] = {
 def test_a_page_that_cannot_be_read(cli: Cli, folder: Path, command: str, name: str) -> None:
     content, reason = UNREADABLE[name]
     (folder / name).write_bytes(content)
-    result = cli(*COMMANDS[command](name), "-q")
+    result = cli(*COMMANDS[command](name), "--quiet")
     assert result.exit_code == 2
     line = only_line(result)
     assert reason in line and name in line
@@ -55,7 +55,7 @@ def test_a_page_that_cannot_be_read(cli: Cli, folder: Path, command: str, name: 
 @pytest.mark.parametrize("name", READABLE)
 def test_an_odd_page_still_gives_an_answer(cli: Cli, folder: Path, command: str, name: str) -> None:
     (folder / name).write_bytes(READABLE[name])
-    result = cli(*COMMANDS[command](name), "-q")
+    result = cli(*COMMANDS[command](name), "--quiet")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "1932" in result.stdout
 
@@ -75,7 +75,7 @@ def test_an_odd_page_still_gives_an_answer(cli: Cli, folder: Path, command: str,
 def test_an_argument_that_is_no_page(cli: Cli, folder: Path, command: str, argument: str, reason: str) -> None:
     (folder / "nothing").mkdir()
     (folder / "nothing" / "picture.png").write_bytes(b"x")
-    result = cli(*COMMANDS[command](argument), "-q")
+    result = cli(*COMMANDS[command](argument), "--quiet")
     assert result.exit_code == 2
     assert reason in only_line(result)
 
@@ -120,6 +120,7 @@ def test_a_page_that_may_not_be_read(cli: Cli, folder: Path) -> None:
         (("--budget", "-5"), "budget of -5"),
         (("--budget", "1"), "below the smallest piece"),
         (("--budget", "many"), "not a valid integer"),
+        (("--scorer", "bm52"), "did you mean 'bm25'?"),
         (("--scorer", "nobody"), "no scorer is called 'nobody'; there are: bm25, crossencoder"),
         (("--embedder", "nobody"), "no embedder is called 'nobody'"),
         (("--tokenizer", "hf:nowhere"), "no such file"),
@@ -137,7 +138,7 @@ def test_an_option_that_cannot_be_used(
     assert reason in only_line(result)
 
 
-@pytest.mark.parametrize("arguments", [("prune", "page.html", "-Q", "  "), ("ask", "", "page.html")])
+@pytest.mark.parametrize("arguments", [("prune", "page.html", "-q", "  "), ("ask", "", "page.html")])
 def test_an_empty_question(cli: Cli, folder: Path, arguments: tuple[str, ...]) -> None:
     (folder / "page.html").write_text(PAGE, "utf-8")
     result = cli(*arguments)
@@ -209,7 +210,7 @@ def test_a_broken_command_of_a_stranger_is_one_line_and_only_when_called(
 def test_a_bug_shows_its_traceback(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from prunus.cli.commands import clean
 
-    def bug(*_: object) -> str:
+    def bug(*_: object, **__: object) -> str:
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr(clean, "pages_given", bug)

@@ -55,8 +55,15 @@ def test_each_command_gives_what_the_library_gives(cli: Cli, folder: Path) -> No
         folder,
         job("c", format="markdown"),
         job("plain", links=False),
-        {"id": 7, "command": "prune", "page": faq, "query": "When is a value final?", "budget": 200, "scorer": "bm25"},
-        {"id": "a", "command": "ask", "pages": ["page.html", faq], "query": "When did the bridge open?"},
+        {
+            "id": 7,
+            "command": "prune",
+            "page": faq,
+            "question": "When is a value final?",
+            "budget": 200,
+            "scorer": "bm25",
+        },
+        {"id": "a", "command": "ask", "pages": ["page.html", faq], "question": "When did the bridge open?"},
     )
     done = cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--json")
     assert done.exit_code == 0
@@ -83,11 +90,11 @@ BAD_LINES = {
     '{"id": 3, "command": "clean"}': "one of: page, pages",
     '{"id": 4, "command": "clean", "pages": []}': "pages is not a list",
     '{"id": 5, "command": "clean", "pages": ["a", "b"]}': "clean takes one page",
-    '{"id": 6, "command": "prune", "html": "x"}': "prune needs a query",
-    '{"id": 7, "command": "prune", "html": "x", "query": "q", "budget": 0}': "budget is 0",
-    '{"id": 8, "command": "prune", "html": "x", "query": "q", "format": "pdf"}': "format is 'pdf'",
-    '{"id": 9, "command": "prune", "html": "x", "query": "q", "links": 1}': "links is 1; it must be true or false",
-    '{"id": 10, "command": "prune", "html": "x", "query": "q", "units": "x"}': "units is 'x'",
+    '{"id": 6, "command": "prune", "html": "x"}': "prune needs a question",
+    '{"id": 7, "command": "prune", "html": "x", "question": "q", "budget": 0}': "budget is 0",
+    '{"id": 8, "command": "prune", "html": "x", "question": "q", "format": "pdf"}': "format is 'pdf'",
+    '{"id": 9, "command": "prune", "html": "x", "question": "q", "links": 1}': "links is 1; it must be true or false",
+    '{"id": 10, "command": "prune", "html": "x", "question": "q", "units": "x"}': "units is 'x'",
     '{"id": 11, "command": "clean", "html": "x", "scorer": "bm25"}': "clean takes no 'scorer'",
     "[" * 100_000: "nested too deep|not valid JSON",
 }
@@ -109,7 +116,7 @@ def test_what_is_no_job_is_an_error_of_its_line_and_no_stop(cli: Cli, folder: Pa
 
 def test_an_id_that_was_there_before_is_an_error_of_the_later_line(cli: Cli, folder: Path) -> None:
     write(folder, job("a"), job(1), job("1"), job("a", format="text"))
-    assert cli("batch", "jobs.jsonl", "-o", "out.jsonl", "-q").exit_code == 5
+    assert cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--quiet").exit_code == 5
     found = [json.loads(line) for line in (folder / "out.jsonl").read_text("utf-8").splitlines()]
     assert [("error" in row, row["id"]) for row in found] == [(False, "a"), (False, 1), (False, "1"), (True, "a")]
     assert found[3]["error"].startswith("line 4: ") and "line 1" in found[3]["error"]
@@ -119,12 +126,12 @@ def test_jobs_that_fail_fail_alone_with_their_code(cli: Cli, folder: Path) -> No
     write(
         folder,
         {"id": "gone", "command": "clean", "page": "nowhere.html"},
-        {"id": "nothing", "command": "ask", "html": PAGE, "query": "photosynthesis enzymes?"},
+        {"id": "nothing", "command": "ask", "html": PAGE, "question": "photosynthesis enzymes?"},
         job("empty", html="<p hidden>x"),
-        {"id": "engine", "command": "prune", "html": PAGE, "query": "q", "scorer": "nobody"},
+        {"id": "engine", "command": "prune", "html": PAGE, "question": "q", "scorer": "nobody"},
         job("good"),
     )
-    assert cli("batch", "jobs.jsonl", "-o", "out.jsonl", "-q").exit_code == 5
+    assert cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--quiet").exit_code == 5
     found = records(folder)
     assert [found[name].get("code", 0) for name in ("gone", "nothing", "empty", "engine", "good")] == [2, 4, 2, 2, 0]
     assert found["gone"]["error"] == "nowhere.html: no such file"
@@ -132,7 +139,7 @@ def test_jobs_that_fail_fail_alone_with_their_code(cli: Cli, folder: Path) -> No
 
 def test_a_second_run_does_only_what_is_left(cli: Cli, folder: Path) -> None:
     write(folder, job("a"), "{broken", job("b", page="x"))
-    assert cli("batch", "jobs.jsonl", "-o", "out.jsonl", "-q").exit_code == 5
+    assert cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--quiet").exit_code == 5
     before = (folder / "out.jsonl").read_bytes()
     write(folder, job("a"), "{broken", job("b", page="x"), job("c"))
     done = cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--json")
@@ -146,7 +153,7 @@ def test_a_second_run_does_only_what_is_left(cli: Cli, folder: Path) -> None:
 
 def test_failures_are_tried_again_on_demand(cli: Cli, folder: Path) -> None:
     write(folder, job("a"), {"id": "late", "command": "clean", "page": "late.html"})
-    assert cli("batch", "jobs.jsonl", "-o", "out.jsonl", "-q").exit_code == 5
+    assert cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--quiet").exit_code == 5
     (folder / "late.html").write_text(PAGE, "utf-8")
     done = cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--retry-failed")
     assert done.exit_code == 0 and "1 jobs done, 0 failed, 1 skipped" in done.stderr
@@ -157,7 +164,7 @@ def test_failures_are_tried_again_on_demand(cli: Cli, folder: Path) -> None:
 @pytest.mark.parametrize("torn", ['{"id": "b", "li', "{", '{"id": "b", "line": 2}'])
 def test_a_last_line_that_was_cut_off_is_done_again(cli: Cli, folder: Path, torn: str) -> None:
     write(folder, job("a"), job("b"))
-    assert cli("batch", "jobs.jsonl", "-o", "out.jsonl", "-q").exit_code == 0
+    assert cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--quiet").exit_code == 0
     whole = (folder / "out.jsonl").read_text("utf-8")
     (folder / "out.jsonl").write_text(whole.splitlines()[0] + "\n" + torn, "utf-8")
     done = cli("batch", "jobs.jsonl", "-o", "out.jsonl")
@@ -200,7 +207,7 @@ def test_what_cannot_be_meant_is_one_line(cli: Cli, folder: Path, arguments: tup
 
 
 def test_jobs_from_standard_input(cli: Cli, folder: Path) -> None:
-    assert cli("batch", "-", "-o", "out.jsonl", "-q", input=json.dumps(job("a"))).exit_code == 0
+    assert cli("batch", "-", "-o", "out.jsonl", "--quiet", input=json.dumps(job("a"))).exit_code == 0
     assert list(records(folder)) == ["a"]
 
 
@@ -209,7 +216,7 @@ def test_a_line_that_is_too_long_is_an_error_and_the_next_is_read(
 ) -> None:
     monkeypatch.setattr(batch, "MAX_LINE", 1 << 20)
     write(folder, job("long", html="x" * (3 << 20)), job("good"))
-    assert cli("batch", "jobs.jsonl", "-o", "out.jsonl", "-q").exit_code == 5
+    assert cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--quiet").exit_code == 5
     assert records(folder)[None]["error"] == "line 1: longer than 1 MiB" and "output" in records(folder)["good"]
 
 
@@ -217,13 +224,13 @@ def test_a_bug_is_that_jobs_alone_and_shows_its_traceback(
     cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(page: Any, *_: Any) -> str:
-        if "Job a." in page:
+        if "Job a." in page.content:
             raise ZeroDivisionError("a\nb")
         return "ok"
 
     monkeypatch.setattr(batch, "clean", broken)
     write(folder, job("a"), job("b"))
-    done = cli("batch", "jobs.jsonl", "-o", "out.jsonl", "-q")
+    done = cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--quiet")
     assert done.exit_code == 1 and "Traceback" in done.stderr
     assert records(folder)["a"]["error"] == "a bug: ZeroDivisionError: a b" and records(folder)["b"]["output"] == "ok"
 
@@ -297,7 +304,7 @@ def test_ctrl_c_loses_nothing_and_says_how_to_go_on(folder: Path, workers: str) 
     assert process.returncode == 130
     [line] = stderr.decode().splitlines()
     assert "interrupted" in line and "to resume" in line
-    with start(folder, "-q") as process:
+    with start(folder, "--quiet") as process:
         assert process.wait(120) == 0
     check_records(folder, 500)
 
@@ -318,7 +325,7 @@ def test_a_job_that_kills_its_process_is_recorded_and_the_others_are_done(folder
         "utf-8",
     )
     (folder / "script.py").write_text(script, "utf-8")
-    command = [sys.executable, "script.py", "batch", "jobs.jsonl", "-o", "out.jsonl", "--workers", "2", "-q"]
+    command = [sys.executable, "script.py", "batch", "jobs.jsonl", "-o", "out.jsonl", "--workers", "2", "--quiet"]
     done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, env=environment())
     assert done.returncode == 5, done.stderr
     found = records(folder)
@@ -359,3 +366,16 @@ def test_memory_does_not_grow_with_the_number_of_jobs(folder: Path) -> None:
         pass
     assert tracemalloc.get_traced_memory()[1] < 3_000_000
     tracemalloc.stop()
+
+
+def test_a_job_that_finds_nothing_relevant_is_no_failure(cli: Cli, folder: Path) -> None:
+    write(folder, {"id": 1, "command": "ask", "html": PAGE, "question": "photosynthesis enzymes?"}, job("good"))
+    for _ in range(2):  # nor in a later run
+        assert cli("batch", "jobs.jsonl", "-o", "out.jsonl").exit_code == 0
+    assert records(folder)[1]["code"] == 4
+
+
+def test_a_question_under_its_older_name_is_read(cli: Cli, folder: Path) -> None:
+    write(folder, {"id": 1, "command": "prune", "html": PAGE, "query": "When did the bridge open?"})
+    assert cli("batch", "jobs.jsonl", "-o", "out.jsonl").exit_code == 0
+    assert records(folder)[1]["question"] == "When did the bridge open?"

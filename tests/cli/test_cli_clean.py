@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.cli.command import SITE, Cli, lines_of, only_line
 
 import prunus
@@ -58,7 +59,7 @@ def test_a_folder_is_mirrored(cli: Cli, small_site: Path) -> None:
 
 
 def test_a_folder_as_json_is_one_line_a_page(cli: Cli, small_site: Path) -> None:
-    result = cli("clean", small_site, "--json", "-q")
+    result = cli("clean", small_site, "--json", "--quiet")
     assert result.exit_code == 5
     records = {Path(record["page"]).name: record for record in lines_of(result)}
     assert set(records) == {"faq.html", "note.html", "empty.html", "picture.html"}
@@ -121,5 +122,31 @@ def test_a_device_is_written_to_and_not_replaced(cli: Cli) -> None:
 
 
 def test_no_temporary_file_stays(cli: Cli, folder: Path) -> None:
-    cli("clean", "examples/site", "-o", "out", "-q")
+    cli("clean", "examples/site", "-o", "out", "--quiet")
     assert not list(folder.rglob("*.tmp"))
+
+
+def test_standard_input_and_saved_pages_can_name_their_address_and_type(cli: Cli, folder: Path) -> None:
+    page = '<p>See <a href="../b?x=1#y">that</a> and <a href="#z">this</a>.'
+    for arguments in (("-",), ("saved.html",)):
+        (folder / "saved.html").write_text(page, "utf-8")
+        written = cli("clean", *arguments, "--url", "https://example.org/a/c", input=page).stdout
+        assert "https://example.org/b?x=1#y" in written and "#z" in written and "org/a/c#z" not in written
+    for name in ("csv", ".csv", "text/csv"):
+        assert "<table" in cli("clean", "-", "--type", name, input="name,level\nPell,1").stdout
+    for name, written in (("tsv", "<table"), ("md", "<h1>")):
+        assert written in cli("clean", "-", "--type", name, input="# name\tlevel\n\nPell\t1").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("examples/site", "--url", "https://example.org/"), "one saved page"),
+        (("-", "--url", "example.org"), "no address"),
+        (("-", "--type", "markdwon"), "did you mean 'markdown'"),
+        (("https://example.org/", "--url", "https://example.org/"), "one saved page"),
+    ],
+)
+def test_an_origin_that_cannot_be_is_one_line(cli: Cli, arguments: tuple[str, ...], reason: str) -> None:
+    result = cli("clean", *arguments, "--json", input="<p>x")
+    assert result.exit_code == 2 and reason in only_line(result)

@@ -19,13 +19,13 @@ from prunus.cli.main import app
 
 QUESTION = "Where do passengers of the night train sleep?"
 COMMANDS = {
-    "retrieve": [("index", "retrieve", "I", "-Q", QUESTION, "--budget", "300", "--json", "--quiet")],
+    "retrieve": [("index", "retrieve", "I", "-q", QUESTION, "--budget", "300", "--json", "--quiet")],
     "ask": [("ask", QUESTION, "--index", "I")],
     "verify": [("index", "verify", "I", "--json")],
     "tree": [("index", "tree", "I")],
     "info": [("index", "info", "I", "--documents")],
     "bill": [("index", "summarize", "I", "--anew", "--yes", "--json", "--llm", "scripted:They rest.")],
-    "add": [("index", "add", "I", "more.html", "--json"), ("index", "retrieve", "I", "-Q", QUESTION, "--quiet")],
+    "add": [("index", "add", "I", "more.html", "--json"), ("index", "retrieve", "I", "-q", QUESTION, "--quiet")],
     "remove": [("index", "remove", "I", "docs/bees.html", "--json"), ("index", "tree", "I")],
 }
 Damage = Callable[[Path], None]
@@ -230,7 +230,7 @@ def test_what_is_changed_in_the_database_is_found_when_it_is_read(inside: Path, 
 
 
 def retrieved(cli: Cli, index: str = "I") -> list[str]:
-    found = cli("index", "retrieve", index, "-Q", QUESTION, "--retrieval", "flat", "--json", "--quiet")
+    found = cli("index", "retrieve", index, "-q", QUESTION, "--retrieval", "flat", "--json", "--quiet")
     return [document["url"] for document in json.loads(found.stdout)["documents"]]
 
 
@@ -250,7 +250,7 @@ def test_a_damaged_index_is_built_again_from_its_documents_and_the_old_one_is_ke
     data = bytearray(vectors.read_bytes())
     data[100] ^= 1
     vectors.write_bytes(data)
-    assert "I/vectors.1.f32: damaged (its rows 0 to" in only_line(cli("index", "retrieve", "I", "-Q", QUESTION))
+    assert "I/vectors.1.f32: damaged (its rows 0 to" in only_line(cli("index", "retrieve", "I", "-q", QUESTION))
     shutil.rmtree(docs)  # the pages are in the index
     mended = cli("index", "verify", "I", "--mend")
     assert mended.exit_code == 0 and "5 documents are whole" in mended.stdout and "I.damaged" in mended.stdout
@@ -274,7 +274,7 @@ def test_a_document_that_is_lost_is_named_and_the_others_are_mended(cli: Cli, do
     assert str(docs / "bees.html") in mended.stderr and "add it again" in mended.stderr
     assert cli("index", "add", "I", docs).exit_code == 0
     assert json.loads(cli("index", "info", "I", "--json").stdout)["documents"] == 5
-    assert "kneaded" in cli("index", "retrieve", "I", "-Q", "How is bread dough kneaded?").stdout
+    assert "kneaded" in cli("index", "retrieve", "I", "-q", "How is bread dough kneaded?").stdout
 
 
 def test_an_index_of_which_nothing_is_left_says_so(cli: Cli, docs: Path) -> None:
@@ -288,9 +288,9 @@ def test_an_index_of_which_nothing_is_left_says_so(cli: Cli, docs: Path) -> None
 
 def test_an_index_of_the_layout_without_checksums_gets_them_when_it_is_opened(cli: Cli, docs: Path) -> None:
     cli("index", "add", "I", docs)
-    wanted = cli("index", "retrieve", "I", "-Q", QUESTION).stdout
+    wanted = cli("index", "retrieve", "I", "-q", QUESTION).stdout
     without_seals(Path("I"))
-    assert cli("index", "retrieve", "I", "-Q", QUESTION).stdout == wanted
+    assert cli("index", "retrieve", "I", "-q", QUESTION).stdout == wanted
     assert cli("index", "verify", "I").exit_code == 0
     with sqlite3.connect("I/index.sqlite3") as file:
         file.execute("UPDATE documents SET text = 'other'")

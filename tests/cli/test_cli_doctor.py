@@ -17,7 +17,7 @@ def test_doctor_says_what_works(cli: Cli) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert "The settings in force work." in result.stdout
     assert "Llama 2 Community License" in result.stdout
-    assert cli("doctor", "-q").stdout.count("\n") < 5
+    assert cli("doctor", "--quiet").stdout.count("\n") < 5
 
 
 def test_doctor_tries_every_engine(cli: Cli) -> None:

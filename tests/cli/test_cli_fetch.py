@@ -76,7 +76,7 @@ def test_an_internal_address_is_refused_and_nothing_arrives(
     cli: Cli, web: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PRUNUS_ALLOW_HOSTS")
-    for command in (["fetch"], ["clean"], ["prune", "-Q", "When?"], ["ask", "When?"]):
+    for command in (["fetch"], ["clean"], ["prune", "-q", "When?"], ["ask", "When?"]):
         result = cli(*command, web.url("/bridge"))
         assert result.exit_code == 2 and "loopback" in only_line(result)
     assert web.connections == 0
@@ -89,7 +89,7 @@ def test_addresses_stand_beside_files(cli: Cli, folder: Path, web: Server) -> No
     assert best["url"] == web.url("/bridge") and "1932" in best["quote"] and best["found"]
     cleaned = cli("clean", web.url("/ferry"), "--format", "text")
     assert "The ferry leaves at noon" in cleaned.stdout
-    kept = cli("prune", web.url("/bridge"), "ferry.html", "-Q", "When does the ferry leave?", "--budget", "40")
+    kept = cli("prune", web.url("/bridge"), "ferry.html", "-q", "When does the ferry leave?", "--budget", "40")
     assert "noon" in kept.stdout
 
 
@@ -142,7 +142,7 @@ def test_promising_links_are_followed(cli: Cli, folder: Path, web: Server) -> No
     [found] = lines_of(cli("ask", "When does the ferry leave?", web.url("/"), "--follow", "1", "--json"))
     assert found["citations"][0]["url"] == web.url("/ferry")
     assert "/bridge" not in {request.target for request in web.requests}
-    cli("fetch", web.url("/"), "--follow", "1", "-Q", "When was the bridge built?", "-o", "pages")
+    cli("fetch", web.url("/"), "--follow", "1", "-q", "When was the bridge built?", "-o", "pages")
     assert BRIDGE in {path.read_text("utf-8") for path in (folder / "pages").iterdir()}
     assert "belong together" in only_line(cli("fetch", web.url("/"), "--follow", "1", "-o", "pages"))
 

@@ -28,7 +28,7 @@ COMMANDS = {
         "--format html", "--format markdown", "--format text", "--full", "--pretty", "--json",
         "--no-links --no-images",
     )},
-    **{f"prune {one}": ("prune", PAGE, "-Q", "What is recalled, forged, free or forbidden?", *one.split()) for one in (
+    **{f"prune {one}": ("prune", PAGE, "-q", "What is recalled, forged, free or forbidden?", *one.split()) for one in (
         f"--budget {EVERYTHING}", f"--budget {EVERYTHING} --format markdown", f"--budget {EVERYTHING} --format text",
         f"--budget {EVERYTHING} --json", f"--budget {EVERYTHING} --full --links --images --emphasis",
         "--explain", "--budget 200 --units leaves --json", "--budget 200 --breadcrumbs", "--report report.html",

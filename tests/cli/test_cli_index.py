@@ -98,17 +98,17 @@ def test_a_conversation_asks_an_index(cli: Cli, docs: Path) -> None:
 def test_retrieval_can_be_chosen_and_limited_to_documents(cli: Cli, docs: Path) -> None:
     cli("index", "add", "I", docs)
     for way in ("hybrid", "collapsed", "traversal", "flat"):
-        result = cli("index", "retrieve", "I", "-Q", "What is it about?", "--retrieval", way, "--document",
+        result = cli("index", "retrieve", "I", "-q", "What is it about?", "--retrieval", way, "--document",
                      "docs/bees.html", "--budget", "300", "--json")  # fmt: skip
         found = json.loads(result.stdout)
         assert found["tokens"] <= 300 and {Path(row["url"]).stem for row in found["documents"] if row["url"]} == {
             "bees"
         }
     layers = cli(
-        "index", "retrieve", "I", "-Q", "What is it about?", "--retrieval", "collapsed", "--layers", "1,2", "--json"
+        "index", "retrieve", "I", "-q", "What is it about?", "--retrieval", "collapsed", "--layers", "1,2", "--json"
     )
     assert {document["title"] for document in json.loads(layers.stdout)["documents"]} == {"Summaries of I"}
-    assert "not a list of layers" in only_line(cli("index", "retrieve", "I", "-Q", "x", "--layers", "one"))
+    assert "not a list of layers" in only_line(cli("index", "retrieve", "I", "-q", "x", "--layers", "one"))
 
 
 def test_what_holds_for_good_cannot_be_changed(cli: Cli, docs: Path) -> None:
@@ -187,10 +187,10 @@ def test_summaries_are_checked_marked_and_the_marks_reach_answers(cli: Cli, docs
 
 def test_the_tree_is_drawn_as_text_with_what_a_question_takes(cli: Cli) -> None:
     cli("index", "add", "tale", TALE)
-    result = cli("index", "tree", "tale", "-Q", "How did she lose her slipper?", "--budget", "300")
+    result = cli("index", "tree", "tale", "-q", "How did she lose her slipper?", "--budget", "300")
     assert result.stdout.startswith("• ") and "[F]" in result.stdout and "[T]" in result.stdout
     assert "Taken by tree retrieval" in result.stdout and "Taken by flat dense retrieval" in result.stdout
-    found = json.loads(cli("index", "tree", "tale", "-Q", "Who is it about?", "--layers", "1", "--json").stdout)
+    found = json.loads(cli("index", "tree", "tale", "-q", "Who is it about?", "--layers", "1", "--json").stdout)
     layers = {node["id"]: node["layer"] for node in found["nodes"]}
     assert {layers[id] for id in found["tree"]["nodes"]} == {1} and {layers[id] for id in found["flat"]["nodes"]} == {0}
 
@@ -217,7 +217,7 @@ def test_the_page_of_a_tree_loads_nothing_and_texts_stay_texts(cli: Cli, folder:
     (folder / "evil.txt").write_text(evil + " The slipper was of gold.", "utf-8")
     cli("index", "add", "tale", "evil.txt")
     result = cli(
-        "index", "tree", "tale", "--html", "tree.html", "-Q", f"Was the slipper of gold? {evil}", "--budget", "300"
+        "index", "tree", "tale", "--html", "tree.html", "-q", f"Was the slipper of gold? {evil}", "--budget", "300"
     )
     assert result.exit_code == 0
     text = Path("tree.html").read_text("utf-8")
@@ -267,7 +267,7 @@ def test_killed_at_any_moment_an_index_holds_what_was_acknowledged(folder: Path)
         text = " ".join(f"The {n * 31 + k} boats of bay {k} carry {n} tons of salt." for k in range(8))
         (folder / "docs" / f"{n:03}.html").write_text(f"<h1>Bay {n}</h1><p>{text}", "utf-8")
     run = "import prunus.index.build as b; b._BATCH_LEAVES = 8; from prunus.cli.main import main; main()"
-    job = [PROGRAM[0], "-c", run, "index", "add", "I", "docs", "--events", "-q"]
+    job = [PROGRAM[0], "-c", run, "index", "add", "I", "docs", "--events", "--quiet"]
     acknowledged: set[str] = set()
     draw = random.Random(7)
     kills = 0

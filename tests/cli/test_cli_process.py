@@ -25,7 +25,7 @@ def test_stdin_to_stdout_as_utf_8_whatever_the_locale(shell: Shell) -> None:
 
 
 def test_an_error_is_one_line(shell: Shell) -> None:
-    done = shell("prune", SITE, "-Q", "What?", "--scorer", "nobody")
+    done = shell("prune", SITE, "-q", "What?", "--scorer", "nobody")
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.count(b"\n") == 1 and done.stderr.startswith(b"prunus: no scorer is called")
 
@@ -42,7 +42,7 @@ def test_a_name_that_is_not_unicode(shell: Shell, folder: Path) -> None:
     except OSError:
         pytest.skip("this file system wants Unicode")
     (folder / "other.html").write_text("<p>The tram came later.", "utf-8")
-    done = shell("prune", name, "other.html", "-Q", os.fsdecode(b"bridge \xff"), "-q")
+    done = shell("prune", name, "other.html", "-q", os.fsdecode(b"bridge \xff"), "--quiet")
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"1932" in done.stdout
 

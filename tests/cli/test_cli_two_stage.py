@@ -13,7 +13,7 @@ TWO = ("--two-stage", "--fine", "bm25", "--coarse-budget", "1500", "--budget", "
 
 
 def test_both_stages_are_told(cli: Cli) -> None:
-    result = cli("prune", str(SITE), "-Q", QUESTION, *TWO)
+    result = cli("prune", str(SITE), "-q", QUESTION, *TWO)
     assert result.exit_code == 0
     first, second = [line for line in result.stderr.splitlines() if line.startswith("stage ")]
     assert first.startswith("stage first: hybrid read ")
@@ -23,7 +23,7 @@ def test_both_stages_are_told(cli: Cli) -> None:
 
 
 def test_json_names_stages_and_who_scored_each_block(cli: Cli) -> None:
-    found = json.loads(cli("prune", str(SITE), "-Q", QUESTION, *TWO, "--json").stdout)
+    found = json.loads(cli("prune", str(SITE), "-q", QUESTION, *TWO, "--json").stdout)
     assert [stage["stage"] for stage in found["stages"]] == ["first", "fine"]
     assert found["stages"][0]["tokens"] <= 1500
     assert found["engines"]["fine"] == "bm25"
@@ -34,7 +34,7 @@ def test_json_names_stages_and_who_scored_each_block(cli: Cli) -> None:
 
 
 def test_explain_puts_what_the_second_stage_scored_first(cli: Cli) -> None:
-    result = cli("prune", str(SITE / "faq.html"), "-Q", "When is a value final?", "--explain", *TWO[:3], "--coarse-budget",
+    result = cli("prune", str(SITE / "faq.html"), "-q", "When is a value final?", "--explain", *TWO[:3], "--coarse-budget",
                  "400", "--budget", "150", "--max-words", "40")  # fmt: skip
     assert "the score of the first stage from here on:" in result.stderr
     before, _, after = result.stderr.partition("the score of the first stage from here on:")
@@ -43,7 +43,7 @@ def test_explain_puts_what_the_second_stage_scored_first(cli: Cli) -> None:
 
 
 def test_the_report_says_which_stage_scored(cli: Cli, folder: Path) -> None:
-    assert cli("prune", str(SITE), "-Q", QUESTION, *TWO, "--report", "report.html", "-q").exit_code == 0
+    assert cli("prune", str(SITE), "-q", QUESTION, *TWO, "--report", "report.html", "--quiet").exit_code == 0
     text = (folder / "report.html").read_text("utf-8")
     assert "score of stage 2" in text
     assert "scored by stage 1" in text
@@ -51,15 +51,15 @@ def test_the_report_says_which_stage_scored(cli: Cli, folder: Path) -> None:
 
 
 def test_two_stages_are_chosen_where_a_fine_scorer_meets_large_pages(cli: Cli) -> None:
-    large = cli("prune", str(SITE), "-Q", QUESTION, "--fine", "bm25", "--budget", "300", "--json")
-    small = cli("prune", str(SITE / "faq.html"), "-Q", QUESTION, "--fine", "bm25", "--budget", "300", "--json")
-    alone = cli("prune", str(SITE), "-Q", QUESTION, "--fine", "bm25", "--one-stage", "--budget", "300", "--json")
+    large = cli("prune", str(SITE), "-q", QUESTION, "--fine", "bm25", "--budget", "300", "--json")
+    small = cli("prune", str(SITE / "faq.html"), "-q", QUESTION, "--fine", "bm25", "--budget", "300", "--json")
+    alone = cli("prune", str(SITE), "-q", QUESTION, "--fine", "bm25", "--one-stage", "--budget", "300", "--json")
     assert [len(json.loads(one.stdout)["stages"]) for one in (large, small, alone)] == [2, 1, 1]
     assert json.loads(alone.stdout)["engines"]["scorer"] == "bm25"
 
 
 def test_a_mark_of_two_stages_leads_into_the_page(cli: Cli, folder: Path) -> None:
-    assert cli("prune", str(SITE / "faq.html"), "-Q", QUESTION, *TWO, "--mark", "marked.html").exit_code == 0
+    assert cli("prune", str(SITE / "faq.html"), "-q", QUESTION, *TWO, "--mark", "marked.html").exit_code == 0
     assert 'data-prunus="kept' in (folder / "marked.html").read_text("utf-8")
 
 
@@ -71,7 +71,7 @@ def test_ask_takes_two_stages(cli: Cli) -> None:
 
 
 def test_jobs_take_two_stages(cli: Cli, folder: Path) -> None:
-    job = {"id": 1, "command": "prune", "pages": [str(SITE)], "query": QUESTION, "budget": 300}
+    job = {"id": 1, "command": "prune", "pages": [str(SITE)], "question": QUESTION, "budget": 300}
     more = {"fine": "bm25", "stages": 2, "coarse_budget": 1500, "coarse_words": 100}
     lines = [job | more, {**job, "id": 2, "fine": 3}, {**job, "id": 3, "stages": 7}]
     (folder / "jobs.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
@@ -94,6 +94,6 @@ def test_jobs_take_two_stages(cli: Cli, folder: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_one_line(cli: Cli, given: list[str], said: str) -> None:
-    result = cli("prune", str(SITE / "faq.html"), "-Q", QUESTION, "--budget", "300", *given)
+    result = cli("prune", str(SITE / "faq.html"), "-q", QUESTION, "--budget", "300", *given)
     assert result.exit_code == 2
     assert said in only_line(result)

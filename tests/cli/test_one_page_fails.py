@@ -95,7 +95,7 @@ def test_clean_of_that_page_alone_is_one_line(cli: Cli, pages: Path, bug: Except
 
 
 def test_prune_keeps_evidence_of_the_other_pages(cli: Cli, pages: Path, bug: Exception) -> None:
-    result = cli("prune", *sorted(pages.iterdir()), "-Q", QUESTION)
+    result = cli("prune", *sorted(pages.iterdir()), "-q", QUESTION)
     assert result.exit_code == 5
     assert "1932" in result.stdout and "1934" in result.stdout
     check_line(result.stderr, bug)
@@ -130,7 +130,7 @@ def test_index_add_takes_the_other_pages(cli: Cli, pages: Path, bug: Exception) 
 
 def test_batch_fails_that_job_alone(cli: Cli, pages: Path, bug: Exception) -> None:
     jobs = [{"id": path.stem, "command": "clean", "pages": [str(path)]} for path in sorted(pages.iterdir())]
-    jobs += [{"id": "p", "command": "prune", "query": QUESTION, "pages": [str(path) for path in pages.iterdir()]}]
+    jobs += [{"id": "p", "command": "prune", "question": QUESTION, "pages": [str(path) for path in pages.iterdir()]}]
     Path("jobs.jsonl").write_text("".join(json.dumps(job) + "\n" for job in jobs), "utf-8")
     result = cli("batch", "jobs.jsonl", "-o", "out.jsonl")
     assert result.exit_code == 5

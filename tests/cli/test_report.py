@@ -77,6 +77,6 @@ def test_two_thousand_blocks_take_no_time() -> None:
 
 
 def test_the_command_writes_it_whole(cli: Cli, folder: Path) -> None:
-    result = cli("prune", "examples/site", "-Q", QUESTION, "--budget", 300, "--report", "made/report.html", "-q")
+    result = cli("prune", "examples/site", "-q", QUESTION, "--budget", 300, "--report", "made/report.html", "--quiet")
     assert result.exit_code == 0
     assert (folder / "made" / "report.html").read_text("utf-8").endswith("</html>\n")

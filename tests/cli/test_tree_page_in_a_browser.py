@@ -40,7 +40,7 @@ def drawn(cli: Cli, folder: Path) -> Path:  # noqa: F811
     (folder / "evil.txt").write_text(EVIL, "utf-8")
     assert cli("index", "add", "tale", TALE, "evil.txt").exit_code == 0
     question = "How did she lose her slipper of gold?"
-    result = cli("index", "tree", "tale", "--html", "tree.html", "-Q", question, "--budget", "300")
+    result = cli("index", "tree", "tale", "--html", "tree.html", "-q", question, "--budget", "300")
     assert result.exit_code == 0, result.stderr
     return folder / "tree.html"
 

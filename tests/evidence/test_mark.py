@@ -40,6 +40,9 @@ def check(blocks: Blocks, kept: list[int]) -> str:
     found = mark(blocks, kept, scores=[index / 3 for index in range(len(blocks))])
     assert MARK.sub("", found) == source
     assert arrays(clean_tree(found)) == arrays(tree)
+    styled = mark(blocks, kept, scores=[index / 3 for index in range(len(blocks))], style=True)
+    assert re.sub("<style>.data-prunus=kept.*?</style>", "", styled, count=1) == found
+    assert arrays(clean_tree(styled)) == arrays(tree)
     return found
 
 

@@ -96,6 +96,6 @@ def test_command_line_and_library_say_the_same(site: dict[str, str], folder: Pat
         (folder / name).write_text(site[name], "utf-8")
         cleaned = CliRunner().invoke(app, ["clean", name, "--format", format])
         assert cleaned.stdout == prunus.clean(folder / name, format) + "\n"
-        arguments = ["prune", name, "-Q", QUESTION, "--budget", "300", "--format", format]
+        arguments = ["prune", name, "-q", QUESTION, "--budget", "300", "--format", format]
         pruned = CliRunner().invoke(app, arguments)
         assert pruned.stdout == prunus.prune(folder / name, QUESTION, 300, format).output + "\n"

@@ -71,8 +71,8 @@ def test_commands_keep_indexes_in_the_database_of_the_settings(
     assert json.loads(results[-1].stdout)["documents"] == 4 and not (folder / name).exists()
     results.append(cli("ask", QUESTION, "--index", name, "--json"))
     assert json.loads(results[-1].stdout)["citations"][0]["found"]
-    results.append(cli("index", "retrieve", name, "-Q", QUESTION))
-    results.append(cli("index", "tree", name, "-Q", QUESTION, "--html", "tree.html"))
+    results.append(cli("index", "retrieve", name, "-q", QUESTION))
+    results.append(cli("index", "tree", name, "-q", QUESTION, "--html", "tree.html"))
     assert "carriage" in (folder / "tree.html").read_text("utf-8")
     results.append(cli("index", "verify", name, "--json"))
     claim = "Travellers rest behind the engine."

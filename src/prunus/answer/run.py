@@ -9,6 +9,7 @@ from typing import Final, Protocol, cast
 from ..core.errors import BadBudget, BadInput, Failures
 from ..core.options import Options
 from ..core.ports import StreamingGenerator, Tagged
+from ..core.text.near import did_you_mean
 from ..evidence.documents import Documents
 from ..evidence.engines import Engines
 from ..models.meter import Meter
@@ -108,7 +109,8 @@ def start(asked: Asked, engines: Engines, failures: Failures | None = None, stag
     :raises BadBudget: the budget is below 1.
     """
     if asked.options.mode not in MODES:
-        raise BadInput(f"no mode is called {asked.options.mode!r}; there are: {', '.join(MODES)}", subject="mode")
+        hint = did_you_mean(asked.options.mode, MODES)
+        raise BadInput(f"no mode is called {asked.options.mode!r}; there are: {', '.join(MODES)}{hint}", subject="mode")
     if not asked.question.strip():
         raise BadInput("the question is empty", subject="query")
     if asked.budget is not None and asked.budget < 1:

@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, Unpack
 
 from ..answer.chat import Conversation
+from ..core.errors import BadInput
 from ..core.events import Event, answer_of
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.sync import in_a_thread, run
+from ..core.text.near import did_you_mean
 from ..core.types import Answer, Results, SearchRequest
 from ..engines import Maker, engines_of, web_of
 from ..evidence.documents import Documents
 from ..pages.clean.parse import without_surrogates
 from ..pages.sources import Source
+from .arguments import check_choices, question_of
 from .pages import read
 
 if TYPE_CHECKING:
@@ -88,7 +91,10 @@ async def stream(
     from ..answer.write import answer_from
 
     for name in set(choices) - set(Choices.__annotations__):
-        raise TypeError(f"unknown argument {name!r}; the arguments are: {', '.join(Choices.__annotations__)}")
+        hint = did_you_mean(name, Choices.__annotations__)
+        raise TypeError(f"unknown argument {name!r}; the arguments are: {', '.join(Choices.__annotations__)}{hint}")
+    question = question_of(question, pages, "ask(question, pages)")
+    check_choices(choices.get("budget"), choices.get("options"), choices.get("settings"))
     settings, options = choices.get("settings") or load_settings(), choices.get("options") or Options()
     options = replace(options, search=choices["search"]) if choices.get("search") else options
     maker = Maker(settings, options, taped.tape if taped is not None else None)
@@ -114,7 +120,7 @@ async def stream(
         opened_indexes = Indexes(
             await in_a_thread(lambda: opened(indexes, settings, options)), choices.get("retrieval")
         )
-    asked = Asked(without_surrogates(question), budget, options, chat=chat, indexes=opened_indexes)
+    asked = Asked(question, budget, options, chat=chat, indexes=opened_indexes)
     if web is not None:
         events = answer_from_web(asked, engines, web, documents)
     else:
@@ -168,6 +174,8 @@ def search(query: str | SearchRequest, provider: str = "", settings: Settings | 
     >>> search("stilling well", "local:examples/site").hits[0].title  # doctest: +SKIP
     """
     request = SearchRequest(query) if isinstance(query, str) else query
+    if not isinstance(request, SearchRequest):
+        raise BadInput(f"a search is for text or a SearchRequest, not {type(query).__name__}", subject="query")
     request = replace(request, query=without_surrogates(request.query))
     engine = Maker(settings or load_settings(), Options(search=provider)).search()
     return run(lambda: engine.search(request))

@@ -29,6 +29,7 @@ from ..index.store._named import engine_of
 from ..index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval
 from ..pages.clean.parse import without_surrogates
 from ..pages.sources import Source, is_folder, pages_of
+from .arguments import check_choices, question_of
 from .documents import absolute, each_document, named
 
 if TYPE_CHECKING:
@@ -340,7 +341,7 @@ class Index:
 
     def retrieve(
         self,
-        query: str,
+        question: str,
         budget: int | None = None,
         format: Format = "html",
         retrieval: Retrieval | None = None,
@@ -353,12 +354,14 @@ class Index:
         """
         from ..index.find import evidence_of
 
+        question = question_of(question, None, "retrieve(question)")
+        check_choices(budget, options, None)
         options = options or self.options
         engines = assemble(self.settings, options)
         tokens = self.budget if budget is None else budget
-        evidence = evidence_of(query, self, tokens, retrieval)
+        evidence = evidence_of(question, self, tokens, retrieval)
         engines = replace(engines, scorer=evidence)
-        return prune_documents(evidence, without_surrogates(query), tokens, format, options, engines)
+        return prune_documents(evidence, question, tokens, format, options, engines)
 
     def ask(self, question: str, budget: int | None = None, retrieval: Retrieval | None = None) -> Answer:
         """Answer a question from the index, with citations that are checked against its pages.
@@ -370,7 +373,9 @@ class Index:
         from ..index.find import Indexes
 
         tokens = self.budget if budget is None else budget
-        asked = Asked(without_surrogates(question), tokens, self.options, indexes=Indexes([self], retrieval))
+        question = question_of(question, None, "ask(question)")
+        check_choices(budget, None, None)
+        asked = Asked(question, tokens, self.options, indexes=Indexes([self], retrieval))
         engines = assemble(self.settings, self.options)
         return run(lambda: answer_of(answer_from(Documents([]), asked, engines)))
 
@@ -382,6 +387,10 @@ def opened(
 
     :raises BadInput: there is no index.
     """
+    indexes = list(indexes)
+    for index in indexes:
+        if not isinstance(index, Index | str | Path):
+            raise BadInput(f"an index is an Index or a folder, not {type(index).__name__}", subject="index")
     return [
         index if isinstance(index, Index) else Index.open(index, create=False, settings=settings, options=options)
         for index in indexes

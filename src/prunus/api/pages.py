@@ -10,20 +10,22 @@ from ..core.errors import BadInput, Failures, OutsideFailed, PrunusError, errors
 from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.sync import run
+from ..core.text.near import did_you_mean
 from ..core.types import Context, Format, Page, Passage
 from ..engines import Maker, assemble, formats
 from ..evidence.documents import Documents, read_pages
 from ..evidence.prune import prune as prune_documents
 from ..evidence.segments import segments
-from ..pages.clean.parse import without_surrogates
 from ..pages.read import clean_page, read_page
 from ..pages.sources import Reading, Source, as_page, each_page, each_source, is_address
 from ..pages.tree import Tree
 from ..pages.write.style import CLEAN, Style
 from ..pages.write.whole import render_tree
 from ..web.reader import fetch_with
+from .arguments import check_choices, question_of
 
 _FORMATS = ("html", "markdown", "text")
+_PRUNE = "prune(pages, question)"
 
 
 def clean(page: Source, format: Format = "html", style: Style = CLEAN) -> str:
@@ -146,16 +148,18 @@ class Pruner:
         self.options, self.settings = options or Options(), settings or load_settings()
         self._engines = assemble(self.settings, self.options, answers=False)
 
-    def prune(self, documents: Documents, query: str, budget: int | None = None, format: Format = "html") -> Context:
+    def prune(self, documents: Documents, question: str, budget: int | None = None, format: Format = "html") -> Context:
         """Keep the evidence for a question; see :func:`prune`."""
         _check_format(format)
+        question = question_of(question, documents, _PRUNE)
+        check_choices(budget, None, None)
         tokens = self.settings.budget if budget is None else budget
-        return prune_documents(documents, without_surrogates(query), tokens, format, self.options, self._engines)
+        return prune_documents(documents, question, tokens, format, self.options, self._engines)
 
 
 def prune(
     pages: Source | Iterable[Source] | Documents,
-    query: str,
+    question: str,
     budget: int | None = None,
     format: Format = "html",
     options: Options | None = None,
@@ -164,19 +168,21 @@ def prune(
     """Keep the evidence for a question that fits a token budget (HtmlRAG §3.3–3.4.1).
 
     :param pages: one page or several (str is HTML), or the result of :func:`read`.
-    :param query: the question.
+    :param question: what the evidence is for.
     :param budget: tokens of the output, never exceeded; by default that of the settings (4,096).
     :param format: the format that the budget holds for; the Context can render the other formats, too.
     :raises BadInput: a page, the question, the budget or an engine's name cannot be used.
     """
     _check_format(format)
+    question = question_of(question, pages, _PRUNE)
+    check_choices(budget, options, settings)
     pruner = Pruner(options, settings)
     documents = pages if isinstance(pages, Documents) else read(pages, settings=pruner.settings)
-    return pruner.prune(documents, query, budget, format)
+    return pruner.prune(documents, question, budget, format)
 
 
 def extract(
-    query: str,
+    question: str,
     pages: Source | Iterable[Source] | Documents,
     budget: int | None = None,
     options: Options | None = None,
@@ -187,21 +193,21 @@ def extract(
     :param pages: one page or several (str is HTML), or the result of :func:`read`.
     :param budget: tokens of evidence to extract from; by default that of the settings (4,096).
     """
+    question = question_of(question, pages, "extract(question, pages)")
+    check_choices(budget, options, settings)
     options, settings = options or Options(), settings or load_settings()
     engines = assemble(settings, options)
-    query = without_surrogates(query)
     documents = pages if isinstance(pages, Documents) else read(pages, settings=settings)
     tokens = settings.budget if budget is None else budget
-    context = prune_documents(documents, query, tokens, "html", options, engines)
+    context = prune_documents(documents, question, tokens, "html", options, engines)
     tagged = segments(context.kept, {tree.document: tree for tree in documents.trees})
-    chosen = run(lambda: engines.extractor.extract(query, tagged)) or []
+    chosen = run(lambda: engines.extractor.extract(question, tagged)) or []
     by_tag = {segment.tag: segment for segment in tagged}
     passages = [by_tag[tag] for tag in chosen]
-    return [
-        Passage(segment.text, (segment.span,), segment.score, segment.label, segment.shown) for segment in passages
-    ]
+    return [Passage(segment.text, (segment.span,), segment.score, segment.label, segment.shown) for segment in passages]
 
 
 def _check_format(format: str) -> None:
     if format not in _FORMATS:
-        raise BadInput(f"unknown format {format!r}; the formats are: {', '.join(_FORMATS)}", subject=format)
+        hint = did_you_mean(str(format), _FORMATS)
+        raise BadInput(f"unknown format {format!r}; the formats are: {', '.join(_FORMATS)}{hint}", subject=str(format))

@@ -10,16 +10,17 @@ from ..core.types import Answer, Context
 
 
 def context_record(
-    context: Context, before: int, seconds: Mapping[str, float], failures: Mapping[str, str]
+    context: Context, before: int, seconds: Mapping[str, float], failures: Mapping[str, str], full: bool = False
 ) -> dict[str, Any]:
     """Return a context as a dict of plain data.
 
     :param before: tokens of the whole pages; -1 where they were not counted.
     :param seconds: wall time by stage.
     :param failures: the pages that could not be read, each with the reason.
+    :param full: list all blocks and documents; by default those of which something is kept.
     """
     return {
-        "question": context.query,
+        "question": context.question,
         "format": context.format,
         "output": context.output,
         "tokens": context.tokens,
@@ -39,11 +40,13 @@ def context_record(
                 "text": block.text,
                 "span": {"document": block.span.document, "start": block.span.start, "end": block.span.end},
             }
-            for block in context.blocks
+            for block in (context.blocks if full else context.kept)
         ],
         "documents": [
-            {name: getattr(document, name) for name in ("document", "url", "title", "kept", "blocks")}
-            for document in context.documents
+            {"number": number}
+            | {name: getattr(document, name) for name in ("document", "url", "title", "kept", "blocks")}
+            for number, document in enumerate(context.documents)
+            if full or document.kept
         ],
         "engines": dict(context.engines),
         "seconds": {stage: round(value, 6) for stage, value in seconds.items()},

@@ -15,10 +15,11 @@ from ..api.pages import clean, prune
 from ..api.plain import answer_record, context_record
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.options import Options
-from ..core.types import Format
+from ..core.text.near import did_you_mean
+from ..core.types import Format, Page
 from ..pages.sources import Source
 from ..pages.write.style import Style
-from .ledger import digest_of, key_of
+from .ledger import digest_of, failed, key_of
 
 COMMANDS: Final = ("clean", "prune", "ask")
 MAX_LINE: Final = 96 << 20
@@ -26,7 +27,7 @@ MAX_LINE: Final = 96 << 20
 
 _OPTIONS: Final = {field.name for field in fields(Options)} - {"limits"}
 _CLEANING: Final = frozenset({"links", "images", "full", "pretty"})
-_KEYS: Final = frozenset({"id", "command", "page", "pages", "html", "query", "budget", "format"}) | _OPTIONS
+_KEYS: Final = frozenset({"id", "command", "page", "pages", "html", "question", "budget", "format"}) | _OPTIONS
 _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
 
 
@@ -42,7 +43,7 @@ class Job:
     id: str | int
     command: str
     pages: tuple[Source, ...]
-    query: str
+    question: str
     budget: int
     format: Format
     options: Mapping[str, Any]
@@ -126,28 +127,33 @@ def job_of(found: Mapping[str, Any]) -> Job:
 
     :raises BadInput: a key is unknown or missing, or its value is of the wrong kind.
     """
+    if "query" in found and "question" not in found:  # the name in older files
+        found = {"question" if key == "query" else key: value for key, value in found.items()}
     unknown = sorted(set(found) - _KEYS)
     if unknown:
-        raise BadInput(f"unknown key {unknown[0]!r}; the keys are: {', '.join(sorted(_KEYS))}")
+        hint = did_you_mean(unknown[0], _KEYS)
+        raise BadInput(f"unknown key {unknown[0]!r}; the keys are: {', '.join(sorted(_KEYS))}{hint}")
     command = found.get("command")
     if command not in COMMANDS:
-        raise BadInput(f"command is {command!r}; it can be: {', '.join(COMMANDS)}")
+        hint = did_you_mean(str(command), COMMANDS)
+        raise BadInput(f"command is {command!r}; it can be: {', '.join(COMMANDS)}{hint}")
     if command == "clean" and (wrong := sorted(set(found) & (_OPTIONS - _CLEANING))):
         raise BadInput(f"clean takes no {wrong[0]!r}; it takes: {', '.join(sorted(_CLEANING))}")
     pages = tuple(_pages(found))
     if command == "clean" and len(pages) != 1:
         raise BadInput("clean takes one page")
-    query = found.get("query", "")
-    if not isinstance(query, str) or (command != "clean" and not query.strip()):
-        raise BadInput(f"{command} needs a query, as text")
+    question = found.get("question", "")
+    if not isinstance(question, str) or (command != "clean" and not question.strip()):
+        raise BadInput(f"{command} needs a question, as text")
     budget = found.get("budget", 0)
     if not isinstance(budget, int) or isinstance(budget, bool) or ("budget" in found and budget < 1):
         raise BadInput(f"budget is {budget!r}; it is a whole number of tokens above 0")
     form = found.get("format", "html")
     if form not in get_args(Format):
-        raise BadInput(f"format is {form!r}; it can be: {', '.join(get_args(Format))}")
+        hint = did_you_mean(str(form), get_args(Format))
+        raise BadInput(f"format is {form!r}; it can be: {', '.join(get_args(Format))}{hint}")
     options = {name: _option(name, found[name]) for name in found if name in _OPTIONS}
-    return Job(found["id"], command, pages, query, budget, form, options)
+    return Job(found["id"], command, pages, question, budget, form, options)
 
 
 def _option(name: str, value: Any) -> Any:
@@ -175,7 +181,7 @@ def _pages(found: Mapping[str, Any]) -> Iterator[Source]:
     if not pages or not all(isinstance(page, str) and page for page in pages):
         raise BadInput("pages is not a list of texts" if key == "pages" else f"{key} is not text")
     for page in pages:
-        yield page if key == "html" or _ADDRESS.match(page) else Path(page)
+        yield Page(page) if key == "html" else page if _ADDRESS.match(page) else Path(page)
 
 
 def answer(text: bytes, number: int, budget: int) -> tuple[bytes, bool, str]:
@@ -184,7 +190,7 @@ def answer(text: bytes, number: int, budget: int) -> tuple[bytes, bool, str]:
     :param text: the line, already checked by :func:`each_line`.
     :param number: its line number.
     :param budget: tokens of evidence where the job sets none.
-    :returns: its record as JSON, whether the job failed, and the traceback of a bug ('' without a bug).
+    :returns: its record as JSON, whether the job failed (see :func:`.ledger.failed`), and the traceback of a bug or ''.
     """
     found = json.loads(text)
     record: dict[str, Any] = {"id": found["id"], "line": number, "command": found["command"]}
@@ -203,7 +209,7 @@ def answer(text: bytes, number: int, budget: int) -> tuple[bytes, bool, str]:
     except ValueError:  # a foreign scorer returned infinities or NaN, which JSON cannot hold
         record = {"id": found["id"], "line": number, "error": "the scores of this job are not finite", "code": 1}
         written = as_bytes(record)
-    return written, "error" in record, bug
+    return written, failed(record), bug
 
 
 def as_bytes(record: Mapping[str, Any]) -> bytes:
@@ -225,7 +231,7 @@ def _done(job: Job, budget: int) -> dict[str, Any]:
         return {"format": job.format, "output": clean(job.pages[0], job.format, style)}
     options = Options(**job.options)
     if job.command == "prune":
-        context = prune(job.pages, job.query, job.budget or budget, job.format, options)
+        context = prune(job.pages, job.question, job.budget or budget, job.format, options)
         return context_record(context, -1, context.seconds, {})
-    found = ask(job.query, job.pages, budget=job.budget or budget, options=options)
-    return answer_record(job.query, found)
+    found = ask(job.question, job.pages, budget=job.budget or budget, options=options)
+    return answer_record(job.question, found)

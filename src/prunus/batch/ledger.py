@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from ..core.errors import BadInput, OutsideFailed
+from ..core.errors import BadInput, NothingFound, OutsideFailed
 
 _BEGINS: Final = b'{"id": '
 """The first bytes of every record; a file that starts otherwise is not an output of a batch."""
@@ -25,6 +25,11 @@ def key_of(record: Mapping[str, Any]) -> bytes:
     """Return the key of a record, 16 bytes: from its id, or from number and digest of a line that is not a job."""
     identity = [record["line"], record["digest"]] if "digest" in record else record.get("id")
     return digest_of(json.dumps(identity, ensure_ascii=True, sort_keys=True).encode())
+
+
+def failed(record: Mapping[str, Any]) -> bool:
+    """Tell whether the job of a record failed; that nothing relevant was found is an outcome, and no failure."""
+    return "error" in record and record.get("code") != NothingFound.exit_code
 
 
 def digest_of(data: bytes) -> bytes:
@@ -135,7 +140,7 @@ class Ledger:
                         subject=str(self.path),
                     ) from error
                 self.answered.add(key)
-                if "error" in record:
+                if failed(record):
                     self.failed.add(key)
 
     def _drop_failed(self) -> None:

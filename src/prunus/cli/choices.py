@@ -12,10 +12,27 @@ from ..answer.baselines import MODES
 from ..core.errors import BadInput
 from ..core.options import Limits, Options, WebOptions
 from ..core.registry import split_spec
+from ..core.settings import Settings
+from ..core.text.near import did_you_mean
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FORMATS: Final = click.Choice(["html", "markdown", "text"])
+
+class Choice(click.Choice):  # type: ignore[type-arg]  # older versions of click have no type parameter
+    """A choice between names; the error for another name says which one was meant."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name that was given.
+
+        :raises click.BadParameter: it is none of the names.
+        """
+        try:
+            return str(super().convert(value, param, ctx))
+        except click.BadParameter as error:
+            self.fail(error.message.rstrip(".") + (did_you_mean(str(value), self.choices) or "."), param, ctx)
+
+
+FORMATS: Final = Choice(["html", "markdown", "text"])
 _MODE: Final = "How evidence is made; the modes other than default are baselines to compare with, and need a model."
 _PICTURES: Final = "Send up to N pictures of the evidence to a model that reads images; 0: none."
 _QUOTES: Final = "Quotes at most; short for --extractor sentences:N. By default 2 of one page, 5 of several."
@@ -23,15 +40,53 @@ PAGE: Final = click.Path()
 """A file, a folder, an address or ``-``; it is checked when it is read, not by click."""
 
 
-def as_unicode(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+def as_unicode(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Replace the bytes of an argument that are not valid Unicode."""
+    return value and as_text(value)
+
+
+def as_text(value: str) -> str:
+    """Return an argument with the bytes replaced that are not valid Unicode."""
     return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def common(function: F) -> F:
     """Add the options of every command: ``--json`` and ``--quiet``."""
-    function = click.option("-q", "--quiet", is_flag=True, help="Print nothing on stderr but errors.")(function)
+    function = click.option("--quiet", is_flag=True, help="Print nothing on stderr but errors.")(function)
     return click.option("--json", "as_json", is_flag=True, help="Write JSON to stdout.")(function)
+
+
+def question(help: str, required: bool = False) -> Callable[[F], F]:
+    """Return the decorator that adds ``-q``, the option for the question in every command."""
+    presence: dict[str, Any] = {"required": True} if required else {"default": ""}
+    return click.option("-q", "--question", metavar="TEXT", callback=as_unicode, help=help, **presence)
+
+
+def budget(of: str, else_: str = "") -> Callable[[F], F]:
+    """Return the decorator that adds ``--budget``; the help shows the default of the settings.
+
+    :param of: what the tokens are counted of.
+    :param else_: what the default is besides.
+    """
+    shown = f"by default {Settings().budget}{else_} (setting budget)"
+    return click.option("--budget", type=int, metavar="N", help=f"Tokens of {of} at most; {shown}.")
+
+
+def origin(function: F) -> F:
+    """Add the options that say what standard input or a saved page was: ``--url`` and ``--type``."""
+    function = click.option(
+        "--type",
+        "kind",
+        default="",
+        metavar="TYPE",
+        help="What the page is, as csv or text/csv, for standard input and unknown suffixes.",
+    )(function)
+    return click.option(
+        "--url",
+        default="",
+        metavar="URL",
+        help="Address that the page was saved from: its relative links lead from there.",
+    )(function)
 
 
 def engines(function: F) -> F:
@@ -75,7 +130,7 @@ def granularity(function: F) -> F:
     """Add the options that say how finely pages are cut into blocks."""
     function = click.option(
         "--units",
-        type=click.Choice(["blocks", "leaves"]),
+        type=Choice(["blocks", "leaves"]),
         default="blocks",
         show_default=True,
         help="Keep or drop blocks, or leaves of the page's tree.",
@@ -113,7 +168,7 @@ def filters(function: F) -> F:
 
 def answering(function: F) -> F:
     """Add the options that say which engines answer, how, and what the answer may cost."""
-    ranking = click.Choice(["hybrid", "paper", "reranker"])
+    ranking = Choice(["hybrid", "paper", "reranker"])
     for option in (
         click.option(
             "--max-seconds", type=click.FloatRange(min=0), metavar="S", help="Seconds at most for the answer."
@@ -128,7 +183,7 @@ def answering(function: F) -> F:
         click.option("--ranking", type=ranking, default="hybrid", show_default=True, help="How pages are ranked."),
         click.option("--read", type=click.IntRange(1, 100), metavar="N", help="Pages to read and rank; 20 by default."),
         click.option("--best", type=click.IntRange(1, 50), metavar="N", help="Pages to answer from; 5 by default."),
-        click.option("--mode", type=click.Choice(list(MODES)), default="default", show_default=True, help=_MODE),
+        click.option("--mode", type=Choice(list(MODES)), default="default", show_default=True, help=_MODE),
         click.option("--planner", default="", metavar="SPEC", help="Engine that plans the search."),
         click.option("--extractor", default="", metavar="SPEC", help="Engine that chooses sentences."),
         click.option("--quotes", type=click.IntRange(1, 50), metavar="N", help=_QUOTES),

@@ -11,7 +11,7 @@ import click
 from ..api.index import Index
 from ..core.errors import BadInput
 from ..index.terms import Retrieval
-from .choices import as_unicode, common
+from .choices import common, question
 from .explain import shorten
 from .indexes import retrieval_from, retrieval_options
 from .output import emit, emit_json, say, write_whole
@@ -28,7 +28,7 @@ _COLUMNS = 78
 @click.option(
     "--html", "page", type=click.Path(readable=False), metavar="FILE", help="Write a page with zoom and search."
 )
-@click.option("-Q", "--question", default="", metavar="TEXT", callback=as_unicode, help="Show what it retrieves.")
+@question("Show what it retrieves.")
 @click.option("--budget", type=click.IntRange(min=1), default=2000, show_default=True, help="Tokens to retrieve.")
 @retrieval_options
 @common
@@ -41,8 +41,8 @@ def tree(index: str, question: str, **flags: Any) -> None:
     \b
     Examples:
       prunus index tree handbook
-      prunus index tree handbook --html tree.html -Q "What does Harbour cost?" --budget 400
-      prunus index tree handbook -Q "What does Harbour cost?" --retrieval traversal --start-layer 1
+      prunus index tree handbook --html tree.html -q "What does Harbour cost?" --budget 400
+      prunus index tree handbook -q "What does Harbour cost?" --retrieval traversal --start-layer 1
     """
     opened = Index.open(index, create=False)
     drawing = drawing_of(opened, flags["page"] is not None)

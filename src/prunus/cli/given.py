@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -13,8 +13,10 @@ from ..api.pages import read, reading_with
 from ..core.errors import BadInput, OutsideFailed
 from ..core.settings import Settings
 from ..core.types import Page
+from ..engines import formats
 from ..evidence.documents import Documents
-from ..pages.sources import Source, is_folder, pages_of
+from ..pages.links import make_absolute
+from ..pages.sources import Source, as_page, is_address, is_folder, pages_of
 from .output import one_line, progress, say
 
 STDIN: Final = "-"
@@ -29,19 +31,46 @@ class Given:
     :param source: the page itself, its path or its address.
     :param name: its name in messages.
     :param folder: the folder of the command line in which the page was found; None where the page itself was named.
+    :param path: the page's file; None for addresses and standard input.
     """
 
     source: Source
     name: str
     folder: Path | None = None
+    path: Path | None = None
 
 
-def pages_given(arguments: Sequence[str], settings: Settings, out: Path | None = None) -> list[Given]:
+def pages_given(
+    arguments: Sequence[str], settings: Settings, out: Path | None = None, *, url: str = "", kind: str = ""
+) -> list[Given]:
     """List the pages of a command line; a folder gives all pages in it.
 
     :param out: the folder of the output; its files are not pages to read.
-    :raises BadInput: a name is empty, a folder holds no page, or standard input is closed or too large.
+    :param url: the address that the page was saved from.
+    :param kind: the page's media type, suffix or format.
+    :raises BadInput: a name is empty, a folder holds no page, standard input is closed or too large, or ``url`` or
+        ``kind`` cannot be used.
     """
+    found = _listed(arguments, settings, out)
+    return [_described(found, url, kind, settings.max_file_mb)] if url or kind else found
+
+
+def _described(found: Sequence[Given], url: str, kind: str, max_file_mb: int) -> Given:
+    """Return the only page with the address and the type that the command line gives.
+
+    :raises BadInput: there are several pages, the page is an address, or the address or the type is none.
+    """
+    option = "--url" if url else "--type"
+    if len(found) != 1 or isinstance(found[0].source, str):
+        raise BadInput(f"{option} describes one saved page or standard input; give just that page", subject=option)
+    if url and not is_address(url):
+        raise BadInput(f"--url: {url} is no address; it begins with http:// or https://", subject="--url")
+    media_type = formats().media_type(kind) if kind else ""
+    page = as_page(found[0].source, max_file_mb)
+    return replace(found[0], source=replace(page, final_url=url, media_type=media_type))
+
+
+def _listed(arguments: Sequence[str], settings: Settings, out: Path | None) -> list[Given]:
     found: list[Given] = []
     for argument in arguments:
         path = Path(argument)
@@ -56,9 +85,9 @@ def pages_given(arguments: Sequence[str], settings: Settings, out: Path | None =
             inside = pages_of(path, reading_with(settings).suffixes, settings.max_files)
             if out is not None and out.resolve() != path.resolve() and out.resolve().is_relative_to(path.resolve()):
                 inside = [file for file in inside if not file.resolve().is_relative_to(out.resolve())]
-            found.extend(Given(file, str(file), path) for file in inside)
+            found.extend(Given(file, str(file), path, file) for file in inside)
         else:
-            found.append(Given(path, argument))
+            found.append(Given(path, argument, path=path))
     return found
 
 
@@ -85,11 +114,19 @@ def read_given(
 
         sources = [page.source for page in pages]
         try:
-            return read(sources, strict=False, keep=keep, done=arrived, settings=settings)
+            documents = read(sources, strict=False, keep=keep, done=arrived, settings=settings)
         except (BadInput, OutsideFailed) as error:
             for line in getattr(error, "__notes__", ()):
                 say(f"prunus: {one_line(line)}")
             raise
+    for tree in documents.trees if any(is_saved(page) for page in pages) else ():
+        make_absolute(tree)
+    return documents
+
+
+def is_saved(page: Given) -> bool:
+    """Tell whether the command line gives the address that a page was saved from."""
+    return isinstance(page.source, Page) and bool(page.source.final_url)
 
 
 def _stdin(max_file_mb: int) -> Page:

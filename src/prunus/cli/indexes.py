@@ -13,9 +13,10 @@ from ..core.errors import BadInput
 from ..core.options import Options
 from ..core.settings import Settings
 from ..index.terms import Retrieval
+from .choices import Choice
 
 F = TypeVar("F", bound=Callable[..., Any])
-WAYS = click.Choice(["hybrid", "collapsed", "traversal", "flat"])
+WAYS = Choice(["hybrid", "collapsed", "traversal", "flat"])
 
 
 def retrieval_options(function: F) -> F:

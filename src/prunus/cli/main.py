@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
@@ -12,6 +13,7 @@ from typing import Any, Final
 import click
 
 from ..core.errors import MissingExtra, PrunusError
+from ..core.text.near import did_you_mean
 from ..core.text.secrets import hide_secrets
 from .output import forget_stdout, one_line, say
 
@@ -50,6 +52,15 @@ class App(click.Group):
             return _built_in(cmd_name)
         entry = foreign_commands().get(cmd_name)
         return _load(entry) if entry else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; for an unknown name say which one was meant."""
+        names = self.list_commands(ctx)
+        if not args[0].startswith("-") and args[0] not in names:
+            ctx.fail(f"there is no command {args[0]!r}{did_you_mean(args[0], names) or '.'}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""
@@ -180,7 +191,7 @@ def app(ctx: click.Context) -> None:
     \b
     Examples:
       prunus clean examples/site/faq.html --format markdown
-      prunus prune examples/site -Q "What does one Pell 2 cost?" --budget 512
+      prunus prune examples/site -q "What does one Pell 2 cost?" --budget 512
       prunus ask "How long is the Pell 2 guaranteed?" examples/site
 
     Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 a bug, 2 bad input or usage,
@@ -190,9 +201,15 @@ def app(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
+def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Write a warning as one line."""
+    say(f"prunus: {one_line(str(message))}")
+
+
 def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a file's name need not be valid Unicode, and pages are UTF-8
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    warnings.showwarning = _say_warning
     sys.exit(guard(lambda: int(app.main(prog_name="prunus", standalone_mode=False) or 0)))

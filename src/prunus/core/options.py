@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
+
+from .errors import BadInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +111,17 @@ class Options:
     limits: Limits = field(default_factory=Limits)
     web: WebOptions = field(default_factory=WebOptions)
     trace: Callable[[Any], None] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Check the types of all options but the engines, which their ports check.
+
+        :raises BadInput: an option is of another type than its default.
+        """
+        for option in fields(self):
+            value, plain = getattr(self, option.name), _PLAIN.get(option.type)
+            if plain and (not isinstance(value, plain) or (plain is int and isinstance(value, bool))):
+                raise BadInput(f"option {option.name}: {value!r} is not of type {plain.__name__}", subject=option.name)
+
+
+_PLAIN: dict[Any, type] = {"int": int, "bool": bool, "Limits": Limits, "WebOptions": WebOptions}
+"""The types of options that are no engines, by their names in the class."""

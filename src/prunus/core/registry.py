@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from .errors import UnknownEngine
+from .text.near import did_you_mean
 
 
 class Kind(NamedTuple):
@@ -97,7 +98,11 @@ def engine_class(kind: str, spec: str) -> Any:
                 f"({type(error).__name__}: {error}); repair or remove that package",
                 subject=spec,
             ) from error
-    raise UnknownEngine(f"no {kind} is called {name!r}; there are: {', '.join(engine_names(kind))}", subject=spec)
+    there = engine_names(kind)
+    hint = did_you_mean(name, there)
+    if kind == "llm" and not hint:  # mostly the bare name of a model
+        hint = f"; did you mean 'openai:{spec.strip()}'?"
+    raise UnknownEngine(f"no {kind} is called {name!r}; there are: {', '.join(there)}{hint}", subject=spec)
 
 
 def make_engine(kind: str, spec: str, **others: Any) -> Any:

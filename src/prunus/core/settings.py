@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from .errors import BadInput
+from .text.near import did_you_mean
 
 FILE: Final = "prunus.toml"
 PREFIX: Final = "PRUNUS_"
@@ -193,7 +194,8 @@ def load_settings(
         if name.startswith(PREFIX) and key in known:
             values[key] = value
         elif name.startswith(PREFIX) and name.removeprefix(PREFIX) not in _NOT_SETTINGS:
-            raise BadInput(f"{name}: no such setting; known: {', '.join(sorted(known))}", subject=name)
+            hint = did_you_mean(key, known)
+            raise BadInput(f"{name}: no such setting; known: {', '.join(sorted(known))}{hint}", subject=name)
     values.update({key: value for key, value in (overrides or {}).items() if value is not None})
     _check_keys(values, "settings")
     return replace(Settings(), **{key: _typed(key, value) for key, value in values.items()})
@@ -220,7 +222,8 @@ def _check_keys(values: Mapping[str, Any], where: str) -> None:
     known = {setting.name for setting in fields(Settings)}
     for key in values:
         if key not in known:
-            raise BadInput(f"{where}: no such setting: {key}; known: {', '.join(sorted(known))}", subject=key)
+            hint = did_you_mean(key, known)
+            raise BadInput(f"{where}: no such setting: {key}; known: {', '.join(sorted(known))}{hint}", subject=key)
 
 
 def _typed(key: str, value: Any) -> Any:
@@ -244,7 +247,8 @@ def _typed(key: str, value: Any) -> Any:
         shown = "it" if key in SECRETS | ADDRESSED else repr(value)
         raise BadInput(f"setting {key}: {shown} is not {_KINDS[wanted]}", subject=key)
     if key in _CHOICES and result not in _CHOICES[key]:
-        raise BadInput(f"setting {key}: {value!r} is not one of {', '.join(_CHOICES[key])}", subject=key)
+        hint = did_you_mean(str(value), _CHOICES[key])
+        raise BadInput(f"setting {key}: {value!r} is not one of {', '.join(_CHOICES[key])}{hint}", subject=key)
     return result
 
 

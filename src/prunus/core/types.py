@@ -108,7 +108,7 @@ class Context:
     format: Format
     tokens: int
     budget: int
-    query: str
+    question: str
     blocks: Sequence[BlockRecord]
     documents: Sequence[DocumentInfo]
     engines: Mapping[str, str]
@@ -117,7 +117,7 @@ class Context:
     _kept: Sequence[int] = field(repr=False, compare=False)
     _render: Callable[[Format], str] = field(repr=False, compare=False)
     _count: Callable[[str], int] = field(repr=False, compare=False)
-    _mark: Callable[[int, bool], str] = field(repr=False, compare=False)
+    _mark: Callable[[int, bool, bool], str] = field(repr=False, compare=False)
     _before: Callable[[], int] = field(repr=False, compare=False)
     warnings: Sequence[str] = ()
     trace: Sequence[Trace] = field(default=(), compare=False)
@@ -138,7 +138,7 @@ class Context:
         """
         return self._before()
 
-    def mark(self, document: int = 0, *, details: bool = False) -> str:
+    def mark(self, document: int = 0, *, details: bool = False, style: bool = False) -> str:
         """Return the source of a document with the kept blocks marked, and otherwise unchanged.
 
         Start tags of kept elements get ``data-prunus="kept"``. They get ``data-prunus="kept-text"`` where only the
@@ -148,9 +148,10 @@ class Context:
         :param document: number of the document, from 0.
         :param details: write the element's blocks and their scores into ``data-prunus-block`` and
             ``data-prunus-score``.
+        :param style: write a ``<style>`` into the page that shows the marked parts in a browser.
         :raises BadInput: no such document.
         """
-        return self._mark(document, details)
+        return self._mark(document, details, style)
 
     @property
     def html(self) -> str:

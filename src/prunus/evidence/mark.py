@@ -22,6 +22,12 @@ from .blocks import Blocks
 ATTRIBUTE: Final = "data-prunus"
 """The attribute that is put into start tags; its value is ``kept`` or ``kept-text``."""
 
+_STYLE: Final = (
+    "[@=kept],[@=kept] *{background:#fff1a8!important;color:#1d1b18!important}"
+    "[@=kept]{outline:2px solid #d4a900!important}[@=kept-text]{outline:2px dashed #d4a900!important}"
+)
+"""The style sheet of marked elements; ``@`` stands for the attribute."""
+
 _NAME: Final = re.compile(r"data-[a-z][-a-z0-9]*")
 _FORMATTING: Final = frozenset({*NAMES, *FORMER})
 """Elements that are never marked: the parser compares their attributes, so a mark could change the tree."""
@@ -36,6 +42,7 @@ def mark(
     document: int = 0,
     scores: Sequence[float] | None = None,
     attribute: str = ATTRIBUTE,
+    style: bool = False,
 ) -> str:
     """Return the source of a document with its kept blocks marked.
 
@@ -45,6 +52,7 @@ def mark(
         the blocks of an element and their scores, separated by spaces.
     :param attribute: name of the attribute; it begins with ``data-``. The mark comes first in its tag, so
         that it wins over an attribute of the same name in the page.
+    :param style: write a style sheet that colours the marked elements before the page's first element.
     :returns: the page as text, decoded as the parser decoded it, otherwise letter for letter; cleaned
         again, it gives the same Tree.
     :raises BadInput: there is no such document, its source is not known, or the name is no data attribute.
@@ -60,8 +68,8 @@ def mark(
         raise BadInput("the source of this document is not known; read the page with Prunus", subject="document")
     text = source_text(markup, charset)
     marks = _Marker(blocks, document, text).find_marks(kept)
-    out: list[str] = []
-    done = 0
+    done = _prologue(text) if style else 0
+    out = [text[:done], f"<style>{_STYLE.replace('@', attribute)}</style>"] if style else []
     for place in sorted(marks):
         whole, indices = marks[place]
         out += [text[done:place], f' {attribute}="{"kept" if whole else "kept-text"}"']
@@ -72,11 +80,33 @@ def mark(
     return "".join([*out, text[done:]])
 
 
-def text_for_file(tree: Tree, marked: str) -> str:
-    """Return marked source for a UTF-8 file; a byte-order mark overrules another charset that the page names."""
+def text_for_file(tree: Tree, marked: str, styled: bool = False) -> str:
+    """Return marked source for a UTF-8 file; a byte-order mark overrules another charset that the page names.
+
+    :param styled: a style sheet was written into it, so that a browser may no longer see the charset in time.
+    """
     markup, charset = tree._markup
+    if styled and not marked.isascii():
+        return "\ufeff" + marked.removeprefix("\ufeff")
     same = isinstance(markup, bytes) and source_text(markup, charset).encode() == markup
     return marked if same or marked.isascii() else f"\ufeff{marked}"
+
+
+def _prologue(text: str) -> int:
+    """Return the place after the document type, white space and comments; without a document type, the start."""
+    start = place = int(text.startswith("\ufeff"))
+    while place < len(text):
+        if text[place].isspace():
+            place += 1
+            continue
+        is_comment = text.startswith("<!--", place)
+        end = text.find("-->" if is_comment else ">", place + 2)
+        if text[place : place + 9].lower() == "<!doctype" and end >= 0:
+            return end + 1
+        if end < 0 or not (is_comment or text.startswith("<?", place)):
+            break
+        place = end + (3 if is_comment else 1)
+    return start
 
 
 class _Marker:

@@ -142,7 +142,7 @@ def _context(
         format=rendering.format,
         tokens=chosen.tokens,
         budget=call.budget,
-        query=call.query,
+        question=call.query,
         blocks=Records(blocks, scores, kept, required, parts, ranked.stage if ranked.trace else None),
         documents=documents,
         engines=_names(call.engines, ranked),
@@ -151,7 +151,9 @@ def _context(
         _kept=kept,
         _render=lambda format: render_blocks(blocks, kept, replace(rendering, format=format)),
         _count=lambda text: int(counter.count([text])[0]),
-        _mark=lambda document, details: _marked(blocks, kept, document, scores.tolist() if details else None),
+        _mark=lambda document, details, style: _marked(
+            blocks, kept, document, scores.tolist() if details else None, style
+        ),
         _before=lambda: sum(
             int(counter.count([render_tree(tree, rendering.format, rendering.style)])[0]) for tree in blocks.trees
         ),
@@ -180,10 +182,10 @@ def _by_stage(seconds: Mapping[str, float], ranked: RankedBlocks) -> Mapping[str
     return split
 
 
-def _marked(blocks: Blocks, kept: Sequence[int], document: int, scores: Sequence[float] | None) -> str:
+def _marked(blocks: Blocks, kept: Sequence[int], document: int, scores: Sequence[float] | None, style: bool) -> str:
     from .mark import mark  # a late import: few calls mark, and marking loads the parser
 
-    return mark(blocks, kept, document, scores)
+    return mark(blocks, kept, document, scores, style=style)
 
 
 class Records(Sequence[BlockRecord]):

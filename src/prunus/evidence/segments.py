@@ -19,7 +19,7 @@ from ..core.types import BlockRecord, Span
 from ..pages.clean import rules
 from ..pages.grid import header_rows, placed_cells, row_cells, table_rows
 from ..pages.tree import Tree, subtree_text
-from .breadcrumbs import Breadcrumbs, breadcrumbs_of
+from .breadcrumbs import breadcrumbs_of
 
 Kind = Literal["sentence", "row", "pair", "list", "code"]
 

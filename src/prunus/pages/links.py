@@ -87,6 +87,25 @@ def links_of(tree: Tree) -> list[Link]:
     return links
 
 
+def make_absolute(tree: Tree) -> None:
+    """Replace the relative addresses in a tree (links, pictures, media) by absolute ones; fragments stay."""
+    base = base_of(tree)
+    for node, attrs in enumerate(tree.attrs):
+        if attrs and not rules.URL_ATTRIBUTES.isdisjoint(attrs):
+            tree.attrs[node] = {
+                name: _absolute(base, value) if name in rules.URL_ATTRIBUTES else value for name, value in attrs.items()
+            }
+
+
+def _absolute(base: str, address: str) -> str:
+    if not address or address.startswith("#") or scheme_of(address):
+        return address
+    try:
+        return urljoin(base, address)
+    except ValueError:  # neither can a browser follow it
+        return address
+
+
 def _resolve(base: str, href: str) -> str:
     """Return an http(s) address resolved against the base; '' for fragments and other schemes."""
     if not href or href.startswith("#"):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from os.path import exists
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -16,6 +17,7 @@ Source: TypeAlias = "Page | str | bytes | Path"
 
 _URL: Final = re.compile(r"\s*https?://\S+\s*$", re.IGNORECASE)
 _MIB: Final = 1024 * 1024
+_LONGEST_PATH: Final = 4096
 
 
 Fetch: TypeAlias = "Callable[[Sequence[str]], Iterator[Page | PrunusError]]"
@@ -63,7 +65,7 @@ def each_source(sources: Source | Iterable[Source], reading: Reading) -> Generat
 
     :raises BadInput: no source was given.
     """
-    listed = [sources] if isinstance(sources, str | bytes | Path | Page) else list(sources)
+    listed = list(sources) if isinstance(sources, Iterable) and not isinstance(sources, str | bytes) else [sources]
     if not listed:
         raise BadInput("no page was given; name a file, a folder or an address", subject="pages")
     addresses = [source.strip() for source in listed if isinstance(source, str) and is_address(source)]
@@ -135,6 +137,10 @@ def as_page(source: Source, max_file_mb: int = 64) -> Page:
         raise BadInput(
             f"{source.strip()}: addresses cannot be fetched here; save the page and give its path",
             subject=source.strip(),
+        )
+    if isinstance(source, str) and "<" not in source and len(source) < _LONGEST_PATH and exists(source):
+        raise BadInput(
+            f"{source!r} is a file or folder, but text is read as HTML; give it as Path({source!r})", subject=source
         )
     if isinstance(source, str | bytes):
         return Page(source)

@@ -6,6 +6,7 @@ The modules of :mod:`.door` and :mod:`.fetch` are imported inside functions, bec
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
@@ -94,6 +95,16 @@ def open_snapshots(settings: Settings) -> Snapshots:
     return Snapshots(settings.folder / "snapshots", max_bytes=settings.snapshots_mb * _MIB)
 
 
+def _usable(settings: Settings, open_store: Callable[[Settings], T]) -> T | None:
+    """Return a store of pages; warn and return None where ``home`` cannot be written, as in a read-only container."""
+    try:
+        return open_store(settings)
+    except BadInput as error:
+        reason = str(error).removeprefix(f"{error.subject}: ")  # the same for each store, so that it is shown once
+        warnings.warn(f"{settings.folder}: {reason}; going on without", RuntimeWarning, stacklevel=1)
+        return None
+
+
 def _fetch_rules(settings: Settings) -> Any:
     from .fetch.http import FetchRules
 
@@ -158,12 +169,12 @@ class PageReader:
         self.settings = settings
         door = make_door(settings)
         self._robots = Robots(door) if settings.robots else None
-        cache = open_cache(settings, door) if settings.cache_mb else None
+        cache = _usable(settings, lambda _: open_cache(settings, door)) if settings.cache_mb else None
         self._door = door
         self._http: HttpFetcher = HttpFetcher(door, _fetch_rules(settings), cache=cache, robots=self._robots)
         self._browser: BrowserFetcher | None = None
         self._browser_missing = ""
-        self._snapshots = open_snapshots(settings) if settings.snapshots_mb else None
+        self._snapshots = _usable(settings, open_snapshots) if settings.snapshots_mb else None
 
     async def fetch(self, url: str) -> Page:
         """Return the page of a URL; for a wall, ``page.wall`` holds the kind and the reason.
@@ -289,7 +300,7 @@ def follow(
 
 def store_snapshots(settings: Settings, pages: Iterable[Page]) -> Iterator[Page]:
     """Yield pages, and store the snapshots of those that were not fetched, such as local files."""
-    snapshots = open_snapshots(settings) if settings.snapshots_mb else None
+    snapshots = _usable(settings, open_snapshots) if settings.snapshots_mb else None
     for page in pages:
         if snapshots is not None and not is_address(page.url):
             snapshots.put(page)

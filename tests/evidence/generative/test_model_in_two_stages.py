@@ -28,7 +28,7 @@ def prune(*given: str | Path) -> Result:
     from prunus.cli.main import app
 
     page = SITE / "faq.html"
-    return CliRunner().invoke(app, ["prune", str(page), "-Q", QUESTION, "--budget", "120", *map(str, given)])
+    return CliRunner().invoke(app, ["prune", str(page), "-q", QUESTION, "--budget", "120", *map(str, given)])
 
 
 def test_over_the_window_the_first_stage_shrinks_the_prompt_and_says_so(folder_of_model: Path) -> None:

@@ -164,7 +164,9 @@ class Question:
         """
         everywhere, shares, cosines = self.held | self.held_above, self.shares, np.clip(self.cosines, 0, None)
         top, few = best[0], list(best[:3])
-        unspaced = float(bool(self.terms) and sum(not term.isascii() and len(term) < 3 for term in self.terms) * 2 > len(self.terms))
+        unspaced = float(
+            bool(self.terms) and sum(not term.isascii() and len(term) < 3 for term in self.terms) * 2 > len(self.terms)
+        )
         names = everywhere[:, self.named].any(axis=0) if self.named else np.ones(1)
         anywhere = float(everywhere.any(axis=0) @ shares)
         single = float((everywhere[few] @ shares).max())
@@ -224,7 +226,9 @@ class Question:
         wanted = set(zip(self.terms, self.terms[1:], strict=False))
         if not wanted:
             return np.zeros(len(self.tagged))
-        near = [set(zip(words, words[1:], strict=False)) | set(zip(words, words[2:], strict=False)) for words in self.stems]
+        near = [
+            set(zip(words, words[1:], strict=False)) | set(zip(words, words[2:], strict=False)) for words in self.stems
+        ]
         return np.asarray([len(wanted & pairs) / len(wanted) for pairs in near])
 
     def _layout(self) -> dict[str, Numbers]:
@@ -238,7 +242,9 @@ class Question:
                 seen[document] = seen.get(document, 0) + 1
                 lead[place] = 1 / seen[document]
         result: dict[str, Numbers] = {
-            "short": np.asarray([size < 4 and not _NUMBER.search(s.text) for size, s in zip(sizes, tagged, strict=True)]),
+            "short": np.asarray(
+                [size < 4 and not _NUMBER.search(s.text) for size, s in zip(sizes, tagged, strict=True)]
+            ),
             "lines": np.asarray([_short_lines(segment.text) for segment in tagged]),
             "stop": np.asarray([segment.text.rstrip().endswith(_STOPS) for segment in tagged]),
             "asks": np.asarray([segment.text.rstrip().endswith(("?", "\uff1f", ":")) for segment in tagged]),
@@ -317,7 +323,11 @@ _CAPITAL: Final = re.compile(r"(?<=\s)[\"'\u201c\u2018(]?[^\W\d_a-z][\w'\u2019-]
 
 def _names(query: str) -> list[str]:
     """Return the words of a question with a capital letter, but for its first word, and its numbers."""
-    return [match.group() for match in _CAPITAL.finditer(query) if match.group().upper() != match.group().lower() or match.group()[0].isdigit()]
+    return [
+        match.group()
+        for match in _CAPITAL.finditer(query)
+        if match.group().upper() != match.group().lower() or match.group()[0].isdigit()
+    ]
 
 
 def _nearest(above: str) -> str:

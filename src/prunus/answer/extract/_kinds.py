@@ -22,12 +22,17 @@ _DATE: Final = re.compile(
 _NAME: Final = re.compile(r"(?<![.!?:\u201c\"]\s)(?<!^)\b[^\W\d_a-z][\w'\u2019-]+")
 
 _YEAR: Final = re.compile(r"\b(?:1\d|20)\d\d\b|\d{1,4}\s?[年月日]")
-_HAN_NAME: Final = re.compile(r"[\u4e00-\u9fff]{1,4}[·・][\u4e00-\u9fff]{1,6}|[\u4e00-\u9fff]{2,4}(?:先生|女士|教授|博士|将军|总统|国王|皇帝)")
+_HAN_NAME: Final = re.compile(
+    r"[\u4e00-\u9fff]{1,4}[·・][\u4e00-\u9fff]{1,6}|[\u4e00-\u9fff]{2,4}(?:先生|女士|教授|博士|将军|总统|国王|皇帝)"
+)
 _IN_PLACE: Final = re.compile(
     r"\b(?:in|at|near|from|to|on|of|im|am|aus|bei|nach|à|au|en|dans|de|em|no|na|a)\s(?:the\s|der\s|den\s|la\s|le\s)?[^\W\d_a-z]\w+"
     r"|[在于位从至][^\s，。]{1,8}",
 )
-_MONEY: Final = re.compile(r"[€$£¥₹]\s?\d|\d\s?[€$£¥]|\b\d[\d.,]*\s(?:\w{1,12}\s)?(?:euros?|dollars?|pounds?|usd|eur|yen)\b|\d\s?[万亿]?[元円美]", re.IGNORECASE)
+_MONEY: Final = re.compile(
+    r"[€$£¥₹]\s?\d|\d\s?[€$£¥]|\b\d[\d.,]*\s(?:\w{1,12}\s)?(?:euros?|dollars?|pounds?|usd|eur|yen)\b|\d\s?[万亿]?[元円美]",
+    re.IGNORECASE,
+)
 _PERCENT: Final = re.compile(r"\d\s?%|\b(?:percent|per cent|prozent|pour cent|por ciento)\b|百分之", re.IGNORECASE)
 _MEASURE: Final = re.compile(
     r"\d\s?(?:mm|cm|km|m|kg|g|ft|feet|foot|inch(?:es)?|in|yards?|miles?|met(?:er|re)s?|kilomet(?:er|re)s?|tons?|tonnes?|acres?|hectares?|ha"
@@ -130,7 +135,10 @@ KINDS: Final = (
     ),
     AnswerKind(
         "percent",
-        re.compile(r"\bpercent(?:age)?s?\b|\bper cent\b|\bprozent\b|\bpourcentage\b|\bporcentaje\b|\bshare of\b|百分", re.IGNORECASE),
+        re.compile(
+            r"\bpercent(?:age)?s?\b|\bper cent\b|\bprozent\b|\bpourcentage\b|\bporcentaje\b|\bshare of\b|百分",
+            re.IGNORECASE,
+        ),
         (_PERCENT,),
     ),
     AnswerKind(
@@ -144,7 +152,10 @@ KINDS: Final = (
     ),
     AnswerKind(
         "reason",
-        re.compile(r"\bwhy\b|\breasons?\b|\bcauses?d?\b|\bwarum\b|\bwieso\b|\bpourquoi\b|\bpor qué\b|\bperché\b|\bпочему\b|为什么|原因|なぜ|왜", re.IGNORECASE),
+        re.compile(
+            r"\bwhy\b|\breasons?\b|\bcauses?d?\b|\bwarum\b|\bwieso\b|\bpourquoi\b|\bpor qué\b|\bperché\b|\bпочему\b|为什么|原因|なぜ|왜",
+            re.IGNORECASE,
+        ),
         (_REASON,),
     ),
     AnswerKind(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,31 +19,35 @@ from ...core.settings import load_settings
 from ...core.sync import run
 from ...core.types import Answer
 from ...evidence.documents import Documents
+from ...pages.sources import is_address
 from ..answers import AnswerPrinter, questions, traced
 from ..choices import (
     PAGE,
     answering,
-    as_unicode,
+    as_text,
+    budget,
     common,
     engines,
     filters,
     granularity,
     limits_from,
     options_from,
+    origin,
     stages,
     web_from,
 )
+from ..choices import question as question_option
 from ..given import pages_given, read_given
 from ..indexes import indexes_from, short_retrieval_options
 from ..output import DoneInPart, counted, one_line, say
 
 
 @click.command("ask")
-@click.argument("question", metavar="QUESTION", callback=as_unicode)
-@click.argument("pages", nargs=-1, type=PAGE, metavar="[PAGE...]")
+@click.argument("pages", nargs=-1, type=PAGE, metavar="QUESTION [PAGE...]")
+@question_option("The question; then every argument is a page.")
 @click.option("--index", multiple=True, metavar="INDEX", help="Use this index as a source, too; repeatable.")
 @short_retrieval_options
-@click.option("--budget", type=int, metavar="N", help="Tokens of evidence at most, of pages and indexes together.")
+@budget("evidence, of pages and indexes together,", ", with a model what fits its window")
 @answering
 @filters
 @engines
@@ -58,8 +64,9 @@ from ..output import DoneInPart, counted, one_line, say
 @click.option("--chat", is_flag=True, help="Then answer the questions on standard input, one per line.")
 @click.option("--record", type=click.Path(), metavar="FILE", help="Write the whole run to a file for prunus replay.")
 @click.option("--trace", type=click.Path(readable=False), metavar="FILE", help="Write each stage as one JSON line.")
+@origin
 @common
-def command(question: str, pages: tuple[str, ...], **flags: Any) -> None:
+def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
     """Answer a question from pages, indexes and the web, with quotes that are checked against the pages.
 
     PAGE is a file, a folder (for all pages in it), an address, or - for standard input. Without a page and an
@@ -71,6 +78,7 @@ def command(question: str, pages: tuple[str, ...], **flags: Any) -> None:
     \b
     Examples:
       prunus ask "How long is the Pell 2 guaranteed?" examples/site
+      prunus ask examples/site -q "How long is the Pell 2 guaranteed?"
       prunus ask "How far down does the stilling well go?" examples/site/gallery.html --json
       prunus ask "How long does the current pause at Dunnock Quay?" - --events < examples/site/faq.html
       prunus ask "How deep is the stilling well?" --search local:examples/site
@@ -79,6 +87,7 @@ def command(question: str, pages: tuple[str, ...], **flags: Any) -> None:
       prunus ask "How long is the Pell 2 guaranteed?" --search local:examples/site --record build/run.prunus
     """
     settings = load_settings()
+    question, pages = question_and_pages(question, pages)
     if not pages and not flags["index"] and not flags["search"] and not settings.search:
         raise BadInput("no page was given; name a file, a folder, - for standard input, an --index or a --search")
     if flags["record"] and (flags["chat"] or flags["index"]):
@@ -90,7 +99,7 @@ def command(question: str, pages: tuple[str, ...], **flags: Any) -> None:
         options = replace(options_from(flags), limits=limits_from(flags), web=web_from(flags), trace=listen)
         documents: Documents | None = None
         if pages:
-            named = pages_given(pages, settings)
+            named = pages_given(pages, settings, url=flags["url"], kind=flags["kind"])
             keep = recording.given if recording is not None else None
             documents = read_given(named, settings, flags["quiet"], keep=True, done=keep)
         if documents is not None and flags["follow"]:
@@ -101,6 +110,21 @@ def command(question: str, pages: tuple[str, ...], **flags: Any) -> None:
             asking.converse(question)
         else:
             asking.once(question)
+
+
+def question_and_pages(question: str, arguments: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the question and the pages of a command line; without ``-q`` the first argument is the question.
+
+    :raises BadInput: there is no question, or a page stands in its place.
+    """
+    if question:
+        return question, tuple(arguments)
+    if not arguments:
+        raise BadInput('no question was given; write prunus ask "QUESTION" PAGE, or give it by -q', subject="question")
+    first = as_text(arguments[0])
+    if is_address(first) or os.path.exists(first):
+        raise BadInput(f'{first}: this is a page; write prunus ask "QUESTION" {first}, or give -q', subject="question")
+    return first, tuple(arguments[1:])
 
 
 class Asking:

@@ -96,7 +96,7 @@ def command(jobs: str, output: str, **flags: Any) -> None:
     """Run many jobs from a file, and resume after a stop.
 
     JOBS is a file of JSON lines, or - for standard input. Each line is one job with a unique id, as
-    {"id": 1, "command": "prune", "page": "a.html", "query": "When does it open?"}. OUT receives one JSON line per
+    {"id": 1, "command": "prune", "page": "a.html", "question": "When does it open?"}. OUT receives one JSON line per
     job, in the order in which the jobs end. Jobs that have a record in OUT already are skipped.
 
     \b

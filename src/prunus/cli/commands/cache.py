@@ -10,7 +10,7 @@ import click
 from ...core.settings import Settings, load_settings
 from ...engines import open_vectors, vectors_folder
 from ...web.reader import open_cache, open_snapshots
-from ..choices import common
+from ..choices import Choice, common
 from ..output import emit, emit_json
 
 STORES: Final = {
@@ -52,7 +52,7 @@ def info(**flags: Any) -> None:
 
 
 @command.command("clear")
-@click.option("--what", type=click.Choice([*STORES, "all"]), default="pages", show_default=True, help="Cache to clear.")
+@click.option("--what", type=Choice([*STORES, "all"]), default="pages", show_default=True, help="Cache to clear.")
 @common
 def clear(what: str, **flags: Any) -> None:
     """Clear a cache: the fetched pages, unless --what names another.

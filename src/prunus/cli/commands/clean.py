@@ -15,11 +15,12 @@ from ...api.pages import read_each, reading_with
 from ...core.errors import BadInput, Failures, PrunusError, errors_of_page
 from ...core.settings import Settings, load_settings
 from ...core.types import Format
+from ...pages.links import make_absolute
 from ...pages.tree import Tree
 from ...pages.write.style import Style
 from ...pages.write.whole import render_tree
-from ..choices import FORMATS, PAGE, common, shape
-from ..given import Given, pages_given
+from ..choices import FORMATS, PAGE, common, origin, shape
+from ..given import Given, is_saved, pages_given
 from ..output import Interrupted, counted, emit, emit_json, progress, say, settle, write_whole
 
 SUFFIXES: Final[dict[str, str]] = {"html": ".html", "markdown": ".md", "text": ".txt"}
@@ -66,6 +67,8 @@ class CleaningJob:
         try:
             if isinstance(tree, PrunusError):
                 raise tree
+            if is_saved(page):
+                make_absolute(tree)
             with errors_of_page(page.name):
                 output = render_tree(tree, self.format, self.style)
         except PrunusError as error:
@@ -103,6 +106,7 @@ class CleaningJob:
     metavar="PATH",
     help="File to write to; for several pages, a folder.",
 )
+@origin
 @click.option("--skip-existing", is_flag=True, help="Skip pages whose file exists, to resume after a stop.")
 @common
 def command(pages: tuple[str, ...], **flags: Any) -> None:
@@ -117,11 +121,12 @@ def command(pages: tuple[str, ...], **flags: Any) -> None:
       prunus clean - --format text < examples/site/forum-calibration-drift.html
       prunus clean examples/site -o cleaned --format markdown
       prunus clean examples/site --json
+      prunus clean - --url https://example.org/faq.html --format markdown < examples/site/faq.html
     """
     started = time.perf_counter()
     settings = load_settings()
     out = Path(flags["output"]) if flags["output"] else None
-    found = pages_given(pages, settings, out)
+    found = pages_given(pages, settings, out, url=flags["url"], kind=flags["kind"])
     job = CleaningJob(
         found,
         targets_of(found, out, SUFFIXES[flags["format_"]], flags["as_json"]),
@@ -162,7 +167,7 @@ def targets_of(pages: Sequence[Given], out: Path | None, suffix: str, as_json: b
         raise BadInput(f"{out}: this is a file; several pages need a folder", subject=str(out))
     else:
         targets = list(_mirrored(pages, out, suffix))
-    sources = {page.source.resolve() for page in pages if isinstance(page.source, Path)}
+    sources = {page.path.resolve() for page in pages if page.path is not None}
     for target in targets:
         if target.resolve() in sources:
             raise BadInput(f"{target}: this would overwrite an input page; give another -o", subject=str(target))
@@ -175,7 +180,7 @@ def _mirrored(pages: Sequence[Given], out: Path, suffix: str) -> Iterator[Path]:
     taken: set[Path] = set()
     known_suffixes = reading_with(load_settings()).suffixes
     for page in pages:
-        path = page.source if isinstance(page.source, Path) else Path(page.name)
+        path = page.path or Path(page.name)
         inside = path.relative_to(page.folder) if page.folder else Path(path.name)
         if page.folder and len(folders) > 1:
             inside = Path(page.folder.resolve().name) / inside

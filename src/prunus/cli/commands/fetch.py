@@ -23,7 +23,7 @@ from ...engines import Maker
 from ...pages.read import clean_page, snapshot_of
 from ...pages.tree import Tree
 from ...web.reader import fetch_each, follow
-from ..choices import common
+from ..choices import Choice, common, question
 from ..output import Interrupted, counted, emit_json, progress, say, settle
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
@@ -41,7 +41,7 @@ _LONGEST: Final = 100
 )
 @click.option(
     "--browser",
-    type=click.Choice(["auto", "always", "never"]),
+    type=Choice(["auto", "always", "never"]),
     help="Render pages in a browser; auto (the default): only pages that are empty without scripts.",
 )
 @click.option(
@@ -51,7 +51,7 @@ _LONGEST: Final = 100
     metavar="N",
     help="Also fetch the N most promising links.",
 )
-@click.option("-Q", "--question", default="", metavar="TEXT", help="Question that says which links are promising.")
+@question("Question that says which links are promising.")
 @click.option("--fresh", is_flag=True, help="Fetch anew, without the cache.")
 @common
 def command(urls: tuple[str, ...], **flags: Any) -> None:
@@ -64,7 +64,7 @@ def command(urls: tuple[str, ...], **flags: Any) -> None:
     Examples:
       prunus fetch https://example.org/ > page.html
       prunus fetch https://example.org/a https://example.org/b -o pages
-      prunus fetch https://example.org/ --follow 3 -Q "When did it open?" -o pages
+      prunus fetch https://example.org/ --follow 3 -q "When did it open?" -o pages
       prunus fetch https://example.org/app --browser always --json -o app.html
     """
     settings = load_settings({"browser": flags["browser"], "cache_mb": 0 if flags["fresh"] else None})

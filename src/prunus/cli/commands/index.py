@@ -20,7 +20,7 @@ from ...index.terms import PRESETS, Report
 from ...models.meter import OverLimit
 from ...pages.sources import Source, is_address
 from ..checked import verify
-from ..choices import FORMATS, PAGE, as_unicode, common
+from ..choices import FORMATS, PAGE, Choice, budget, common, question
 from ..drawn import tree
 from ..indexes import retrieval_from, retrieval_options
 from ..output import DoneInPart, Interrupted, counted, emit, emit_json, progress, say, settle
@@ -35,7 +35,7 @@ def command() -> None:
       prunus index add handbook examples/site
       prunus ask "How do I back up the store?" --index handbook
       prunus index sync handbook examples/site
-      prunus index tree handbook --html tree.html -Q "How do I back up the store?"
+      prunus index tree handbook --html tree.html -q "How do I back up the store?"
     """
 
 
@@ -53,10 +53,10 @@ def _engines(function: Callable[..., Any]) -> Callable[..., Any]:
         ("--summary-tokens", click.IntRange(min=8), "Tokens of a summary at most, for a new index."),
         (
             "--tree",
-            click.Choice(["collection", "document"]),
+            Choice(["collection", "document"]),
             "One tree over all documents, or one per document.",
         ),
-        ("--preset", click.Choice([*PRESETS]), "Build a new index as in the paper."),
+        ("--preset", Choice([*PRESETS]), "Build a new index as in the paper."),
     ):
         function = click.option(name, type=kind, default=None, help=text)(function)
     return function
@@ -205,8 +205,8 @@ def info(index: str, **flags: Any) -> None:
 
 @command.command("retrieve")
 @click.argument("index", metavar="INDEX")
-@click.option("-Q", "--question", required=True, metavar="TEXT", callback=as_unicode, help="What the evidence is for.")
-@click.option("--budget", type=int, metavar="N", help="Tokens of the output at most.")
+@question("What the evidence is for.", required=True)
+@budget("the output")
 @click.option("--format", "format_", type=FORMATS, default="html", show_default=True, help="What to write.")
 @retrieval_options
 @common
@@ -215,9 +215,9 @@ def retrieve(index: str, question: str, **flags: Any) -> None:
 
     \b
     Examples:
-      prunus index retrieve handbook -Q "What does Harbour cost?" --budget 1000
-      prunus index retrieve handbook -Q "What is it about?" --retrieval collapsed --layers 1,2
-      prunus index retrieve handbook -Q "What is it about?" --retrieval traversal --start-layer 2
+      prunus index retrieve handbook -q "What does Harbour cost?" --budget 1000
+      prunus index retrieve handbook -q "What is it about?" --retrieval collapsed --layers 1,2
+      prunus index retrieve handbook -q "What is it about?" --retrieval traversal --start-layer 2
     """
     opened = _opened(index, flags)
     found = opened.retrieve(question, flags["budget"], flags["format_"], retrieval_from(flags))
@@ -280,7 +280,9 @@ def _add_documents(opened: Index, total: int, flags: Mapping[str, Any], work: Ca
                    "chunks": report.chunks, "failures": dict(report.failures)})  # fmt: skip
     if not flags["quiet"]:
         removed = f", {len(report.removed):,} removed" if report.removed else ""
-        say(f"{len(report.added):,} added in {counted(report.chunks, 'chunk')}, {len(report.unchanged):,} unchanged{removed}")
+        say(
+            f"{len(report.added):,} added in {counted(report.chunks, 'chunk')}, {len(report.unchanged):,} unchanged{removed}"
+        )
         if opened.pays or opened.store.unsummarised():
             say(f"summaries are missing: run prunus index summarize {opened.place}")
     settle(report.failures, len(report.added) + len(report.unchanged), "documents")

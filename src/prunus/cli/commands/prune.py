@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +17,25 @@ from ...core.settings import load_settings
 from ...core.types import Context
 from ...evidence.documents import Documents
 from ...evidence.mark import text_for_file
-from ..choices import FORMATS, PAGE, as_unicode, common, engines, granularity, options_from, shape, stages
+from ..choices import FORMATS, PAGE, budget, common, engines, granularity, options_from, origin, question, shape, stages
 from ..explain import ranking
 from ..given import pages_given, read_given
 from ..output import counted, emit, emit_json, say, settle, write_whole
 from ..trees import as_lines
 
 
-@click.command("prune")
+class _Prune(click.Command):
+    """The command, with ``--json=full`` beside ``--json``: click knows no option whose value only ``=`` gives."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        return super().parse_args(ctx, ["--json-full" if arg == "--json=full" else arg for arg in args])
+
+
+@click.command("prune", cls=_Prune)
 @click.argument("pages", nargs=-1, required=True, type=PAGE, metavar="PAGE...")
-@click.option(
-    "-Q", "--question", required=True, metavar="TEXT", callback=as_unicode, help="Question to keep evidence for."
-)
-@click.option("--budget", type=int, metavar="N", help="Tokens of the output at most.")
+@question("Question to keep evidence for.", required=True)
+@budget("the output")
 @click.option("--format", "format_", type=FORMATS, default="html", show_default=True, help="Format of the output.")
 @engines
 @stages
@@ -52,38 +59,48 @@ from ..trees import as_lines
     help="Write the page's source with the kept parts marked; for several pages, name a folder.",
 )
 @click.option(
+    "--mark-style/--no-mark-style",
+    default=True,
+    help="Colour the marked parts in a browser, by a style that --mark writes into the page; on by default.",
+)
+@click.option(
     "--follow",
     type=click.IntRange(0, 100),
     default=0,
     metavar="N",
     help="Also read the N most promising links.",
 )
+@origin
+@click.option("--json-full", is_flag=True, hidden=True)
 @common
 def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
     """Keep the evidence for a question that fits a token budget.
 
-    PAGE is a file, a folder (for all pages in it), an address, or - for standard input.
+    PAGE is a file, a folder (for all pages in it), an address, or - for standard input. --json writes the output
+    with the kept blocks; --json=full writes all blocks.
 
     \b
     Examples:
-      prunus prune examples/site/plans-and-prices.html -Q "What does Harbour cost?" --budget 256
-      prunus prune examples/site -Q "How long is the Pell 2 guaranteed?" --format markdown
-      prunus prune - -Q "How do I back up the store?" < examples/site/levelcast-docs.html
-      prunus prune examples/site/faq.html -Q "When is a value final?" --explain --report report.html
-      prunus prune examples/site/faq.html -Q "What does residual mean?" --scorer bm25 --json
-      prunus prune examples/site/faq.html -Q "What does residual mean?" --mark marked.html
-      prunus prune examples/site -Q "When is a value final?" --two-stage --fine bm25 --coarse-budget 2000 --budget 500
+      prunus prune examples/site/plans-and-prices.html -q "What does Harbour cost?" --budget 256
+      prunus prune examples/site -q "How long is the Pell 2 guaranteed?" --format markdown
+      prunus prune - -q "How do I back up the store?" < examples/site/levelcast-docs.html
+      prunus prune examples/site/faq.html -q "When is a value final?" --explain --report report.html
+      prunus prune examples/site/faq.html -q "What does residual mean?" --scorer bm25 --json
+      prunus prune examples/site/faq.html -q "What does residual mean?" --mark marked.html
+      prunus prune examples/site -q "When is a value final?" --two-stage --fine bm25 --coarse-budget 2000 --budget 500
     """
     settings = load_settings()
     pruner = Pruner(options_from(flags), settings)
     started = time.perf_counter()
-    documents = read_given(pages_given(pages, settings), settings, flags["quiet"])
+    given = pages_given(pages, settings, url=flags["url"], kind=flags["kind"])
+    documents = read_given(given, settings, flags["quiet"])
     if flags["follow"]:
         documents = with_links(documents, question, flags["follow"], settings)
     read = time.perf_counter() - started
     context = pruner.prune(documents, question, flags["budget"], flags["format_"])
     seconds = {"read": read, **context.seconds}
     before = -1
+    flags["as_json"] = flags["as_json"] or flags["json_full"]
     if flags["as_json"] or flags["report"] or not flags["quiet"]:  # counting costs time; only these show it
         before = context.tokens_before()
     if flags["report"]:
@@ -91,9 +108,10 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
 
         write_whole(Path(flags["report"]), write_report(context, documents, tokens_before=before, seconds=seconds))
     if flags["mark"]:
-        write_marked(Path(flags["mark"]), context, documents)
+        inputs = [page.path for page in given if page.path is not None]
+        write_marked(Path(flags["mark"]), context, documents, inputs, flags["mark_style"])
     if flags["as_json"]:
-        emit_json(context_record(context, before, seconds, documents.failures))
+        emit_json(context_record(context, before, seconds, documents.failures, full=flags["json_full"]))
     else:
         emit(context.output)
     if flags["explain"]:
@@ -109,9 +127,13 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
     settle(documents.failures, len(documents))
 
 
-def write_marked(out: Path, context: Context, documents: Documents) -> None:
+def write_marked(
+    out: Path, context: Context, documents: Documents, inputs: Sequence[Path] = (), style: bool = True
+) -> None:
     """Write each page's source with the kept parts marked: one page to a file, several into a folder.
 
+    :param inputs: the files of the pages, which are never overwritten.
+    :param style: write a style sheet into the page that shows the kept parts in a browser.
     :raises BadInput: several pages and no folder, or the output would overwrite a page.
     """
     several = len(documents) > 1
@@ -124,9 +146,9 @@ def write_marked(out: Path, context: Context, documents: Documents) -> None:
         if out.is_dir():
             stem = re.sub(r"[^\w.-]+", "-", Path(tree.url).stem)[:60].strip("-.") or "page"
             place = out / (f"{number + 1:03}-{stem}.html" if several else f"{stem}.html")
-        if any(place.resolve() == Path(page.url).resolve() for page in documents.trees if page.url):
+        if any(place.resolve() == path.resolve() for path in inputs):
             raise BadInput(f"{place}: this would overwrite an input page; name another file", subject=str(place))
-        write_whole(place, text_for_file(tree, context.mark(number, details=True)))
+        write_whole(place, text_for_file(tree, context.mark(number, details=True, style=style), styled=style))
 
 
 def summary(context: Context, before: int, seconds: float) -> str:

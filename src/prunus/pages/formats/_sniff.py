@@ -19,6 +19,10 @@ _HEAD: Final = 1024
 _LONG_HEAD: Final = 16_384
 _PARSED: Final = 65_536  # characters; a shorter JSON text is parsed to be sure, a longer text is judged by its ends
 
+_MARKUP: Final = re.compile(r"<(?!https?://|ftp://|mailto:|[\w.+-]{1,64}@)[A-Za-z/!?]", re.I)
+_MARKUP_BYTES: Final = re.compile(rb"<(?!https?://|ftp://|mailto:|[\w.+-]{1,64}@)[A-Za-z/!?]", re.I)
+"""The beginning of a tag; an address in angle brackets, as plain text writes it, is none."""
+
 _REFERENCE: Final = re.compile(r"&#?\w+;")
 _REFERENCE_BYTES: Final = re.compile(rb"&#?\w+;")
 _XML_ROOT: Final = re.compile(r"<(?![?!])([^\s/>]{1,200})")
@@ -263,5 +267,5 @@ def _has_no_markup(content: str | bytes) -> bool:
     A single line does not count: it may be HTML without tags.
     """
     if isinstance(content, str):
-        return "<" not in content and "\n" in content.strip() and not _REFERENCE.search(content)
-    return b"<" not in content and b"\n" in content.strip() and not _REFERENCE_BYTES.search(content)
+        return not _MARKUP.search(content) and "\n" in content.strip() and not _REFERENCE.search(content)
+    return not _MARKUP_BYTES.search(content) and b"\n" in content.strip() and not _REFERENCE_BYTES.search(content)

@@ -74,7 +74,7 @@ class Engine:
     def __init__(self, model: str = "", reader: ToHtml | None = None, suffixes: tuple[str, ...] = SUFFIXES) -> None:
         if not model:
             raise BadInput("search local needs a folder: local:saved-pages", subject="local")
-        self._folder = Path(model).expanduser()
+        self.folder = Path(model).expanduser()
         self._reader = reader
         self._suffixes = suffixes
         self._lock = threading.Lock()
@@ -116,19 +116,19 @@ class Engine:
 
     def _files(self) -> list[Path]:
         """Return the pages of the folder in sorted order; symbolic links out of it are ignored."""
-        if not self._folder.is_dir():
-            raise BadInput(f"search local: {self._folder} is not a folder", subject=str(self._folder))
-        root = self._folder.resolve()
+        if not self.folder.is_dir():
+            raise BadInput(f"search local: {self.folder} is not a folder", subject=str(self.folder))
+        root = self.folder.resolve()
         pages: list[Path] = []
-        for path in sorted(self._folder.rglob("*")):
+        for path in sorted(self.folder.rglob("*")):
             if path.suffix.lower() in self._suffixes and path.is_file() and path.resolve().is_relative_to(root):
                 pages.append(path)
             if len(pages) > _MAX_FILES:
-                raise BadInput(f"search local: {self._folder}: more than {_MAX_FILES:,} pages; split the folder")
+                raise BadInput(f"search local: {self.folder}: more than {_MAX_FILES:,} pages; split the folder")
         if not pages:
             raise BadInput(
-                f"search local: {self._folder}: no page in this folder; looked for {', '.join(self._suffixes)}",
-                subject=str(self._folder),
+                f"search local: {self.folder}: no page in this folder; looked for {', '.join(self._suffixes)}",
+                subject=str(self.folder),
             )
         return pages
 
@@ -141,7 +141,7 @@ class Engine:
         for path, (_, _, length) in zip(paths, state, strict=True):
             size += length
             if size > _MAX_BYTES:
-                raise BadInput(f"search local: {self._folder}: more than {_MAX_BYTES >> 20} MiB; split the folder")
+                raise BadInput(f"search local: {self.folder}: more than {_MAX_BYTES >> 20} MiB; split the folder")
             try:
                 title, text = self._read(path)
             except (PrunusError, OSError) as error:
@@ -151,7 +151,7 @@ class Engine:
             titles.append(title)
             texts.append(text)
         if not kept:
-            raise BadInput(f"search local: {self._folder}: no page could be read; {skipped[0]}")
+            raise BadInput(f"search local: {self.folder}: no page could be read; {skipped[0]}")
         language = guess_language(" ".join(text[:400] for text in texts[:50]))
         index = BM25([f"{title}\n{text}" for title, text in zip(titles, texts, strict=True)], language=language)
         passages = [_passages(text) for text in texts]
