@@ -451,8 +451,30 @@ class Formats:
             subject=kind,
         )
 
+    def file_suffix(self, page: Page) -> str:
+        """Return the suffix by which a page's file is found and read again, as ``.html``.
+
+        :raises BadPage: the content is empty, or of a kind that no format reads.
+        """
+        from .pages.clean.parse import is_binary  # here: only `prunus fetch` writes pages to files
+        from .pages.formats._sniff import suffix_of
+
+        name = self._name_of(page) or "html"
+        if name in ("html", "text") and isinstance(page.content, bytes) and is_binary(page.content):
+            raise BadPage(f"{page.url or 'page'}: this is binary data, which no format here reads", subject=page.url)
+        own, suffixes = suffix_of(page.final_url or page.url), self._by_name[name].suffixes
+        return own if own in suffixes else suffixes[0]
+
     def to_html(self, page: Page) -> str | bytes:
         """Return a page as HTML; its content decides the format first, then its name and its media type.
+
+        :raises BadPage: the content is empty, or of an unknown format.
+        """
+        name = self._name_of(page)
+        return page.content if name == "" else self._by_name[name].to_html(page)
+
+    def _name_of(self, page: Page) -> str:
+        """Return the name of a page's format; '' for a page that is plainly HTML.
 
         :raises BadPage: the content is empty, or of an unknown format.
         """
@@ -460,11 +482,10 @@ class Formats:
         if not page.content or page.content.isspace():
             raise BadPage(f"{page.url or 'page'}: the page is empty", subject=page.url)
         if _is_plainly_html(page):  # most pages are, and then no other format is loaded
-            return page.content
+            return ""
         from .pages.formats._sniff import sniff
 
-        name = sniff(page.content, page.final_url or page.url, page.media_type, self._known)
-        return self._by_name[name].to_html(page)
+        return sniff(page.content, page.final_url or page.url, page.media_type, self._known)
 
 
 def _is_plainly_html(page: Page) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.command import SITE, Cli, lines_of, only_line
+from tests.cli.command import SITE, Cli, Shell, lines_of, only_line
 
 import prunus
 from prunus.cli.answers import sources
@@ -84,3 +84,12 @@ def test_a_question_in_the_wrong_place_is_one_line(cli: Cli, arguments: tuple[st
     result = cli("ask", *arguments)
     assert result.exit_code == 2
     assert "write prunus ask" in only_line(result) and "-q" in result.stderr
+
+
+def test_a_home_that_cannot_be_written_is_one_warning_and_no_failure(folder: Path, shell: Shell) -> None:
+    (folder / "home").write_text("a file", "utf-8")
+    (folder / "prunus.toml").write_text('home = "home/below"\n', "utf-8")
+    done = shell("ask", QUESTION, SITE / "tide-rolls-story.html", SITE / "faq.html")
+    assert done.returncode == 0 and b"Linden Trust" in done.stdout
+    [warning, _] = done.stderr.decode().splitlines()
+    assert warning.startswith("prunus: home/below: cannot store pages here") and "going on" in warning

@@ -73,3 +73,12 @@ def test_a_command_of_a_stranger_runs_and_may_not_shadow_ours(cli: Cli, monkeypa
     monkeypatch.setattr(main, "entry_points", lambda group: theirs)
     assert sorted(main.foreign_commands()) == ["dance"]
     assert cli("dance", "fish").exit_code == 0
+
+
+def test_doctor_says_the_same_of_an_engine_and_of_the_settings(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRUNUS_LLM", "scripted:yes")
+    monkeypatch.setenv("PRUNUS_SEARCH", "wikipedia")
+    [found] = lines_of(cli("doctor", "--json"))
+    states = {(row["kind"], row["name"]): row["state"] for row in found["engines"] if row["in_force"]}
+    assert found["works"] and "needs" not in states.values()
+    assert states["extractor", "tags"] == states["generator", "llm"] == states["search", "wikipedia"] == "made"

@@ -163,3 +163,28 @@ def test_an_empty_shell_is_rendered(cli: Cli, web: Server, monkeypatch: pytest.M
     monkeypatch.setenv("PRUNUS_BROWSER", "auto")
     [found] = lines_of(cli("ask", "When does the ferry leave?", web.url("/app"), "--json"))
     assert "noon" in found["citations"][0]["quote"] and found["citations"][0]["url"] == web.url("/app")
+
+
+def test_fetched_files_are_found_by_their_suffix(cli: Cli, folder: Path, web: Server) -> None:
+    web.routes |= {
+        "/table": respond("name,level\nPell,1\n", "Content-Type: text/csv"),
+        "/v1.2": respond(FERRY, HTML),
+        "/index.html": respond(BRIDGE, HTML),
+    }
+    cli("fetch", *(web.url(path) for path in ("/table", "/v1.2", "/index.html")), "-o", "pages")
+    assert sorted(path.name.partition("-")[2] for path in (folder / "pages").iterdir()) == [
+        f"{web.port}-{name}" for name in ("index.html", "table.csv", "v1.2.html")
+    ]
+    assert "3 of 3 pages cleaned" in cli("clean", "pages", "-o", "cleaned").stderr
+
+
+def test_an_empty_or_binary_reply_is_not_fetched(cli: Cli, folder: Path, web: Server) -> None:
+    web.routes |= {
+        "/nothing": respond("", HTML),
+        "/picture": respond("\x89PNG\r\n\x1a\n\0\0\0\0", "Content-Type: image/png"),
+        "/blob": respond("\0\1\2\3" * 99, "Content-Type: application/octet-stream"),
+    }
+    urls = [web.url(path) for path in ("/nothing", "/picture", "/blob", "/ferry")]
+    result = cli("fetch", *urls, "-o", "pages")
+    assert result.exit_code == 5 and "1 of 4 pages fetched" in result.stderr and "the page is empty" in result.stderr
+    assert [path.suffix for path in (folder / "pages").iterdir()] == [".html"]

@@ -173,7 +173,7 @@ def _findings(kind: str, settings: Settings) -> list[Finding]:
                 state, reason = "made", "not called; prunus index info INDEX calls it"
             elif kind in _OF_INDEXES:
                 _try_index(load_settings({kind: spec}, environment={}, folder=_NOWHERE), kind)
-            elif kind in _REMOTE:
+            elif kind in _REMOTE or (settings.llm and "llm" in needs_of(kind, spec, required=True)):
                 state, reason = _made(kind, spec)
             else:
                 _try(load_settings({kind: spec}, environment={}, folder=_NOWHERE))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mimetypes
 import re
 import sys
 from contextlib import suppress
@@ -19,7 +18,7 @@ from ...core.options import Options
 from ...core.settings import load_settings
 from ...core.text.secrets import hide_logins
 from ...core.types import Page
-from ...engines import Maker
+from ...engines import Maker, formats
 from ...pages.read import clean_page, snapshot_of
 from ...pages.tree import Tree
 from ...web.reader import fetch_each, follow
@@ -28,6 +27,7 @@ from ..output import Interrupted, counted, emit_json, progress, say, settle
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 _LONGEST: Final = 100
+_WEB_PAGES: Final = (".html", ".htm", ".xhtml", ".xht")
 
 
 @click.command("fetch")
@@ -57,8 +57,9 @@ _LONGEST: Final = 100
 def command(urls: tuple[str, ...], **flags: Any) -> None:
     """Fetch pages unchanged, through the cache; obey robots.txt and refuse internal addresses.
 
-    A bot wall, a consent wall, a login, a soft 404 or a parked domain counts as a failure: it is reported, not
-    written, and the exit code is 3 (5 where other pages were fetched).
+    A bot wall, a consent wall, a login, a soft 404, a parked domain, an empty reply or binary data that no format
+    reads counts as a failure: it is reported, not written, and the exit code is 2 or 3 (5 where other pages were
+    fetched). Files in a folder get the suffix of their type.
 
     \b
     Examples:
@@ -105,44 +106,46 @@ class _Job:
 
     def take(self, url: str, page: Page | PrunusError) -> None:
         """Write one page, or note why it could not be fetched."""
-        error = page if isinstance(page, PrunusError) else _wall(page)
-        if error is not None:
+        try:
+            if isinstance(page, PrunusError):
+                raise page
+            if page.wall:
+                raise OutsideFailed(f"{page.url}: no content, but a {page.wall}", subject=page.url)
+            suffix = formats().file_suffix(page)
+        except PrunusError as error:
             self.failures.note(error, url)
             if self.as_json:
                 emit_json({"url": hide_logins(url), "error": str(error)})
             return
-        assert isinstance(page, Page)
         self.done += 1
-        _write(page, self._place(url), self.as_json)
-        if self.several and _suffix(page) == ".html":
+        _write(page, self._place(url, suffix), self.as_json)
+        if self.several and suffix in _WEB_PAGES:
             with suppress(BadPage):
                 self.trees.append(clean_page(page, lambda page: page.content))
 
-    def _place(self, url: str) -> Path | None:
-        """Return the file for a page, a different one for each page; None is stdout."""
-        if self.out is None or (not self.several and not self.out.is_dir()):
-            return self.out
+    def _place(self, url: str, suffix: str) -> Path | None:
+        """Return the file for a page, a different one for each page; None is stdout.
+
+        :param suffix: the suffix of the page's type; a file that the user named keeps its own.
+        """
+        if self.out is None:
+            return None
+        if not self.several and not self.out.is_dir() and not str(self.out).endswith("/"):
+            return self.out if self.out.suffix else self.out.with_name(self.out.name + suffix)
         parts = urlsplit(url)
-        stem = _UNSAFE.sub("-", f"{parts.netloc}{parts.path}").strip("-.")[:_LONGEST] or "page"
-        name, number = stem, 1
+        stem = _UNSAFE.sub("-", f"{parts.netloc}{parts.path}").strip("-.").removesuffix(suffix)[:_LONGEST] or "page"
+        name, number = f"{stem}{suffix}", 1
         while name in self._taken:
             number += 1
-            name = f"{stem}.{number}"
+            name = f"{stem}.{number}{suffix}"
         self._taken.add(name)
         return self.out / name
-
-
-def _wall(page: Page) -> PrunusError | None:
-    """Return the error for a wall or another page without content; None for a page with content."""
-    return OutsideFailed(f"{page.url}: no content, but a {page.wall}", subject=page.url) if page.wall else None
 
 
 def _write(page: Page, place: Path | None, as_json: bool) -> None:
     """Write a page's content to a file or stdout, or its description as a JSON line."""
     content = page.content.encode() if isinstance(page.content, str) else page.content
     if place is not None:
-        if not place.suffix:
-            place = place.with_name(place.name + _suffix(page))
         write_bytes(place, content)
     if as_json:
         described = replace(page, content="", snapshot=page.snapshot or snapshot_of(page.content))
@@ -154,8 +157,3 @@ def _write(page: Page, place: Path | None, as_json: bool) -> None:
 
 
 _SHOWN: Final = ("url", "final_url", "status", "media_type", "charset", "fetched_at", "published", "snapshot")
-
-
-def _suffix(page: Page) -> str:
-    kind = page.media_type.split(";")[0].strip().lower()
-    return ".html" if kind in ("", "application/xhtml+xml") else mimetypes.guess_extension(kind) or ".bin"

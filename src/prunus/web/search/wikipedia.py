@@ -32,6 +32,11 @@ class Engine(Provider):
         super().__init__(model, door, "", endpoint, seconds)
         self._lock_of_loop: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
 
+    @property
+    def lacks_address(self) -> bool:
+        """Never: without an address it asks Wikipedia in the language of the request."""
+        return False
+
     def _lock(self) -> asyncio.Lock:
         """Return the lock of this event loop; a lock works in one loop only."""
         loop = asyncio.get_running_loop()
