@@ -38,6 +38,7 @@ ALLOWED = {  # pattern of "file: argument" -> why it is no foreign text
     r"pages/formats/sqlite.py: allowance.is_late\(\)": "a truth value",
     r"pages/formats/pdf/reader.py: (max_pages|max_chars|seconds|memory)": "an argument that Prunus passes to its process",
     r"pages/formats/pdf/reader.py: (apart|self.raw.FPDFText_CountChars\(text\))": "a truth value, and a number of pdfium",
+    r"pages/main/\w+.py: .*": "arrays of numpy",
     r"pages/write/markdown.py: tag\[1\]": "the name of a heading, h1 to h6",
     r"web/door/addresses.py: address": "an IP address object",
     r"web/door/exchange.py: timeout": "an object that is a float",

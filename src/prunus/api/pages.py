@@ -20,7 +20,7 @@ from ..pages.read import clean_page, read_page
 from ..pages.sources import Reading, Source, as_page, each_page, each_source, is_address
 from ..pages.tree import Tree
 from ..pages.write.style import CLEAN, Style
-from ..pages.write.whole import render_tree
+from ..pages.write.whole import write_tree
 from ..web.reader import fetch_with
 from .arguments import check_choices, question_of
 
@@ -28,12 +28,15 @@ _FORMATS = ("html", "markdown", "text")
 _PRUNE = "prune(pages, question)"
 
 
-def clean(page: Source, format: Format = "html", style: Style = CLEAN) -> str:
+def clean(page: Source, format: Format = "html", style: Style = CLEAN, *, main: bool = False) -> str:
     """Clean a page losslessly: keep what a reader sees, drop everything else (HtmlRAG §3.2).
 
     :param page: HTML as str or bytes, a path, an address, or a Page.
     :param format: ``html`` (compact and valid), ``markdown`` or ``text``.
     :param style: what is written; ``Style(full=True)`` writes full HTML.
+    :param main: keep only the page's own content with its title, tables, code, lists and figures; drop menus, cookie
+        banners, related links, share bars and footers. A page on which nothing looks like content is kept whole, and
+        so is a document that is no HTML. A small model chooses, so this is not lossless.
     :raises BadPage: the page is empty, binary, too large, or shows no text.
 
     >>> clean("<div><script>x</script><p>Hello <b>world</b></p></div>")
@@ -41,9 +44,9 @@ def clean(page: Source, format: Format = "html", style: Style = CLEAN) -> str:
     """
     _check_format(format)
     read = _one_page(page)
-    tree = clean_page(read, formats().to_html)
+    tree = clean_page(read, formats().to_html, main)
     with errors_of_page(read.url or "page"):
-        return render_tree(tree, format, style)
+        return write_tree(tree, format, style, tree.main, tree.parts)
 
 
 def _one_page(page: Source) -> Page:
@@ -96,18 +99,21 @@ def _report_each(pages: Iterator[Page], done: Callable[[Page], None]) -> Iterato
         yield page
 
 
-def read_each(pages: Sequence[Source], settings: Settings | None = None) -> Generator[Tree | PrunusError, None, None]:
+def read_each(
+    pages: Sequence[Source], settings: Settings | None = None, main: bool = False
+) -> Generator[Tree | PrunusError, None, None]:
     """Yield the tree of each page, or the error that prevented it; one page is in memory at a time.
 
     Addresses are fetched ahead while the caller works on an earlier page; closing the generator ends the fetching.
 
     :param pages: files, addresses, HTML, bytes, Pages; no folders.
+    :param main: choose each page's main content, see :attr:`.Tree.main`.
     """
     settings = settings or load_settings()
     with closing(each_source(pages, reading_with(settings))) as sources:
         for page in sources:
             try:
-                tree = page if isinstance(page, PrunusError) else read_page(page, formats().to_html)
+                tree = page if isinstance(page, PrunusError) else read_page(page, formats().to_html, main)
             except (BadInput, OutsideFailed) as error:
                 tree = error
             yield tree

@@ -14,22 +14,24 @@ ToHtml = Callable[[Page], "str | bytes"]
 """A function that turns a page of any format into HTML."""
 
 
-def read_page(page: Page, to_html: ToHtml) -> Tree:
+def read_page(page: Page, to_html: ToHtml, main: bool = False) -> Tree:
     """Clean one page and give it its snapshot id.
 
     :param to_html: turns the page into HTML.
+    :param main: choose the page's main content, see :attr:`.Tree.main`.
     :raises BadPage: the page cannot be read, or shows no text.
     :raises OutsideFailed: the response is a wall and not content, see :class:`~prunus.core.types.Page`.
     """
-    tree = clean_page(page, to_html)
+    tree = clean_page(page, to_html, main)
     tree.snapshot = tree.document = page.snapshot or snapshot_of(page.content)
     return tree
 
 
-def clean_page(page: Page, to_html: ToHtml) -> Tree:
+def clean_page(page: Page, to_html: ToHtml, main: bool = False) -> Tree:
     """Clean one page; the tree has no snapshot id.
 
     :param to_html: turns the page into HTML.
+    :param main: choose the page's main content. All of a document that is no HTML is its content.
     :raises BadPage: the page cannot be read, or shows no text.
     :raises OutsideFailed: the response is a wall and not content, see :class:`~prunus.core.types.Page`.
     """
@@ -37,7 +39,13 @@ def clean_page(page: Page, to_html: ToHtml) -> Tree:
     if page.wall:
         raise OutsideFailed(f"{name}: the page sent no content ({page.wall})", subject=name)
     with errors_of_page(name):
-        tree = clean_tree(to_html(page), charset=page.charset, name=name)
+        html = to_html(page)
+        if main and html is page.content:
+            from .main.keep import clean_with_main  # here: it loads numpy, which plain cleaning does not need
+
+            tree = clean_with_main(html, page.charset, name)
+        else:
+            tree = clean_tree(html, charset=page.charset, name=name)
     if not tree.has_words:
         raise BadPage(f"{name}: the page shows no text", subject=name)
     tree.url = page.final_url or page.url

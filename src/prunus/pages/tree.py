@@ -25,11 +25,15 @@ class Tree:
     Node ``i`` of ``len(tree)`` nodes has ``tag[i]`` ('' for a text node), ``parent[i]`` (-1 for the root) and
     ``end[i]``, one past its last descendant: a subtree is ``range(i, end[i])``. ``text[i]`` is the text that the node
     itself shows (text nodes, alt texts of images, labels). ``attrs[i]`` holds its kept attributes with whole values.
+
+    ``main`` tells which nodes are the page's main content: 0 dropped, 1 kept, 2 an ancestor of a kept node; None where
+    the whole page is, or where nobody asked. ``parts`` holds the (start, end) of kept text nodes of which only a part
+    is main content.
     """
 
     __slots__ = (
-        "_canonical", "_markup", "_starts", "_words", "_xpaths", "attrs", "cache", "document", "end", "lang", "parent",
-        "published", "snapshot", "tag", "text", "title", "url",
+        "_canonical", "_markup", "_starts", "_words", "_xpaths", "attrs", "cache", "document", "end", "lang", "main",
+        "parent", "parts", "published", "snapshot", "tag", "text", "title", "url",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +50,8 @@ class Tree:
         self.lang = ""
         self.published = ""
         self.snapshot = ""
+        self.main: bytearray | None = None
+        self.parts: dict[int, list[tuple[int, int]]] = {}
         self._words: Sequence[int] | None = None
         self._canonical: str | None = None
         self._starts: Sequence[int] = []

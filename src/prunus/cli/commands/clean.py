@@ -18,7 +18,7 @@ from ...core.types import Format
 from ...pages.links import make_absolute
 from ...pages.tree import Tree
 from ...pages.write.style import Style
-from ...pages.write.whole import render_tree
+from ...pages.write.whole import write_tree
 from ..choices import FORMATS, PAGE, common, origin, shape
 from ..given import Given, is_saved, pages_given
 from ..output import Interrupted, counted, emit, emit_json, progress, say, settle, write_whole
@@ -31,6 +31,7 @@ class CleaningJob:
     """The pages of one call, the form of the output, and the counts of what is done.
 
     :param targets: the file for each page, None for stdout.
+    :param main: write only each page's main content.
     :param skip_existing: skip a page whose file exists.
     """
 
@@ -39,6 +40,7 @@ class CleaningJob:
     format: Format
     style: Style
     settings: Settings
+    main: bool = False
     as_json: bool = False
     skip_existing: bool = False
     done: int = 0
@@ -55,7 +57,7 @@ class CleaningJob:
             return
         with (
             progress(len(wanted), "cleaning", quiet) as step,
-            closing(read_each([page.source for page, _ in wanted], self.settings)) as trees,
+            closing(read_each([page.source for page, _ in wanted], self.settings, self.main)) as trees,
         ):
             started = time.perf_counter()
             for (page, target), tree in zip(wanted, trees, strict=True):
@@ -70,7 +72,7 @@ class CleaningJob:
             if is_saved(page):
                 make_absolute(tree)
             with errors_of_page(page.name):
-                output = render_tree(tree, self.format, self.style)
+                output = write_tree(tree, self.format, self.style, tree.main, tree.parts)
         except PrunusError as error:
             self.failures.note(error, page.name)
             if self.as_json:
@@ -83,7 +85,7 @@ class CleaningJob:
                 "page": page.name,
                 "title": tree.title,
                 "format": self.format,
-                "words": tree.words[-1],
+                "words": _kept_words(tree),
                 "snapshot": tree.snapshot,
                 "seconds": round(time.perf_counter() - started, 6),
             }
@@ -96,6 +98,7 @@ class CleaningJob:
 @click.command("clean")
 @click.argument("pages", nargs=-1, required=True, type=PAGE, metavar="PAGE...")
 @click.option("--format", "format_", type=FORMATS, default="html", show_default=True, help="What to write.")
+@click.option("--main", is_flag=True, help="Write only the page's own content: no menus, banners, footers.")
 @shape
 @click.option("--links/--no-links", default=True, help="Write the targets of links, or only their words.")
 @click.option("--images/--no-images", default=True, help="Write the addresses of pictures, or only their words.")
@@ -118,6 +121,7 @@ def command(pages: tuple[str, ...], **flags: Any) -> None:
     Examples:
       prunus clean examples/site/faq.html
       prunus clean examples/site/station-data.html --format markdown
+      prunus clean examples/site/faq.html --main
       prunus clean - --format text < examples/site/forum-calibration-drift.html
       prunus clean examples/site -o cleaned --format markdown
       prunus clean examples/site --json
@@ -135,6 +139,7 @@ def command(pages: tuple[str, ...], **flags: Any) -> None:
             links=flags["links"], images=flags["images"], full=flags["full"] or flags["pretty"], pretty=flags["pretty"]
         ),
         settings,
+        flags["main"],
         flags["as_json"],
         flags["skip_existing"],
     )
@@ -146,6 +151,13 @@ def command(pages: tuple[str, ...], **flags: Any) -> None:
         skipped = f", {job.skipped} skipped" if job.skipped else ""
         say(f"{job.done} of {counted(len(found), 'page')} cleaned{skipped}; {time.perf_counter() - started:.1f} s")
     settle(job.failures, job.done + job.skipped)
+
+
+def _kept_words(tree: Tree) -> int:
+    """Return the number of words that are written."""
+    if tree.main is None:
+        return tree.words[-1]
+    return sum(tree.words[node + 1] - tree.words[node] for node, kept in enumerate(tree.main) if kept)
 
 
 def targets_of(pages: Sequence[Given], out: Path | None, suffix: str, as_json: bool = False) -> list[Path | None]:

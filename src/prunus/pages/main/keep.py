@@ -1,0 +1,278 @@
+"""Choose the main content of a page: units by their scores, tables and lists as wholes, headings by what follows them.
+
+The result is a mask of the tree, as the writers need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..clean import rules
+from ..clean.parse import Element
+from ..clean.walk import walk_page
+from ..tree import Tree
+from .features import FEATURES, INSIDE, Floats, Ints, Units, units_of
+from .score import score
+
+Bools = NDArray[np.bool_]
+
+_SURE: Final = 0.55
+_AROUND: Final = 0.4  # how much the mean of the element around a unit moves its score
+_APART: Final = tuple(FEATURES.index(f"name:{kind}") for kind in ("comment", "notice", "related"))
+_ENOUGH: Final = 60  # words of content beside which comments, notices and related pages are dropped
+_LEAST: Final = 25  # words of content; a page with fewer, that are less than half of it, is kept whole
+_PART: Final = 0.25  # share of a page without menus and the like; a page with a smaller share of content keeps the rest
+_CERTAIN: Final = 0.75
+_SHORT: Final = 150  # words of content; a page with fewer may be a list of other pages
+_POSSIBLE: Final = 0.15  # score of what such a page keeps; of sentences a third
+_CHROME: Final = [INSIDE.index(tags) for tags in (("nav",), ("footer",), ("aside",), ("form", "fieldset"))]
+_HEADER, _CELL = INSIDE.index(("header",)), INSIDE.index(("td", "th"))
+_BODIES: Final = [INSIDE.index(("article",)), INSIDE.index(("main",))]
+_SENTENCE: Final = FEATURES.index("own:sentence")
+_DENSEST: Final = FEATURES.index("place:densest")
+_NOTICE: Final = FEATURES.index("name:notice")
+_TITLE, _H1 = (INSIDE.index((tag,)) for tag in ("title", "h1"))
+_HEADINGS: Final = [number for number, tags in enumerate(INSIDE) if tags[0] in ("h1", "h2", "h3")]
+_LIKE_TITLE: Final = FEATURES.index("own:like_title")
+_NOTHING: Final = 9
+_GAP: Final = 30.0  # words that may be dropped between a heading and its text
+_TOOLS: Final = ("editsection", "headerlink", "anchor-link", "anchorjs")
+"""Parts of the names of links in headings that are tools of the site: "[edit]" and the mark that links to a place."""
+
+_LISTS: Final = frozenset({"ul", "ol", "dl"})
+_LINKED: Final = FEATURES.index("own:link_share")
+_DATA: Final = 0.2  # mean score from which a table is kept whose words are not mostly links, as an infobox
+_PROSE: Final = 30
+"""Mean words of a unit from which a table or a list is taken for the page's layout, and its parts are judged alone."""
+
+
+def clean_with_main(markup: str | bytes, charset: str, name: str) -> Tree:
+    """Clean a page as :func:`~prunus.pages.clean.walk.clean_tree` does, and choose its main content in the same walk.
+
+    :raises BadPage: as :func:`~prunus.pages.clean.walk.clean_tree`.
+    """
+    tree, origins = walk_page(markup, charset, name, with_origins=True)
+    tree._markup = (markup, charset)
+    tree.main = main_mask(tree, origins)
+    return tree
+
+
+def main_mask(tree: Tree, origins: Sequence[Any]) -> bytearray | None:
+    """Return which nodes are the page's main content: 0 dropped, 1 kept, 2 an ancestor of a kept node.
+
+    :param origins: the DOM node of each node of the tree.
+    :returns: None where the whole page is kept, because nothing looks like content or everything does.
+    """
+    units = units_of(tree, origins)
+    if units is None:
+        return None
+    kept = chosen(tree, units, score(units))
+    return _mask(tree, units, kept, _tools(tree, units, kept, origins)) if kept is not None else None
+
+
+def main_spans(tree: Tree) -> list[tuple[int, int]] | None:
+    """Return the spans of the main content in the canonical text, in order; None for the whole text."""
+    if tree.main is None:
+        return None
+    spans: list[tuple[int, int]] = []
+    joins = False  # the text before was kept, too
+    for node, text in enumerate(tree.text):
+        if text:
+            start = tree.starts[node]
+            if tree.main[node] and joins:
+                spans[-1] = (spans[-1][0], start + len(text))
+            elif tree.main[node]:
+                spans.append((start, start + len(text)))
+            joins = bool(tree.main[node])
+    return spans
+
+
+def chosen(tree: Tree, units: Units, values: Floats) -> Bools | None:
+    """Return which units are kept; None for all."""
+    words = units.words
+    is_title = units.inside[:, _TITLE]
+    body = ~is_title
+    apart = (units.features[:, _APART] > 0).any(axis=1) & (units.features[:, _DENSEST] == 0)
+    if float(words[(values > 0.5) & ~apart & body].sum()) >= _ENOUGH:
+        values = np.where(apart, values / 2, values)
+    size = np.concatenate(([0.0], np.cumsum(words + 0.5)))
+    mass = np.concatenate(([0.0], np.cumsum((words + 0.5) * values)))
+    lo, hi = units.levels[1]
+    around = (mass[hi] - mass[lo]) / np.maximum(size[hi] - size[lo], 0.5)
+    kept: Bools = (values + _AROUND * (around - 0.5) > _SURE) & body
+    kept = _without_repeats(units, kept)
+    for tags in ({"table"}, _LISTS):
+        _keep_whole(tree, units, kept, values, frozenset(tags))
+    if float(words[kept].sum()) < _SHORT:
+        kept = _of_no_article(units, values, kept, body & ~apart)
+        if float(words[kept].sum()) < min(_LEAST, float(words[body].sum()) / 2):
+            return None
+    top = _title_heading(units, kept)
+    _headings(units, kept, values)
+    if top >= 0:
+        kept[top] = True
+    else:
+        kept |= is_title
+    return kept
+
+
+def _of_no_article(units: Units, values: Floats, kept: Bools, body: Bools) -> Bools:
+    """Return what is kept of a page on which little looks like content: a home page, a listing, a form, a short note.
+
+    It is what was kept, or what may be content where that is more than twice as much, or, where both are small parts of
+    the page, everything but menus, asides, footers, forms and notices.
+    """
+    words = units.words
+    chrome = units.inside[:, _CHROME].any(axis=1) | (units.features[:, _NOTICE] > 0)
+    chrome |= units.inside[:, _HEADER] & ~units.inside[:, _BODIES].any(axis=1)
+    chrome |= (units.features[:, _LINKED] > 0.8) & ~units.inside[:, _CELL]
+    rest = body & ~chrome
+    sentence = units.features[:, _SENTENCE] > 0
+    parts = _without_repeats(units, rest & (values > np.where(sentence, _POSSIBLE / 3, _POSSIBLE)))
+    if float(words[parts].sum()) > 2 * float(words[kept].sum()):
+        kept = parts
+    certain = float(words[kept & (values > _CERTAIN)].sum())
+    if certain < _LEAST and float(words[kept].sum()) < _PART * float(words[rest].sum()):
+        kept = _without_repeats(units, rest)
+    return kept
+
+
+def _without_repeats(units: Units, kept: Bools) -> Bools:
+    """Drop what was kept before: slides and teasers repeat captions and paragraphs. Cells and code may repeat."""
+    may = units.inside[:, INSIDE.index(("td", "th"))] | units.inside[:, INSIDE.index(("pre", "code"))]
+    seen: set[str] = set()
+    kept = kept.copy()
+    for place in np.flatnonzero(kept & ~may & (units.words >= 5)).tolist():
+        text = units.texts[place]
+        if text in seen:
+            kept[place] = False
+        seen.add(text)
+    return kept
+
+
+def _keep_whole(tree: Tree, units: Units, kept: Bools, values: Floats, tags: frozenset[str]) -> None:
+    """Keep or drop tables or lists as wholes, by the mean score of their words; those of the layout stay."""
+    first, words = units.first, units.words + 0.5
+    size = np.concatenate(([0.0], np.cumsum(words)))
+    mass = np.concatenate(([0.0], np.cumsum(words * values)))
+    links = np.concatenate(([0.0], np.cumsum(words * units.features[:, _LINKED])))
+    for node in _outermost(tree, tags):
+        lo, hi = np.searchsorted(first, (node, tree.end[node])).tolist()
+        if hi > lo and size[hi] - size[lo] < _PROSE * (hi - lo):
+            held = kept[lo:hi]
+            before, after = bool(kept[max(lo - 1, 0)]), bool(kept[min(hi, len(kept) - 1)])
+            bar = _SURE - 0.1 * (before + after)
+            if (links[hi] - links[lo]) * 2 < size[hi] - size[lo] and ("table" in tags or (before and after)):
+                bar = _DATA
+            whole = (mass[hi] - mass[lo]) / (size[hi] - size[lo]) > bar
+            if whole or words[lo:hi][held].sum() * 2 < words[lo:hi].sum():
+                kept[lo:hi] = whole
+
+
+def _outermost(tree: Tree, tags: frozenset[str]) -> Iterator[int]:
+    """Yield the elements with these tags that are in no other such element."""
+    node, end = 0, 0
+    for node, tag in enumerate(tree.tag):
+        if tag in tags and node >= end:
+            end = tree.end[node]
+            yield node
+
+
+def _title_heading(units: Units, kept: Bools) -> int:
+    """Return the heading that is the page's title, -1 where there is none."""
+    like = units.features[:, _LIKE_TITLE]
+    is_h1 = units.inside[:, _H1]
+    headings = units.inside[:, _HEADINGS].any(axis=1) & ~units.inside[:, _TITLE]
+    good = headings & ((like >= 0.6) | is_h1)
+    if not good.any():
+        return -1
+    return int(np.where(good, like + 0.5 * is_h1 + 0.3 * kept, -1.0).argmax())
+
+
+def _headings(units: Units, kept: Bools, values: Floats) -> None:
+    """Keep the headings of what is kept: a heading belongs to the text after it, or to the headings below it."""
+    levels = np.zeros(len(kept), np.int64)
+    for level, group in enumerate(_HEADINGS, 1):
+        levels[units.inside[:, group]] = level
+    follows, gap = _NOTHING, 0.0  # what the next kept unit is: 0 for text, the level of a heading; words before it
+    sizes, sure, found = units.words.tolist(), values.tolist(), kept.tolist()
+    for place, level in reversed(list(enumerate(levels.tolist()))):
+        if not level:
+            gap = 0.0 if found[place] else gap + sizes[place]
+            follows = 0 if found[place] else _NOTHING if gap > _GAP else follows
+        else:
+            leads = follows == 0 or level < follows < _NOTHING
+            found[place] = leads and sure[place] > 0.1
+            follows = level if found[place] else follows
+    kept[:] = found
+
+
+def _tools(tree: Tree, units: Units, kept: Bools, origins: Sequence[Any]) -> list[int]:
+    """Return the nodes of kept headings that are tools of the site; note brackets around them in the tree's parts."""
+    found: list[int] = []
+    headings = np.flatnonzero(kept & units.inside[:, _HEADINGS].any(axis=1) & (units.last > units.first))
+    for place in headings.tolist():
+        first, last = int(units.first[place]), int(units.last[place])
+        tools = [node for node in range(first, last + 1) if _is_tool(origins[node])]
+        if tools and tools[0] > first:
+            before, after = tree.text[tools[0] - 1], tree.text[last]
+            if before.endswith("[") and tools[0] - 1 >= first:
+                tree.parts[tools[0] - 1] = [(0, len(before[:-1].rstrip()))]
+            if after.strip() == "]" and last not in tools:
+                tools.append(last)
+            found += tools
+    return found
+
+
+def _is_tool(origin: Any) -> bool:
+    """Tell whether a node of a heading is in an element that is a tool of the site."""
+    element = origin if isinstance(origin, Element) else origin.parent
+    while isinstance(element, Element) and element.tag not in rules.HEADINGS:
+        if any(name in str(element.attr("class") or "") for name in _TOOLS):
+            return True
+        element = element.parent
+    return False
+
+
+def _mask(tree: Tree, units: Units, kept: Bools, tools: Sequence[int]) -> bytearray | None:
+    """Return the mask of the kept units, the pictures between them, and the elements around them."""
+    count = len(tree)
+    first, last = units.first, units.last
+    end = np.asarray(tree.end, np.int64)
+    steps = np.zeros(count + 1, np.int64)
+    np.add.at(steps, first[kept], 1)
+    np.add.at(steps, last[kept] + 1, -1)
+    shown = np.cumsum(steps)[:count] > 0
+    shown[list(tools)] = False
+    leaf = end == np.arange(1, count + 1)
+    texts, dropped = tree.text, set(tools)
+    spare = [
+        node
+        for node in np.flatnonzero(leaf & ~shown).tolist()
+        if tree.tag[node] and node not in dropped and (not texts[node] or tree.tag[node] == "img")
+    ]
+    if spare:
+        shown[np.asarray(spare)[_belongs(tree, units, kept, np.asarray(spare))]] = True
+    of_leaves = np.concatenate(([0], np.cumsum(leaf)))
+    of_shown = np.concatenate(([0], np.cumsum(leaf & shown)))
+    nodes = np.arange(count)
+    part = of_shown[end] - of_shown[nodes]
+    mask = np.where(part == 0, 0, np.where(part == of_leaves[end] - of_leaves[nodes], 1, 2)).astype(np.uint8)
+    return bytearray(mask.tobytes()) if (mask != 1).any() else None
+
+
+def _belongs(tree: Tree, units: Units, kept: Bools, nodes: Ints) -> Bools:
+    """Tell which pictures, rules and empty cells stand between kept units, or in an element with a kept one."""
+    count = len(kept)
+    after = np.searchsorted(units.first, nodes)
+    before, after = np.maximum(after - 1, 0), np.minimum(after, count - 1)
+    parent = np.asarray(tree.parent, np.int64)
+    around = parent[nodes]
+    same = (kept[before] & (units.first[before] > around)) | (
+        kept[after] & (units.first[after] < np.asarray(tree.end, np.int64)[around])
+    )
+    return np.asarray((kept[before] & kept[after]) | (same & (parent[around] >= 0)), bool)

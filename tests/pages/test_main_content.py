@@ -1,0 +1,144 @@
+"""Main content: what `clean(main=True)` keeps and drops, and what holds of it for every page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.strategies import broken_documents, worded_documents
+
+import prunus
+from prunus.core.types import Format
+from prunus.pages.clean.walk import walk_page
+from prunus.pages.main.features import FEATURES, units_of
+from prunus.pages.main.keep import clean_with_main, main_spans
+from prunus.pages.main.words_and_names import name_mask, word_mask
+
+SITE = Path(__file__).parents[2] / "examples" / "site"
+FORMATS = ("html", "markdown", "text")
+
+STORY = (
+    "The gauge at the old quay has drawn the height of the river for sixty years, and nobody has read the paper. "
+    "In spring two volunteers opened the crates, counted the rolls and found that most of them were dry. "
+)
+PAGE = f"""<html><head><title>The old gauge | River News</title></head><body>
+<div class="cookie-banner"><p>We use cookies to improve your visit. You can accept all of them or choose.</p>
+<button>Accept all</button></div>
+<nav><ul><li><a href="/">Home</a><li><a href="/news">News</a><li><a href="/shop">Shop</a></ul></nav>
+<article><h1>The old gauge</h1><p>{STORY * 3}</p><h2>What was found</h2><p>{STORY * 2}</p>
+<table><tr><th>Year<th>Rolls<tr><td>1928<td>31<tr><td>1929<td>28</table>
+<pre>read --roll 31</pre><ul><li>Some rolls are wet.<li>Others are torn.</ul>
+<figure><img src="/roll.jpg" alt="A roll"><figcaption>A roll of 1928, before it was dried.</figcaption></figure>
+<p>{STORY * 2}</p></article>
+<div class="share-bar"><a href="/f">Facebook</a> <a href="/m">E-mail</a></div>
+<aside class="related"><h3>You may also like</h3><ul><li><a href="/a">A crab on the pier</a>
+<li><a href="/b">The bore of March</a></ul></aside>
+<footer><p>© 2025 River News. All rights reserved.</p><a href="/imprint">Imprint</a></footer></body></html>"""
+
+
+def words(html: str) -> Counter[str]:
+    return Counter(prunus.clean(html, "text").split())
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_article_stays_and_the_rest_of_the_page_goes(format: Format) -> None:
+    kept = prunus.clean(PAGE, format, main=True)
+    for stays in (
+        "The old gauge",
+        "What was found",
+        "1928",
+        "read --roll 31",
+        "Some rolls are wet",
+        "before it was dried",
+    ):
+        assert stays in kept
+    for goes in ("cookies", "Accept all", "Home", "Facebook", "You may also like", "crab", "Imprint", "All rights"):
+        assert goes not in kept
+
+
+def test_a_page_keeps_everything_unless_main_content_is_asked_for() -> None:
+    kept = prunus.clean(PAGE, "text")
+    assert all(text in kept for text in ("cookies", "Home", "You may also like", "Imprint"))
+
+
+@pytest.mark.parametrize("html", ["<p>Hello</p>", "<a href=/x>Home</a>", "<nav><a href=/x>Home</a></nav>", "x"])
+def test_a_page_on_which_nothing_looks_like_content_is_kept_whole(html: str) -> None:
+    assert prunus.clean(html, main=True) == prunus.clean(html)
+
+
+def test_all_of_a_document_that_is_no_html_is_its_content() -> None:
+    page = prunus.Page(content="# Notes\n\nHome\n\n- [Shop](/shop)\n", media_type="text/markdown")
+    assert prunus.clean(page, "text", main=True) == prunus.clean(page, "text")
+
+
+@pytest.mark.parametrize("name", [path.name for path in sorted(SITE.glob("*.html"))])
+def test_no_menu_banner_or_footer_of_the_example_site_is_kept(name: str) -> None:
+    kept = prunus.clean(SITE / name, "text", main=True)
+    assert len(kept) > 500
+    for goes in (
+        "Skip to content",
+        "We use a few cookies",
+        "Sign in Basket",
+        "You may also like",
+        "Registered in Kester",
+    ):
+        assert goes not in kept
+
+
+def test_edit_links_of_headings_go() -> None:
+    edit = '<span class="mw-editsection">[<a href="/edit">edit</a>]</span>'
+    kept = prunus.clean(PAGE.replace("What was found", f"What was found{edit}"), "text", main=True)
+    assert "What was found\n" in kept
+    assert "edit" not in kept
+
+
+def test_a_chinese_page_keeps_its_text_and_loses_its_menu() -> None:
+    kept = prunus.clean(SITE / "install-guide-zh.html", "text", main=True)
+    assert "潮汐表" in kept
+    assert "Gallery" not in kept
+
+
+def test_spans_of_main_content_are_its_text_in_order() -> None:
+    tree = clean_with_main(PAGE, "", "page")
+    spans = main_spans(tree) or []
+    assert spans == sorted(spans)
+    text = "".join(tree.canonical[start:end] for start, end in spans)
+    assert "The old gauge" in text
+    assert "cookies" not in text
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.one_of(broken_documents(), worded_documents.map(lambda made: made.html)))
+def test_main_content_is_a_part_of_the_cleaned_page_and_not_empty(html: str) -> None:
+    try:
+        whole = words(html)
+    except prunus.BadPage:
+        return
+    main = Counter(prunus.clean(html, "text", main=True).split())
+    assert main
+    assert sum((main - whole).values()) <= 2  # words beside a dropped part may stand apart, or together
+
+
+def test_main_content_of_main_content_is_nearly_the_same() -> None:
+    lost = []
+    for path in SITE.glob("*.html"):
+        once = prunus.clean(path, main=True)
+        before, after = words(once), words(prunus.clean(once, main=True))
+        lost.append(sum((before - after).values()) / sum(before.values()))
+    assert sum(lost) / len(lost) < 0.03
+    assert max(lost) < 0.15
+
+
+def test_every_unit_has_a_number_for_each_feature() -> None:
+    units = units_of(*walk_page(PAGE, "", "page", with_origins=True))
+    assert units is not None
+    assert units.features.shape == (len(units.texts), len(FEATURES))
+
+
+def test_names_speak_of_their_parts_alone() -> None:
+    assert name_mask("cookie-banner") and name_mask("comment-list") and name_mask("ad-slot")
+    assert name_mask("thread-7") == 0  # not an advertisement
+    assert word_mask("share this page") and not word_mask("the gauge at the quay")
