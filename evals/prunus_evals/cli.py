@@ -14,6 +14,7 @@ import click
 from prunus.core.errors import BadInput, MissingExtra
 from prunus_evals import (
     articles,
+    content,
     extraction,
     gate,
     index,
@@ -126,6 +127,25 @@ def articles_command(half: Half, wanted: str, limit: int | None) -> None:
     names = [name.strip() for name in wanted.split(",")]
     result = articles.summary(articles.run(articles.load(half, limit), names), half)
     click.echo(articles.table(result))
+    click.echo(report.json_line(result))
+
+
+@main.command("content")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
+@click.option(
+    "--systems", "wanted", default=",".join(content.SYSTEMS), show_default=True, help="Systems, separated by commas."
+)
+@click.option("--limit", type=int, default=None, help="Pages at most.")
+def content_command(half: Half, wanted: str, limit: int | None) -> None:
+    """Measure how well the main content of news pages is the article that people marked.
+
+    The model was trained on the dev half; only the report half says how good it is.
+
+    Example: prunus eval content --half report
+    """
+    names = [name.strip() for name in wanted.split(",")]
+    result = content.summary(content.run(articles.load(half, limit), names), half)
+    click.echo(content.table(result))
     click.echo(report.json_line(result))
 
 

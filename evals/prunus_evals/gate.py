@@ -1,7 +1,8 @@
 """The quality gate: numbers of the report half, computed as in the reports, against pinned floors.
 
-``floors.json`` holds ``survival[task][system][budget][measure]`` and ``articles[cleaner][measure]``. A missing floor
-fails the gate, so that no floor can be dropped by accident; a floor without a measured number fails it, too.
+``floors.json`` holds ``survival[task][system][budget][measure]``, ``articles[cleaner][measure]`` and
+``content[system][measure]``. A missing floor fails the gate, so that no floor can be dropped by accident; a floor
+without a measured number fails it, too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prunus_evals import articles, report, survival, systems, tasks
+from prunus_evals import articles, content, report, survival, systems, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.records import Outcome
 from prunus_evals.tokens import Counter
@@ -55,7 +56,7 @@ def load_floors(path: Path = FLOORS) -> dict[str, float]:
     content = json.loads(path.read_text(encoding="utf-8"))
     if content.get("half") != "report":
         raise EvalError(f"{path}: the floors must be those of the report half")
-    return dict(_flat({key: content[key] for key in ("survival", "articles")}))
+    return dict(_flat({key: content[key] for key in ("survival", "articles", "content")}))
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
@@ -69,7 +70,7 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, floa
 
 def nested(flat: Mapping[str, float]) -> dict[str, Any]:
     """Turn flat numbers into the form of ``floors.json``; the inverse of :func:`load_floors`."""
-    tree: dict[str, Any] = {"half": "report", "survival": {}, "articles": {}}
+    tree: dict[str, Any] = {"half": "report", "survival": {}, "articles": {}, "content": {}}
     for name, value in flat.items():
         *folders, last = name.split("/")
         place = tree
@@ -87,7 +88,10 @@ def measure(counter: Counter) -> dict[str, float]:
         outcomes += survival.run(tasks.load(name, "report"), [default], survival.BUDGETS, counter)
     found = survival_numbers(outcomes)
     kept = articles.run(articles.load("report"), CLEANERS)
-    return found | article_numbers(articles.summary(kept, "report"))
+    scored = content.run(articles.load("report"), ["prunus:body"])
+    return (
+        found | article_numbers(articles.summary(kept, "report")) | content_numbers(content.summary(scored, "report"))
+    )
 
 
 def survival_numbers(outcomes: list[Outcome]) -> dict[str, float]:
@@ -108,6 +112,11 @@ def article_numbers(result: dict[str, object]) -> dict[str, float]:
     if not isinstance(cleaners, dict):
         raise TypeError("the summary of articles has no table of cleaners")
     return {f"articles/{name}/survived": float(numbers["survived"]) for name, numbers in cleaners.items()}
+
+
+def content_numbers(result: dict[str, Any]) -> dict[str, float]:
+    """Return the gate's numbers of main content."""
+    return {f"content/{name}/f": float(found["f"][0]) for name, found in result["systems"].items()}
 
 
 def compare(measured: Mapping[str, float], floors: Mapping[str, float]) -> list[Check]:
