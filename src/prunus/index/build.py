@@ -21,6 +21,7 @@ from ..core.text.words import guess_language
 from ..pages.tree import Tree
 from .chunk import SIZE, Chunk, chunk_text, chunk_tree
 from .grow import Growing
+from .main_text import MainText
 from .nodes import IndexedDocument, Leaf, NodeStore, Parent, View
 
 Scope = Literal["collection", "document"]
@@ -231,7 +232,8 @@ class Builder:
         return [int(tokens) for tokens in self.tokenizer.count(texts)] if texts else [self.settings.summary_tokens]
 
     def _leaf_texts(self, layer: _Layer) -> list[str]:
-        return [node.text for node in self.store.get(layer.refs)]
+        main = MainText(self.store)
+        return [text for node in self.store.get(layer.refs) for text in main.of([node])]
 
     async def _summaries(self, batch: list[list[str]]) -> tuple[list[str], list[Any]]:
         """Return the summary of each group, and its embedding."""
@@ -273,15 +275,16 @@ class Builder:
         :param batch: nodes that are summarised and stored together.
         """
         written = 0
+        main = MainText(self.store)
         for _, rows in groupby(self.store.unsummarised(), key=lambda row: row[0]):
             missing = [node for _, node in rows]
             for start in range(0, len(missing), batch):
-                written += await self._summarize_nodes(missing[start : start + batch])
+                written += await self._summarize_nodes(missing[start : start + batch], main)
         return written
 
-    async def _summarize_nodes(self, ids: list[int]) -> int:
+    async def _summarize_nodes(self, ids: list[int], main: MainText) -> int:
         nodes = self.store.get(ids)
-        groups = [[child.text for child in self.store.get(node.children)] for node in nodes]
+        groups = [main.of(self.store.get(node.children)) for node in nodes]
         texts, embeddings = await self._summaries(groups)
         tokens = self.tokenizer.count(texts)
         rows = [(node.id, text, int(size)) for node, text, size in zip(nodes, texts, tokens, strict=True)]

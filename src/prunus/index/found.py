@@ -60,14 +60,14 @@ def is_whole(source: object) -> bool:
 
 def page_tree(document: IndexedDocument) -> Tree | None:
     """Return a document's stored page, cleaned; None where the index stores none, or it cannot be cleaned."""
-    markup, charset = _unpacked(document.source) if document.source else ("", "")
+    markup, charset = unpacked(document.source) if document.source else ("", "")
     if markup:
         with suppress(BadPage), errors_of_page(document.id):
             return clean_tree(markup, charset=charset, name=document.id)
     return None
 
 
-def _unpacked(source: bytes) -> tuple[str | bytes, str]:
+def unpacked(source: bytes) -> tuple[str | bytes, str]:
     """Return a stored page and its charset; a damaged page is '', and a page over the limit is cut there."""
     try:
         head, _, data = zlib.decompressobj().decompress(source, _LARGEST).partition(b"\n")
