@@ -214,10 +214,11 @@ def _headings(units: Units, kept: Bools, values: Floats) -> None:
 def _tools(tree: Tree, units: Units, kept: Bools, origins: Sequence[Any]) -> list[int]:
     """Return the nodes of kept headings that are tools of the site; note brackets around them in the tree's parts."""
     found: list[int] = []
+    known: dict[Any, bool] = {}
     headings = np.flatnonzero(kept & units.inside[:, _HEADINGS].any(axis=1) & (units.last > units.first))
     for place in headings.tolist():
         first, last = int(units.first[place]), int(units.last[place])
-        tools = [node for node in range(first, last + 1) if _is_tool(origins[node])]
+        tools = [node for node in range(first, last + 1) if _is_tool(origins[node], known)]
         if tools and tools[0] > first:
             before, after = tree.text[tools[0] - 1], tree.text[last]
             if before.endswith("[") and tools[0] - 1 >= first:
@@ -228,14 +229,21 @@ def _tools(tree: Tree, units: Units, kept: Bools, origins: Sequence[Any]) -> lis
     return found
 
 
-def _is_tool(origin: Any) -> bool:
-    """Tell whether a node of a heading is in an element that is a tool of the site."""
+def _is_tool(origin: Any, known: dict[Any, bool]) -> bool:
+    """Tell whether a node of a heading is in an element that is a tool of the site; ``known`` holds earlier results."""
     element = origin if isinstance(origin, Element) else origin.parent
-    while isinstance(element, Element) and element.tag not in rules.HEADINGS:
-        if any(name in str(element.attr("class") or "") for name in _TOOLS):
-            return True
-        element = element.parent
-    return False
+    path = []
+    while isinstance(element, Element) and element not in known:
+        if element.tag in rules.HEADINGS:
+            known[element] = False
+        elif any(name in str(element.attr("class") or "") for name in _TOOLS):
+            known[element] = True
+        else:
+            path.append(element)
+            element = element.parent
+    found = known.get(element, False)
+    known.update(dict.fromkeys(path, found))
+    return found
 
 
 def _mask(tree: Tree, units: Units, kept: Bools, tools: Sequence[int]) -> bytearray | None:
