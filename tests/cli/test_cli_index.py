@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import signal
 import subprocess
 import time
@@ -236,6 +237,28 @@ def test_a_node_under_two_parents_and_a_tree_without_leaves_are_drawn() -> None:
     ]
     text = write_tree(TreeDrawing("I", nodes, True), "q", [Taken("tree", [1], "one", 1)])
     assert text.count("<circle") == 3 and text.count('<path d="') == 2 and "left out" in text
+
+
+def test_a_tree_opens_where_its_nodes_can_be_read() -> None:
+    leaves = [
+        {"id": id, "layer": 0, "document": "a", "tokens": 1, "text": f"leaf {id} <b>", "children": [], "root": False}
+        for id in range(1, 401)
+    ]
+    root = {
+        "id": 401,
+        "layer": 1,
+        "document": "",
+        "tokens": 1,
+        "text": "all",
+        "children": [*range(1, 401)],
+        "root": True,
+    }
+    for taken, centre in (([], 5187), ([Taken("tree", [300, 2], "x", 2)], 7774)):
+        text = write_tree(TreeDrawing("I", [*leaves, root]), "q", taken)
+        [box] = re.findall(r'viewBox="([^"]*)"', text)
+        left, _, width, height = map(float, box.split())
+        assert (width, height) == (1000, 440) and left + width / 2 == pytest.approx(centre, abs=1)
+        assert ">leaf 300 &lt;b&gt;</text>" in text and ">all</text>" in text
 
 
 # --- processes -----------------------------------------------------------------------------------

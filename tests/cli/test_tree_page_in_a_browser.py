@@ -77,6 +77,7 @@ def test_every_node_is_drawn_inside_the_picture_and_marked_nodes_look_it(
 
     async def look(tab: Any) -> None:
         assert await tab.title() == "Summary tree: tale"
+        await tab.locator("#whole").click()  # it opens at what was retrieved
         circles = await tab.locator("circle").evaluate_all(
             "all => all.map(one => { const b = one.getBoundingClientRect(), s = getComputedStyle(one);"
             " return [one.id, b.left, b.top, b.right, b.bottom, one.getAttribute('class'), s.fill, s.stroke]; })"
@@ -121,6 +122,7 @@ def test_search_finds_nodes_and_a_chosen_node_shows_its_text_as_text(browser: st
         assert await tab.locator("circle.hit").count() == 0 and await hits.inner_text() == "0 nodes"
         await search.fill("")
         assert await hits.inner_text() == "" and await tab.title() == "Summary tree: tale"
+        await tab.locator("#whole").click()
         summary = tab.locator("circle.summary").first
         await summary.click()
         assert (await tab.locator("#about").inner_text()).startswith("Summary ")
@@ -137,6 +139,7 @@ def test_the_picture_is_zoomed_moved_and_made_whole_again(browser: str, drawn: P
         async def box() -> list[float]:
             return [float(one) for one in (await tab.locator("#tree").get_attribute("viewBox")).split()]
 
+        await tab.locator("#whole").click()
         whole = await box()
         await tab.locator("#in").click()
         near = await box()

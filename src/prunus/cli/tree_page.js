@@ -2,8 +2,8 @@
 const nodes = JSON.parse(document.getElementById("nodes").textContent);
 const tree = document.getElementById("tree");
 const about = document.getElementById("about"), text = document.getElementById("text");
-const whole = tree.getAttribute("viewBox").split(" ").map(Number);
-let box = whole.slice();
+const whole = tree.dataset.whole.split(" ").map(Number);
+let box = tree.getAttribute("viewBox").split(" ").map(Number);
 function show(next) { box = next; tree.setAttribute("viewBox", box.join(" ")); }
 function zoom(factor, x, y) {
   const width = Math.min(Math.max(box[2] * factor, 120), whole[2] * 4), scale = width / box[2];

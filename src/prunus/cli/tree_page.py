@@ -19,8 +19,14 @@ from typing import Any, Final
 TITLES: Final = {"tree": "Taken by tree retrieval", "flat": "Taken by flat dense retrieval"}
 _STEP: Final = 26
 """SVG units between two leaves."""
-_RISE: Final = 120
+_RISE: Final = 150
 """SVG units between two layers."""
+_MARGIN: Final = 145
+"""SVG units around the tree, for labels."""
+_OPENING: Final = (1000.0, 560.0)
+"""SVG units of the part that is shown at first."""
+_LABEL: Final = 22
+"""Letters of a node's label at most."""
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -101,7 +107,7 @@ def _svg(drawing: TreeDrawing, taken: Sequence[Taken]) -> str:
     for way in taken:
         for id in way.ids:
             classes.setdefault(id, []).append(way.name)
-    lines, marks = [], []
+    lines, marks, labels = [], [], []
     for node in drawing.nodes:
         x, y = places[node["id"]]
         for child in node["children"]:
@@ -110,6 +116,13 @@ def _svg(drawing: TreeDrawing, taken: Sequence[Taken]) -> str:
                 half = (y + cy) / 2
                 lines.append(f'<path d="M{x:.0f} {y:.0f}C{x:.0f} {half:.0f} {cx:.0f} {half:.0f} {cx:.0f} {cy:.0f}"/>')
         names = " ".join(["summary" if node["layer"] else "leaf", *classes.get(node["id"], ())])
+        words = " ".join(node["text"].split()) or "(no summary yet)"
+        shown = _safe(words[: _LABEL - 1] + "…" if len(words) > _LABEL else words)
+        if node["layer"]:
+            labels.append(f'<text x="{x:.0f}" y="{y - 24:.0f}" text-anchor="middle">{shown}</text>')
+        else:  # leaves stand close together
+            place = f"{x:.0f} {y + 20:.0f}"
+            labels.append(f'<text transform="translate({place}) rotate(60)">{shown}</text>')
         label = (
             f"{'Leaf' if not node['layer'] else 'Summary'} {node['id']}: {_safe(' '.join(node['text'].split())[:160])}"
         )
@@ -117,11 +130,34 @@ def _svg(drawing: TreeDrawing, taken: Sequence[Taken]) -> str:
             f'<circle id="n{node["id"]}" class="{names}" cx="{x:.0f}" cy="{y:.0f}" r="{9 + 2 * min(4, node["layer"])}" '
             f'tabindex="0" role="button" aria-label="{label}"><title>{label}</title></circle>'
         )
-    width = max((x for x, _ in places.values()), default=0) + 40
-    height = max((y for _, y in places.values()), default=0) + 40
+    width = max((x for x, _ in places.values()), default=0) + 2 * _MARGIN
+    height = max((y for _, y in places.values()), default=0) + 2 * _MARGIN
+    whole = (-_MARGIN, -_MARGIN, width, height)
+    box = " ".join(f"{number:.0f}" for number in _opening(drawing, taken, places, whole))
+    all_of_it = " ".join(f"{number:.0f}" for number in whole)
     return (
-        f'<svg id="tree" viewBox="-40 -40 {width + 40:.0f} {height + 40:.0f}" role="group" aria-label="The tree">'
-        f'<g class="lines">{"".join(lines)}</g><g class="marks">{"".join(marks)}</g></svg>'
+        f'<svg id="tree" viewBox="{box}" data-whole="{all_of_it}" role="group" aria-label="The tree">'
+        f'<g class="lines">{"".join(lines)}</g><g class="labels">{"".join(labels)}</g>'
+        f'<g class="marks">{"".join(marks)}</g></svg>'
+    )
+
+
+def _opening(
+    drawing: TreeDrawing,
+    taken: Sequence[Taken],
+    places: Mapping[int, tuple[float, float]],
+    whole: tuple[float, float, float, float],
+) -> tuple[float, float, float, float]:
+    """Return the part that is shown at first, large enough to read: around the best node taken, else a root."""
+    wanted = [*(id for way in taken for id in way.ids), *(node["id"] for node in drawing.nodes[::-1] if node["root"])]
+    x, y = next((places[id] for id in wanted if id in places), (0.0, 0.0))
+    left, top, width, height = whole
+    shown_width, shown_height = min(width, _OPENING[0]), min(height, _OPENING[1])
+    return (
+        min(max(left, x - shown_width / 2), left + width - shown_width),
+        min(max(top, y - shown_height / 2), top + height - shown_height),
+        shown_width,
+        shown_height,
     )
 
 
