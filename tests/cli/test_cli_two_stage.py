@@ -23,7 +23,7 @@ def test_both_stages_are_told(cli: Cli) -> None:
 
 
 def test_json_names_stages_and_who_scored_each_block(cli: Cli) -> None:
-    found = json.loads(cli("prune", str(SITE), "-q", QUESTION, *TWO, "--json").stdout)
+    found = json.loads(cli("prune", str(SITE), "-q", QUESTION, *TWO, "--json=full").stdout)
     assert [stage["stage"] for stage in found["stages"]] == ["first", "fine"]
     assert found["stages"][0]["tokens"] <= 1500
     assert found["engines"]["fine"] == "bm25"
