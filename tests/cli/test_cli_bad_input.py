@@ -218,3 +218,24 @@ def test_a_bug_shows_its_traceback(cli: Cli, folder: Path, monkeypatch: pytest.M
     result = cli("clean", "page.html")
     assert result.exit_code == 1
     assert "Traceback" in result.stderr and "ZeroDivisionError: a bug" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("prun", "page.html"), "did you mean 'prune'?"),
+        (("prune", "page.html", "-Q", "When?"), "Did you mean '-q'?"),
+        (("prune", "page.html", "When?"), 'Write it as -q "'),
+        (("clean", "page.html", "--format", "md"), "did you mean 'markdown'?"),
+        (("clean", "page.html", "--formt", "html"), "--format"),
+        (("ask", "When?", "page.html", "--llm", "gpt-4o"), "did you mean 'openai:gpt-4o'?"),
+        (("ask", "When?", "page.html", "--llm", "ollama:llama3"), "http://HOST/v1#llama3"),
+        (("ask", "When?", "--search", "wikpedia"), "did you mean 'wikipedia'?"),
+        (("clean", "https://"), "no whole address"),
+    ],
+)
+def test_a_typo_is_told_with_what_was_meant(cli: Cli, folder: Path, arguments: tuple[str, ...], hint: str) -> None:
+    (folder / "page.html").write_text(PAGE, "utf-8")
+    result = cli(*arguments)
+    assert result.exit_code == 2
+    assert hint in only_line(result)

@@ -80,6 +80,8 @@ def _listed(arguments: Sequence[str], settings: Settings, out: Path | None) -> l
             if not any(page.name == "stdin" for page in found):  # standard input can be read only once
                 found.append(Given(_stdin(settings.max_file_mb), "stdin"))
         elif _ADDRESS.match(argument):
+            if not is_address(argument):
+                raise BadInput(f"{argument}: this is no whole address; write it as https://HOST/PAGE", subject=argument)
             found.append(Given(argument, argument))
         elif is_folder(path):
             inside = pages_of(path, reading_with(settings).suffixes, settings.max_files)

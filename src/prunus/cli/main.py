@@ -165,7 +165,13 @@ def _usage(error: click.ClickException) -> int:
         return 2
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "prunus"
-    say(f"{path}: {one_line(error.format_message())} Try '{path} --help'.")
+    hint = ""
+    if isinstance(error, click.NoSuchOption) and context is not None and not error.possibilities:
+        known = [name for option in context.command.params for name in option.opts]
+        hint = "".join(f" Did you mean {name!r}?" for name in known if name.lower() == error.option_name.lower())
+    if isinstance(error, click.MissingParameter) and error.param is not None and error.param.name == "question":
+        hint = ' Write it as -q "When did it open?".'
+    say(f"{path}: {one_line(error.format_message())}{hint} Try '{path} --help'.")
     return 2
 
 

@@ -100,8 +100,9 @@ def engine_class(kind: str, spec: str) -> Any:
             ) from error
     there = engine_names(kind)
     hint = did_you_mean(name, there)
-    if kind == "llm" and not hint:  # mostly the bare name of a model
-        hint = f"; did you mean 'openai:{spec.strip()}'?"
+    if kind == "llm" and not hint:  # mostly the bare name of a model, or a program that serves one
+        _, model = split_spec(spec)
+        hint = f"; a server's model is http://HOST/v1#{model}" if model else f"; did you mean 'openai:{name}'?"
     raise UnknownEngine(f"no {kind} is called {name!r}; there are: {', '.join(there)}{hint}", subject=spec)
 
 

@@ -68,7 +68,8 @@ class Settings:
     :param budget: token budget of the evidence.
     :param max_files: files that a folder may hold at most.
     :param max_file_mb: size of one file or fetched page, in MiB.
-    :param home: folder for caches, snapshots and models that Prunus keeps between runs.
+    :param home: folder for caches, snapshots and models that Prunus keeps between runs; where it cannot be written,
+        Prunus warns and keeps no pages.
     :param robots: obey robots.txt.
     :param allow_hosts: internal hosts or networks from which pages may be fetched; none by default.
     :param ports: ports from which pages may be fetched.
