@@ -8,7 +8,7 @@
 
 from .api.answers import Chat, ask, astream, search
 from .api.index import Index
-from .api.pages import clean, extract, prune, read
+from .api.pages import clean, extract, metadata, prune, read
 from .core.errors import (
     BadBudget,
     BadInput,
@@ -29,6 +29,7 @@ from .core.types import (
     Context,
     Hit,
     Message,
+    Metadata,
     Page,
     Passage,
     Results,
@@ -56,6 +57,7 @@ __all__ = [
     "Index",
     "Limits",
     "Message",
+    "Metadata",
     "MissingExtra",
     "NothingFound",
     "Options",
@@ -76,6 +78,7 @@ __all__ = [
     "clean",
     "extract",
     "load_settings",
+    "metadata",
     "prune",
     "read",
     "search",

@@ -14,9 +14,9 @@ from types import ModuleType
 import prunus
 
 PUBLIC = """CLEAN LEAN Answer BadBudget BadInput BadPage BlockRecord Chat Citation Context Documents Hit Index
-    Limits Message MissingExtra NothingFound Options OutsideFailed Page Passage PrunusError Results Retrieval
-    SearchRequest Settings Span Style UnknownEngine WebOptions ask astream clean extract load_settings prune read
-    search sentences""".split()
+    Limits Message Metadata MissingExtra NothingFound Options OutsideFailed Page Passage PrunusError Results Retrieval
+    SearchRequest Settings Span Style UnknownEngine WebOptions ask astream clean extract load_settings metadata prune
+    read search sentences""".split()
 
 HEAVY = """torch transformers sentence_transformers onnxruntime fastapi starlette uvicorn flask django aiohttp httpx
     requests bs4 lxml selectolax sklearn scipy pandas huggingface_hub wordllama tokenizers safetensors rich click
@@ -52,7 +52,7 @@ def test_functions_stay_functions_after_every_module_is_imported() -> None:
     for module in pkgutil.walk_packages(prunus.__path__, "prunus."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
-    for name in ("ask", "clean", "extract", "prune", "read", "search", "sentences", "astream", "load_settings"):
+    for name in "ask clean extract metadata prune read search sentences astream load_settings".split():
         assert inspect.isfunction(getattr(prunus, name)), name
 
 

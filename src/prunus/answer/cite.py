@@ -6,6 +6,7 @@ import unicodedata
 
 from ..core.text.words import normalise
 from ..core.types import Citation, Span
+from ..pages.metadata import known_metadata
 from ..pages.tree import Tree
 from ..pages.xpath import xpath_of
 
@@ -70,11 +71,12 @@ def cite(number: int, quote: str, tree: Tree, span: Span | None = None) -> Citat
         span = locate(quote, tree)
     found = span is not None and is_found(quote, tree, span)
     place = span or Span(tree.document, 0, 0)
+    known = known_metadata(tree)
     return Citation(
         number=number,
         url=tree.url,
         title=tree.title,
-        published=tree.published,
+        published=known.published or tree.published,
         document=tree.document,
         snapshot=tree.snapshot,
         quote=tree.canonical[place.start : place.end] if found else quote,
@@ -82,4 +84,6 @@ def cite(number: int, quote: str, tree: Tree, span: Span | None = None) -> Citat
         xpath=xpath_of(tree, _holder(tree, place)) if found else "",
         found=found,
         support=1.0 if found else 0.0,
+        authors=known.authors,
+        site=known.site,
     )

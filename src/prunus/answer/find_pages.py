@@ -20,6 +20,7 @@ from ..core.options import WebOptions
 from ..core.ports import Embedder, Planner, Reranker, SearchProvider
 from ..core.types import Hit, Message, Page, Plan, Results, SearchQuery, SearchRequest, Usage
 from ..models.meter import Meter
+from ..pages.metadata import known_metadata
 from ..pages.read import ToHtml, read_page
 from ..pages.tree import Tree
 from ..web.search._merge import fuse
@@ -291,7 +292,9 @@ async def _arrived(
 async def _tree(page: Page | PrunusError, to_html: ToHtml) -> Tree:
     if isinstance(page, PrunusError):
         raise page
-    return await asyncio.to_thread(read_page, page, to_html)
+    tree = await asyncio.to_thread(read_page, page, to_html)
+    tree.published = (await asyncio.to_thread(known_metadata, tree)).published or tree.published
+    return tree
 
 
 # --- ranking -------------------------------------------------------------------------------------

@@ -11,11 +11,13 @@ from ..core.options import Options
 from ..core.settings import Settings, load_settings
 from ..core.sync import run
 from ..core.text.near import did_you_mean
-from ..core.types import Context, Format, Page, Passage
+from ..core.types import Context, Format, Metadata, Page, Passage
 from ..engines import Maker, assemble, formats
 from ..evidence.documents import Documents, read_pages
 from ..evidence.prune import prune as prune_documents
 from ..evidence.segments import segments
+from ..pages.clean.parse import without_surrogates
+from ..pages.metadata import read_metadata
 from ..pages.read import clean_page, read_page
 from ..pages.sources import Reading, Source, as_page, each_page, each_source, is_address
 from ..pages.tree import Tree
@@ -46,7 +48,7 @@ def clean(page: Source, format: Format = "html", style: Style = CLEAN, *, main: 
     read = _one_page(page)
     tree = clean_page(read, formats().to_html, main)
     with errors_of_page(read.url or "page"):
-        return write_tree(tree, format, style, tree.main, tree.parts)
+        return write_tree(tree, format, style, kept_of(tree))
 
 
 def _one_page(page: Source) -> Page:
@@ -57,6 +59,20 @@ def _one_page(page: Source) -> Page:
             raise fetched
         return fetched
     return as_page(page, load_settings().max_file_mb if isinstance(page, Path) else 0)
+
+
+def metadata(page: Source) -> Metadata:
+    """Return what a page or document says about itself: title, authors, dates, language, site, description, address.
+
+    :param page: HTML as str or bytes, a path, an address, or a Page.
+    :raises BadPage: the page is empty, binary or too large.
+
+    >>> metadata('<title>Tides</title><meta name="author" content="Ada Moor">').authors
+    ('Ada Moor',)
+    """
+    read = _one_page(page)
+    with errors_of_page(read.url or "page"):
+        return read_metadata(read, formats().to_html)
 
 
 def read(
@@ -142,6 +158,27 @@ def with_links(documents: Documents, question: str, count: int, settings: Settin
             known.add(tree.snapshot)
             trees.append(tree)
     return Documents(trees, failures)
+
+
+def metadata_each(
+    pages: Sequence[Source], settings: Settings | None = None
+) -> Generator[Metadata | PrunusError, None, None]:
+    """Yield what each page says about itself, or the error that prevented it; one page is in memory at a time.
+
+    :param pages: files, addresses, HTML, bytes, Pages; no folders.
+    """
+    settings = settings or load_settings()
+    with closing(each_source(pages, reading_with(settings))) as sources:
+        for page in sources:
+            known: Metadata | PrunusError
+            try:
+                if isinstance(page, PrunusError):
+                    raise page
+                with errors_of_page(page.url or "page"):
+                    known = read_metadata(page, formats().to_html)
+            except (BadInput, OutsideFailed) as error:
+                known = error
+            yield known
 
 
 class Pruner:

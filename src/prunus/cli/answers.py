@@ -81,8 +81,10 @@ def sources(answer: Answer) -> str:
         if citation.number != last:
             lines.append(f"[{citation.number}] {one_line(citation.title or '(no title)')}")
             last = citation.number
-        dated = f"  {one_line(citation.published)}" if citation.published else ""
-        lines.append(f"    {citation.url or 'page'}  {citation.xpath}{dated}".rstrip())
+            site = "" if citation.site in citation.title else citation.site
+            about = " · ".join(text for text in (", ".join(citation.authors), site, citation.published) if text)
+            lines += [f"    {one_line(about)}"] if about else []
+        lines.append(f"    {citation.url or 'page'}  {citation.xpath}".rstrip())
         lines.append(f"    quote: {_quote_check(citation, text)}")
     if answer.unsupported and answer.citations and answer.engines.get("generator") == "llm":
         lines.append(f"Not supported by the pages ({len(answer.unsupported)}):")

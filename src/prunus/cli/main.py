@@ -19,6 +19,7 @@ from .output import forget_stdout, one_line, say
 
 COMMANDS: Final = {
     "clean": "Clean pages: keep what a reader sees, drop the rest.",
+    "metadata": "Show what pages say about themselves: title, authors, dates, …",
     "prune": "Keep the evidence for a question that fits a token budget.",
     "ask": "Answer a question from pages, with quotes that are checked.",
     "replay": "Answer a recorded question again from its record.",

@@ -44,6 +44,28 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class Metadata:
+    """What a page or document says about itself; '' and () where it does not say it.
+
+    :param authors: names, in the page's order.
+    :param published, modified: ISO 8601, as exact as the page is: ``2024``, ``2024-11``, ``2024-11-05`` or
+        ``2024-11-05T08:30:00+00:00``.
+    :param language: a language tag, as ``en`` or ``pt-BR``.
+    :param site: the name of the site.
+    :param address: the canonical address, absolute, http or https.
+    """
+
+    title: str = ""
+    authors: Sequence[str] = ()
+    published: str = ""
+    modified: str = ""
+    language: str = ""
+    site: str = ""
+    description: str = ""
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
     """A place in a document: (document, start, end) in code points of its canonical text."""
 
@@ -205,6 +227,7 @@ class Citation:
     :param xpath: the element in the HTML5-parsed page; '' where the quote is not found.
     :param found: whether the quote equals the page's text at ``span``, checked by code.
     :param support: how well the quote supports the sentence that cites it, 0 to 1.
+    :param authors, site: who wrote the page and where, as the page says; () and '' where it does not.
     """
 
     number: int
@@ -218,6 +241,8 @@ class Citation:
     xpath: str
     found: bool
     support: float
+    authors: Sequence[str] = ()
+    site: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from ...core.errors import BadInput, Failures, PrunusError, errors_of_page
 from ...core.settings import Settings, load_settings
 from ...core.types import Format
 from ...pages.links import make_absolute
+from ...pages.metadata import known_metadata
 from ...pages.tree import Tree
 from ...pages.write.style import Style
 from ...pages.write.whole import write_tree
@@ -72,7 +73,7 @@ class CleaningJob:
             if is_saved(page):
                 make_absolute(tree)
             with errors_of_page(page.name):
-                output = write_tree(tree, self.format, self.style, tree.main, tree.parts)
+                output = write_tree(tree, self.format, self.style, kept_of(tree))
         except PrunusError as error:
             self.failures.note(error, page.name)
             if self.as_json:
@@ -87,6 +88,7 @@ class CleaningJob:
                 "format": self.format,
                 "words": _kept_words(tree),
                 "snapshot": tree.snapshot,
+                "metadata": asdict(known_metadata(tree)),
                 "seconds": round(time.perf_counter() - started, 6),
             }
             emit_json({**record, **({"output": output} if target is None else {"file": str(target)})})

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import click
 
+from ...api.pages import metadata_each
 from ...core.errors import BadInput, BadPage, Failures, OutsideFailed, PrunusError
 from ...core.files import write_bytes
 from ...core.options import Options
@@ -150,10 +151,17 @@ def _write(page: Page, place: Path | None, as_json: bool) -> None:
     if as_json:
         described = replace(page, content="", snapshot=page.snapshot or snapshot_of(page.content))
         record = {name: getattr(described, name) for name in _SHOWN}
+        record["metadata"] = _metadata(page)
         emit_json({**record, "bytes": len(content), **({"file": str(place)} if place else {})})
     elif place is None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
+
+
+def _metadata(page: Page) -> dict[str, Any] | None:
+    """Return what a page says about itself; None where it cannot be read."""
+    [known] = metadata_each([page])
+    return None if isinstance(known, PrunusError) else asdict(known)
 
 
 _SHOWN: Final = ("url", "final_url", "status", "media_type", "charset", "fetched_at", "published", "snapshot")

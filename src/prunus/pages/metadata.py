@@ -1,0 +1,288 @@
+"""Reads what a page says about itself: title, authors, dates, language, site, description, canonical address.
+
+Sources are JSON-LD, OpenGraph and other ``<meta>`` elements, microdata, ``<link>``, ``<title>``, ``<time>`` and
+``lang``. Format engines write the metadata of other documents (PDF, Office, e-mail, EPUB, …) into the same elements.
+Nothing is guessed from the text or the address.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, cast
+from urllib.parse import urljoin, urlsplit
+
+from ..core.types import Metadata, Page
+from .clean.addresses import kept_address
+from .clean.parse import Document, Element, parse, without_surrogates
+from .dates import iso_date
+from .read import ToHtml
+from .tree import Tree
+
+LONGEST: Final = {"title": 500, "name": 100, "description": 1_000, "address": 2_000}
+"""Code points of a value at most; a longer title or description is cut, a longer name or address is not taken."""
+
+_KNOWN: Final = ("metadata", 0)
+_NAMED_BY: Final = ("property", "name", "itemprop", "http-equiv")
+_MAX_JSON: Final = 1 << 20
+_MAX_ITEMS: Final = 2_000
+_MAX_AUTHORS: Final = 50
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
+_BY: Final = re.compile(r"(?:by|von|par|por|di)\s*:?\s+", re.IGNORECASE)
+_JSON_LD: Final = 'script[type="application/ld+json" i]'
+_ARTICLES: Final = ("Article", "Posting", "Report", "Review", "Recipe", "Book", "Paper", "Thesis", "Question", "HowTo")
+_PAGES: Final = ("Page", "Product", "Event", "VideoObject", "Movie", "Course")
+_TITLES: Final = ("og:title", "twitter:title", "citation_title", "dc.title", "dcterms.title", "parsely-title")
+_AUTHORS: Final = ("author", "citation_author", "article:author", "dc.creator", "dcterms.creator", "parsely-author",
+                   "sailthru.author", "byl")  # fmt: skip
+_PUBLISHED: Final = ("article:published_time", "og:published_time", "datepublished", "citation_publication_date",
+                     "citation_date", "parsely-pub-date", "sailthru.date", "publishdate", "publish-date", "pubdate",
+                     "dc.date.issued", "dcterms.issued", "dcterms.created", "dc.date", "dcterms.date", "date",
+                     "article.published", "cxenseparse:recs:publishtime")  # fmt: skip
+_MODIFIED: Final = ("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "dc.date.modified",
+                    "last-modified", "article.updated")  # fmt: skip
+_DESCRIPTIONS: Final = ("og:description", "description", "twitter:description", "dc.description")
+_SITES: Final = ("og:site_name", "application-name", "citation_journal_title")
+_NOT_NAMES: Final = frozenset({"admin", "administrator", "none", "null", "undefined", "author", "unknown"})
+
+
+def read_metadata(page: Page, to_html: ToHtml) -> Metadata:
+    """Return what a page or document says about itself.
+
+    :param to_html: turns the page into HTML.
+    :raises BadPage: the page cannot be read.
+    """
+    name = page.url or "page"
+    return metadata_of(parse(to_html(page), page.charset, name), page.final_url or page.url)
+
+
+def known_metadata(tree: Tree) -> Metadata:
+    """Return what the page of a cleaned document says about itself; empty where its source is not known.
+
+    The page is parsed for it once.
+    """
+    known = tree.cache.get(_KNOWN)
+    if known is None:
+        markup, charset = tree._markup
+        known = tree.cache[_KNOWN] = metadata_of(parse(markup, charset), tree.url) if markup else Metadata()
+    return cast(Metadata, known)
+
+
+def metadata_of(document: Document, base: str = "") -> Metadata:
+    """Return what a parsed page says about itself.
+
+    :param base: the page's address, for relative canonical addresses; '' when unknown.
+    """
+    meta = _meta(document)
+    item, site = _json_items(document)
+    scope = _microdata(document)
+
+    def said(names: Sequence[str]) -> Iterator[str]:
+        return (value for name in names for value in meta.get(name, ()))
+
+    names = _names(item.get("author")) or list(said(_AUTHORS)) or _properties(scope, "author", "name")
+    site_name = _first(*said(_SITES), _name(item.get("publisher")), site)
+    title = _first(_text(item.get("headline")), *said(_TITLES), *_properties(scope, "headline"), _title(document))
+    return Metadata(
+        title=_without_site(title, site_name)[: LONGEST["title"]],
+        authors=_authors(names),
+        published=_date(_text(item.get("datePublished")), *said(_PUBLISHED), *_properties(scope, "datePublished"),
+                        _time(document)),
+        modified=_date(_text(item.get("dateModified")), *said(_MODIFIED), *_properties(scope, "dateModified")),
+        language=_language(document, [*meta.get("content-language", ()), *meta.get("dc.language", ()),
+                                      *meta.get("og:locale", ()), _text(item.get("inLanguage"))]),
+        site=site_name if len(site_name) <= LONGEST["name"] else "",
+        description=_first(*said(_DESCRIPTIONS), _text(item.get("description")))[: LONGEST["description"]],
+        address=_address(document, [*meta.get("og:url", ()), _text(item.get("url"))], base),
+    )  # fmt: skip
+
+
+def plain(value: str) -> str:
+    """Return a value on one line, without control characters and other letters that no reader sees."""
+    text = without_surrogates(html.unescape(value) if "&" in value else value)
+    return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
+
+
+def _first(*values: str) -> str:
+    """Return the first value that is not blank, on one line."""
+    return next((text for value in values if value and (text := plain(value[:4_000]))), "")
+
+
+def _date(*values: str) -> str:
+    return next((found for value in values if value and (found := iso_date(value))), "")
+
+
+def _meta(document: Document) -> dict[str, list[str]]:
+    """Return the contents of ``<meta>`` elements by their name, in lower case."""
+    found: dict[str, list[str]] = {}
+    for element in document.select("meta[content]")[:_MAX_ITEMS]:
+        name = (
+            element.attr("property") or element.attr("name") or element.attr("itemprop") or element.attr("http-equiv")
+        )
+        content = element.attr("content")
+        if name and content and content.strip():
+            found.setdefault(name.strip().lower(), []).append(content)
+    return found
+
+
+def _json_items(document: Document) -> tuple[dict[str, Any], str]:
+    """Return the item of JSON-LD that describes the page, {} where there is none, and the name of the site."""
+    items: list[dict[str, Any]] = []
+    for script in document.select(_JSON_LD):
+        text = script.text
+        if len(text) > _MAX_JSON:
+            continue
+        try:
+            value = json.loads(text.strip().removeprefix("<!--").removesuffix("-->"), strict=False)
+        except (ValueError, RecursionError):
+            continue
+        items += _flat(value)
+    best: dict[str, Any] = {}
+    site = ""
+    for kinds in (_ARTICLES, _PAGES):
+        best = best or next((item for item in items if _is_kind(item, kinds)), {})
+    for item in items:
+        if not site and _is_kind(item, ("WebSite",)):
+            site = _name(item)
+    people = {identity: item for item in items if isinstance(identity := item.get("@id"), str)}
+    if best:
+        best = {**best, **{key: _resolved(best.get(key), people) for key in ("author", "publisher")}}
+    return best, site
+
+
+def _resolved(value: Any, items: dict[str, dict[str, Any]]) -> Any:
+    """Return a value of JSON-LD with its references to other items replaced."""
+    if isinstance(value, list):
+        return [_resolved(one, items) if isinstance(one, dict) else one for one in value[:_MAX_AUTHORS]]
+    if isinstance(value, dict) and "name" not in value and isinstance(identity := value.get("@id"), str):
+        return items.get(identity, value)
+    return value
+
+
+def _flat(value: Any) -> list[dict[str, Any]]:
+    """Return the items of a JSON-LD value: of its list, and of its ``@graph``."""
+    found: list[dict[str, Any]] = []
+    waiting = [value]
+    while waiting and len(found) < _MAX_ITEMS:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting.extend(reversed(one[:_MAX_ITEMS]))
+        elif isinstance(one, dict):
+            found.append(one)
+            waiting.extend(one[key] for key in ("@graph", "mainEntity") if key in one)
+    return found
+
+
+def _is_kind(item: dict[str, Any], kinds: tuple[str, ...]) -> bool:
+    """Tell whether an item's type ends with one of some names."""
+    stated = item.get("@type")
+    types = stated[:20] if isinstance(stated, list) else [stated]
+    return any(isinstance(one, str) and one.endswith(kinds) for one in types)
+
+
+def _text(value: Any) -> str:
+    """Return a value of JSON-LD as text; '' where it is none."""
+    if isinstance(value, list):
+        value = value[0] if value else ""
+    if isinstance(value, dict):
+        value = value.get("@value", value.get("name", value.get("alternateName", "")))
+    return value if isinstance(value, str) else ""
+
+
+def _name(value: Any) -> str:
+    return _text(value.get("name")) if isinstance(value, dict) else _text(value)
+
+
+def _names(value: Any) -> list[str]:
+    """Return the names of people or organisations in JSON-LD."""
+    values = value[:_MAX_AUTHORS] if isinstance(value, list) else [value]
+    return [name for one in values if (name := _name(one))]
+
+
+def _microdata(document: Document) -> Element | None:
+    """Return the first element whose microdata describe an article."""
+    for element in document.select("[itemscope][itemtype]")[:_MAX_ITEMS]:
+        if (element.attr("itemtype") or "").strip().endswith(_ARTICLES):
+            return element
+    return None
+
+
+def _properties(scope: Element | None, *path: str) -> list[str]:
+    """Return the values of a property of a microdata item; of a property in it where the path has two names."""
+    if scope is None:
+        return []
+    values: list[str] = []
+    for element in scope.select(f"[itemprop~={path[0]}]")[:_MAX_AUTHORS]:
+        inner = element.select_one(f"[itemprop~={path[1]}]") if len(path) > 1 else None
+        chosen = inner or element
+        values.append(chosen.attr("content") or chosen.attr("datetime") or chosen.text[:4_000])
+    return values
+
+
+def _title(document: Document) -> str:
+    """Return the page's ``<title>``, else its only ``<h1>``."""
+    title = document.select_one("head title") or document.select_one("title")
+    if title is not None and title.text.strip():
+        return title.text
+    headings = document.select("h1")
+    return headings[0].text if len(headings) == 1 else ""
+
+
+def _without_site(title: str, site: str) -> str:
+    """Return a title without the name of the site at its end or its beginning."""
+    for separator in (" | ", " - ", " – ", " — ", " :: ", " · ", " » "):
+        if site and title.casefold().endswith((separator + site).casefold()):
+            return title[: -len(separator + site)].strip() or title
+        if site and title.casefold().startswith((site + separator).casefold()):
+            return title[len(site + separator) :].strip() or title
+    return title
+
+
+def _authors(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names on one line each, without "by", addresses and repetitions."""
+    found: dict[str, str] = {}
+    for name in names[:_MAX_AUTHORS]:
+        text = _BY.sub("", plain(name[:4_000]), count=1) if _BY.match(plain(name[:20])) else plain(name[:4_000])
+        if text and len(text) <= LONGEST["name"] and "://" not in text and text.casefold() not in _NOT_NAMES:
+            found.setdefault(text.casefold(), text)
+    return tuple(found.values())
+
+
+def _time(document: Document) -> str:
+    """Return the date of the page's ``<time>`` elements, where they mark it, or all give the same day."""
+    marked = document.select_one('time[pubdate], time[itemprop~="datePublished"], time.published[datetime]')
+    if marked is not None:
+        return marked.attr("datetime") or marked.text[:100]
+    dates = [element.attr("datetime") or "" for element in document.select("time[datetime]")[:_MAX_ITEMS]]
+    return dates[0] if dates and len({iso_date(one)[:10] for one in dates}) == 1 else ""
+
+
+def _language(document: Document, others: Sequence[str]) -> str:
+    """Return the language of a page as a tag."""
+    root = document.root
+    stated = [root.attr("lang") or root.attr("xml:lang") or ""] if root is not None else []
+    for value in [*stated, *others]:
+        tag = value.split(",")[0].strip().replace("_", "-")
+        if len(tag) <= 35 and _LANGUAGE.fullmatch(tag):
+            return tag
+    return ""
+
+
+def _address(document: Document, others: Sequence[str], base: str) -> str:
+    """Return the canonical address, absolute; '' where the page gives none with http or https."""
+    link = document.select_one('link[rel~="canonical" i][href]')
+    root = document.select_one("base[href]")
+    for value in [(link.attr("href") or "") if link is not None else "", *others]:
+        if not value.strip() or len(value) > LONGEST["address"]:
+            continue
+        try:
+            own = urljoin(base, (root.attr("href") or "")[:2_000]) if root is not None else base
+            address = kept_address(urljoin(own, value.strip()))
+            parts = urlsplit(address or "")
+        except ValueError:
+            continue
+        if address and parts.scheme in ("http", "https") and parts.hostname and not parts.username:
+            return plain(address)
+    return ""

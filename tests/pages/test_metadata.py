@@ -1,0 +1,159 @@
+"""What a page says about itself is read from where pages say it; nothing is guessed, and no value is hostile."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+import prunus
+from prunus.pages.dates import iso_date
+
+ARTICLE = {
+    "@context": "https://schema.org",
+    "@graph": [
+        {"@type": "WebSite", "name": "Tide News"},
+        {"@type": "Person", "@id": "#ada", "name": "Ada Moor"},
+        {
+            "@type": ["NewsArticle"],
+            "headline": "The bridge &amp; the tide",
+            "author": [{"@id": "#ada"}, {"@type": "Person", "name": "Ben Ash"}],
+            "datePublished": "2024-11-05T08:30:00Z",
+            "dateModified": "2024-11-06",
+            "inLanguage": "en",
+        },
+    ],
+}
+
+
+def page(head: str = "", body: str = "", attributes: str = "") -> str:
+    return f"<html {attributes}><head>{head}</head><body><p>Words of the page.</p>{body}</body></html>"
+
+
+def json_ld(value: object) -> str:
+    return f'<script type="application/ld+json">{json.dumps(value)}</script>'
+
+
+def test_an_article_in_json_ld_gives_all_that_it_says() -> None:
+    known = prunus.metadata(page(json_ld(ARTICLE) + "<title>Other | Tide News</title>"))
+    assert known == prunus.Metadata(
+        title="The bridge & the tide",
+        authors=("Ada Moor", "Ben Ash"),
+        published="2024-11-05T08:30:00+00:00",
+        modified="2024-11-06",
+        language="en",
+        site="Tide News",
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "field", "value"),
+    [
+        ('<meta property="og:title" content="Tides">', "title", "Tides"),
+        ("<title>Tides | Velmar</title><meta property=og:site_name content=Velmar>", "title", "Tides"),
+        ("<title>Velmar</title><meta property=og:site_name content=Velmar>", "title", "Velmar"),
+        ('<meta name="author" content="By Ada Moor">', "authors", ("Ada Moor",)),
+        ('<meta name=citation_author content="A"><meta name=citation_author content="B">', "authors", ("A", "B")),
+        ('<meta name="author" content="https://example.org/ada">', "authors", ()),
+        ('<meta property="article:published_time" content="2024-11-05">', "published", "2024-11-05"),
+        ('<meta name="date" content="05/11/2024">', "published", ""),
+        ('<meta name="description" content="What  the tide\ndoes.">', "description", "What the tide does."),
+        ('<link rel="canonical" href="/tides">', "address", "https://example.org/tides"),
+        ('<link rel="canonical" href="javascript:alert(1)">', "address", ""),
+        ('<link rel="canonical" href="https://user:secret@example.org/">', "address", ""),
+        ('<meta property="og:url" content="//example.org/t">', "address", "https://example.org/t"),
+        ('<meta property="og:locale" content="pt_BR">', "language", "pt-BR"),
+        ('<meta name="author" content="Ada\x07\u202eMoor">', "authors", ("AdaMoor",)),
+    ],
+)
+def test_each_place_of_a_page_is_read(head: str, field: str, value: object) -> None:
+    known = prunus.metadata(prunus.Page(page(head), url="https://example.org/a/b"))
+    assert getattr(known, field) == value
+
+
+def test_microdata_of_an_article_are_read_and_those_of_other_items_are_not() -> None:
+    other = '<div itemscope itemtype="https://schema.org/Person"><b itemprop=author>Eve</b></div>'
+    article = (
+        '<article itemscope itemtype="https://schema.org/BlogPosting"><h1 itemprop=headline>Tides</h1>'
+        "<span itemprop=author itemscope><b itemprop=name>Ada Moor</b></span>"
+        '<time itemprop=datePublished datetime="2024-11-05">last week</time></article>'
+    )
+    known = prunus.metadata(page(body=other + article))
+    assert (known.title, known.authors, known.published) == ("Tides", ("Ada Moor",), "2024-11-05")
+
+
+def test_the_date_of_time_elements_counts_only_where_all_agree() -> None:
+    one, two = '<time datetime="2024-11-05">a</time>', '<time datetime="2024-11-06">b</time>'
+    assert prunus.metadata(page(body=one + one)).published == "2024-11-05"
+    assert prunus.metadata(page(body=one + two)).published == ""
+
+
+def test_a_page_that_says_nothing_gets_nothing() -> None:
+    assert prunus.metadata("<p>Published 5 November 2024 by Ada Moor") == prunus.Metadata()
+
+
+@pytest.mark.parametrize(
+    ("stated", "date"),
+    [
+        ("2024", "2024"),
+        ("2024-11", "2024-11"),
+        ("2024/11/5", "2024-11-05"),
+        ("20241105", "2024-11-05"),
+        ("2024-11-05T08:30:00.123Z", "2024-11-05T08:30:00+00:00"),
+        ("2024-11-05 08:30", "2024-11-05T08:30:00"),
+        ("2024-11-05T08:30:00+0100", "2024-11-05T08:30:00+01:00"),
+        ("November 5, 2024", "2024-11-05"),
+        ("5 Nov 2024", "2024-11-05"),
+        ("Tue, 05 Nov 2024 08:30:00 +0100", "2024-11-05T08:30:00+01:00"),
+        ("11/05/2024", ""),
+        ("2024-13-05", ""),
+        ("0000-00-00", ""),
+        ("9" * 5_000, ""),
+        ("yesterday", ""),
+        ("²⁰24-11-05", ""),
+    ],
+)
+def test_a_date_is_iso_8601_as_exact_as_it_was_stated(stated: str, date: str) -> None:
+    assert iso_date(stated) == date
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        f'<script type="application/ld+json">{"[" * 10_000}{"]" * 10_000}</script>',
+        f'<script type="application/ld+json">{{"@type":"Article","author":{chr(123) + chr(34)}',
+        '<script type="application/ld+json">' + '{"a":' * 10_000 + "1" + "}" * 10_000 + "</script>",
+        '<script type="application/ld+json">[' + '{"@type":"Article"},' * 500_000 + "1]</script>",
+        json_ld([{"@type": "Article", "author": {"name": [[["x"]]]}, "headline": 5, "datePublished": {"a": 1}}]),
+        json_ld({"@type": "Article", "author": ["A" * 1_000_000], "headline": "x" * 900_000}),
+        '<meta name=author content="x">' * 100_000,
+        f"<title>{'x ' * 1_000_000}</title>",
+    ],
+    ids=lambda head: head[:40],
+)
+def test_hostile_metadata_are_bounded_and_never_raise(head: str) -> None:
+    begun = time.process_time()
+    known = prunus.metadata(page(head))
+    assert time.process_time() - begun < 5
+    assert len(known.title) <= 500
+    assert all(len(name) <= 100 for name in known.authors)
+
+
+def test_other_formats_say_the_same_through_the_same_elements(tmp_path: Path) -> None:
+    mail = tmp_path / "letter.eml"
+    mail.write_text("From: ada@example.org\nSubject: Tides\nDate: Tue, 05 Nov 2024 08:30:00 +0000\n\nWords.\n")
+    known = prunus.metadata(mail)
+    assert (known.title, known.published) == ("Tides", "2024-11-05T08:30:00+00:00")
+    note = tmp_path / "note.md"
+    note.write_text("---\ntitle: Tides\ndate: 2024-11-05\nlang: en\n---\nWords.\n")
+    known = prunus.metadata(note)
+    assert (known.title, known.published, known.language) == ("Tides", "2024-11-05", "en")
+
+
+def test_a_citation_names_author_site_and_date_of_its_page() -> None:
+    answer = prunus.ask("When did the bridge open?", page(json_ld(ARTICLE), "<p>The bridge opened in 1932."))
+    citation = answer.citations[0]
+    assert (citation.authors, citation.site) == (("Ada Moor", "Ben Ash"), "Tide News")
+    assert citation.published == "2024-11-05T08:30:00+00:00"
