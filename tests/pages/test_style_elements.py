@@ -53,6 +53,7 @@ SHOWN = {
     "its inline style shows it": (".x{display:none}", "<p class=x style='display:block'>STAYS</p>"),
     "an important rule shows it": (".x{display:block!important}p.x{display:none}", "<p class=x>STAYS</p>"),
     "a rule outside layers shows it": ("p{display:block}@layer a{p.x{display:none}}", "<p class=x>STAYS</p>"),
+    "its parent has no font size": (".x{font-size:0}.x b{font-size:16px}", "<p class=x><b>STAYS</b></p>"),
     "only print hides it": ("@media print{.x{display:none}}", "<p class=x>STAYS</p>"),
     "only a small screen hides it": ("@media (max-width:600px){.x{display:none}}", "<p class=x>STAYS</p>"),
     "only an unknown condition hides it": ("@container (width>1px){.x{display:none}}", "<p class=x>STAYS</p>"),

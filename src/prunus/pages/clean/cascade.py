@@ -74,6 +74,7 @@ _SCRIPTED: Final = re.compile(
 )
 """Selectors of states that a page is in until its scripts have run; they show what was hidden."""
 
+_FONT_SIZE: Final = re.compile(r"font-size:[^;]*")
 _VISIBILITY: Final = re.compile(r"visibility:[a-z]*")
 _BRACKETS: Final = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _COMBINATOR: Final = re.compile(r"[\s>+~]+")
@@ -283,7 +284,7 @@ def _matched(elements: list[Element], selector: str) -> Iterator[Element]:
 def _hidden(cascade: _Cascade) -> dict[Element, bool]:
     """Return the elements whose cascade hides them, and whether that is by ``visibility`` alone."""
     hidden: dict[Element, bool] = {}
-    known: dict[Any, tuple[bool, bool]] = {}  # by rules and inline style: most elements share them
+    known: dict[Any, tuple[bool, bool, bool]] = {}  # by rules and inline style: most elements share them
     for element, matched in cascade.matching.items():
         if element.tag in _NEVER or element.attr("role") == "main":
             continue
@@ -293,9 +294,12 @@ def _hidden(cascade: _Cascade) -> dict[Element, bool]:
         if key not in known:
             style = cascade.style_of(element)
             hides = style_hides(style)
-            known[key] = hides, hides and "visibility" in style and not style_hides(_VISIBILITY.sub("", style))
-        hides, by_visibility = known[key]
-        if hides:
+            by_visibility = hides and "visibility" in style and not style_hides(_VISIBILITY.sub("", style))
+            has_no_size = hides and "font-size" in style and not style_hides(_FONT_SIZE.sub("", style))
+            known[key] = hides, by_visibility, has_no_size
+        hides, by_visibility, has_no_size = known[key]
+        # rules give a row of inline blocks no font size, so that no gap is between them; each block has its own
+        if hides and not (has_no_size and any(isinstance(child, Element) for child in element.children)):
             hidden[element] = by_visibility
     return hidden
 
