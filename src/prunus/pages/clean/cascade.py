@@ -15,7 +15,7 @@ from .hidden import style_hides
 from .parse import Document, Element, SelectorSyntaxError
 from .stylesheet import Rule, Sheet, declarations, may_hide, on_screen, separate
 
-MAX_CSS: Final = 32 * 1024
+MAX_CSS: Final = 24 * 1024
 """Code points of the style sheets of a page that are read at most. Of a page with more, no sheet is read."""
 
 MAX_WORK: Final = 10_000_000
