@@ -1,8 +1,8 @@
 """The quality gate: numbers of the report half, computed as in the reports, against pinned floors.
 
-``floors.json`` holds ``survival[task][system][budget][measure]``, ``articles[cleaner][measure]`` and
-``content[system][measure]``. A missing floor fails the gate, so that no floor can be dropped by accident; a floor
-without a measured number fails it, too.
+``floors.json`` holds ``survival[task][system][budget][measure]``, ``articles[cleaner][measure]``,
+``content[system][measure]`` and ``quotes[task][measure]``. A missing floor fails the gate, so that no floor can be dropped by
+accident; a floor without a measured number fails it, too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prunus_evals import articles, content, report, survival, systems, tasks
+from prunus_evals import articles, content, quotes, report, survival, systems, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.records import Outcome
 from prunus_evals.tokens import Counter
@@ -21,6 +21,9 @@ from prunus_evals.tokens import Counter
 FLOORS = Path(__file__).parent / "floors.json"
 TASKS = ("table_qa", "websrc", "nq")
 MEASURES = ("answer", "gold_whole")
+QUOTES = ("table_qa", "xquad_de", "xquad_zh")
+"""Tasks of quotes with questions enough for a floor."""
+
 CLEANERS = ("prunus:html", "prunus:markdown", "prunus:text")
 SLACK = 1e-6
 """Sums of floats may differ in the last digits from machine to machine."""
@@ -56,7 +59,7 @@ def load_floors(path: Path = FLOORS) -> dict[str, float]:
     content = json.loads(path.read_text(encoding="utf-8"))
     if content.get("half") != "report":
         raise EvalError(f"{path}: the floors must be those of the report half")
-    return dict(_flat({key: content[key] for key in ("survival", "articles", "content")}))
+    return dict(_flat({key: content[key] for key in ("survival", "articles", "content", "quotes")}))
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
@@ -70,7 +73,7 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, floa
 
 def nested(flat: Mapping[str, float]) -> dict[str, Any]:
     """Turn flat numbers into the form of ``floors.json``; the inverse of :func:`load_floors`."""
-    tree: dict[str, Any] = {"half": "report", "survival": {}, "articles": {}, "content": {}}
+    tree: dict[str, Any] = {"half": "report", "survival": {}, "articles": {}, "content": {}, "quotes": {}}
     for name, value in flat.items():
         *folders, last = name.split("/")
         place = tree
@@ -89,9 +92,9 @@ def measure(counter: Counter) -> dict[str, float]:
     found = survival_numbers(outcomes)
     kept = articles.run(articles.load("report"), CLEANERS)
     scored = content.run(articles.load("report"), ["prunus:body"])
-    return (
-        found | article_numbers(articles.summary(kept, "report")) | content_numbers(content.summary(scored, "report"))
-    )
+    given = {name: quotes.summary(quotes.run(quotes.load(name, "report"))) for name in QUOTES}
+    found |= article_numbers(articles.summary(kept, "report"))
+    return found | content_numbers(content.summary(scored, "report")) | quote_numbers(given)
 
 
 def survival_numbers(outcomes: list[Outcome]) -> dict[str, float]:
@@ -117,6 +120,16 @@ def article_numbers(result: dict[str, object]) -> dict[str, float]:
 def content_numbers(result: dict[str, Any]) -> dict[str, float]:
     """Return the gate's numbers of main content."""
     return {f"content/{name}/f": float(found["f"][0]) for name, found in result["systems"].items()}
+
+
+def quote_numbers(found: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Return the gate's numbers of quotes: the shares with the answer, and of wrong pages that are turned away."""
+    numbers: dict[str, float] = {}
+    for name, task in found.items():
+        numbers[f"quotes/{name}/first"] = float(task["first"][0])
+        numbers[f"quotes/{name}/any"] = float(task["any"][0])
+        numbers[f"quotes/{name}/turned_away"] = round(1 - float(task["wrong"][0]), 4)
+    return numbers
 
 
 def compare(measured: Mapping[str, float], floors: Mapping[str, float]) -> list[Check]:

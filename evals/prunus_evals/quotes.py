@@ -1,4 +1,4 @@
-"""Task ``quotes``: the quotes that ``prunus.ask`` gives without a model, over the page of a question and over a wrong one.
+"""Task ``quotes``: the quotes that ``prunus.ask`` gives without a model, from the page of a question and a wrong one.
 
 A quote holds the answer when a gold answer stands in it, by the rules of ``metrics.occurs``; an answer with Han letters
 needs no word boundaries. The wrong page of a question is the next page of its task, in the order of the keys' digests.

@@ -35,8 +35,8 @@ def test_each_thing_is_quoted_whole_with_what_a_reader_needs() -> None:
     assert quoted(PAGE) == [
         ("sentence", "The ferry leaves at noon.", ""),
         ("sentence", "It is small.", ""),
-        ("row", "inner\t2", "Zone | Coins"),
-        ("row", "outer\tby sail. And oar.", "Zone | Note"),
+        ("row", "inner\t2", "Zone | Coins | Note"),
+        ("row", "outer\tby sail. And oar.", "Zone | Coins | Note"),
         ("sentence", "What comes with it:", ""),
         ("list", "a cone\na key", ""),
         ("sentence", "a cone", "What comes with it:"),
@@ -59,7 +59,34 @@ def test_what_stands_above_is_told_apart() -> None:
 def test_header_cells_that_span_columns_head_all_of_them() -> None:
     page = "<table><tr><th>Day<th colspan=2>Level<tr><td>Monday<td>1<td>2<tr><td>Tuesday<td><td>3</table>"
     rows = [entry for entry in quoted(page) if entry[0] == "row"]
-    assert rows == [("row", "Monday\t1\t2", "Day | Level | Level"), ("row", "Tuesday\t3", "Day | Level")]
+    assert rows == [("row", "Monday\t1\t2", "Day | Level | Level"), ("row", "Tuesday\t3", "Day | Level | Level")]
+
+
+TWO_HEADER_ROWS = """<table><tr><th rowspan=2>Town<th colspan=2>Population<th rowspan=2>Mayor<tr><th>2000<th>2010
+<tr><td>Ashby<td>100<td>120<td>Jo Lind<tr><td>Brill<td><td>90<td>
+<tr><td rowspan=2>Corby<td>5<td>6<td>Al Gray<tr><td>7<td>8<td>Ed Moss</table>"""
+
+
+def test_a_cell_under_two_header_rows_is_labelled_by_both() -> None:
+    labels = {text: label for _, text, label in quoted(TWO_HEADER_ROWS)}
+    assert labels["Ashby\t100\t120\tJo Lind"] == "Town | Population \u203a 2000 | Population \u203a 2010 | Mayor"
+
+
+def test_a_cell_that_spans_rows_is_named_with_the_rows_that_it_reaches() -> None:
+    labels = {text: label for _, text, label in quoted(TWO_HEADER_ROWS)}
+    assert labels["7\t8\tEd Moss"] == "Population \u203a 2000 | Population \u203a 2010 | Mayor; Town: Corby"
+
+
+def test_empty_cells_stay_in_place_where_a_row_is_shown() -> None:
+    tree = clean_tree(TWO_HEADER_ROWS)
+    shown = {tree.canonical[one.start : one.end]: one.shown for one in segments_of(tree, [(0, len(tree.canonical))])}
+    assert shown["Brill\t90"] == "Brill\t\t90\t"
+    assert shown["Ashby\t100\t120\tJo Lind"] == ""
+
+
+def test_a_header_over_all_columns_is_said_once() -> None:
+    page = "<table><tr><th colspan=2>Results<tr><th>Team<th>Goals<tr><td>North<td>3</table>"
+    assert quoted(page) == [("row", "North\t3", "Results: Team | Goals")]
 
 
 def test_a_header_row_without_a_cell_names_no_column() -> None:

@@ -183,7 +183,8 @@ def _folded(blocks: Sequence[BlockRecord], rows: str, heat: _Heat) -> str:
     best = max(blocks, key=lambda block: (block.stage, block.score))
     words = sum(block.words for block in blocks)
     return (
-        f'<details class="run"><summary>– {counted(len(blocks), "block")} dropped, {counted(words, "word")}, best score '
+        f'<details class="run"><summary>– {counted(len(blocks), "block")} dropped, {counted(words, "word")}, '
+        f"best score "
         f'<span class="score chip {heat.shade(best)}">{best.score:.3f}</span></summary>\n{rows}</details>\n'
     )
 

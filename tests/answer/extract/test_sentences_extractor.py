@@ -8,6 +8,7 @@ import pytest
 
 import prunus
 from prunus.answer.cite import cite
+from prunus.answer.extract import _features, _weights
 from prunus.core.ports import Tagged
 from prunus.core.registry import engine_class, make_engine
 from prunus.core.types import Passage, Span
@@ -66,7 +67,7 @@ def test_a_quoted_row_is_cited_as_a_row_and_shown_under_its_columns() -> None:
     assert citation.found
     assert citation.quote == "November\t0.52\t1.31"
     assert citation.xpath == "/html/body/table/tbody/tr[3]"
-    assert "\u201cNovember | 0.52 | 1.31\u201d (Month | South Quay | Old Lock)" in answer.text
+    assert "\u201cNovember | | 0.52 | 1.31\u201d (Month | North Quay | South Quay | Old Lock)" in answer.text
 
 
 def test_the_xpath_of_a_quote_is_the_element_that_holds_all_of_it() -> None:
@@ -90,3 +91,44 @@ def test_a_question_about_something_else_finds_nothing() -> None:
     for question in ("Which enzyme drives photosynthesis?", "What is the capital of France?"):
         with pytest.raises(prunus.NothingFound):
             prunus.ask(question, TABLE)
+
+
+PRICES = """<h1>Gauges</h1><table><tr><th>Gauge<th>Price<th>Weight
+<tr><td>Mini<td>149<td>0.8<tr><td>Pell 2<td>289<td>2.1<tr><td>Harbour<td>412<td>3.4</table>
+<p>All gauges are built by hand in Kestermouth. The workshop opened in 2009. Visitors are welcome on Thursdays.</p>"""
+
+
+@pytest.mark.parametrize(
+    ("question", "quote"),
+    [
+        ("What is the price of the Pell 2?", "Pell 2\t289\t2.1"),
+        ("Which gauge has the highest price?", "Harbour\t412\t3.4"),
+        ("Which gauge has the lowest weight?", "Mini\t149\t0.8"),
+        ("When did the workshop open?", "The workshop opened in 2009."),
+    ],
+)
+def test_the_best_quote_is_the_first(question: str, quote: str) -> None:
+    assert prunus.extract(question, PRICES)[0].text == quote
+
+
+def test_one_page_gives_two_quotes_at_most_unless_more_are_asked_for() -> None:
+    page = "".join(
+        f"<p>The ferry from pier {number} leaves at {number} o'clock for the island." for number in range(1, 9)
+    )
+    question = "When does the ferry leave for the island?"
+    assert len(prunus.ask(question, page).citations) <= 2
+    three = prunus.ask(question, page, options=prunus.Options(extractor="sentences:3"))
+    assert len(three.citations) == 3
+    one = prunus.ask(question, page, options=prunus.Options(extractor="sentences:1"))
+    assert one.citations[0].quote == three.citations[0].quote
+
+
+@pytest.mark.parametrize("spec", ["sentences:none", "sentences:0", "sentences:51", "sentences:-1", "sentences:\u00b2"])
+def test_a_number_of_quotes_that_is_none_is_refused_in_one_line(spec: str) -> None:
+    with pytest.raises(prunus.BadInput, match="sentences:3"):
+        prunus.ask("How many?", PRICES, options=prunus.Options(extractor=spec))
+
+
+def test_every_feature_has_a_weight() -> None:
+    assert tuple(_weights.SEGMENT) == _features.NAMES
+    assert tuple(_weights.BEARS) == _features.BEARING

@@ -61,31 +61,11 @@ def test_none_is_none(reply: str) -> None:
     assert read_tags(reply, [1, 2]) == TagReply((), 0, True)
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "没有相关内容",
-        "页面中没有相关内容。",
-        "「無」",
-        "未找到相关信息",
-        "該当なし",
-        "関連する内容はありません",
-        "관련 내용이 없습니다",
-    ]
-    + [
-        "Keine.",
-        "Nichts",
-        "Aucun segment ne répond.",
-        "Ninguno",
-        "Nessuno.",
-        "Nenhum",
-        "Geen",
-        "Ingen",
-        "Нет",
-        "لا يوجد",
-    ]
-    + ["Nothing.", "There is no relevant segment.", "No segments."],
-)
+SAYS_NONE = """没有相关内容|页面中没有相关内容。|「無」|未找到相关信息|該当なし|関連する内容はありません|관련 내용이 없습니다|Keine.|Nichts
+Aucun segment ne répond.|Ninguno|Nessuno.|Nenhum|Geen|Ingen|Нет|لا يوجد|Nothing.|There is no relevant segment.|No segments."""
+
+
+@pytest.mark.parametrize("reply", SAYS_NONE.replace("\n", "|").split("|"))
 def test_none_is_none_in_the_languages_of_the_questions(reply: str) -> None:
     assert read_tags(reply, [1, 2]) == TagReply((), 0, True)
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -164,17 +165,16 @@ class Question:
         """
         everywhere, shares, cosines = self.held | self.held_above, self.shares, np.clip(self.cosines, 0, None)
         top, few = best[0], list(best[:3])
-        unspaced = float(
-            bool(self.terms) and sum(not term.isascii() and len(term) < 3 for term in self.terms) * 2 > len(self.terms)
-        )
+        letters = sum(not term.isascii() and len(term) < 3 for term in self.terms)
+        unspaced = 1.0 if 2 * letters > len(self.terms) else 0.0
         names = everywhere[:, self.named].any(axis=0) if self.named else np.ones(1)
-        anywhere = float(everywhere.any(axis=0) @ shares)
+        anywhere = (everywhere.any(axis=0) @ shares).item()
         single = float((everywhere[few] @ shares).max())
         together = float(everywhere[few].any(axis=0).mean()) if self.terms else 0.0
         found = {
             "one": 1.0,
             "anywhere": anywhere,
-            "top": float(everywhere[top] @ shares),
+            "top": (everywhere[top] @ shares).item(),
             "single": single,
             "together": together,
             "cosine": float(cosines[few].max()),
@@ -226,9 +226,7 @@ class Question:
         wanted = set(zip(self.terms, self.terms[1:], strict=False))
         if not wanted:
             return np.zeros(len(self.tagged))
-        near = [
-            set(zip(words, words[1:], strict=False)) | set(zip(words, words[2:], strict=False)) for words in self.stems
-        ]
+        near = [{*pairwise(words), *zip(words, words[2:], strict=False)} for words in self.stems]
         return np.asarray([len(wanted & pairs) / len(wanted) for pairs in near])
 
     def _layout(self) -> dict[str, Numbers]:

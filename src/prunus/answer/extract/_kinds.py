@@ -26,27 +26,33 @@ _HAN_NAME: Final = re.compile(
     r"[\u4e00-\u9fff]{1,4}[·・][\u4e00-\u9fff]{1,6}|[\u4e00-\u9fff]{2,4}(?:先生|女士|教授|博士|将军|总统|国王|皇帝)"
 )
 _IN_PLACE: Final = re.compile(
-    r"\b(?:in|at|near|from|to|on|of|im|am|aus|bei|nach|à|au|en|dans|de|em|no|na|a)\s(?:the\s|der\s|den\s|la\s|le\s)?[^\W\d_a-z]\w+"
+    r"\b(?:in|at|near|from|to|on|of|im|am|aus|bei|nach|à|au|en|dans|de|em|no|na|a)\s(?:the\s|der\s"
+    r"|den\s|la\s|le\s)?[^\W\d_a-z]\w+"
     r"|[在于位从至][^\s，。]{1,8}",
 )
 _MONEY: Final = re.compile(
-    r"[€$£¥₹]\s?\d|\d\s?[€$£¥]|\b\d[\d.,]*\s(?:\w{1,12}\s)?(?:euros?|dollars?|pounds?|usd|eur|yen)\b|\d\s?[万亿]?[元円美]",
+    r"[€$£¥₹]\s?\d|\d\s?[€$£¥]|\b\d[\d.,]*\s(?:\w{1,12}\s)?(?:euros?|dollars?|pounds?|usd|eur|yen)\b"
+    r"|\d\s?[万亿]?[元円美]",
     re.IGNORECASE,
 )
 _PERCENT: Final = re.compile(r"\d\s?%|\b(?:percent|per cent|prozent|pour cent|por ciento)\b|百分之", re.IGNORECASE)
 _MEASURE: Final = re.compile(
-    r"\d\s?(?:mm|cm|km|m|kg|g|ft|feet|foot|inch(?:es)?|in|yards?|miles?|met(?:er|re)s?|kilomet(?:er|re)s?|tons?|tonnes?|acres?|hectares?|ha"
-    r"|°|degrees?|mph|km/h|kmh|seconds?|minutes?|hours?|days?|weeks?|months?|years?|stunden?|tage?n?|jahren?|minuten|metern?|kilometern?)(?!\w)"
+    r"\d\s?(?:mm|cm|km|m|kg|g|ft|feet|foot|inch(?:es)?|in|yards?|miles?|met(?:er|re)s?|kilomet(?:er"
+    r"|re)s?|tons?|tonnes?|acres?|hectares?|ha"
+    r"|°|degrees?|mph|km/h|kmh|seconds?|minutes?|hours?|days?|weeks?|months?|years?|stunden?|tage?n?"
+    r"|jahren?|minuten|metern?|kilometern?)(?!\w)"
     r"|[\d一二三四五六七八九十百千]\s?(?:米|公里|千米|厘米|毫米|公斤|千克|吨|度|年|天|小时|分钟|秒|个月|牛)",
     re.IGNORECASE,
 )
 _REASON: Final = re.compile(
-    r"\b(?:because|since|due to|so that|in order to|caused? by|as a result|reasons?|therefore|weil|da|denn|wegen|parce que|car|porque|perché)\b"
+    r"\b(?:because|since|due to|so that|in order to|caused? by|as a result|reasons?|therefore|weil|da"
+    r"|denn|wegen|parce que|car|porque|perché)\b"
     r"|потому|因为|由于|原因|以便|为了|ので|ため|때문",
     re.IGNORECASE,
 )
 _MEANING: Final = re.compile(
-    r"\b(?:is|are|was|were) (?:an?|the|one|any)\b|\b(?:means?|refers? to|stands? for|defined as|known as|called)\b|\b(?:ist|sind|war) (?:eine?r?|der|die|das)\b"
+    r"\b(?:is|are|was|were) (?:an?|the|one|any)\b|\b(?:means?|refers? to|stands? for|defined as"
+    r"|known as|called)\b|\b(?:ist|sind|war) (?:eine?r?|der|die|das)\b"
     r"|\best (?:une?|le|la)\b|\bes (?:una?|el|la)\b|是[一指]?|指的?是|とは",
     re.IGNORECASE,
 )
@@ -87,10 +93,12 @@ KINDS: Final = (
         "number",
         re.compile(
             r"\bhow (?:many|much|long|high|deep|far|fast|old|big|large|often|heavy|tall|wide|thick|late|early|hot)\b"
-            r"|\bwhat (?:is the |was the )?(?:total )?(?:number|percentage|height|depth|length|weight|size|temperatures?"
+            r"|\bwhat (?:is the |was the )?(?:total )?(?:number|percentage|height|depth|length|weight"
+            r"|size|temperatures?"
             r"|distances?|score|amount|rank)\b"
             r"|\b(?:price|costs?|pay|population|number of|average)\b"
-            r"|\bwie (?:viele?|hoch|lange?|weit|tief|teuer|oft|alt|groß)\b|\bcombien\b|\bcuánt[oa]s?\b|\bquant[oaie]s?\b"
+            r"|\bwie (?:viele?|hoch|lange?|weit|tief|teuer|oft|alt|groß)\b|\bcombien\b"
+            r"|\bcuánt[oa]s?\b|\bquant[oaie]s?\b"
             r"|多少|几[个年天次名位种项]|多[久长高深大紧]|いくつ|何[人年回個]|どのくらい|얼마|몇",
             re.IGNORECASE,
         ),
@@ -109,7 +117,8 @@ KINDS: Final = (
     AnswerKind(
         "name",
         re.compile(
-            r"\bwho(?:m|se)?\b|\bwer\b|\bwem\b|\bwen\b|\bqui\b|\bquién(?:es)?\b|\bchi\b|\bquem\b|\bкто\b|谁|哪位|誰|누구",
+            r"\bwho(?:m|se)?\b|\bwer\b|\bwem\b|\bwen\b|\bqui\b|\bquién(?:es)?\b|\bchi\b|\bquem\b"
+            r"|\bкто\b|谁|哪位|誰|누구",
             re.IGNORECASE,
         ),
         (_NAME, _HAN_NAME),
@@ -117,7 +126,8 @@ KINDS: Final = (
     AnswerKind(
         "place",
         re.compile(
-            r"\bwhere\b|\b(?:what|which) (?:city|town|country|state|region|county|place|venue|location|continent|island)\b"
+            r"\bwhere\b|\b(?:what|which) (?:city|town|country|state|region|county|place|venue"
+            r"|location|continent|island)\b"
             r"|\bwo(?:her|hin)?\b|\bin welche[mr] (?:stadt|land)\b|\boù\b|\bdónde\b|\bdove\b|\bonde\b|\bгде\b"
             r"|哪里|哪儿|哪个(?:国家|城市|地方)|どこ|어디",
             re.IGNORECASE,
@@ -127,7 +137,8 @@ KINDS: Final = (
     AnswerKind(
         "money",
         re.compile(
-            r"\bhow much (?:does|do|did|is|are|was|were|will|would|money)\b|\b(?:price|costs?|pay|paid|fee|salary|budget|worth)\b"
+            r"\bhow much (?:does|do|did|is|are|was|were|will|would|money)\b|\b(?:price|costs?|pay"
+            r"|paid|fee|salary|budget|worth)\b"
             r"|\bwas kostet\b|\bprix\b|\bprecio\b|多少钱|价格|いくら",
             re.IGNORECASE,
         ),
@@ -144,7 +155,8 @@ KINDS: Final = (
     AnswerKind(
         "measure",
         re.compile(
-            r"\bhow (?:long|high|deep|far|fast|big|large|heavy|tall|wide|thick|hot|cold)\b|\bwie (?:hoch|lange?|weit|tief|groß|schwer)\b"
+            r"\bhow (?:long|high|deep|far|fast|big|large|heavy|tall|wide|thick|hot|cold)\b"
+            r"|\bwie (?:hoch|lange?|weit|tief|groß|schwer)\b"
             r"|\b(?:height|depth|length|weight|size|temperatures?|distances?|area|speed)\b|多[久长高深大紧重远]",
             re.IGNORECASE,
         ),
@@ -153,7 +165,8 @@ KINDS: Final = (
     AnswerKind(
         "reason",
         re.compile(
-            r"\bwhy\b|\breasons?\b|\bcauses?d?\b|\bwarum\b|\bwieso\b|\bpourquoi\b|\bpor qué\b|\bperché\b|\bпочему\b|为什么|原因|なぜ|왜",
+            r"\bwhy\b|\breasons?\b|\bcauses?d?\b|\bwarum\b|\bwieso\b|\bpourquoi\b|\bpor qué\b"
+            r"|\bperché\b|\bпочему\b|为什么|原因|なぜ|왜",
             re.IGNORECASE,
         ),
         (_REASON,),
@@ -161,7 +174,8 @@ KINDS: Final = (
     AnswerKind(
         "meaning",
         re.compile(
-            r"^\W{0,3}what(?:'s| is| are| was| were| does)\b(?! the (?:number|price|name))|\bmean(?:s|ing)?\b|\bstands? for\b|\bwas (?:ist|sind|bedeutet)\b"
+            r"^\W{0,3}what(?:'s| is| are| was| were| does)\b(?! the (?:number|price|name))|\bmean(?:s"
+            r"|ing)?\b|\bstands? for\b|\bwas (?:ist|sind|bedeutet)\b"
             r"|\bqu'est-ce\b|\bqué es\b|是什么|什么是|什么意思|とは|무엇",
             re.IGNORECASE,
         ),

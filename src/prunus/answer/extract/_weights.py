@@ -69,7 +69,7 @@ BEARS: Final = {
 }
 """Weight of each sign that pages bear on a question (``_features.BEARING``); below a sum of 0 nothing is chosen."""
 
-MARGIN: Final = {"one": 2.0, "first": 2.0, "last": 1.0, "bridge": 1.0}
+MARGIN: Final = {"one": 4.0, "first": 2.0, "last": 1.0, "bridge": 1.0}
 """By how much a further segment may be worse than the best one.
 
 ``one``: segments of one page. ``first``, ``last``: of several pages, where the chosen segments hold none of the

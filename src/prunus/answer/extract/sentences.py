@@ -63,7 +63,7 @@ class Engine:
         features = question.features
         score = np.where(features[:, _IS_ROW] > 0, features @ _ROW, features @ _TEXT)
         best = np.argsort(-score, kind="stable")[:3].tolist()
-        if not question.terms or float(question.bearing(best) @ _BEARS) < 0:
+        if not question.terms or (question.bearing(best) @ _BEARS).item() < 0:
             return None
         return [tagged[place].tag for place in self._choose(score, question)]
 
@@ -121,7 +121,7 @@ class _Pages:
         """Return by how much a further segment may be worse than the best: less, the more of the question is held."""
         if not self.several:
             return MARGIN["one"]
-        missing = float(self._missing @ self._question.shares) if len(self._missing) else 0.0
+        missing = (self._missing @ self._question.shares).item() if len(self._missing) else 0.0
         return MARGIN["last"] + (MARGIN["first"] - MARGIN["last"]) * missing
 
 

@@ -159,8 +159,8 @@ def summarize(index: str, **flags: Any) -> None:
     if opened.pays and bill.calls:
         money = "at an unknown price" if bill.usd is None else f"{bill.usd:.4f} USD"
         say(
-            f"{counted(bill.calls, 'summary')} by {llm}: {'' if bill.exact else 'about '}at most {bill.prompt_tokens:,} tokens "
-            f"to read and {bill.completion_tokens:,} to write, {money}"
+            f"{counted(bill.calls, 'summary')} by {llm}: {'' if bill.exact else 'about '}at most "
+            f"{bill.prompt_tokens:,} tokens to read and {bill.completion_tokens:,} to write, {money}"
         )
         _confirm_cost(flags["yes"])
     with _resumable(lambda: "the summaries written so far are stored"):
@@ -280,9 +280,8 @@ def _add_documents(opened: Index, total: int, flags: Mapping[str, Any], work: Ca
                    "chunks": report.chunks, "failures": dict(report.failures)})  # fmt: skip
     if not flags["quiet"]:
         removed = f", {len(report.removed):,} removed" if report.removed else ""
-        say(
-            f"{len(report.added):,} added in {counted(report.chunks, 'chunk')}, {len(report.unchanged):,} unchanged{removed}"
-        )
+        added = f"{len(report.added):,} added in {counted(report.chunks, 'chunk')}"
+        say(f"{added}, {len(report.unchanged):,} unchanged{removed}")
         if opened.pays or opened.store.unsummarised():
             say(f"summaries are missing: run prunus index summarize {opened.place}")
     settle(report.failures, len(report.added) + len(report.unchanged), "documents")
