@@ -20,7 +20,7 @@ BUDGET = 512
 QUESTIONS = (
     ("a price in a table", "What does Harbour come to per month if I settle a whole year at once?"),
     ("a fact in a long article", "How much did the Linden Trust pay towards reading the rolls?"),
-    ("a page in Chinese", "仪器上的红灯一直亮着，我该怎么办？"),
+    ("a page in Chinese", "红灯常亮是什么意思？"),
 )
 LINES = 14
 """Lines of evidence to show for each question."""
@@ -101,7 +101,7 @@ def where_next(width: int) -> None:
     print(
         textwrap.dedent(
             """\
-            prunus ask "How far down does the stilling well go?" examples/site
+            prunus ask "How deep is the stilling well?" examples/site
             prunus prune examples/site -q "What does one Pell 2 cost?" --budget 512 --explain
             prunus prune examples/site -q "What does one Pell 2 cost?" --report report.html
             prunus clean PAGE --format markdown        any saved page

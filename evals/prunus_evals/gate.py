@@ -1,8 +1,8 @@
 """The quality gate: numbers of the report half, computed as in the reports, against pinned floors.
 
 ``floors.json`` holds ``survival[task][system][budget][measure]``, ``articles[cleaner][measure]``,
-``content[system][measure]`` and ``quotes[task][measure]``. A missing floor fails the gate, so that no floor can be dropped by
-accident; a floor without a measured number fails it, too.
+``content[system][measure]`` and ``quotes[task][measure]``. A missing floor fails the gate, so that no floor can be
+dropped by accident; a floor without a measured number fails it, too.
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ from ..engines import Maker, assemble, formats
 from ..evidence.documents import Documents, read_pages
 from ..evidence.prune import prune as prune_documents
 from ..evidence.segments import segments
-from ..pages.clean.parse import without_surrogates
 from ..pages.metadata import read_metadata
 from ..pages.read import clean_page, read_page
 from ..pages.sources import Reading, Source, as_page, each_page, each_source, is_address
 from ..pages.tree import Tree
+from ..pages.write.kept import main_part
 from ..pages.write.style import CLEAN, Style
 from ..pages.write.whole import write_tree
 from ..web.reader import fetch_with
@@ -48,7 +48,7 @@ def clean(page: Source, format: Format = "html", style: Style = CLEAN, *, main: 
     read = _one_page(page)
     tree = clean_page(read, formats().to_html, main)
     with errors_of_page(read.url or "page"):
-        return write_tree(tree, format, style, kept_of(tree))
+        return write_tree(tree, format, style, main_part(tree))
 
 
 def _one_page(page: Source) -> Page:

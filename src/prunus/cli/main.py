@@ -199,7 +199,7 @@ def app(ctx: click.Context) -> None:
     Examples:
       prunus clean examples/site/faq.html --format markdown
       prunus prune examples/site -q "What does one Pell 2 cost?" --budget 512
-      prunus ask "How long is the Pell 2 guaranteed?" examples/site
+      prunus ask "How long does slack water last at Dunnock Quay?" examples/site
 
     Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 a bug, 2 bad input or usage,
     3 an outside service failed, 4 nothing relevant found, 5 done in part, 130 interrupted.

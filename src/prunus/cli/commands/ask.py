@@ -77,14 +77,14 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
 
     \b
     Examples:
-      prunus ask "How long is the Pell 2 guaranteed?" examples/site
-      prunus ask examples/site -q "How long is the Pell 2 guaranteed?"
+      prunus ask "How long does slack water last at Dunnock Quay?" examples/site
+      prunus ask examples/site -q "How long does slack water last at Dunnock Quay?"
       prunus ask "How far down does the stilling well go?" examples/site/gallery.html --json
       prunus ask "How long does the current pause at Dunnock Quay?" - --events < examples/site/faq.html
       prunus ask "How deep is the stilling well?" --search local:examples/site
-      prunus ask "How long is the Pell 2 guaranteed?" --search local:examples/site --max-seconds 20 --json
+      prunus ask "How long does slack water last at Dunnock Quay?" --search local:examples/site --max-seconds 20 --json
       prunus ask "Is the tide late?" examples/site/faq.html --index handbook --search local:examples/site
-      prunus ask "How long is the Pell 2 guaranteed?" --search local:examples/site --record build/run.prunus
+      prunus ask "How long does slack water last at Dunnock Quay?" --search local:examples/site --record run.prunus
     """
     settings = load_settings()
     question, pages = question_and_pages(question, pages)

@@ -18,6 +18,7 @@ from ...core.types import Format
 from ...pages.links import make_absolute
 from ...pages.metadata import known_metadata
 from ...pages.tree import Tree
+from ...pages.write.kept import main_part
 from ...pages.write.style import Style
 from ...pages.write.whole import write_tree
 from ..choices import FORMATS, PAGE, common, origin, shape
@@ -73,7 +74,7 @@ class CleaningJob:
             if is_saved(page):
                 make_absolute(tree)
             with errors_of_page(page.name):
-                output = write_tree(tree, self.format, self.style, kept_of(tree))
+                output = write_tree(tree, self.format, self.style, main_part(tree))
         except PrunusError as error:
             self.failures.note(error, page.name)
             if self.as_json:

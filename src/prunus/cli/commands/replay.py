@@ -36,7 +36,7 @@ def command(run: str, changes: tuple[str, ...], **flags: Any) -> None:
 
     \b
     Examples:
-      prunus ask "How long is the Pell 2 guaranteed?" examples/site/faq.html --record build/run.prunus
+      prunus ask "How long does slack water last at Dunnock Quay?" examples/site/faq.html --record build/run.prunus
       prunus replay build/run.prunus
       prunus replay build/run.prunus --change scorer=bm25 --json
     """

@@ -26,18 +26,24 @@ class Kept:
     :param pieces: text nodes of which only parts are kept.
     :param marks: node -> ``BEFORE`` or ``AFTER``. Words of the same paragraph were left out before or after a text.
         Items of the same list were left out before an item.
+    :param marked: whether cells and rows that were left out are marked.
     """
 
     mask: bytearray | None
     pieces: Pieces
     marks: dict[int, int]
+    marked: bool = True
 
     def lacks_rows(self, tree: Tree, table: int) -> bool:
         """Tell whether rows of a table were left out; rows of tables inside it do not count."""
         mask = self.mask
-        if mask is None or mask[table] != 2:
+        if mask is None or mask[table] != 2 or not self.marked:
             return False
         return any(not mask[row] and tree.word_count(row) for row in table_rows(tree, table))
+
+    def lacks(self, tree: Tree, cell: int) -> bool:
+        """Tell whether a cell that was left out is to be marked; an empty one is not."""
+        return self.marked and tree.word_count(cell) > 0
 
     def text(self, tree: Tree, node: int, raw: bool = False) -> str:
         """Return the kept text of a text node, with marks where parts of it, or words beside it, were left out.
@@ -55,3 +61,8 @@ class Kept:
             text += part
             reached = end
         return f"{text.rstrip()}{space}{MARK}" if side & AFTER else text
+
+
+def main_part(tree: Tree) -> Kept | None:
+    """Return the main content of a document, as chosen when it was cleaned; None for the whole document."""
+    return Kept(tree.main, tree.parts, {}, marked=False) if tree.main is not None else None

@@ -349,7 +349,7 @@ class MarkdownWriter:
     def _cell(self, cell: int) -> str:
         """Return a cell's words as one line of inline Markdown."""
         if self.mask is not None and not self.mask[cell]:
-            return MARK if self.tree.word_count(cell) else ""
+            return MARK if self.part.lacks(self.tree, cell) else ""
         inner = MarkdownWriter(self.tree, self.style, self.part)
         inner.in_cell = True
         inner._write(cell + 1, self.tree.end[cell])

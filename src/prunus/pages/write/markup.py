@@ -350,7 +350,7 @@ class HtmlWriter:
 
     def _left_out(self, node: int) -> None:
         """Write the mark in the place of an element, if it has words."""
-        if self.tree.word_count(node):
+        if self.kept.lacks(self.tree, node):
             self._write_mark()
 
     def _end_table(self, table: int) -> None:

@@ -99,7 +99,7 @@ class KeptText:
                 self._add(self.tails, [node], f"{space}{MARK}")
         node = mask.find(2)
         while node >= 0:
-            if tree.tag[node] == "tr":
+            if tree.tag[node] == "tr" and kept.marked:
                 self._mark_cells(node, mask)
             elif tree.tag[node] == "table" and kept.lacks_rows(tree, node):
                 self._add(self.tails, self._texts(node, mask)[-1:], f"\n{MARK}")
