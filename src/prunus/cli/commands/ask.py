@@ -84,7 +84,7 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
       prunus ask "How deep is the stilling well?" --search local:examples/site
       prunus ask "How long does slack water last at Dunnock Quay?" --search local:examples/site --max-seconds 20 --json
       prunus ask "Is the tide late?" examples/site/faq.html --index handbook --search local:examples/site
-      prunus ask "How long does slack water last at Dunnock Quay?" --search local:examples/site --record run.prunus
+      prunus ask "How deep is the stilling well?" --search local:examples/site --record build/run.prunus
     """
     settings = load_settings()
     question, pages = question_and_pages(question, pages)
