@@ -93,3 +93,15 @@ def test_a_home_that_cannot_be_written_is_one_warning_and_no_failure(folder: Pat
     assert done.returncode == 0 and b"Linden Trust" in done.stdout
     [warning, _] = done.stderr.decode().splitlines()
     assert warning.startswith("prunus: home/below: cannot store pages here") and "going on" in warning
+
+
+def test_a_number_of_quotes_is_given_on_the_command_line(cli: Cli) -> None:
+    asked = [
+        "ask",
+        "How much did the Linden Trust pay towards reading the rolls?",
+        "examples/site/tide-rolls-story.html",
+    ]
+    one = cli(*asked, "--quotes", "1")
+    assert one.stdout.count("\u201c") == 1
+    assert "1 quote;" in one.stderr
+    assert cli(*asked, "--quotes", "1", "--extractor", "tags").exit_code == 2
