@@ -38,7 +38,7 @@ def test_search_lists_what_is_found(cli: Cli, web: World) -> None:  # noqa: F811
     result = cli("search", "Orrel bridge", "--time-range", "year")
     assert result.exit_code == 0
     assert f" 1. Bridge\n    {web.url}/bridge  (searxng)\n    opened in 1932\n" in result.stdout
-    assert "1 hits" in result.stderr
+    assert "1 hit" in result.stderr
     assert web.searches[-1]["time_range"] == "year"
 
 
@@ -150,7 +150,7 @@ def test_the_doctor_makes_searches_and_calls_them_only_when_asked(cli: Cli, web:
     assert planners == {"rules": "made", "llm": "needs"}
     assert web.requests == []
     result = cli("doctor", "--ping")
-    assert result.exit_code == 0 and "1 hits" in result.stdout and len(web.searches) == 1
+    assert result.exit_code == 0 and "1 hit" in result.stdout and len(web.searches) == 1
 
 
 def test_the_doctor_calls_no_model_unasked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811

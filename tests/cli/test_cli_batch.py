@@ -156,7 +156,7 @@ def test_failures_are_tried_again_on_demand(cli: Cli, folder: Path) -> None:
     assert cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--quiet").exit_code == 5
     (folder / "late.html").write_text(PAGE, "utf-8")
     done = cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--retry-failed")
-    assert done.exit_code == 0 and "1 jobs done, 0 failed, 1 skipped" in done.stderr
+    assert done.exit_code == 0 and "1 job done, 0 failed, 1 skipped" in done.stderr
     assert set(records(folder)) == {"a", "late"} and "output" in records(folder)["late"]
     assert sorted(path.name for path in folder.iterdir()) == ["examples", "jobs.jsonl", "late.html", "out.jsonl"]
 

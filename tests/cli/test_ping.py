@@ -61,7 +61,7 @@ def raising(error: Exception) -> Callable[[], Any]:
             lambda: Engine(script=[ScriptedReply("OK", usage=False)], window=0 + 99),
             "answers, but reports no usage",
         ),
-        ("search", lambda: Search(Results([Hit("u", "t")], ["no language filter"])), "1 hits; no language filter"),
+        ("search", lambda: Search(Results([Hit("u", "t")], ["no language filter"])), "1 hit; no language filter"),
     ],
 )
 def test_what_works_says_what_it_answered(kind: str, make: Callable[[], Any], said: str) -> None:
