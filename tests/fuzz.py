@@ -271,7 +271,8 @@ def _check_again(document: bytes, tree: Tree, style: Style) -> None:
     if outline(again, style) != outline(tree, style):
         raise Failure(document, f"the {name} HTML reads with another structure")
     for format in ("markdown", "text"):
-        if style.full and render_tree(again, format, style) != render_tree(tree, format, style):
+        said, before = (render_tree(read, format, style) for read in (again, tree))
+        if style.full and "".join(said.split()) != "".join(before.split()):  # white space differs around wrong nesting
             raise Failure(document, f"the {name} HTML reads with another {format}")
 
 

@@ -6,6 +6,8 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
+from ...core.errors import one_line
+
 _PICTURE: Final = "binary data, {}, which holds no text to read; give the page that shows it"
 _MEDIA: Final = "binary data, {}; give a transcript of it"
 _PROGRAM: Final = "binary data, {}; programs are not read"
@@ -157,7 +159,8 @@ def kind_of_declared(media_type: str) -> tuple[str, str]:
     Both are '' for any other type.
     """
     is_refused = media_type not in _DECLARED and media_type.startswith(_OASIS)
-    reason = f"an OpenDocument {media_type.removeprefix(_OASIS)}; save it as .pdf" if is_refused else ""
+    kind = one_line(media_type.removeprefix(_OASIS), longest=40) if is_refused else ""
+    reason = f"an OpenDocument {kind}; save it as .pdf" if is_refused else ""
     return _DECLARED.get(media_type, ""), reason
 
 
