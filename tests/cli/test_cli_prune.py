@@ -144,3 +144,11 @@ def test_explain_shows_a_screen_or_two_and_says_how_many_more(cli: Cli, folder: 
     *rows, more, _ = result.stderr.splitlines()
     assert len(rows) == 61
     assert re.search(r"… and 240 blocks with lower scores, 240 of them kept; --json", more)
+
+
+def test_json_tells_what_each_page_says_about_itself(cli: Cli, folder: Path) -> None:
+    (folder / "tides.html").write_text('<meta name=author content="Ada Moor"><title>Tides</title><p>High water at six.')
+    (folder / "other.html").write_text("<title>Bread</title><p>Flour and water.")
+    result = cli("prune", folder / "other.html", folder / "tides.html", "-q", "When is high water?", "--json")
+    documents = {document["title"]: document["metadata"] for document in json.loads(result.stdout)["documents"]}
+    assert documents["Tides"]["authors"] == ["Ada Moor"]

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from ..core.types import Answer, Context
+from ..pages.metadata import known_metadata
+from ..pages.tree import Tree
 
 
 def context_record(
-    context: Context, before: int, seconds: Mapping[str, float], failures: Mapping[str, str], full: bool = False
+    context: Context,
+    trees: Sequence[Tree],
+    before: int,
+    seconds: Mapping[str, float],
+    failures: Mapping[str, str],
+    full: bool = False,
 ) -> dict[str, Any]:
     """Return a context as a dict of plain data.
 
+    :param trees: the documents of the context, for their metadata.
     :param before: tokens of the whole pages; -1 where they were not counted.
     :param seconds: wall time by stage.
     :param failures: the pages that could not be read, each with the reason.
@@ -45,6 +53,7 @@ def context_record(
         "documents": [
             {"number": number}
             | {name: getattr(document, name) for name in ("document", "url", "title", "kept", "blocks")}
+            | {"metadata": asdict(known_metadata(trees[number]))}
             for number, document in enumerate(context.documents)
             if full or document.kept
         ],

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, get_args
 
 from ..api.answers import ask
-from ..api.pages import clean, prune
+from ..api.pages import clean, prune, read
 from ..api.plain import answer_record, context_record
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.options import Options
@@ -231,7 +231,8 @@ def _done(job: Job, budget: int) -> dict[str, Any]:
         return {"format": job.format, "output": clean(job.pages[0], job.format, style)}
     options = Options(**job.options)
     if job.command == "prune":
-        context = prune(job.pages, job.question, job.budget or budget, job.format, options)
-        return context_record(context, -1, context.seconds, {})
+        documents = read(job.pages)
+        context = prune(documents, job.question, job.budget or budget, job.format, options)
+        return context_record(context, documents.trees, -1, context.seconds, {})
     found = ask(job.question, job.pages, budget=job.budget or budget, options=options)
     return answer_record(job.question, found)

@@ -111,7 +111,7 @@ def command(pages: tuple[str, ...], question: str, **flags: Any) -> None:
         inputs = [page.path for page in given if page.path is not None]
         write_marked(Path(flags["mark"]), context, documents, inputs, flags["mark_style"])
     if flags["as_json"]:
-        emit_json(context_record(context, before, seconds, documents.failures, full=flags["json_full"]))
+        emit_json(context_record(context, documents.trees, before, seconds, documents.failures, flags["json_full"]))
     else:
         emit(context.output)
     if flags["explain"]:
