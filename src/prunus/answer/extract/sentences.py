@@ -17,7 +17,7 @@ from ...core.errors import BadInput
 from ...core.ports import Embedder, Tagged
 from ...core.text.bm25 import tokens
 from ...core.text.numbers import bounded_int
-from ._features import BEARING, NAMES, Question
+from ._features import BEARING, NAMES, Numbers, Question
 from ._weights import BEARS, MARGIN, SEGMENT
 
 ONE_PAGE = 2
@@ -82,9 +82,9 @@ class Engine:
         open_ = np.ones(len(tagged), bool)
         best = float(score.max())
         while len(chosen) < limit and open_.any():
-            value = np.where(open_, score + pages.added, -np.inf)
+            value = np.where(open_, score + pages.added() + pages.allowed(), -np.inf)
             place = int(np.argmax(value))
-            if chosen and value[place] < best - pages.margin():
+            if chosen and value[place] < best:
                 break
             chosen.append(place)
             pages.choose(place)
@@ -99,30 +99,51 @@ class _Pages:
 
     def __init__(self, question: Question) -> None:
         tagged = question.tagged
-        self.added = np.zeros(len(tagged))
         self.several = len({segment.span.document for segment in tagged}) > 1
         self._question = question
         self._titles = [_title(segment) if self.several else frozenset() for segment in tagged]
         self._missing = np.ones(len(question.terms), bool)
+        self._named = np.zeros(len(tagged))
+        self._unread = np.ones(len(tagged))  # segments of documents of which none is chosen
+        self._held = (question.held | question.held_above).astype(np.float64)
+        self._most = 0.0  # share of the question's terms that the best chosen segment holds
 
     def choose(self, place: int) -> None:
         """Update the state for a chosen segment: pages that it names are likelier to hold the rest of an answer."""
         if not self.several:
             return
         question = self._question
-        self._missing &= ~(question.held | question.held_above)[place]
+        self._missing &= self._held[place] == 0
+        self._most = max(self._most, float(self._held[place] @ question.shares))
         words = frozenset(tokens(question.tagged[place].text))
         document = question.tagged[place].span.document
         for candidate, title in enumerate(self._titles):
-            if title and title <= words and question.tagged[candidate].span.document != document:
-                self.added[candidate] = MARGIN["bridge"]
+            other = question.tagged[candidate].span.document
+            if other == document:
+                self._unread[candidate] = 0.0
+            elif title and title <= words:
+                self._named[candidate] = 1.0
 
-    def margin(self) -> float:
-        """Return by how much a further segment may be worse than the best: less, the more of the question is held."""
+    def added(self) -> Numbers:
+        """Return what is added to each score: for a page that a chosen segment names, and for terms still missing."""
+        if not self.several or not self._question.terms or self._missing.all():
+            return self._named * MARGIN["bridge"]
+        return self._named * MARGIN["bridge"] + MARGIN["missing"] * (
+            self._held @ (self._missing * self._question.shares)
+        )
+
+    def allowed(self) -> Numbers:
+        """Return by how much each further segment may be worse than the best: less, the more of the question is held.
+
+        A page of which nothing is chosen may say as much as the best one, and something else.
+        """
         if not self.several:
-            return MARGIN["one"]
-        missing = (self._missing @ self._question.shares).item() if len(self._missing) else 0.0
-        return MARGIN["last"] + (MARGIN["first"] - MARGIN["last"]) * missing
+            return np.full(len(self._titles), MARGIN["one"])
+        shares = self._question.shares
+        missing = float(self._missing @ shares) if len(self._missing) else 0.0
+        margin = MARGIN["last"] + (MARGIN["first"] - MARGIN["last"]) * missing
+        says_as_much = self._unread * (self._held @ shares >= self._most - 1e-9) if len(shares) else self._unread
+        return np.maximum(margin, MARGIN["first"] * says_as_much)
 
 
 def _title(segment: Tagged) -> frozenset[str]:
