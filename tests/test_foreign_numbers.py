@@ -27,6 +27,7 @@ CALLS = ("int", "float", "chr")
 ALLOWED = {  # pattern of "file: argument" -> why it is no foreign text
     r"answer/check.py: order\[top\]": "an array",
     r"answer/rank_pages.py: value\[place\]": "an array",
+    r"answer/extract/sentences.py: self._(held\[place\] @ question.shares|missing @ shares)": "arrays",
     r"core/text/bm25.py: self._bounds\[.*\]": "an array",
     r"core/text/numbers.py: .*": "the functions themselves",
     r"evidence/score/paths/_server.py: self._options\[.*\]": "an option of the operator, checked where it is read",
@@ -38,7 +39,7 @@ ALLOWED = {  # pattern of "file: argument" -> why it is no foreign text
     r"pages/formats/sqlite.py: allowance.is_late\(\)": "a truth value",
     r"pages/formats/pdf/reader.py: (max_pages|max_chars|seconds|memory)": "an argument that Prunus passes to its process",
     r"pages/formats/pdf/reader.py: (apart|self.raw.FPDFText_CountChars\(text\))": "a truth value, and a number of pdfium",
-    r"pages/main/\w+.py: .*": "arrays of numpy",
+    r"pages/main/\w+.py: (sums\[0, -1\]|main_heading.argmax\(\)|np.where\(.*\).argmax\(\)|units.(first|last)\[place\]|(mass|size)\[-1\])": "arrays",
     r"pages/write/markdown.py: tag\[1\]": "the name of a heading, h1 to h6",
     r"web/door/addresses.py: address": "an IP address object",
     r"web/door/exchange.py: timeout": "an object that is a float",
