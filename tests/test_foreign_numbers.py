@@ -27,7 +27,6 @@ CALLS = ("int", "float", "chr")
 ALLOWED = {  # pattern of "file: argument" -> why it is no foreign text
     r"answer/check.py: order\[top\]": "an array",
     r"answer/rank_pages.py: value\[place\]": "an array",
-    r"answer/extract/sentences.py: self._(held\[place\] @ question.shares|missing @ shares)": "arrays",
     r"core/text/bm25.py: self._bounds\[.*\]": "an array",
     r"core/text/numbers.py: .*": "the functions themselves",
     r"evidence/score/paths/_server.py: self._options\[.*\]": "an option of the operator, checked where it is read",

@@ -13,7 +13,7 @@ from prunus_train.cli import main
 from prunus_train.pruner_command import run
 
 
-@pytest.mark.parametrize("command", ["labels", "pack", "pack-samples"])
+@pytest.mark.parametrize("command", ["labels", "pack", "pack-samples", "content", "quotes"])
 def test_every_command_shows_an_example(command: str) -> None:
     shown = CliRunner().invoke(main, [command, "--help"])
     assert shown.exit_code == 0

@@ -1,4 +1,4 @@
-"""The command group ``prunus train``: make training data, and train the generative pruner."""
+"""The command group ``prunus train``: make training data, and train the models of Prunus."""
 
 from __future__ import annotations
 
@@ -24,18 +24,35 @@ class _Group(click.Group):
 
 @click.group(name="train", cls=_Group)
 def main() -> None:
-    """Make training data, and train the generative pruner.
+    """Make training data, and train the models of Prunus.
 
     \b
     Examples:
       prunus train pack data/ --seeds 1,2
       prunus train pruner data/ -o model/ --preset nano --minutes 10
+      prunus train quotes --sets train/ -o weights.json
     """
 
 
 def _progress(done: int, total: int) -> None:
     if done % 20 == 0 or done == total:
         click.echo(f"{done} of {total} pages", err=True)
+
+
+def _in_folder(context: click.Context, option: click.Parameter, path: Path) -> Path:
+    if not path.parent.is_dir():  # said before the work, not behind it
+        raise click.BadParameter(f"there is no folder {path.parent}", context, option)
+    return path
+
+
+_OUT = click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    callback=_in_folder,
+    required=True,
+    help="File for the weights.",
+)
 
 
 def _numbers(text: str, option: str) -> list[int]:
@@ -130,9 +147,7 @@ def pruner_command(arguments: tuple[str, ...]) -> None:
 
 
 @main.command("content")
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="File for the weights."
-)
+@_OUT
 def content_command(out: Path) -> None:
     """Train the model of main content on the dev half of the marked pages (a quarter of a minute).
 
@@ -141,3 +156,29 @@ def content_command(out: Path) -> None:
     from prunus_train import content
 
     content.write(content.train(content.load(), lambda line: click.echo(line, err=True)), out)
+
+
+@main.command("quotes")
+@_OUT
+@click.option(
+    "--sets",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    required=True,
+    help="Folder of the training sets: text/NAME.jsonl.xz and table_qa/.",
+)
+def quotes_command(out: Path, sets: Path) -> None:
+    """Train the weights of the extractor ``sentences`` on the dev half and on training sets (four minutes).
+
+    Figures of the dev half go to standard output as JSON: under weights of the training sets alone (held_out), under
+    the new weights, which have seen the dev half (new), and under those of this version (shipped).
+
+    Example: prunus train quotes --sets train/ -o src/prunus/answer/extract/weights.json
+    """
+    from prunus_evals.report import json_line
+    from prunus_train import quotes
+    from prunus_train.data.quotes import load
+
+    examples = load(sets, lambda line: click.echo(line, err=True))
+    stored, found = quotes.train(examples)
+    click.echo(json_line(found))
+    quotes.write(stored, out)

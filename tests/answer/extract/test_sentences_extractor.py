@@ -130,5 +130,11 @@ def test_a_number_of_quotes_that_is_none_is_refused_in_one_line(spec: str) -> No
 
 
 def test_every_feature_has_a_weight() -> None:
-    assert tuple(_weights.SEGMENT) == _features.NAMES
-    assert tuple(_weights.BEARS) == _features.BEARING
+    found = _weights.weights()
+    assert len(found.text) == len(found.row) == len(_features.NAMES)
+    assert len(found.bears) == len(_features.BEARING)
+
+
+def test_weights_of_other_features_are_refused() -> None:
+    with pytest.raises(ValueError, match="prunus train quotes"):
+        _weights.weights_of({"segment": {"bm25": [1.0, 1.0]}, "bears": {}})

@@ -1,73 +1,20 @@
-"""Learned weights of the extractor ``sentences``; docs/lab/log.md says from what they were learned."""
+"""Weights of the extractor ``sentences``: learned ones, and margins that were chosen by hand.
+
+``weights.json`` holds the learned weights; ``prunus train quotes`` learns them again.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
 
-SEGMENT: Final = {
-    "bm25": (1.93, 0.58),
-    "cosine": (0.01, 0.0),
-    "cosine_scaled": (0.47, 0.0),
-    "block": (3.76, 3.39),
-    "covered": (0.71, 0.74),
-    "covered_all": (1.42, 1.25),
-    "covered_heading": (1.07, 0.44),
-    "covered_label": (0.0, 0.0),
-    "pairs": (1.33, 1.29),
-    "names": (0.0, 0.65),
-    "names_all": (0.0, 0.0),
-    "before": (0.55, 0.0),
-    "after": (0.84, 0.07),
-    "news": (0.12, 0.93),
-    "short": (-1.7, -2.03),
-    "lines": (-2.92, -3.6),
-    "stop": (0.11, 0.5),
-    "asks": (-1.22, -1.14),
-    "lead": (0.32, 0.32),
-    "place": (-0.78, 0.06),
-    "row": (1.17, 1.17),
-    "pair": (-0.01, -0.01),
-    "list": (-0.43, -0.43),
-    "code": (0.0, 0.0),
-    "row_covered": (0.11, 0.11),
-    "labelled": (0.92, 0.92),
-    "one_cell": (-1.23, -1.23),
-    "key_covered": (0.48, 0.73),
-    "extreme": (3.0, 3.0),
-    "extreme_other": (0.0, 0.0),
-    "end_row": (2.56, 2.56),
-    "beside_row": (3.88, 3.88),
-    "counted": (0.8, 0.2),
-    "fits_number": (3.5, 1.46),
-    "fits_date": (2.29, 2.75),
-    "fits_name": (1.68, 1.95),
-    "fits_place": (1.3, 1.38),
-    "fits_money": (0.84, 0.84),
-    "fits_percent": (0.91, 0.66),
-    "fits_measure": (0.47, 0.71),
-    "fits_reason": (1.27, 1.27),
-    "fits_meaning": (0.72, 0.77),
-}
-"""Weight of each feature of a segment (``_features.NAMES``): in rows of tables second, in other segments first."""
+import numpy as np
 
-BEARS: Final = {
-    "one": -2.86,
-    "anywhere": 1.44,
-    "top": 0.62,
-    "single": 0.91,
-    "together": 2.47,
-    "cosine": 2.5,
-    "cosine_most": 2.69,
-    "names": 0.55,
-    "pairs": 2.56,
-    "terms": -1.41,
-    "unspaced": -0.94,
-    "unspaced_anywhere": 0.84,
-    "unspaced_together": 1.0,
-    "unspaced_pairs": 1.19,
-    "unspaced_cosine": -1.13,
-}
-"""Weight of each sign that pages bear on a question (``_features.BEARING``); below a sum of 0 nothing is chosen."""
+from ._features import BEARING, NAMES, Numbers, Question
 
 MARGIN: Final = {"one": 4.0, "first": 2.0, "last": 1.0, "bridge": 1.0, "missing": 4.0}
 """By how much a further segment may be worse than the best one.
@@ -77,3 +24,52 @@ question's terms, and where they hold all; ``first`` also for a page of which no
 the question. ``bridge`` is added to a segment of a page that a chosen segment names, and ``missing`` times the share of
 the terms that it holds and no chosen one does. Chosen by hand on the dev halves.
 """
+
+_ROW: Final = NAMES.index("row")
+_LOOKED_AT: Final = 3
+"""Best segments that tell whether the pages bear on the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The learned weights.
+
+    :param text, row: weight of each feature (``_features.NAMES``), in other segments and in rows of tables.
+    :param bears: weight of each sign that pages bear on a question (``_features.BEARING``).
+    """
+
+    text: Numbers
+    row: Numbers
+    bears: Numbers
+
+    def scores(self, features: Numbers) -> Numbers:
+        """Return the score of each segment [segments]."""
+        return np.where(features[:, _ROW] > 0, features @ self.row, features @ self.text)
+
+    def answers(self, question: Question, scores: Numbers) -> bool:
+        """Tell from the best segments whether the pages bear on the question at all."""
+        return bool(question.terms) and (question.bearing(best(scores)) @ self.bears).item() >= 0
+
+
+def best(scores: Numbers) -> list[int]:
+    """Return the places of the best three segments, best first."""
+    places: list[int] = np.argsort(-scores, kind="stable")[:_LOOKED_AT].tolist()
+    return places
+
+
+def weights_of(stored: Mapping[str, Any]) -> Weights:
+    """Return the weights that a mapping of ``weights.json`` holds.
+
+    :raises ValueError: they are of other features.
+    """
+    segment, bears = stored["segment"], stored["bears"]
+    if {*segment} != {*NAMES} or {*bears} != {*BEARING}:
+        raise ValueError("the weights of quotes are of other features; learn them again: prunus train quotes")
+    text, row = np.asarray([segment[name] for name in NAMES], np.float64).T
+    return Weights(text, row, np.asarray([bears[name] for name in BEARING], np.float64))
+
+
+@cache
+def weights() -> Weights:
+    """Return the weights of this version; they are read once."""
+    return weights_of(json.loads(Path(__file__).with_name("weights.json").read_text("utf-8")))

@@ -1,6 +1,6 @@
 """``sentences`` (default): the best sentences, rows and items for a question, the best first, without a model.
 
-Each segment gets a score: the sum of its features (``_features.py``) by learned weights (``_weights.py``). A second
+Each segment gets a score: the sum of its features (``_features.py``) by learned weights (``weights.json``). A second
 weighing tells from the best segments whether the pages bear on the question at all.
 """
 
@@ -17,8 +17,8 @@ from ...core.errors import BadInput
 from ...core.ports import Embedder, Tagged
 from ...core.text.bm25 import tokens
 from ...core.text.numbers import bounded_int
-from ._features import BEARING, NAMES, Numbers, Question
-from ._weights import BEARS, MARGIN, SEGMENT
+from ._features import Numbers, Question
+from ._weights import MARGIN, weights
 
 ONE_PAGE = 2
 """Most segments that are chosen of one page, by default."""
@@ -28,9 +28,6 @@ SEVERAL_PAGES = 5
 
 _MOST: Final = 50
 _BRACKETED: Final = re.compile(r"\([^()]{0,80}\)")
-_TEXT, _ROW = np.asarray([SEGMENT[name] for name in NAMES]).T
-_IS_ROW: Final = NAMES.index("row")
-_BEARS: Final = np.asarray([BEARS[name] for name in BEARING])
 
 
 class Engine:
@@ -59,19 +56,11 @@ class Engine:
         """Return the tags of the best segments, best first, or None when nothing bears on the question."""
         if not tagged:
             return None
-        question = Question(query, tagged, self._cosines(query, tagged))
-        features = question.features
-        score = np.where(features[:, _IS_ROW] > 0, features @ _ROW, features @ _TEXT)
-        best = np.argsort(-score, kind="stable")[:3].tolist()
-        if not question.terms or (question.bearing(best) @ _BEARS).item() < 0:
+        question = Question(query, tagged, cosines(self.embedder, query, tagged))
+        score = weights().scores(question.features)
+        if not weights().answers(question, score):
             return None
         return [tagged[place].tag for place in self._choose(score, question)]
-
-    def _cosines(self, query: str, tagged: Sequence[Tagged]) -> NDArray[np.float64]:
-        """Return the cosine of the question and each segment with its headings, float64 [segments]."""
-        question = self.embedder.embed([query], "query")[0]
-        texts = [f"{segment.above} {segment.text}" for segment in tagged]
-        return np.asarray(self.embedder.embed(texts) @ question, np.float64)
 
     def _choose(self, score: NDArray[np.float64], question: Question) -> list[int]:
         """Choose one segment after the other; none inside another, and none that says nothing new."""
@@ -94,6 +83,13 @@ class Engine:
         return chosen
 
 
+def cosines(embedder: Embedder, query: str, tagged: Sequence[Tagged]) -> NDArray[np.float64]:
+    """Return the cosine of the question and each segment with its headings, float64 [segments]."""
+    question = embedder.embed([query], "query")[0]
+    texts = [f"{segment.above} {segment.text}" for segment in tagged]
+    return np.asarray(embedder.embed(texts) @ question, np.float64)
+
+
 class _Pages:
     """The state of the choice over several pages: the pages named so far, and the question's terms still missing."""
 
@@ -114,7 +110,7 @@ class _Pages:
             return
         question = self._question
         self._missing &= self._held[place] == 0
-        self._most = max(self._most, float(self._held[place] @ question.shares))
+        self._most = max(self._most, (self._held[place] @ question.shares).item())
         words = frozenset(tokens(question.tagged[place].text))
         document = question.tagged[place].span.document
         for candidate, title in enumerate(self._titles):
@@ -140,7 +136,7 @@ class _Pages:
         if not self.several:
             return np.full(len(self._titles), MARGIN["one"])
         shares = self._question.shares
-        missing = float(self._missing @ shares) if len(self._missing) else 0.0
+        missing = (self._missing @ shares).item() if len(self._missing) else 0.0
         margin = MARGIN["last"] + (MARGIN["first"] - MARGIN["last"]) * missing
         says_as_much = self._unread * (self._held @ shares >= self._most - 1e-9) if len(shares) else self._unread
         return np.maximum(margin, MARGIN["first"] * says_as_much)

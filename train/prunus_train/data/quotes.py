@@ -1,0 +1,197 @@
+"""Questions with the segments of their pages, to train the extractor ``sentences``.
+
+They are of the dev halves of the tasks of ``prunus eval quotes``, and of parts of training sets: ``text/NAME`` (a
+document as a list of units, some of them gold) and ``table_qa`` (whole pages with tables, as in the evaluation data).
+Nothing is random but which questions of a document are asked; the seed is the name of the set.
+"""
+
+from __future__ import annotations
+
+import html
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+import prunus
+from prunus.answer.extract._features import Question
+from prunus.answer.extract.sentences import cosines
+from prunus.core.options import Options
+from prunus.core.ports import Embedder
+from prunus.core.settings import Settings
+from prunus.engines import assemble
+from prunus.evidence.documents import Documents
+from prunus.evidence.prune import prune
+from prunus.evidence.segments import segments
+from prunus_evals import quotes
+from prunus_evals.data import rows
+from prunus_evals.split import digest
+
+_BUDGET: Final = 4096
+"""Tokens of evidence for an answer without a model, as by default in ``prunus.ask``."""
+
+_EACH: Final = 2
+"""Questions of a document or a page of a training set."""
+
+_TABLE_PAGES: Final = 320
+"""Pages of ``table_qa`` that are used, the first with a question."""
+
+_TEXTS: Final = {
+    "squad_en": (240, 6), "qed_en": (240, 6), "clapnq_en": (250, 6), "hotpotqa_en": (120, 1), "cmrc2018_zh": (150, 6),
+    "drcd_zh": (60, 1), "jaquad_ja": (30, 1), "piaf_fr": (60, 1), "faq_docs_multi": (120, 1), "fetaqa_en": (200, 1),
+    "tatqa_en": (60, 1),
+}  # fmt: skip
+"""Sets of texts: how many documents are used, the first, and how many make a page: several where each is short."""
+
+_WHOLE: Final = frozenset({"clapnq_en", "fetaqa_en"})
+"""Sets whose answers are free texts: all of a gold unit is gold. Elsewhere it is what holds an answer in one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question with the segments of its page.
+
+    :param gold: which of them hold the answer.
+    :param wrong: the same question with the segments of another page.
+    :param dev: whether it is of the dev half of the evaluation data.
+    """
+
+    source: str
+    own: Question
+    gold: NDArray[np.bool_]
+    wrong: Question | None
+    dev: bool
+
+
+class Reader:
+    """Cuts pages into the segments that the extractor is shown for a question."""
+
+    def __init__(self) -> None:
+        self._engines = assemble(Settings())
+        self._embedder = cast(Embedder, self._engines.embedder)  # the default settings name one
+
+    def question(self, query: str, documents: Documents) -> Question | None:
+        """Return a question with the segments of a page; None where nothing is kept of it."""
+        kept = prune(documents, query, _BUDGET, "html", Options(), self._engines).kept
+        tagged = segments(kept, {tree.document: tree for tree in documents.trees})
+        return Question(query, tagged, cosines(self._embedder, query, tagged)) if tagged else None
+
+
+def load(sets: Path, report: Callable[[str], None]) -> list[Example]:
+    """Return the examples of the dev half and of the training sets.
+
+    :param sets: folder of the training sets.
+    :raises DataMissing: a file of the data is missing.
+    """
+    for name in ("table_qa/questions", "table_qa/pages", *(f"text/{name}" for name in _TEXTS)):
+        next(rows(name, sets), None)  # a missing file is said before the work of minutes
+    reader, found = Reader(), list[Example]()
+    sources = [(name, from_task(name, reader)) for name in quotes.TASKS]
+    sources.append(("tables", from_tables(sets, reader)))
+    sources += [(name, from_texts(name, sets, reader)) for name in _TEXTS]
+    for name, examples in sources:
+        before = len(found)
+        found += examples
+        report(f"{name}: {len(found) - before} questions")
+    return found
+
+
+def from_task(name: str, reader: Reader) -> Iterator[Example]:
+    """Yield the questions of the dev half of an evaluation task; the wrong page is the next one, as there."""
+    pages = quotes.load(name, "dev")
+    following = prunus.read(pages[0][0].html)
+    for page in reversed(pages):
+        own = prunus.read(page[0].html)
+        for asked in page:
+            question = reader.question(asked.question, own)
+            if question is not None:
+                gold = [quotes.holds(segment.text, asked.answers) for segment in question.tagged]
+                wrong = reader.question(asked.question, following)
+                yield Example(name, question, np.asarray(gold), wrong, dev=True)
+        following = own
+
+
+def from_tables(sets: Path, reader: Reader) -> Iterator[Example]:
+    """Yield questions about the first whole pages with tables; the wrong page is the one before."""
+    asked: dict[str, list[dict[str, Any]]] = {}
+    for row in rows("table_qa/questions", sets):
+        if row["in_gold_table"] and row["in_visible_text"] and not row["answer_in_question"]:
+            asked.setdefault(row["page"], []).append(row)
+    before: Documents | None = None
+    for page in islice((page for page in rows("table_qa/pages", sets) if page["page"] in asked), _TABLE_PAGES):
+        own = prunus.read(page["html"])
+        chosen = sorted(asked[page["page"]], key=lambda row: digest(row["id"]))[:_EACH]
+        yield from _examples("tables", chosen, own, before, reader)
+        before = own
+
+
+def from_texts(name: str, sets: Path, reader: Reader) -> Iterator[Example]:
+    """Yield questions about the first documents of a set of texts; the wrong page is the one before."""
+    size, together = _TEXTS[name]
+    seed = random.Random(name)
+    documents = groupby(rows(f"text/{name}", sets), key=lambda row: row["units"][:3])
+    firsts = [list(islice(group, 3 * _EACH)) for _, group in islice(documents, size)]
+    before: Documents | None = None
+    for start in range(0, len(firsts), together):
+        group = firsts[start : start + together]
+        own = prunus.read(page_of([asked[0] for asked in group]))
+        for asked in group:
+            seed.shuffle(asked)
+        yield from _examples(name, [row for asked in group for row in asked[:_EACH]], own, before, reader)
+        before = own
+
+
+def _examples(
+    source: str, chosen: Sequence[dict[str, Any]], own: Documents, before: Documents | None, reader: Reader
+) -> Iterator[Example]:
+    """Yield the questions that have gold; the first of them is asked of the wrong page, too."""
+    for place, row in enumerate(chosen):
+        question = reader.question(row["question"], own)
+        gold = [is_gold(source, row, segment.text) for segment in question.tagged] if question else []
+        if question is not None and any(gold):
+            wrong = reader.question(row["question"], before) if before is not None and not place else None
+            yield Example(source, question, np.asarray(gold), wrong, dev=False)
+
+
+def page_of(documents: Sequence[Mapping[str, Any]]) -> str:
+    """Return a page of one document, or of several with a heading each."""
+    several = len(documents) > 1
+    title = "Articles" if several else html.escape(documents[0]["title"] or "")
+    body = "".join(_body(document, several) for document in documents)
+    return f"<!DOCTYPE html><title>{title}</title><h1>{title}</h1>{body}"
+
+
+def _body(document: Mapping[str, Any], several: bool) -> str:
+    units = [html.escape(unit) for unit in document["units"]]
+    if document["kind"].startswith("sentence"):
+        title = html.escape(document["title"] or "")
+        return (f"<h2>{title}</h2>" if title and several else "") + f"<p>{' '.join(units)}</p>"
+    if document["kind"] == "row":
+        lines = [f"<tr><td>{unit.replace(' | ', '<td>')}" for unit in units]
+        return f"<table>{lines[0].replace('<td>', '<th>')}{''.join(lines[1:])}</table>"
+    heads = [html.escape(head) for head in document.get("heads") or [""] * len(units)]
+    return "".join(
+        (f"<h2>{head}</h2>" if head else "") + f"<p>{unit}</p>" for head, unit in zip(heads, units, strict=True)
+    )
+
+
+def is_gold(source: str, row: Mapping[str, Any], text: str) -> bool:
+    """Tell whether a segment holds an answer and is of a gold unit, as far as the set marks them."""
+    answers, letters = [answer for answer in row["answers"] if answer.strip()], _letters(text)
+    if "gold" in row:
+        units = [_letters(row["units"][place]) for place in row["gold"]]
+        if not letters or not any(letters in unit or (unit and unit in letters) for unit in units):
+            return False
+        if not answers or source in _WHOLE:
+            return True
+    return quotes.holds(text, answers)
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"\W+", "", text)

@@ -1,0 +1,185 @@
+"""Train the weights of the extractor ``sentences``: which segment answers a question, and whether any does.
+
+The weights of segments maximise the share of the gold segments in a softmax over the segments of a page. They start at
+weights chosen by hand and are drawn back to them; those of likeness stay at 0 or above. The weights of the bar, which
+tells whether anything answers, are a logistic regression on right and wrong pages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from prunus.answer.extract._features import BEARING, NAMES, Numbers
+from prunus.answer.extract._kinds import KINDS
+from prunus.answer.extract._weights import Weights, best, weights, weights_of
+from prunus_train.data.quotes import Example
+from prunus_train.errors import DataBroken
+
+_WEIGHTS: Final = {
+    "table_qa": 1.5, "tables": 1.5, "nq": 2.0, "fetaqa_en": 0.3, "faq_docs_multi": 0.5, "hotpotqa_en": 0.7
+}  # fmt: skip
+"""How much a question counts; 1 where nothing is said. Chosen by hand."""
+
+_NO_BAR: Final = frozenset({"faq_docs_multi", "hotpotqa_en"})
+"""Sets from which the bar is not learned. Chosen by hand."""
+
+_START: Final = {
+    "bm25": 3.0, "cosine_scaled": 1.2, "block": 3.0, "covered": 1.5, "covered_all": 1.5, "pairs": 1.0, "before": 0.7,
+    "after": 0.7, "news": 0.3, "short": -1.5, "lines": -1.5, "asks": -1.5, "extreme": 1.5, "end_row": 1.5,
+    "beside_row": 1.0, "counted": 1.0,
+} | {f"fits_{kind.name}": 1.0 for kind in KINDS}  # fmt: skip
+"""Weights to start from and to be drawn back to; 0 where nothing is said. Chosen by hand."""
+
+_NEVER_BELOW_0: Final = (
+    "bm25", "cosine", "cosine_scaled", "block", "covered", "covered_all", "covered_label", "covered_heading", "pairs",
+    "names", "names_all", "before", "after", "key_covered", "row_covered", "extreme", "extreme_other",
+    *(f"fits_{kind.name}" for kind in KINDS),
+)  # fmt: skip
+"""Features of likeness: more of one must never lower a score. Free weights fitted better here, and worse elsewhere."""
+
+_ONE_WEIGHT: Final = (
+    "row", "pair", "list", "code", "row_covered", "labelled", "one_cell", "extreme", "extreme_other", "end_row",
+    "beside_row",
+)  # fmt: skip
+"""Features with the same weight in rows and in other segments."""
+
+_UNUSED: Final = ("code",)
+_MENU: Final = 0.4
+"""A segment with this much of the feature ``lines`` or more is no gold: it looks like a menu."""
+
+_DRAWN, _DRAWN_ROW = 5e-4, 1e-3
+"""How strongly weights are drawn to their start, and those of rows to those of other segments."""
+
+_STEPS: Final = 300
+_RATE: Final = 0.05
+_RIDGE: Final = 3e-3
+_LOWER: Final = {"one": 0.45, "unspaced": 0.8}
+"""By how much the bar is lowered, so that few right pages are refused; for scripts without spaces, too. By hand."""
+
+
+def train(examples: Sequence[Example]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the weights that are learned from all examples, and figures of the dev half.
+
+    The figures: ``held_out``, under weights learned from the training sets alone; ``new``, under the new weights, which
+    have seen the dev half; ``shipped``, under those of this version, which have seen it, too.
+    """
+    dev = [example for example in examples if example.dev]
+    held_out = weights_of(fit([example for example in examples if not example.dev]))
+    stored = fit(examples)
+    compared = {"held_out": held_out, "new": weights_of(stored), "shipped": weights()}
+    return stored, {name: figures(found, dev) for name, found in compared.items()}
+
+
+def fit(examples: Sequence[Example]) -> dict[str, Any]:
+    """Return the weights that are learned from some examples, as ``weights.json`` holds them."""
+    text, row = (np.round(found, 2) + 0.0 for found in fit_segments(examples))  # + 0.0: no minus zero
+    bears = np.round(fit_bar(examples, Weights(text, row, np.zeros(len(BEARING)))), 2) + 0.0
+    segment = {name: [float(text[place]), float(row[place])] for place, name in enumerate(NAMES)}
+    return {"segment": segment, "bears": dict(zip(BEARING, bears.tolist(), strict=True))}
+
+
+def fit_segments(examples: Sequence[Example]) -> tuple[Numbers, Numbers]:
+    """Return the weights of the features, in other segments and in rows of tables, by gradient descent (Adam).
+
+    :raises DataBroken: no question has a gold segment.
+    """
+    menu, is_row = NAMES.index("lines"), NAMES.index("row")
+    golds = [example.gold & (example.own.features[:, menu] < _MENU) for example in examples]
+    used = [(example, gold) for example, gold in zip(examples, golds, strict=True) if gold.any()]
+    if not used:
+        raise DataBroken("no question of the training data has a segment that holds its answer")
+    inputs = np.concatenate([example.own.features for example, _ in used])
+    gold = np.concatenate([gold for _, gold in used])
+    sizes = [len(gold) for _, gold in used]
+    starts, page = np.cumsum([0, *sizes[:-1]]), np.repeat(np.arange(len(used)), sizes)
+    counts = np.asarray([_WEIGHTS.get(example.source, 1.0) for example, _ in used])
+    counts = (counts / counts.sum())[page]
+    in_row = np.flatnonzero(inputs[:, is_row] > 0)
+    rows_ = inputs[in_row]
+    start = np.stack([np.asarray([_START.get(name, 0.0) for name in NAMES]), np.zeros(len(NAMES))])
+    drawn = np.asarray([[_DRAWN], [_DRAWN_ROW]])
+    free = np.asarray([[name not in _UNUSED for name in NAMES], [name not in _ONE_WEIGHT for name in NAMES]])
+    likeness = [NAMES.index(name) for name in _NEVER_BELOW_0]
+    parts, speed, power = start.copy(), np.zeros_like(start), np.zeros_like(start)  # weights, and what rows add to them
+    for step in range(1, _STEPS + 1):
+        score = inputs @ parts[0]
+        score[in_row] += rows_ @ parts[1]
+        share = np.exp(score - np.maximum.reduceat(score, starts)[page])
+        share /= np.add.reduceat(share, starts)[page]
+        right = np.maximum(np.add.reduceat(share * gold, starts), 1e-9)[page]
+        wrong = (share - share * gold / right) * counts
+        slope = (np.stack([wrong @ inputs, wrong[in_row] @ rows_]) + drawn * (parts - start)) * free
+        speed, power = 0.9 * speed + 0.1 * slope, 0.99 * power + 0.01 * slope**2
+        rate = _RATE * (1 - 0.8 * step / _STEPS)
+        parts -= rate * speed / (1 - 0.9**step) / (np.sqrt(power / (1 - 0.99**step)) + 1e-8)
+        parts[0, likeness] = np.maximum(parts[0, likeness], 0)
+        parts[1, likeness] = np.maximum(parts[1, likeness], -parts[0, likeness])
+    return parts[0], parts[0] + parts[1]
+
+
+def fit_bar(examples: Sequence[Example], weights: Weights) -> Numbers:
+    """Return the weights of the signs that pages bear on a question, by logistic regression (Newton's method).
+
+    Right and wrong pages count alike, and a set by the root of its questions.
+    """
+    used = [example for example in examples if example.source not in _NO_BAR and (example.dev or example.wrong)]
+    sides = [(example, example.own, 1.0) for example in used]
+    sides += [(example, example.wrong, 0.0) for example in used if example.wrong is not None]
+    sizes = Counter((example.source, label) for example, _, label in sides)
+    if {label for _, label in sizes} != {0.0, 1.0}:
+        raise DataBroken("the training data has no questions with a right and a wrong page")
+    inputs = np.stack([question.bearing(best(weights.scores(question.features))) for _, question, _ in sides])
+    labels = np.asarray([label for _, _, label in sides])
+    counts = np.asarray([_of_bar(example) / sizes[example.source, label] ** 0.5 for example, _, label in sides])
+    for label in (0.0, 1.0):
+        counts[labels == label] /= counts[labels == label].sum()
+    found = np.zeros(len(BEARING))
+    for _ in range(40):
+        sure = 1 / (1 + np.exp(-inputs @ found))
+        slope = inputs.T @ (counts * (sure - labels)) + _RIDGE * found
+        bend = (inputs * (counts * sure * (1 - sure))[:, None]).T @ inputs + _RIDGE * np.eye(len(BEARING))
+        found -= np.linalg.solve(bend, slope)
+    lowered: Numbers = found + np.asarray([_LOWER.get(name, 0.0) for name in BEARING])
+    return lowered
+
+
+def _of_bar(example: Example) -> float:
+    """Return how much a question counts for the bar: pages as users have them, and tables, count more."""
+    return (1.0 if example.dev else 0.5) * (1.5 if "table" in example.source else 1.0)
+
+
+def figures(weights: Weights, examples: Sequence[Example]) -> dict[str, dict[str, float]]:
+    """Return per source the questions, and the shares of them that are answered with gold first, at all, and wrongly.
+
+    ``first``: the best segment is gold, and an answer is given. ``wrong`` is of the questions with a wrong page.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for source in dict.fromkeys(example.source for example in examples):
+        asked = [example for example in examples if example.source == source]
+        scores = [weights.scores(example.own.features) for example in asked]
+        given = [weights.answers(example.own, score) for example, score in zip(asked, scores, strict=True)]
+        gold = [bool(example.gold[best(score)[0]]) for example, score in zip(asked, scores, strict=True)]
+        others = [example.wrong for example in asked if example.wrong is not None]
+        wrong = [weights.answers(other, weights.scores(other.features)) for other in others]
+        found[source] = {
+            "questions": len(asked),
+            "first": round(sum(map(min, gold, given)) / len(asked), 3),
+            "answered": round(sum(given) / len(asked), 3),
+            "wrong": round(sum(wrong) / max(1, len(others)), 3),
+        }
+    return found
+
+
+def write(stored: Mapping[str, Any], path: Path) -> None:
+    """Write the weights as JSON, a line for each."""
+    parts = []
+    for name in ("segment", "bears"):
+        lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in stored[name].items())
+        parts.append(f'"{name}": {{\n' + ",\n".join(lines) + "\n}")
+    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
