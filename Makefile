@@ -45,10 +45,10 @@ demo: $(BASE) ## set up, and answer questions from the example site
 	$(BIN)/python examples/demo.py
 
 test: $(DEV) ## set up, and run the tests (base installation)
-	$(BIN)/python -m pytest -n 2 -m "not full and not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not full and not slow"
 
 test-all: $(ALL) ## every test with every extra
-	PRUNUS_ALL_EXTRAS=1 $(BIN)/python -m pytest -n 2
+	PRUNUS_ALL_EXTRAS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(DEV) ## lint, format, types
 	$(BIN)/ruff check .

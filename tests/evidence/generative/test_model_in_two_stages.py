@@ -32,7 +32,7 @@ def prune(*given: str | Path) -> Result:
 
 
 def test_over_the_window_the_first_stage_shrinks_the_prompt_and_says_so(folder_of_model: Path) -> None:
-    result = prune("--scorer", f"generative:{folder_of_model}", "--json")
+    result = prune("--scorer", f"generative:{folder_of_model}", "--json=full")
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)
     assert [one["stage"] for one in found["stages"]] == ["window", "fine"]
