@@ -103,7 +103,7 @@ def test_ctrl_c_loses_nothing_that_is_written(cli: Cli, folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="children's times are not counted there")
-def test_a_small_page_is_clean_in_half_a_second(shell: Shell) -> None:
+def test_a_small_page_is_clean_in_about_half_a_second(shell: Shell) -> None:
     import resource
 
     def seconds(run: Callable[[], Any]) -> float:
