@@ -137,10 +137,12 @@ def test_every_seed_of_every_format_is_read() -> None:
         assert fuzz_documents.check(suffix, content) == "answered", suffix
 
 
-def test_a_document_of_a_run_can_be_made_again() -> None:
-    assert [fuzz_documents.document(5, number) for number in range(50)] == [
-        fuzz_documents.document(5, number) for number in range(50)
-    ]
+def test_a_document_of_a_run_can_be_made_again_on_another_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = [fuzz_documents.document(5, number) for number in range(200)]
+    monkeypatch.setattr("time.localtime", lambda *_: time.gmtime(1_000_000_000))
+    fuzz_documents.seeds.cache_clear()
+    changed = [number for number in range(200) if fuzz_documents.document(5, number) != first[number]]
+    assert changed == []
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
