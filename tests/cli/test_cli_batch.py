@@ -144,7 +144,8 @@ def test_a_second_run_does_only_what_is_left(cli: Cli, folder: Path) -> None:
     write(folder, job("a"), "{broken", job("b", page="x"), job("c"))
     done = cli("batch", "jobs.jsonl", "-o", "out.jsonl", "--json")
     assert {**lines_of(done)[0], "seconds": 0} == {
-        "done": 1, "failed": 0, "skipped": 3, "failed_before": 2, "output": "out.jsonl", "seconds": 0
+        "done": 1, "nothing_found": 0, "failed": 0, "skipped": 3, "failed_before": 2, "output": "out.jsonl",
+        "seconds": 0,
     }  # fmt: skip
     assert done.exit_code == 5  # the records of two failed jobs are in the file
     after = (folder / "out.jsonl").read_bytes()
@@ -373,6 +374,8 @@ def test_a_job_that_finds_nothing_relevant_is_no_failure(cli: Cli, folder: Path)
     for _ in range(2):  # nor in a later run
         assert cli("batch", "jobs.jsonl", "-o", "out.jsonl").exit_code == 0
     assert records(folder)[1]["code"] == 4
+    done = cli("batch", "jobs.jsonl", "-o", "other.jsonl", "--json")
+    assert [lines_of(done)[0][count] for count in ("done", "nothing_found", "failed")] == [2, 1, 0]
 
 
 def test_a_question_under_its_older_name_is_read(cli: Cli, folder: Path) -> None:

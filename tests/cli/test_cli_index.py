@@ -330,3 +330,15 @@ def test_events_come_as_soon_as_a_document_is_on_the_disk(cli: Cli, docs: Path) 
     events = lines_of(cli("index", "add", "I", docs, "--events"))
     assert [event["event"] for event in events] == ["added"] * 5
     assert {one["event"] for one in lines_of(cli("index", "add", "I", docs, "--events"))} == {"unchanged"}
+
+
+def test_a_saved_page_is_stored_under_its_address(cli: Cli, folder: Path) -> None:
+    url = "https://example.org/tides"
+    refused = cli("index", "add", "made", "-", "--json", input="<p>x")
+    assert refused.exit_code == 2 and "--url" in only_line(refused)
+    assert cli("index", "add", "made", "-", "--url", url, input="<p>The harbour opened in 1932.").exit_code == 0
+    (folder / "saved.dat").write_text("Port,Opened\nPell,1951\n", "utf-8")
+    assert cli("index", "add", "made", "saved.dat", "--type", "csv").exit_code == 0
+    found = lines_of(cli("index", "info", "made", "--documents", "--json"))[0]["list"]
+    assert {row["id"]: row["url"] for row in found}[url] == url
+    assert {Path(row["id"]).name for row in found} == {"tides", "saved.dat"}

@@ -19,7 +19,7 @@ from ..core.text.near import did_you_mean
 from ..core.types import Format, Page
 from ..pages.sources import Source
 from ..pages.write.style import Style
-from .ledger import digest_of, failed, key_of
+from .ledger import Fate, digest_of, fate_of, key_of
 
 COMMANDS: Final = ("clean", "prune", "ask")
 MAX_LINE: Final = 96 << 20
@@ -184,13 +184,13 @@ def _pages(found: Mapping[str, Any]) -> Iterator[Source]:
         yield Page(page) if key == "html" else page if _ADDRESS.match(page) else Path(page)
 
 
-def answer(text: bytes, number: int, budget: int) -> tuple[bytes, bool, str]:
+def answer(text: bytes, number: int, budget: int) -> tuple[bytes, Fate, str]:
     """Do the job of a line.
 
     :param text: the line, already checked by :func:`each_line`.
     :param number: its line number.
     :param budget: tokens of evidence where the job sets none.
-    :returns: its record as JSON, whether the job failed (see :func:`.ledger.failed`), and the traceback of a bug or ''.
+    :returns: its record as JSON, how the job ended, and the traceback of a bug or ''.
     """
     found = json.loads(text)
     record: dict[str, Any] = {"id": found["id"], "line": number, "command": found["command"]}
@@ -209,7 +209,7 @@ def answer(text: bytes, number: int, budget: int) -> tuple[bytes, bool, str]:
     except ValueError:  # a foreign scorer returned infinities or NaN, which JSON cannot hold
         record = {"id": found["id"], "line": number, "error": "the scores of this job are not finite", "code": 1}
         written = as_bytes(record)
-    return written, failed(record), bug
+    return written, fate_of(record), bug
 
 
 def as_bytes(record: Mapping[str, Any]) -> bytes:

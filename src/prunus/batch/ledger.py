@@ -9,9 +9,12 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Literal, TypeAlias
 
 from ..core.errors import BadInput, NothingFound, OutsideFailed
+
+Fate: TypeAlias = Literal["done", "nothing found", "failed"]
+"""How a job ended."""
 
 _BEGINS: Final = b'{"id": '
 """The first bytes of every record; a file that starts otherwise is not an output of a batch."""
@@ -27,9 +30,11 @@ def key_of(record: Mapping[str, Any]) -> bytes:
     return digest_of(json.dumps(identity, ensure_ascii=True, sort_keys=True).encode())
 
 
-def failed(record: Mapping[str, Any]) -> bool:
-    """Tell whether the job of a record failed; that nothing relevant was found is an outcome, and no failure."""
-    return "error" in record and record.get("code") != NothingFound.exit_code
+def fate_of(record: Mapping[str, Any]) -> Fate:
+    """Return how the job of a record ended; that nothing relevant was found is an outcome, and no failure."""
+    if "error" not in record:
+        return "done"
+    return "nothing found" if record.get("code") == NothingFound.exit_code else "failed"
 
 
 def digest_of(data: bytes) -> bytes:
@@ -140,7 +145,7 @@ class Ledger:
                         subject=str(self.path),
                     ) from error
                 self.answered.add(key)
-                if failed(record):
+                if fate_of(record) == "failed":
                     self.failed.add(key)
 
     def _drop_failed(self) -> None:

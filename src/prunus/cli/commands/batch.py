@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Final, TypeAlias
 import click
 
 from ...batch.jobs import JobLine, answer, as_bytes, each_line
-from ...batch.ledger import Ledger
+from ...batch.ledger import Fate, Ledger
 from ...core.errors import BadInput, PrunusError
 from ...core.settings import load_settings
 from ..choices import common
@@ -29,8 +29,8 @@ from ..output import DoneInPart, Interrupted, counted, emit_json, progress, say
 _WAITING: Final = 2
 """Jobs in the pool for each worker: one at work and one waiting, so that no worker idles."""
 
-Answered: TypeAlias = "tuple[bytes, bool, str]"
-"""A job's record as JSON, whether the job failed, and the traceback of a bug."""
+Answered: TypeAlias = "tuple[bytes, Fate, str]"
+"""A job's record as JSON, how the job ended, and the traceback of a bug."""
 
 
 @dataclass(slots=True)
@@ -39,6 +39,7 @@ class _Run:
 
     :param step: advances the progress bar.
     :param done: jobs that this run did.
+    :param nothing: those of them whose pages hold nothing relevant.
     :param failed: jobs that failed in this run.
     :param skipped: jobs that an earlier run answered.
     :param failed_before: those of the skipped jobs that failed.
@@ -48,6 +49,7 @@ class _Run:
     ledger: Ledger
     step: Callable[[], None]
     done: int = 0
+    nothing: int = 0
     failed: int = 0
     skipped: int = 0
     failed_before: int = 0
@@ -61,16 +63,17 @@ class _Run:
                 self.failed_before += line.key in self.ledger.failed
                 self.step()
             elif line.error:
-                self.note(line, (as_bytes(line.refused()), True, ""))
+                self.note(line, (as_bytes(line.refused()), "failed", ""))
             else:
                 yield line
 
     def note(self, line: JobLine, answered: Answered) -> None:
         """Write the record of a line, and count it."""
-        record, failed, bug = answered
-        self.ledger.add(record, line.key, failed)
-        self.failed += failed
-        self.done += not failed
+        record, fate, bug = answered
+        self.ledger.add(record, line.key, fate == "failed")
+        self.failed += fate == "failed"
+        self.nothing += fate == "nothing found"
+        self.done += fate != "failed"
         if bug:
             self.bugs += 1
             say(f"prunus: line {line.number}: a bug; its traceback:\n{bug.rstrip()}")
@@ -133,12 +136,13 @@ def _settle(run: _Run, output: str, flags: dict[str, Any], seconds: float) -> No
     failed = run.failed + run.failed_before
     if flags["as_json"]:
         emit_json(
-            {"done": run.done, "failed": run.failed, "skipped": run.skipped, "failed_before": run.failed_before,
-             "output": output, "seconds": round(seconds, 3)}
+            {"done": run.done, "nothing_found": run.nothing, "failed": run.failed, "skipped": run.skipped,
+             "failed_before": run.failed_before, "output": output, "seconds": round(seconds, 3)}
         )  # fmt: skip
     elif not flags["quiet"]:
         skipped = f", {run.skipped:,} skipped" if run.skipped else ""
-        say(f"{counted(run.done, 'job')} done, {run.failed:,} failed{skipped}; {seconds:.1f} s")
+        nothing = f" ({run.nothing:,} found nothing relevant)" if run.nothing else ""
+        say(f"{counted(run.done, 'job')} done{nothing}, {run.failed:,} failed{skipped}; {seconds:.1f} s")
     if run.bugs:
         raise PrunusError(f"{counted(run.bugs, 'job')} met a bug; the traceback of each is printed above")
     if failed:
@@ -202,7 +206,7 @@ def _alone(run: _Run, line: JobLine, budget: int) -> None:
         except BrokenProcessPool:
             why = "the process that did this job died, perhaps for lack of memory"
             record = {"id": line.id, "line": line.number, "error": why, "code": 3}
-            answered = (as_bytes(record), True, "")
+            answered = (as_bytes(record), "failed", "")
     run.note(line, answered)
 
 

@@ -11,17 +11,18 @@ from typing import Any
 
 import click
 
-from ...api.documents import named
+from ...api.documents import absolute, named
 from ...api.index import Index
 from ...core.errors import BadInput, OutsideFailed
 from ...core.options import Limits, Options
-from ...core.settings import load_settings
+from ...core.settings import Settings, load_settings
 from ...index.terms import PRESETS, Report
 from ...models.meter import OverLimit
 from ...pages.sources import Source, is_address
 from ..checked import verify
-from ..choices import FORMATS, PAGE, Choice, budget, common, question
+from ..choices import FORMATS, PAGE, Choice, budget, common, origin, question
 from ..drawn import tree
+from ..given import STDIN, pages_given
 from ..indexes import retrieval_from, retrieval_options
 from ..output import DoneInPart, Interrupted, counted, emit, emit_json, progress, say, settle
 
@@ -68,11 +69,13 @@ def _engines(function: Callable[..., Any]) -> Callable[..., Any]:
 @_engines
 @click.option("--no-summaries", is_flag=True, help="Write no summaries now; prunus index summarize writes them.")
 @click.option("--events", is_flag=True, help="Write a JSON line for each document, as soon as it is stored.")
+@origin
 @common
 def add(index: str, pages: tuple[str, ...], **flags: Any) -> None:
     """Add documents to an index, or replace those that have changed.
 
-    PAGE is a file, a folder (for all pages in it) or an address. A document that cannot be read is reported, the
+    PAGE is a file, a folder (for all pages in it) or an address, or - for standard input with --url. A saved page with
+    --url is stored under that address. A document that cannot be read is reported, the
     others are added, and the exit code is 5. Added documents stay when the run is stopped: run the same command again
     to resume.
 
@@ -81,11 +84,26 @@ def add(index: str, pages: tuple[str, ...], **flags: Any) -> None:
       prunus index add handbook examples/site
       prunus index add handbook examples/site/faq.html --events
       prunus index add papers papers/ --preset raptor
+      curl -s https://example.org/tides | prunus index add handbook - --url https://example.org/tides
     """
     opened = _opened(index, flags, create=True)
-    sources: list[Source] = [page if is_address(page) else Path(page) for page in pages]
-    files = named(sources, opened.settings)
+    files = _documents(pages, opened.settings, flags["url"], flags["kind"])
     _add_documents(opened, len(files), flags, lambda done: opened.add(files, done=done, strict=False))
+
+
+def _documents(pages: tuple[str, ...], settings: Settings, url: str, kind: str) -> dict[str, Source]:
+    """Return the documents of a command line by id.
+
+    :param url: the address that the only page was saved from; it is the page's id.
+    :param kind: the only page's media type, suffix or format.
+    :raises BadInput: as :func:`~prunus.cli.given.pages_given`, or a page of standard input has no address.
+    """
+    if STDIN in pages and not url:
+        raise BadInput("a page from standard input has no name to store it under; give --url", subject="--url")
+    if not url and not kind:
+        return named([page if is_address(page) else Path(page) for page in pages], settings)
+    (page,) = pages_given(pages, settings, url=url, kind=kind)
+    return {url or absolute(page.path or Path(page.name)): page.source}
 
 
 @command.command("sync")

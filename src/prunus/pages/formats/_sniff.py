@@ -19,9 +19,14 @@ _HEAD: Final = 1024
 _LONG_HEAD: Final = 16_384
 _PARSED: Final = 65_536  # characters; a shorter JSON text is parsed to be sure, a longer text is judged by its ends
 
-_MARKUP: Final = re.compile(r"<(?!https?://|ftp://|mailto:|[\w.+-]{1,64}@)[A-Za-z/!?]", re.I)
-_MARKUP_BYTES: Final = re.compile(rb"<(?!https?://|ftp://|mailto:|[\w.+-]{1,64}@)[A-Za-z/!?]", re.I)
-"""The beginning of a tag; an address in angle brackets, as plain text writes it, is none."""
+_TAGS: Final = (
+    r"<(?:!--|!doctype|/[a-z]|[a-z][\w:-]{0,40}\s[^<>]{0,200}=|(?:a|b|big|blockquote|body|br|center|code|dd|del|div|dl|dt|em"
+    r"|font|h[1-6r]|head|html|i|img|ins|li|main|ol|p|pre|s|script|section|small|span|strong|style|sub|sup|table|tbody|td|tfoot"
+    r"|th|thead|tr|tt|u|ul)\s{0,20}/?>)"
+)
+_MARKUP: Final = re.compile(_TAGS, re.I)
+_MARKUP_BYTES: Final = re.compile(_TAGS.encode(), re.I)
+"""A tag as pages hold it. An address or a word in angle brackets, as ``<file>`` in a manual, is none: it is text."""
 
 _REFERENCE: Final = re.compile(r"&#?\w+;")
 _REFERENCE_BYTES: Final = re.compile(rb"&#?\w+;")
