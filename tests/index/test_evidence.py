@@ -39,6 +39,18 @@ def test_a_leaf_as_a_block_shows_exactly_its_words(made: Made, size: int) -> Non
         assert tree.end[block.node] >= block.hi
 
 
+def test_a_leaf_that_cuts_a_long_sentence_is_marked_where_it_cuts() -> None:
+    long = " ".join(f"word{n}" for n in range(400))
+    tree = clean_tree(f"<p>It opened in 1932. It holds {long}.<p>Trams run daily.")
+    shown = []
+    for chunk in chunk_tree(tree, COUNTER, 20, 60):
+        block = block_of(tree, 0, chunk.start, chunk.end)
+        shown.append(render_blocks(Blocks([tree], [block], 64), [0], Rendering("text")).strip())
+    assert len(shown) > 4 and all(MARK in text for text in shown if "word" in text)
+    assert shown[0].startswith("It opened") and shown[-1].endswith("daily.")
+    assert shown[1].startswith(MARK) and shown[1].endswith(MARK)
+
+
 def test_an_element_that_ends_after_the_leaf_is_not_kept_whole() -> None:
     tree = clean_tree(TABLE)
     [first, *_] = chunk_tree(tree, COUNTER, 40)

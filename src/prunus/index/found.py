@@ -27,6 +27,7 @@ from ..evidence.documents import Documents
 from ..pages.clean.walk import clean_tree
 from ..pages.grid import header_rows
 from ..pages.tree import Tree
+from ..pages.write.kept import AFTER, BEFORE
 from .broad import is_broad
 from .nodes import IndexedDocument, Node, NodeStore
 from .retrieve import Retrieved, Retriever
@@ -38,6 +39,7 @@ _LARGEST: Final = 1 << 28
 _KEPT: Final = 32
 """Cleaned pages of an index that are cached between questions."""
 
+_AROUND: Final = 1_000  # code points beside a slice that tell whether a sentence goes on there
 _SUPPORTS: Final = 3
 """Most leaves that are cited for a sentence of a summary."""
 
@@ -363,7 +365,16 @@ def block_of(tree: Tree, document: int, start: int, end: int) -> Block:
         while holder > 0 and tree.end[holder] < hi:
             holder = tree.parent[holder]
     whole = words[hi] - words[lo] if not first and stop < 0 else count_words(tree.canonical[start:end])
-    return Block(document, holder, lo, hi, whole, first, stop)
+    return Block(document, holder, lo, hi, whole, first, stop, ragged=_ragged(tree.canonical, start, end))
+
+
+def _ragged(text: str, start: int, end: int) -> int:
+    """Return at which ends a slice is inside a sentence: a chunk holds a part of a sentence that was too long for it."""
+    low = max(0, start - _AROUND)
+    spans = [(low + first, low + last) for first, last in sentence_spans(text[low : end + _AROUND])]
+    return BEFORE * any(first < start < last for first, last in spans) | AFTER * any(
+        first < end < last for first, last in spans
+    )
 
 
 def supports(found: IndexFindings, node: Node, sentence: str, number: int) -> list[Citation]:
