@@ -369,7 +369,7 @@ def block_of(tree: Tree, document: int, start: int, end: int) -> Block:
 
 
 def _ragged(text: str, start: int, end: int) -> int:
-    """Return at which ends a slice is inside a sentence: a chunk holds a part of a sentence that was too long for it."""
+    """Return at which ends a slice is inside a sentence: a chunk may hold a part of a long sentence."""
     low = max(0, start - _AROUND)
     spans = [(low + first, low + last) for first, last in sentence_spans(text[low : end + _AROUND])]
     return BEFORE * any(first < start < last for first, last in spans) | AFTER * any(
