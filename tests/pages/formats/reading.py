@@ -43,7 +43,7 @@ def survives_damage(engine: Any, content: bytes, rounds: int = 120, seconds: flo
         for _ in range(chance.choice((0, 1, 3, 20))):
             if broken:
                 broken[chance.randrange(len(broken))] = chance.randrange(256)
-        started = time.perf_counter()
+        started = time.thread_time()
         try:
             html = engine.to_html(Page(bytes(broken), url="broken"))
             assert isinstance(html, str | bytes)
@@ -52,5 +52,5 @@ def survives_damage(engine: Any, content: bytes, rounds: int = 120, seconds: flo
             read += 1
         except BadPage as error:
             assert "\n" not in str(error), error  # noqa: PT017 - an error is a valid result of damage
-        assert time.perf_counter() - started < seconds
+        assert time.thread_time() - started < seconds
     return read

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.clock import within
 
 from prunus.models.embed.static import Engine as Static
 from prunus.pages.clean.walk import clean_tree
@@ -179,8 +179,7 @@ def test_nothing_to_follow_is_an_empty_list() -> None:
 
 
 def test_a_page_of_links_is_ranked_quickly() -> None:
-    html = "<p>Text" + "".join(f'<a href="/{number}">link {number}</a> ' for number in range(60_000))
-    tree = tree_of(html)
-    start = time.perf_counter()
+    html = "<p>Text" + "".join(f'<a href="/{number}">link {number}</a> ' for number in range(20_000))
+    assert within(4, lambda: names("link 1500", 1, html=html), tries=2)
     assert names("link 1500", 1, html=html) == ["1500"]
-    assert len(links_of(tree)) == 60_000 and time.perf_counter() - start < 15
+    assert len(links_of(tree_of(html))) == 20_000
