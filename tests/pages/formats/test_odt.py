@@ -26,10 +26,11 @@ import prunus
 from prunus.core.types import Page
 from prunus.pages.formats.odt.engine import Engine
 
-NAMES = "office text table draw style meta"
+NAMES = "office text table style meta"
 SPACES = " ".join(
     [f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in NAMES.split()]
     + [
+        'xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"',
         'xmlns:fo="urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0"',
         'xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"',
         'xmlns:xlink="http://www.w3.org/1999/xlink" xmlns:math="http://www.w3.org/1998/Math/MathML"',
@@ -177,6 +178,60 @@ def test_spaces_links_boxes_pictures_and_equations() -> None:
     assert '<figure><img alt="A pier"><figcaption>Figure 1: the pier</figcaption></figure>' in made
     assert '<code class="math">x over 2</code>' in made
     assert texts(tree, "p")[1:3] == ["Before", "In the box"]
+
+
+FORMULA = "<math xmlns='http://www.w3.org/1998/Math/MathML'><mi>x</mi><mo>+</mo><mi>y</mi></math>"
+CHART = (
+    f"<office:document-content {SPACES}><office:body><office:chart><table:table><table:table-row><table:table-cell>"
+    "<text:p>Pell</text:p></table:table-cell><table:table-cell><text:p>2.1</text:p></table:table-cell>"
+    "</table:table-row></table:table></office:chart></office:body></office:document-content>"
+)
+EMBEDDED = (
+    "<text:p>Before</text:p><text:p><draw:frame><draw:object xlink:href='./Object 1'/></draw:frame></text:p>"
+    "<text:p>After</text:p>"
+)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        '<!DOCTYPE math PUBLIC "-//OpenOffice.org//DTD Modified W3C MathML 1.01//EN" "math.dtd">',
+        '<!DOCTYPE math SYSTEM "file:///etc/passwd">',
+        "",
+    ],
+)
+def test_an_embedded_formula_is_read_and_the_document_type_it_names_is_not(declared: str) -> None:
+    made = document(EMBEDDED, **{"Object 1/content.xml": f'<?xml version="1.0"?>{declared}{FORMULA}'})
+    html = Engine().to_html(Page(made, url="x.odt"))
+    assert '<p>Before</p>\n<p><code class="math">x + y</code></p>\n<p>After</p>' in html
+
+
+def test_a_formula_stands_where_its_sentence_has_it() -> None:
+    frame = f"<draw:frame><draw:object>{FORMULA}</draw:object></draw:frame>"
+    tree = read(Engine(), document(f"<text:p>Let {frame} be even.</text:p>{frame}"))
+    assert texts(tree, "p") == ["Let x + y be even.", "x + y"]
+
+
+def test_the_table_behind_a_chart_is_read() -> None:
+    tree = read(Engine(), document(EMBEDDED, **{"Object 1/content.xml": CHART}))
+    assert table(tree) == [["Pell", "2.1"]]
+    assert words(tree) == ["Before", "Pell", "2", "1", "After"]
+
+
+@pytest.mark.parametrize(
+    "damaged", ["<math", "<!DOCTYPE m [<!ENTITY e 'x'>]><m>&e;</m>", "<!DOCTYPE m [<!ATTLIST m a CDATA 'x'>]><m/>"]
+)
+def test_an_embedded_object_that_is_damaged_or_declares_entities_costs_nothing_but_itself(damaged: str) -> None:
+    tree = read(Engine(), document(EMBEDDED, **{"Object 1/content.xml": damaged}))
+    assert words(tree) == "Before An embedded object is damaged After".split()
+
+
+def test_a_package_of_openoffice_2_is_read_although_its_manifest_names_a_document_type() -> None:
+    manifest = (
+        '<!DOCTYPE manifest:manifest PUBLIC "-//OpenOffice.org//DTD Manifest 1.0//EN" "Manifest.dtd">'
+        '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
+    )
+    assert words(read(Engine(), document("<text:p>Kept</text:p>", **{"META-INF/manifest.xml": manifest}))) == ["Kept"]
 
 
 def test_a_flat_document_is_read_like_a_zipped_one() -> None:

@@ -57,7 +57,8 @@ _SPACES: Final = {
     "http://www.w3.org/1998/Math/MathML": "math",
     "http://www.idpf.org/2007/opf": "opf",
     "http://www.idpf.org/2007/ops": "epub",
-    **{f"{_OASIS}{name}:1.0": name for name in ("office", "text", "table", "draw", "style", "meta", "presentation")},
+    **{f"{_OASIS}{name}:1.0": name for name in ("office", "text", "table", "style", "meta", "presentation")},
+    f"{_OASIS}drawing:1.0": "draw",
     f"{_OASIS}xsl-fo-compatible:1.0": "fo",
     f"{_OASIS}svg-compatible:1.0": "svg",
 }
@@ -88,7 +89,7 @@ class XmlListener(Protocol):
 
 
 class _PrologCheck:
-    """Stops when the root element begins: the prolog before it holds no document type and no entities."""
+    """Stops when the root element begins: what the prolog before it may not hold was refused by then."""
 
     def start(self, name: str, attrs: Mapping[str, str]) -> None:
         raise StopReading
@@ -113,11 +114,13 @@ def walk_xml(
     encoding: str | None = None,
     *,
     doctype: bool = False,
+    named_doctype: bool = False,
 ) -> None:
     """Send the elements of XML to a listener, until the end or until the listener raises :class:`StopReading`.
 
     :param encoding: encoding of the bytes; by default the XML's own declaration decides.
     :param doctype: accept a document type that declares no entities; named entities then mean the same as in HTML.
+    :param named_doctype: accept a document type that only names a file, which is never read.
     :raises BadPage: the bytes are not XML, declare a document type or entities, or are nested too deep.
     """
     parser = expat.ParserCreate(encoding)
@@ -143,6 +146,10 @@ def walk_xml(
     def refuse(*_: object) -> None:
         raise fault("declares a document type or entities, which are never read; remove the declaration")
 
+    def refuse_declarations(name: str, file: str | None, public: str | None, declares: bool) -> None:
+        if declares:  # also defaults of attributes, which every element would get
+            refuse()
+
     def skipped(name: str, is_parameter: bool) -> None:
         if not is_parameter:
             listener.data(html.unescape(f"&{name};"))
@@ -151,6 +158,8 @@ def walk_xml(
     parser.CharacterDataHandler, parser.EntityDeclHandler = listener.data, refuse
     if doctype:
         parser.SkippedEntityHandler = skipped
+    elif named_doctype:
+        parser.StartDoctypeDeclHandler = refuse_declarations
     else:
         parser.StartDoctypeDeclHandler = refuse
     try:
@@ -188,17 +197,18 @@ def xml_bytes(content: bytes | str) -> tuple[bytes, str | None]:
     return (content, None) if isinstance(content, bytes) else (content.encode("utf-8", "replace"), "utf-8")
 
 
-def parse_xml(data: bytes | str, fault: FaultMaker) -> Element:
+def parse_xml(data: bytes | str, fault: FaultMaker, *, doctype: bool = False) -> Element:
     """Return XML as a tree.
 
     :param data: text is taken as it is, whatever encoding it declares.
+    :param doctype: skip a document type that only names a file; the file is never read.
     :raises BadPage: the bytes are not XML, declare a document type or entities, or exceed a limit.
     """
     data, encoding = xml_bytes(data)
     if len(data) > MAX_BYTES or count_marks(data) > MAX_MARKS:
         raise fault("is too large; split it")
     # expat first reads the prolog alone: ElementTree would expand entities before anything could refuse them
-    walk_xml(cut_bytes(data), _PrologCheck(), fault, encoding)
+    walk_xml(cut_bytes(data), _PrologCheck(), fault, encoding, named_doctype=doctype)
     try:
         root = ElementTree.fromstring(data, ElementTree.XMLParser(encoding=encoding))  # noqa: S314 - the prolog was checked
     except _NO_XML as error:

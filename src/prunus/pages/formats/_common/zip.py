@@ -90,14 +90,15 @@ class Archive:
         """
         return b"".join(self._chunks(part))
 
-    def xml(self, part: str) -> Element:
+    def xml(self, part: str, *, doctype: bool = False) -> Element:
         """Return a part as an XML tree. Names carry the prefixes of :func:`.xml.parse_xml`.
 
+        :param doctype: skip a document type that only names a file; the file is never read.
         :raises BadPage: the part is missing, is not XML, or exceeds a limit.
         """
         data = self.read(part)
         self.allowance.spend("marks", count_marks(data))
-        return parse_xml(data, lambda reason: self._part_fault(part, reason))
+        return parse_xml(data, lambda reason: self._part_fault(part, reason), doctype=doctype)
 
     def walk(self, part: str, listener: XmlListener, enough: Callable[[], bool] = bool) -> None:
         """Send the XML of a part to a listener. This needs no memory for a tree, so it suits huge sheets.

@@ -8,10 +8,11 @@ from html import escape
 from typing import Final
 from xml.etree.ElementTree import Element
 
+from ....core.errors import BadPage
 from ....core.types import Page
 from .._common.allowance import Allowance
 from .._common.body import Body
-from .._common.write import document, without_first_paragraph, without_paragraph
+from .._common.write import document, note, without_first_paragraph, without_paragraph
 from .._common.xml import children, find_path, is_flat, parse_xml, whole_number
 from .._common.zip import Archive
 from .styles import OdtStyles
@@ -40,6 +41,7 @@ _SHAPES: Final = frozenset(
 )
 _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
 _MAX_SPACES: Final = 200
+_MANIFEST: Final = "META-INF/manifest.xml"
 
 
 def document_html(page: Page) -> str:
@@ -52,11 +54,11 @@ def document_html(page: Page) -> str:
         flat = parse_xml(content, lambda reason: allowance.fault(f"the document {reason}"))
         return _Document(None, [flat], allowance).html()
     archive = Archive(content, "OpenDocument text", allowance)
-    listed = archive.xml("META-INF/manifest.xml").iter() if "META-INF/manifest.xml" in archive else ()
+    listed = archive.xml(_MANIFEST, doctype=True).iter() if _MANIFEST in archive else ()
     if any(element.tag.endswith("encryption-data") for element in listed):
         raise archive.fault("the OpenDocument text is encrypted; save it without its password")
-    roots = [archive.xml("content.xml")]
-    roots += [archive.xml(part) for part in ("styles.xml", "meta.xml") if part in archive]
+    roots = [archive.xml("content.xml", doctype=True)]
+    roots += [archive.xml(part, doctype=True) for part in ("styles.xml", "meta.xml") if part in archive]
     return _Document(archive, roots, allowance).html()
 
 
@@ -108,7 +110,8 @@ class _Document:
                 if child.get("text:display") not in ("none", "condition"):
                     self.blocks(child, body)
             elif tag in _SHAPES:
-                self._add_shape(child, body)
+                formula = self._add_shape(child, body)
+                body.add(f"<p>{formula}</p>" if formula else "")
 
     def cell(self, element: Element) -> str:
         """Return the content of a table cell as HTML; a single paragraph loses its ``<p>``."""
@@ -198,8 +201,7 @@ class _Document:
             parts = [self._inline_html(part, beside) if part is not None else "" for part in (base, above)]
             return f"<ruby>{parts[0]}<rt>{parts[1]}</rt></ruby>"
         if tag in _SHAPES:
-            self._add_shape(child, beside)
-            return ""
+            return self._add_shape(child, beside)
         return "" if tag in _IGNORED else self._inline_html(child, beside)
 
     def _span_html(self, child: Element, beside: Body) -> str:
@@ -233,39 +235,47 @@ class _Document:
 
     # --- pictures, boxes, objects ----------------------------------------------------------------
 
-    def _add_shape(self, shape: Element, body: Body) -> None:
-        """Add the alt text of a picture, the text of a box or a shape, an equation, or the data of a chart."""
+    def _add_shape(self, shape: Element, body: Body) -> str:
+        """Add the alt text of a picture, the text of a box or a shape, or the data of a chart.
+
+        :returns: its equations as HTML, for the line in which the shape stands.
+        """
         labels = [find_path(shape, name) for name in ("svg:title", "svg:desc")]
         alt = " ".join(" ".join((label.text or "").split()) for label in labels if label is not None).strip()
         if alt:
             body.add(f'<img alt="{escape(alt)}">', "image")
         paragraphs = [child for child in shape if child.tag in ("text:p", "text:h", "text:list")]
         self.blocks(paragraphs, body)
+        formulas = ""
         for child in shape:
             if child.tag in _SHAPES:
-                self._add_shape(child, body)
+                formulas += self._add_shape(child, body)
             elif child.tag == "draw:text-box":
                 self.blocks(child, body)
             elif child.tag == "draw:object":
-                self._add_object(child, body)
+                formulas += self._add_object(child, body)
+        return formulas
 
-    def _add_object(self, frame: Element, body: Body) -> None:
-        """Add an embedded equation, or the table behind a chart. Other objects are never opened."""
+    def _add_object(self, frame: Element, body: Body) -> str:
+        """Return an embedded equation as HTML, or add the table behind a chart. Other objects are never opened."""
         root: Element | None = next(iter(frame), None)
         target = posixpath.normpath(frame.get("xlink:href", "").removeprefix("./") or "-") + "/content.xml"
         if root is None and self.archive is not None and target in self.archive and target not in self._shown:
             self._shown.add(target)
-            root = self.archive.xml(target)
+            try:
+                root = self.archive.xml(target, doctype=True)
+            except BadPage:  # the text around a damaged object is whole
+                body.add(note("An embedded object is damaged."))
         if root is None:
-            return
+            return ""
         for formula in (root, *root.iter("math:math")):
             if formula.tag == "math:math":
                 annotation = next(formula.iter("math:annotation"), None)
                 text = annotation.text if annotation is not None and annotation.text else " ".join(_texts(formula))
-                body.add(f'<p><code class="math">{escape(" ".join(text.split()), quote=False)}</code></p>')
-                return
+                return f'<code class="math">{escape(" ".join(text.split()), quote=False)}</code>'
         for table in root.iter("table:table"):
             body.add(table_html(table, self.cell, self.allowance), "table")
+        return ""
 
 
 def _one_line(text: str | None) -> str:
