@@ -190,7 +190,12 @@ NUMBERS = [
     (1234567, '#,##0.0,,"M"', "1.2M"), (7, "00000", "00007"), (0.5, "#.##", ".5"), (3.14159, "0.0##", "3.142"),
     (1234.5, "[$€-407] #,##0.00", "€ 1,234.50"), (123456, "0.00E+00", "1.23E+05"), (0, '0;-0;"-"', "-"),
     (45413, "dddd, d mmmm yyyy", "Wednesday, 1 May 2024"), (2, "_($* #,##0.00_)", "$2.00"), (5, "@", "5"),
-    (1e300, "#,##0", "1E+300"), (float("nan"), "0.0", "nan"), (-1, "yyyy", "-1"), (5, "", "5"),
+    (0.999, "# ?/?", "1"), (1.5, "# ?/?", "1 1/2"), (0.3125, "# ??/16", "5/16"), (-2.25, "?/?", "-9/4"),
+    (123456789, "000-00-0000", "123-45-6789"), (5551234, "[<=9999999]###-####;(###) ###-####", "555-1234"),
+    (8005551234, "[<=9999999]###-####;(###) ###-####", "(800) 555-1234"), (-5, "$#,##0", "-$5"), (-0.4, "0", "0"),
+    (12345.6, "##0.0E+0", "12.3E+3"), (9.996, "0.00E+00", "1.00E+01"), (1234567, "0.0,,", "1.2"), (5, "0;;", "5"),
+    (1234, "0,.0", "1.2"), (-5, "0;;", ""), (0, "0;-0;;@", ""), (-5, "#,##0;", "-5"), (0, "0.00E+00", "0.00E+00"),
+    (1e300, "#,##0", "1E+300"), (5e-324, "0.0E+0", "4.9E-324"), (float("nan"), "0.0", "nan"), (-1, "yyyy", "-1"), (5, "", "5"),
 ]  # fmt: skip
 
 
@@ -199,7 +204,37 @@ def test_numbers_are_shown_in_their_format(number: float, code: str, expected: s
     assert (Code(code).format_number(number) if code else plain(number)) == expected
 
 
-@given(st.floats(), st.text(alphabet='0#?.,%E+-/;"[]\\_*ymdhsAPG$@ general', max_size=14))
+MILLIONS = '[>999999]#,,"M";[>999]#,"K";General'
+ANSWERS = '[=1]"yes";[=0]"no";"unknown: "0'
+CONDITIONS = [
+    (2_500_000, MILLIONS, "3M"), (2_500, MILLIONS, "3K"), (25, MILLIONS, "25"), (-7, MILLIONS, "-7"),
+    (999_999, MILLIONS, "1000K"), (1, ANSWERS, "yes"), (0, ANSWERS, "no"), (-3, ANSWERS, "-unknown: 3"),
+    (5, '[>9]"high"', "5"), (50, '[Red][>=50]0.0;[Blue]0', "50.0"), (-50, '[Red][>=50]0.0;[Blue]0', "-50"),
+    (-5, "[<0](0);0", "(5)"), (-5, "[>=0]0;(0)", "(5)"), (3, "[<>3]0;[=3]0.0", "3.0"), (3, "[>5]0;[<2]0", "3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "code", "expected"), CONDITIONS)
+def test_a_section_with_a_condition_shows_the_numbers_it_names(number: float, code: str, expected: str) -> None:
+    assert Code(code).format_number(number) == expected
+
+
+HALVES = [
+    (43.625, "0.00", "43.63"), (-43.625, "0.00", "-43.63"), (2.5, "0", "3"), (0.5, "0", "1"), (1.005, "0.00", "1.01"),
+    (0.285, "0%", "29%"), (2.675, "#,##0.00", "2.68"), (1234.5, "#,##0", "1,235"), (0.045, "0.0%", "4.5%"),
+    (1e15 + 0.5, "0.0", "1000000000000000.0"), (0.1 + 0.2, "0.00000000000000000", "0.300000000000000"),
+    (2.5e-7, "0.000000", "0.000000"), (5e-7, "0.000000", "0.000001"), (1.25, "0.0E+0", "1.3E+0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "code", "expected"), HALVES)
+def test_halves_are_rounded_away_from_zero_by_the_first_15_digits_as_in_excel(
+    number: float, code: str, expected: str
+) -> None:
+    assert Code(code).format_number(number) == expected
+
+
+@given(st.floats(), st.text(alphabet='0#?.,%E+-/;"[]\\_*ymdhsAPG$@<=>1 general', max_size=14))
 def test_any_format_code_accepts_any_number(number: float, code: str) -> None:
     assert isinstance(Code(code).format_number(number), str)
 

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from itertools import islice
 from typing import Final
 
+from ....core.text.numbers import bounded_float, bounded_int
+
 BUILT_IN: Final[dict[int, str]] = {
     1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 5: "$#,##0", 6: "$#,##0", 7: "$#,##0.00", 8: "$#,##0.00",
-    9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "General", 13: "General", 14: "yyyy-mm-dd", 15: "d-mmm-yy",
+    9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??", 14: "yyyy-mm-dd", 15: "d-mmm-yy",
     16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss",
-    22: "yyyy-mm-dd h:mm", 37: "#,##0", 38: "#,##0", 39: "#,##0.00", 40: "#,##0.00", 41: "#,##0", 42: "$#,##0",
-    43: "#,##0.00", 44: "$#,##0.00", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0", 48: "0.0E+0", 49: "@",
+    22: "yyyy-mm-dd h:mm", 37: "#,##0;(#,##0)", 38: "#,##0;(#,##0)", 39: "#,##0.00;(#,##0.00)",
+    40: "#,##0.00;(#,##0.00)", 41: "#,##0", 42: "$#,##0", 43: "#,##0.00", 44: "$#,##0.00", 45: "mm:ss",
+    46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", 49: "@",
+    **dict.fromkeys((27, 28, 29, 30, 31, 36, 50, 51, 52, 53, 54, 57, 58), "yyyy-mm-dd"),
+    **dict.fromkeys((32, 33, 34, 35, 55, 56), "h:mm:ss"),
 }  # fmt: skip
-"""Built-in format codes by format id. Ids 14 and 22 depend on the reader's country; here they are ISO dates."""
+"""Built-in format codes by format id. Ids 14 and 22 depend on the reader's country; here they are ISO dates.
+
+Ids 27 to 36 and 50 to 58 are dates and times of East Asian countries.
+"""
 
 _LITERAL: Final = re.compile(
     r'"([^"]*)"|\\(.)|_.|\*.|\[\$([^\]-]*+)[^\]]*+\]|\[(?!h++\]|m++\]|s++\])[^\]]*+\]', re.I | re.S
@@ -25,25 +36,39 @@ _LITERAL: Final = re.compile(
 _DATE: Final = re.compile(r"[ymdhs]", re.I)
 _TOKEN: Final = re.compile(r"\[h+\]|\[m+\]|\[s+\]|y+|m+|d+|h+|s+(?:\.0+)?|AM/PM|A/P|[^\[ymdhsa]+|.", re.I | re.S)
 _DIGITS: Final = re.compile(r"(?:[#0?][#0?,]*(?:\.[#0?]*)?|\.[0#?]+)(?:E[+-]0+)?,*", re.I)
+_FRACTION: Final = re.compile(r"(?:([#0?]{1,15})([^#0?/.]{1,3}))?([#0?]{1,15})/([#0?]{1,15}|[1-9]\d{0,4})")
+_CONDITION: Final = re.compile(r"\[(<=|>=|<>|<|>|=) ?(-?[\d.]{1,20}(?:E[+-]?\d{1,3})?)\]", re.I)
 _MONTHS: Final = "January February March April May June July August September October November December".split()
 _DAYS: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _MAX_CODE: Final = 300  # characters; a bound for hostile files
+_MAX_GROUPS: Final = 20  # groups of digits of a code
 _MAX_TOKENS: Final = 30  # parts of the code of a date; "yyyy-mm-dd hh:mm:ss AM/PM" has 13
 _LITERALS: Final = 0xE000  # private-use characters stand for the literal texts of a code
 _PRIVATE: Final = re.compile("[\ue000-\uf8ff]")
+
+
+_HOLDS: Final[dict[str, Callable[[float, float], bool]]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "<>": operator.ne,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class _Section:
     """One section of a code. Private-use characters replace its literal texts.
 
+    :param condition: which numbers the section shows: an operator of ``_HOLDS`` and a limit; None by its place.
     :param tokens: of a date: its parts, and whether each stands for minutes.
     """
 
     code: str
     texts: tuple[str, ...]
+    condition: tuple[str, float] | None
     tokens: tuple[tuple[str, bool], ...]
     twelve_hours: bool
+
+    def holds(self, number: float) -> bool:
+        """Tell whether the section's own condition holds for a number."""
+        return self.condition is not None and _HOLDS[self.condition[0]](number, self.condition[1])
 
     def fill(self, text: str) -> str:
         return _PRIVATE.sub(lambda letter: self.texts[ord(letter[0]) - _LITERALS], text).strip()
@@ -56,41 +81,66 @@ class Code:
     """
 
     def __init__(self, code: str, epoch_1904: bool = False) -> None:
-        self._sections = _sections_of(code)
+        sections = _sections_of(code)
+        if len(sections) > 1 and "@" in sections[-1].code:
+            sections.pop()  # it shows texts
+        self._sections = sections[:3]
+        first = sections[0].condition
+        self._splits_at_zero = first in (None, (">", 0), (">=", 0)) or len(sections) > 2
         self._epoch_1904 = epoch_1904
 
     def format_number(self, number: float) -> str:
         """Return a number as the code shows it, or the plain number where the code does not fit it."""
         if not abs(number) < 1e21:  # also true of NaN
             return plain(number)
-        parts = self._sections
-        section = parts[0]
-        signed = True
-        if len(parts) > 1 and number < 0 and parts[1].code:
-            section, signed = parts[1], False
-        elif len(parts) > 2 and number == 0 and parts[2].code:
-            section = parts[2]
+        place = self._place(number)
+        if place is None:
+            return plain(number)
+        section = self._sections[place]
+        if not section.code:
+            return ""  # an empty section hides its numbers
         if section.tokens:
             return section.fill(_date(number, section, self._epoch_1904)) or plain(number)
-        return section.fill(_number(number if signed else abs(number), section.code))
+        only_negative = place == 1 and section.condition is None and self._splits_at_zero
+        only_negative = only_negative or section.condition == ("<", 0)
+        return section.fill(_number(abs(number) if only_negative else number, section.code))
+
+    def _place(self, number: float) -> int | None:
+        """Return the place of the section that shows a number, or None where none does."""
+        first, count = self._sections[0], len(self._sections)
+        by_place = number > 0 or (number == 0 and count == 2)
+        if first.holds(number) if first.condition else by_place or count == 1:
+            return 0
+        if count == 1:
+            return None
+        second = self._sections[1]
+        if second.holds(number) if second.condition else number < 0 or count == 2:
+            return 1 if second.code or count > 2 else 0
+        return 2 if count > 2 else None
 
 
 def _sections_of(code: str) -> list[_Section]:
     """Return the sections of a code: for positive numbers, negative numbers, zero, and text."""
     sections: list[_Section] = []
     texts: list[str] = []
+    conditions: dict[str, tuple[str, float]] = {}
 
     def keep(match: re.Match[str]) -> str:
         literal = match[1] or match[2] or match[3] or (" " if match[0][0] == "_" else "")
         texts.append(literal)
-        return chr(_LITERALS + len(texts) - 1)
+        letter = chr(_LITERALS + len(texts) - 1)
+        condition = _CONDITION.fullmatch(match[0])
+        if condition is not None:
+            conditions[letter] = (condition[1], bounded_float(condition[2], 0.0, least=-math.inf))
+        return letter
 
     for part in _LITERAL.sub(keep, _PRIVATE.sub("", code[:_MAX_CODE])).split(";")[:4]:
         low = part.lower()
         is_date = "general" not in low and bool(_DATE.search(low.replace("e+", "").replace("e-", "")))
         tokens = tuple(_date_tokens(part)) if is_date else ()
         twelve_hours = any(token.upper() in ("AM/PM", "A/P") for token, _ in tokens)
-        sections.append(_Section(part, tuple(texts), tokens, twelve_hours))
+        condition = next((conditions[letter] for letter in part if letter in conditions), None)
+        sections.append(_Section(part, tuple(texts), condition, tokens, twelve_hours))
     return sections
 
 
@@ -115,27 +165,92 @@ def plain(number: float) -> str:
 
 
 def _number(number: float, code: str) -> str:
+    sign, size = ("-" if number < 0 else ""), abs(number)
     if "general" in code.lower():
-        return re.sub("general", plain(number), code, flags=re.I)
+        return sign + re.sub("general", plain(size), code, flags=re.I)
+    fraction = _FRACTION.search(code)
+    if fraction is not None and size < 1e15:
+        return sign + code[: fraction.start()] + _fraction(size, fraction) + code[fraction.end() :]
     if "/" in code or "@" in code:
         return plain(number)
-    digits = _DIGITS.search(code)
-    if digits is None:
+    groups = list(islice(_DIGITS.finditer(code), _MAX_GROUPS))
+    if not groups:
         return code
-    pattern = digits[0]
-    scaled = number * 100 ** min(code.count("%"), 3)
-    while pattern.endswith(","):
-        pattern, scaled = pattern[:-1], scaled / 1000
-    mantissa, exponent, _ = pattern.upper().partition("E")
-    places = min(len(mantissa.partition(".")[2]), 15)
-    optional = len(mantissa) - len(mantissa.rstrip("#?")) if "." in mantissa else 0
-    if exponent:
-        text = f"{scaled:.{places}E}"
+    size *= 100 ** min(code.count("%"), 3)
+    if len(groups) > 1:
+        if any("." in group[0] or "E" in group[0].upper() for group in groups):
+            return plain(number)
+        text = _spread(f"{_rounded(size, 0):.0f}", code)
     else:
-        text = f"{scaled:,.{places}f}" if "," in mantissa else f"{scaled:.{places}f}"
-        text = _without_zeros(text, min(optional, places))
-        text = _padded(text, mantissa)
-    return code[: digits.start()] + text + code[digits.end() :]
+        text = code[: groups[0].start()] + _digits(size, groups[0][0]) + code[groups[0].end() :]
+    return sign + text if any(digit in text for digit in "123456789") else text  # there is no negative zero
+
+
+def _digits(number: float, pattern: str) -> str:
+    """Return a number from 0 in the form of a group of digits, as ``#,##0.00`` or ``0.0E+00``."""
+    mantissa, exponent, _ = pattern.upper().rstrip(",").partition("E")
+    whole, point, decimals = mantissa.partition(".")
+    scale = len(pattern) - len(pattern.rstrip(",")) + len(whole) - len(whole.rstrip(","))
+    number, whole = number / 1000**scale, whole.rstrip(",")
+    places = min(len(decimals), 15)
+    optional = len(decimals) - len(decimals.rstrip("#?")) if point else 0
+    if exponent:
+        return _scientific(number, pattern.upper().rstrip(","), len(whole), places)
+    grouped = "," if "," in whole else ""
+    text = _without_zeros(f"{_rounded(number, places):{grouped}.{places}f}", min(optional, places))
+    return _padded(text, mantissa)
+
+
+def _rounded(number: float | Decimal, places: int) -> Decimal:
+    """Return a number that Python rounds as Excel does: by its first 15 digits, and halves away from zero."""
+    digits = f"{number:.14e}"
+    exact = Decimal(digits)
+    if not exact or places + exact.adjusted() > 13:  # no digit is cut
+        return exact
+    return Decimal(digits.replace("e", "01e"))
+
+
+def _scientific(number: float, pattern: str, step: int, places: int) -> str:
+    """Return a number with an exponent that is a multiple of ``step``."""
+    exact = Decimal(f"{number:.14e}")
+    power = exact.adjusted() // step * step if exact else 0
+    text = f"{_rounded(exact.scaleb(-power), places):.{places}f}"
+    if len(text.partition(".")[0]) > step:  # 9.99 has become 10.0
+        power += step
+        text = f"{_rounded(exact.scaleb(-power), places):.{places}f}"
+    sign = "-" if power < 0 else "+" if "+" in pattern else ""
+    return f"{text}E{sign}{str(abs(power)).zfill(pattern.rpartition('E')[2].count('0'))}"
+
+
+def _spread(digits: str, code: str) -> str:
+    """Put the digits of a whole number into the places of a code, from the right: ``000-00-0000``."""
+    left, parts = list(digits.lstrip("0")), []
+    first = min(code.find(mark) % (len(code) + 1) for mark in "#0?")
+    for place in range(len(code) - 1, -1, -1):
+        mark = code[place]
+        if mark in "#0?":
+            parts.append(left.pop() if left else "0" if mark == "0" else "")
+            if place == first:
+                parts.append("".join(left))
+        elif mark != ",":
+            parts.append(mark)
+    return "".join(reversed(parts))
+
+
+def _fraction(number: float, pattern: re.Match[str]) -> str:
+    """Return a number from 0 as ``1 1/2``; without a place for whole ones as ``3/2``."""
+    exact = Fraction(Decimal(f"{number:.14e}"))
+    whole = exact.__floor__() if pattern[1] else 0
+    rest = exact - whole
+    if pattern[4].strip("#0?"):
+        under = bounded_int(pattern[4], 1, least=1, most=99_999)
+        over = (rest * under + Fraction(1, 2)).__floor__()
+    else:
+        over, under = rest.limit_denominator(10 ** min(len(pattern[4]), 5) - 1).as_integer_ratio()
+    if pattern[1] and over == under:
+        whole, over = whole + 1, 0
+    part = f"{over}/{under}" if over or not pattern[1] else ""
+    return f"{whole or ''} {part}".strip() or "0"
 
 
 def _without_zeros(text: str, optional: int) -> str:
