@@ -34,10 +34,13 @@ _LITERAL: Final = re.compile(
     r'"([^"]*)"|\\(.)|_.|\*.|\[\$([^\]-]*+)[^\]]*+\]|\[(?!h++\]|m++\]|s++\])[^\]]*+\]', re.I | re.S
 )
 _DATE: Final = re.compile(r"[ymdhs]", re.I)
-_TOKEN: Final = re.compile(r"\[h+\]|\[m+\]|\[s+\]|y+|m+|d+|h+|s+(?:\.0+)?|AM/PM|A/P|[^\[ymdhsa]+|.", re.I | re.S)
-_DIGITS: Final = re.compile(r"(?:[#0?][#0?,]*(?:\.[#0?]*)?|\.[0#?]+)(?:E[+-]0+)?,*", re.I)
+_TOKEN: Final = re.compile(
+    r"\[h+\]|\[m+\]|\[s+\](?:\.0+)?|y+|m+|d+|h+|s+(?:\.0+)?|AM/PM|A/P|[^\[ymdhsa]+|.", re.I | re.S
+)
+_DIGITS: Final = re.compile(r"(?:[#0?][#0?,]*(?:\.[#0?]*)?|\.[0#?]+)(?:E[+-][0#?]+)?,*", re.I)
 _FRACTION: Final = re.compile(r"(?:([#0?]{1,15})([^#0?/.]{1,3}))?([#0?]{1,15})/([#0?]{1,15}|[1-9]\d{0,4})")
-_CONDITION: Final = re.compile(r"\[(<=|>=|<>|<|>|=) ?(-?[\d.]{1,20}(?:E[+-]?\d{1,3})?)\]", re.I)
+_NOT_ZERO: Final = re.compile("[1-9]")
+_CONDITION: Final = re.compile(r"\[(<=|>=|<>|<|>|=) {0,20}(-?[\d.]{1,20}(?:E[+-]?\d{1,3})?)\]", re.I)
 _MONTHS: Final = "January February March April May June July August September October November December".split()
 _DAYS: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _MAX_CODE: Final = 300  # characters; a bound for hostile files
@@ -156,23 +159,36 @@ def _date_tokens(code: str) -> Iterator[tuple[str, bool]]:
 
 
 def plain(number: float) -> str:
-    """Return a number as the format General shows it. Whole numbers below 1e15 are written in full."""
+    """Return a number as the format General shows it, in up to 11 characters.
+
+    Whole numbers below 1e15 are written in full, which are mostly numbers of things.
+    """
     if not math.isfinite(number):
         return str(number)
     if number % 1 == 0 and abs(number) < 1e15:
         return f"{number:.0f}"
-    return f"{number:.11g}".replace("e+", "E+").replace("e-", "E-")
+    text = f"{number:.11g}"
+    if len(text) <= 11 and "e" not in text:
+        return text
+    size, sign = abs(number), "-" if number < 0 else ""
+    if size < 1e11:
+        places = max(0, min(9, 10 - len(str(math.floor(size)))))
+        text = f"{_rounded(size, places):.{places}f}"
+        if size >= 1e-4 or Decimal(text) == Decimal(f"{size:.14e}"):
+            return sign + _without_zeros(text, places)
+    digits, _, exponent = f"{_rounded(size, 0):.5E}".partition("E")
+    return f"{sign}{_without_zeros(digits, 5)}E{exponent[0]}{exponent[1:].zfill(2)}"
 
 
 def _number(number: float, code: str) -> str:
     sign, size = ("-" if number < 0 else ""), abs(number)
     if "general" in code.lower():
         return sign + re.sub("general", plain(size), code, flags=re.I)
-    fraction = _FRACTION.search(code)
-    if fraction is not None and size < 1e15:
-        return sign + code[: fraction.start()] + _fraction(size, fraction) + code[fraction.end() :]
     if "/" in code or "@" in code:
-        return plain(number)
+        fraction = _FRACTION.search(code)
+        if fraction is None or size >= 1e15:
+            return plain(number)
+        return sign + code[: fraction.start()] + _fraction(size, fraction) + code[fraction.end() :]
     groups = list(islice(_DIGITS.finditer(code), _MAX_GROUPS))
     if not groups:
         return code
@@ -183,7 +199,7 @@ def _number(number: float, code: str) -> str:
         text = _spread(f"{_rounded(size, 0):.0f}", code)
     else:
         text = code[: groups[0].start()] + _digits(size, groups[0][0]) + code[groups[0].end() :]
-    return sign + text if any(digit in text for digit in "123456789") else text  # there is no negative zero
+    return sign + text if sign and _NOT_ZERO.search(text) else text  # there is no negative zero
 
 
 def _digits(number: float, pattern: str) -> str:
@@ -198,16 +214,14 @@ def _digits(number: float, pattern: str) -> str:
         return _scientific(number, pattern.upper().rstrip(","), len(whole), places)
     grouped = "," if "," in whole else ""
     text = _without_zeros(f"{_rounded(number, places):{grouped}.{places}f}", min(optional, places))
-    return _padded(text, mantissa)
+    return _padded(text, whole, bool(grouped))
 
 
 def _rounded(number: float | Decimal, places: int) -> Decimal:
     """Return a number that Python rounds as Excel does: by its first 15 digits, and halves away from zero."""
     digits = f"{number:.14e}"
-    exact = Decimal(digits)
-    if not exact or places + exact.adjusted() > 13:  # no digit is cut
-        return exact
-    return Decimal(digits.replace("e", "01e"))
+    is_cut = 0 < number < 10.0 ** (14 - places)  # otherwise all 15 digits are shown, or zero
+    return Decimal(digits.replace("e", "01e") if is_cut else digits)
 
 
 def _scientific(number: float, pattern: str, step: int, places: int) -> str:
@@ -259,14 +273,18 @@ def _without_zeros(text: str, optional: int) -> str:
     return text.rstrip(".") if optional else text
 
 
-def _padded(text: str, mantissa: str) -> str:
-    """Add leading zeros: 123 becomes 00123 with the code 00000."""
-    wanted = mantissa.partition(".")[0].count("0")
-    whole, point, rest = text.lstrip("-").partition(".")
-    sign = "-" if text.startswith("-") else ""
+def _padded(text: str, pattern: str, grouped: bool) -> str:
+    """Add leading zeros: 123 becomes 00123 with the code 00000, and 0,123 with 0,000."""
+    wanted = pattern.count("0")
+    whole, point, rest = text.partition(".")
     if wanted == 0 and whole == "0" and point:
         whole = ""
-    return f"{sign}{whole.zfill(wanted)}{point}{rest}"
+    missing = wanted - len(whole.replace(",", ""))
+    if grouped and missing > 0:
+        digits = whole.replace(",", "").zfill(wanted)
+        first = len(digits) % 3 or 3
+        whole = ",".join((digits[:first], *(digits[at : at + 3] for at in range(first, wanted, 3))))
+    return f"{whole.zfill(wanted)}{point}{rest}"
 
 
 def _date(number: float, section: _Section, epoch_1904: bool) -> str:
@@ -276,16 +294,17 @@ def _date(number: float, section: _Section, epoch_1904: bool) -> str:
     days = min(number + 1462, 2_958_465) if epoch_1904 else number
     if days < 60:
         days += 1  # the standard counts a 29 February 1900, which never existed
-    rounded = round(days * 86_400, 3) if ".0" in section.code else round(days * 86_400)
-    moment = datetime(1899, 12, 30) + timedelta(seconds=rounded)
+    places = min(max((token.count("0") for token, _ in section.tokens if "." in token), default=0), 3)
+    moment = datetime(1899, 12, 30) + timedelta(seconds=round(days * 86_400, places))
     parts: list[str] = []
     for token, minutes in section.tokens:
         low = token.lower()
         if low[0] == "m":
             parts.append(f"{moment.minute:0{len(low)}}" if minutes else _month(moment, len(low)))
         elif low[0] == "[" and len(low) > 1:
-            whole = int(round(number * 86_400) // {"h": 3600, "m": 60, "s": 1}[low[1]])
-            parts.append(str(whole).zfill(len(low) - 2))
+            whole = int(round(number * 86_400, places) // {"h": 3600, "m": 60, "s": 1}[low[1]])
+            fraction = f"{moment.microsecond:06}"[: low.count("0")]
+            parts.append(str(whole).zfill(low.find("]") - 1) + (f".{fraction}" if fraction else ""))
         else:
             parts.append(_part(moment, low, token, section.twelve_hours))
     return "".join(parts)
