@@ -19,6 +19,7 @@ from tests.pages.formats.documents import (
     table,
     text,
     texts,
+    unpacked,
     words,
 )
 
@@ -266,3 +267,44 @@ def test_deep_nesting_is_refused() -> None:
     depth = 3000
     deep = "<w:sdt><w:sdtContent>" * depth + paragraph(run("x")) + "</w:sdtContent></w:sdt>" * depth
     assert "nested too deep" in refused(Engine(), document(deep))
+
+
+def with_chunk(
+    chunk: bytes | str, body: str = '<w:p><w:r><w:t>Before</w:t></w:r></w:p><w:altChunk r:id="c"/>'
+) -> bytes:
+    """A document that shows a part of another format."""
+    parts = unpacked(document(body + "<w:p><w:r><w:t>After</w:t></w:r></w:p>"))
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/aFChunk"
+    relation = f'<Relationship Id="c" Type="{kind}" Target="chunk.dat"/></Relationships>'.encode()
+    rels = parts["word/_rels/document.xml.rels"].replace(b"</Relationships>", relation)
+    return packed({**parts, "word/_rels/document.xml.rels": rels, "word/chunk.dat": chunk})
+
+
+WEB_ARCHIVE = (
+    "MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n"
+    "<h2>Tides</h2><p>the ferry\r\n--b--\r\n"
+)
+CHUNKS = {
+    "HTML": ("<html><head><title>t</title></head><body><h2>Tides</h2><p>the ferry</body></html>", "h2"),
+    "web archive": (WEB_ARCHIVE, "h2"),
+    "Rich Text": (r"{\rtf1 Tides\par the ferry}", "p"),
+    "words": ("Tides\n\nthe ferry", "p"),
+    "Word": (document("<w:p><w:r><w:t>Tides the ferry</w:t></w:r></w:p>"), "p"),
+}
+
+
+@pytest.mark.parametrize(("chunk", "tag"), CHUNKS.values(), ids=CHUNKS)
+def test_a_document_of_another_format_inside_is_shown_in_its_place(chunk: bytes | str, tag: str) -> None:
+    tree = read(Engine(), with_chunk(chunk))
+    assert words(tree) == ["Before", "Tides", "the", "ferry", "After"]
+    assert any(found.startswith("Tides") for found in texts(tree, tag))
+
+
+@pytest.mark.parametrize("chunk", [b"PK\x03\x04", b"\x89PNG\0\0", r"{\rtf1}", b""])
+def test_a_damaged_document_inside_costs_nothing_but_itself(chunk: bytes | str) -> None:
+    tree = read(Engine(), with_chunk(chunk))
+    assert (words(tree)[0], words(tree)[-1]) == ("Before", "After")
+
+
+def test_a_document_inside_a_document_inside_is_not_read() -> None:
+    assert words(read(Engine(), with_chunk(with_chunk("secret")))) == ["Before", "Before", "After", "After"]

@@ -49,6 +49,13 @@ def test_the_html_version_is_shown_and_attachments_are_named() -> None:
     )
 
 
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be", ""])
+def test_a_message_that_is_utf_16_or_text_is_read_whatever_charset_it_declares(codec: str) -> None:
+    words = "From: ann@example.org\nSubject: Fähre\nContent-Type: text/plain; charset=iso-8859-1\n\nMürwik um zwölf.\n"
+    found = cleaned(Engine(), words.encode(codec) if codec else words)
+    assert "<h1>Fähre</h1>" in found and "<p>Mürwik um zwölf." in found
+
+
 def test_an_html_version_that_shows_nothing_gives_way_to_plain_text() -> None:
     made = message()
     made.add_alternative("<p hidden>nothing</p>", subtype="html")

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.clock import within
+from tests.pages.formats.documents import packed
 
 from prunus.core.errors import BadPage
 from prunus.pages.formats._sniff import sniff, suffix_of
@@ -75,6 +76,7 @@ BYTES = {
     "pptx": (zipped("[Content_Types].xml", "ppt/presentation.xml"), "pptx"),
     "xlsx": (zipped("[Content_Types].xml", "xl/workbook.xml"), "xlsx"),
     "docx, cut off": (zipped("[Content_Types].xml", "word/document.xml")[:-90], "docx"),
+    "xlsx with other slashes": (zipped("[Content_Types].xml", "xl\\workbook.xml"), "xlsx"),
     "odt": (zipped("content.xml", mimetype="application/vnd.oasis.opendocument.text"), "odt"),
     "ods": (zipped("content.xml", mimetype="application/vnd.oasis.opendocument.spreadsheet"), "ods"),
     "epub": (zipped("META-INF/container.xml", mimetype="application/epub+zip"), "epub"),
@@ -143,6 +145,32 @@ BY_NAME = {
     "a.md": "markdown", "a.MD": "markdown", "a.csv": "csv", "b/a.json": "json", "a.tex": "latex", "a.txt": "text",
     "a.html": "html", "a": "text", "a.unknown": "text", "https://host.org/a.csv?x=1.json#y": "csv", "a.pdf": "text",
 }  # fmt: skip
+
+
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+@pytest.mark.parametrize(
+    ("root", "expected"), [("w:document", "docx"), ("p:presentation", "pptx"), ("workbook", "xlsx"), ("x", "")]
+)
+def test_a_package_is_known_by_the_part_that_its_relations_name(root: str, expected: str) -> None:
+    rels = f'<Relationships><Relationship Id="a" Type="{RELATIONS}/officeDocument" Target="a/b.xml"/></Relationships>'
+    content = packed({"_rels/.rels": rels, "a/b.xml": f'<{root} xmlns:w="w" xmlns:p="p"/>'})
+    if expected:
+        assert sniff(content, "", "", KNOWN) == expected
+        return
+    with pytest.raises(BadPage, match="archives are not read"):
+        sniff(content, "", "", KNOWN)
+
+
+@pytest.mark.parametrize("kind", ["text", "spreadsheet", "presentation"])
+def test_opendocument_is_known_by_its_mimetype_wherever_it_stands_in_the_zip(kind: str) -> None:
+    content = packed({"content.xml": "<x/>", "mimetype": f"application/vnd.oasis.opendocument.{kind}"})
+    if kind == "presentation":
+        with pytest.raises(BadPage, match=r"an OpenDocument presentation; save it as \.pdf"):
+            sniff(content, "", "", KNOWN)
+        return
+    assert sniff(content, "", "", KNOWN) == {"text": "odt", "spreadsheet": "ods"}[kind]
 
 
 @pytest.mark.parametrize(("name", "expected"), BY_NAME.items())

@@ -82,6 +82,13 @@ def test_a_part_that_unpacks_to_a_thousand_times_its_size_is_refused(engine: Any
     assert peak < 5_000_000
 
 
+def test_a_picture_of_any_ratio_is_no_reason_to_refuse_the_words_around_it() -> None:
+    archive = _zip.Archive(packed({"a.xml": b"<x/>", "blank.emf": bytes(2_000_000)}), "deck", Allowance("file.x"))
+    assert archive.read("a.xml") == b"<x/>"
+    with pytest.raises(BadPage, match="times its size"):
+        archive.read("blank.emf")
+
+
 def test_parts_that_are_too_large_together_are_refused(engine: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_zip, "MAX_TOTAL", 1_000_000)
     several = packed({f"part{number}": b"x" * 300_000 for number in range(4)})

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from ...core.errors import one_line
+from ...core.errors import BadPage, one_line
 
 _PICTURE: Final = "binary data, {}, which holds no text to read; give the page that shows it"
 _MEDIA: Final = "binary data, {}; give a transcript of it"
@@ -86,6 +86,7 @@ _PARTS: Final[tuple[tuple[bytes, str], ...]] = (
     (b"xl/workbook.xml", "xlsx"),
     (b"META-INF/container.xml", "epub"),
 )
+_MAIN_ROOTS: Final = {"document": "docx", "presentation": "pptx", "workbook": "xlsx"}
 _MAX_PARTS: Final = 4000  # entries of a zip that are read
 _MAX_DIRECTORY: Final = 1 << 20  # bytes of the zip's directory
 
@@ -137,7 +138,7 @@ def kind_of_zip(content: bytes) -> tuple[str, str]:
         format_name, reason = kind_of_declared(declared)
         if format_name or reason:
             return format_name, f"binary data, {reason}" if reason else ""
-    names = set(_names(content))
+    names = {name.replace(b"\\", b"/") for name in _names(content)}
     for part, name in _PARTS:
         if part in names:
             return name, ""
@@ -150,7 +151,44 @@ def kind_of_zip(content: bytes) -> tuple[str, str]:
     for folder, name in ((b"word/", "docx"), (b"ppt/", "pptx"), (b"xl/", "xlsx")):
         if any(part.startswith(folder) for part in names):
             return name, ""
-    return "", _ARCHIVE.format("a zip archive")
+    format_name, reason = _kind_inside(content, names)
+    return format_name, reason if format_name or reason else _ARCHIVE.format("a zip archive")
+
+
+class _Root:
+    """Takes the name of the root element."""
+
+    name = ""
+
+    def start(self, name: str, attrs: Mapping[str, str]) -> None:
+        from ._common.xml import StopReading
+
+        self.name = name
+        raise StopReading
+
+    def end(self, name: str) -> None: ...
+
+    def data(self, text: str) -> None: ...
+
+
+def _kind_inside(content: bytes, names: Collection[bytes]) -> tuple[str, str]:
+    """Return what :func:`kind_of_zip` returns, for a document whose parts stand in an unusual order or place."""
+    if b"mimetype" not in names and b"_rels/.rels" not in names:
+        return "", ""
+    from ._common.allowance import Allowance  # lazy: few documents need it
+    from ._common.ooxml import main_part
+    from ._common.zip import Archive
+
+    root = _Root()
+    try:
+        archive = Archive(content, "document", Allowance(""))
+        if b"mimetype" in names:
+            format_name, reason = kind_of_declared(archive.read("mimetype")[:100].strip().decode("ascii", "replace"))
+            return format_name, f"binary data, {reason}" if reason else ""
+        archive.walk(main_part(archive, ""), root)
+    except BadPage:
+        return "", ""
+    return _MAIN_ROOTS.get(root.name, ""), ""
 
 
 def kind_of_declared(media_type: str) -> tuple[str, str]:

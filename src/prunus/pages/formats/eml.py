@@ -42,6 +42,14 @@ class _Mail(email.message.Message):
             return next((value.strip(' "') for name, _, value in pieces if name.strip().lower() == param), failobj)
 
 
+class _DecodedMail(_Mail):
+    """A message that came as text: its parts are in UTF-8 now, whatever they declare, unless they are encoded again."""
+
+    def get_content_charset(self, failobj: Any = None) -> Any:
+        encoding = str(self.get("Content-Transfer-Encoding", "")).strip().lower()
+        return super().get_content_charset(failobj) if encoding in ("base64", "quoted-printable") else "utf-8"
+
+
 _POLICY: Final = _Policy()
 
 
@@ -65,9 +73,8 @@ class Engine:
 
         :raises BadPage: the content is empty or binary, or is no message.
         """
-        content = page.content
-        if isinstance(content, str):
-            content = content.encode("utf-8", "surrogatepass")
+        text = page.content if isinstance(page.content, str) else _as_utf_16(page.content)
+        content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         if not content.strip():
             raise page_error(page, "the page is empty")
         if is_binary(content):
@@ -77,15 +84,15 @@ class Engine:
         is_mailbox = content.startswith(b"From ")
         pieces = [piece for piece in _ENVELOPE.split(content) if piece.strip()] if is_mailbox else [content]
         try:
-            return self._document(pieces, page)
+            return self._document(pieces, page, _DecodedMail if isinstance(text, str) else _Mail)
         except RecursionError as error:
             raise page_error(
                 page, "the parts of this message are nested too deep; save the inner messages as files"
             ) from error
 
-    def _document(self, pieces: list[bytes], page: Page) -> str:
+    def _document(self, pieces: list[bytes], page: Page, kind: type[_Mail]) -> str:
         shown = pieces[: self._max_messages]
-        parsed = [email.message_from_bytes(piece, _class=_Mail, policy=_POLICY) for piece in shown]
+        parsed = [email.message_from_bytes(piece, _class=kind, policy=_POLICY) for piece in shown]
         messages = [_Message(message, self._max_depth, self._max_parts) for message in parsed]
         body = [message.markup() for message in messages]
         if not any(message.subject or message.has_body for message in messages):
@@ -168,6 +175,15 @@ class _Message:
             if shown:
                 yield shown
                 return
+
+
+def _as_utf_16(content: bytes) -> str | bytes:
+    """Return a message that a program saved as UTF-16 as text; any other message unchanged."""
+    head = content[:40]
+    for mark, codec, zeros in ((b"\xff\xfe", "utf-16-le", head[1::2]), (b"\xfe\xff", "utf-16-be", head[::2])):
+        if content.startswith(mark) or (len(head) == 40 and not any(zeros) and head.count(0) == len(zeros)):
+            return content.removeprefix(mark).decode(codec, "replace")
+    return content
 
 
 def _text(part: email.message.Message, kind: str) -> str:

@@ -20,7 +20,10 @@ MAX_TOTAL: Final = 512 * 1024 * 1024
 """Unpacked bytes of all parts together, as the zip directory states them."""
 
 MAX_RATIO: Final = 500
-"""Limit on unpacked size / packed size of a part over 1 MiB. A sheet of equal rows reaches 300, a bomb 1,000."""
+"""Limit on unpacked size / packed size of a part over 1 MiB that is read.
+
+A sheet of equal rows reaches 300, a bomb 1,000. Parts that nobody reads may have any ratio, as drawings of one colour.
+"""
 
 _SMALL: Final = 1024 * 1024
 _CHUNK: Final = 1 << 16
@@ -125,6 +128,10 @@ class Archive:
         entry = self._parts.get(part) or self._folded.get(_folded_name(part))
         if entry is None:
             raise self.fault(f"the {self.kind} lacks its part {part[:80]!r}; save it again")
+        if entry.file_size > _SMALL and entry.file_size > MAX_RATIO * max(entry.compress_size, 1):
+            raise self.fault(
+                f"a part of the {self.kind} ({part[:80]!r}) unpacks to over {MAX_RATIO} times its size; do not trust it"
+            )
         if entry.file_size > self.allowance.left["bytes"]:
             raise self._too_large()
         try:
@@ -146,7 +153,7 @@ class Archive:
             raise self.fault(f"the {self.kind} has {count} parts, over the limit of {MAX_ENTRIES}; split it")
 
     def _check(self, entries: list[zipfile.ZipInfo]) -> None:
-        """Refuse entries that no honest program writes: bombs, links, names that lead outside, duplicates, overlaps."""
+        """Refuse entries that no honest program writes: links, names that lead outside, duplicates, overlaps."""
         self._check_count(len(entries))
         if sum(entry.file_size for entry in entries) > MAX_TOTAL:
             raise self.fault(f"the {self.kind} unpacks to more than {MAX_TOTAL >> 20} MiB; split it")
@@ -164,10 +171,6 @@ class Archive:
             if entry.header_offset < end:
                 raise self.fault(f"the {self.kind} holds parts that overlap; do not trust it")
             end = entry.header_offset + 30 + entry.compress_size  # 30 bytes: the least size of a local header
-            if entry.file_size > _SMALL and entry.file_size > MAX_RATIO * max(entry.compress_size, 1):
-                raise self.fault(
-                    f"a part of the {self.kind} ({name!r}) unpacks to over {MAX_RATIO} times its size; do not trust it"
-                )
 
 
 def _folded_name(name: str) -> str:

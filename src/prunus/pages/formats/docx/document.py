@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from html import escape
 from typing import Final
 from xml.etree.ElementTree import Element
 
+from ....core.errors import BadPage
 from ....core.types import Page
+from ...clean.parse import decode
 from .._common.allowance import Allowance
 from .._common.body import Body
 from .._common.ooxml import Relation, chosen_branch, main_part, properties, relations
-from .._common.write import document
+from .._common.write import document, fragment, note
 from .._common.xml import attribute, children, find_path
 from .._common.zip import Archive
+from ..eml import Engine as Message
+from ..rtf.engine import Engine as RichText
+from ..text import Engine as PlainText
 from .runs import Runs
 from .styles import Numbering, WordStyle, WordStyles, heading_level, number_of, optional
 from .tables import table_html
 
 _SKIPPED: Final = frozenset({"w:del", "w:moveFrom", "w:sectPr", "w:permStart", "w:permEnd"})
+_MESSAGE: Final = re.compile(rb"\s{0,20}(?:MIME-Version|From|Content-Type|Message-ID|Date|Subject)[ \t]{0,5}:", re.I)
 _NOTES: Final = ("footnote", "endnote")
 
 
@@ -32,11 +39,29 @@ def document_html(page: Page) -> str:
     return _Document(archive, part).html()
 
 
+def _chunk_page(content: bytes, allowance: Allowance) -> str:
+    """Return the HTML of an embedded document: Word, Rich Text, a web archive, HTML or plain text.
+
+    :raises BadPage: it is damaged.
+    """
+    if content.startswith(b"PK"):
+        archive = Archive(content, "Word document", allowance)
+        return _Document(archive, main_part(archive, "word/document.xml"), is_chunk=True).html()
+    page = Page(content, url=allowance.name)
+    if content.startswith(b"{\\rtf"):
+        return RichText().to_html(page)
+    if _MESSAGE.match(content):
+        return Message().to_html(page)
+    text = decode(content)
+    return text if "<" in text else PlainText().to_html(Page(text))
+
+
 class _Document:
     """One document while it is converted."""
 
-    def __init__(self, archive: Archive, part: str) -> None:
+    def __init__(self, archive: Archive, part: str, is_chunk: bool = False) -> None:
         self.archive = archive
+        self._is_chunk = is_chunk
         self.root = archive.xml(part)
         if self.root.tag != "w:document":
             raise archive.fault("this is no Word document")
@@ -54,9 +79,9 @@ class _Document:
         """Return the footnotes and endnotes by kind and id."""
         notes = {}
         for kind in _NOTES:
-            for note in children(self._related_part(f"{kind}s"), f"w:{kind}"):
-                if attribute(note, "w:type") not in ("separator", "continuationSeparator", "continuationNotice"):
-                    notes[kind, attribute(note, "w:id")] = note
+            for found in children(self._related_part(f"{kind}s"), f"w:{kind}"):
+                if attribute(found, "w:type") not in ("separator", "continuationSeparator", "continuationNotice"):
+                    notes[kind, attribute(found, "w:id")] = found
         return notes
 
     def html(self) -> str:
@@ -73,11 +98,11 @@ class _Document:
         written = 0
         items: list[str] = []
         while written < len(self.runs.noted):
-            note = self.notes.get(self.runs.noted[written])
+            found = self.notes.get(self.runs.noted[written])
             written += 1
             inner = Body()
-            if note is not None:
-                self.blocks(note, inner)
+            if found is not None:
+                self.blocks(found, inner)
             items.append(f"<li>{inner.html()}</li>")
         if items:
             body.add(f"<section><ol>{''.join(items)}</ol></section>")
@@ -98,8 +123,26 @@ class _Document:
                     self.blocks(inner, body)
             elif tag in ("m:oMathPara", "m:oMath"):
                 body.add(f"<p>{self.runs.inline([child])}</p>")
+            elif tag == "w:altChunk":
+                body.add(self._chunk_html(attribute(child, "r:id")))
             elif tag not in _SKIPPED and len(child):
                 self.blocks(child, body)
+
+    def _chunk_html(self, key: str) -> str:
+        """Return a document that another format wrote, and that Word shows in this place."""
+        link = self.links.get(key)
+        if link is None or link.outside or self._is_chunk or link.target not in self.archive:
+            return ""
+        self._is_chunk = True  # a chunk shows no chunks: a document may hold itself
+        allowance = self.archive.allowance
+        content = self.archive.read(link.target)
+        allowance.spend("items", content.count(b"<"))
+        try:
+            return fragment(_chunk_page(content, allowance))
+        except BadPage:  # the text around it is whole
+            return note("An embedded document is damaged or of a kind that is not read.")
+        finally:
+            self._is_chunk = False
 
     def paragraph(self, element: Element, body: Body) -> None:
         """Add a paragraph as the block that its style asks for: heading, list item, code, caption, quote or text."""

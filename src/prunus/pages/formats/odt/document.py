@@ -57,8 +57,8 @@ def document_html(page: Page) -> str:
     listed = archive.xml(_MANIFEST, doctype=True).iter() if _MANIFEST in archive else ()
     if any(element.tag.endswith("encryption-data") for element in listed):
         raise archive.fault("the OpenDocument text is encrypted; save it without its password")
-    roots = [archive.xml("content.xml", doctype=True)]
-    roots += [archive.xml(part, doctype=True) for part in ("styles.xml", "meta.xml") if part in archive]
+    roots = [archive.xml("content.xml")]
+    roots += [archive.xml(part) for part in ("styles.xml", "meta.xml") if part in archive]
     return _Document(archive, roots, allowance).html()
 
 
