@@ -62,6 +62,23 @@ def book(**changed: str | None) -> bytes:
     return packed({name: part for name, part in parts.items() if part is not None})
 
 
+DRAWN = """<svg:svg xmlns:svg="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><svg:style>text {fill: red}</svg:style>
+<svg:image href="page.jpg"/><svg:g><svg:text x="1" y="2">The <svg:tspan>har</svg:tspan>bour<svg:tspan x="1" dy="1em">of Pell</svg:tspan></svg:text><svg:path d="M0 0"/>
+<svg:text x="1" y="4">never closed.</svg:text></svg:g></svg:svg>"""
+
+
+@pytest.mark.parametrize("prefix", ["svg:", ""])
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_words_of_a_page_that_is_drawn_are_read(prefix: str, whole: bool) -> None:
+    drawn = DRAWN.replace("svg:", prefix).replace("xmlns:=", "xmlns=")
+    kind = 'href="text/chapter1.xhtml" media-type='
+    package = PACKAGE.replace(f'{kind}"application/xhtml+xml"', f'{kind}"image/svg+xml"') if whole else PACKAGE
+    page = f'<?xml version="1.0"?>{drawn}' if whole else f"<html><body><div>{drawn}</div></body></html>"
+    tree = read(Engine(), book(**{"OEBPS/text/chapter1.xhtml": page, "OEBPS/book.opf": package}))
+    assert texts(tree, "p")[:2] == ["The harbour of Pell", "never closed."]
+    assert not every(tree, "img")
+
+
 def test_chapters_come_in_the_order_of_the_spine_with_their_own_markup() -> None:
     tree = read(Engine(), book())
     assert headings(tree) == [("h1", "The harbour"), ("h1", "The sea")]

@@ -105,6 +105,35 @@ def test_links_notes_boxes_and_pictures() -> None:
     assert words(tree) == expected.split()
 
 
+def test_a_note_that_old_readers_may_skip_is_read() -> None:
+    body = r"The pier.{\super\chftn}{\*\footnote\chftn\~\plain\pard It burned down in {\b 1912}.\par}\par After\par"
+    tree = read(Engine(), rtf(body))
+    assert words(tree) == "The pier 1 After It burned down in 1912".split()
+    assert texts(tree, "sup") == ["[1]"]
+
+
+NESTED = (
+    r"\trowd\cellx4000\cellx8000\pard\intbl\itap1 Depths\par"
+    r"\pard\intbl\itap2 low\nestcell high\nestcell{\*\nesttableprops\trowd\trhdr\cellx1000\cellx2000\nestrow}{\nonesttables\par}"
+    r"\pard\intbl\itap2 2.1\nestcell 7.9\nestcell{\*\nesttableprops\trowd\cellx1000\cellx2000\nestrow}{\nonesttables\par}"
+    r"\pard\intbl\itap1 in metres\cell Pell\cell\row\pard After\par"
+)
+
+
+def test_a_table_inside_a_cell_is_a_table() -> None:
+    tree = read(Engine(), rtf(NESTED))
+    assert table(tree, 1) == [["#low", "#high"], ["2.1", "7.9"]]
+    assert words(tree) == "Depths low high 2 1 7 9 in metres Pell After".split()
+    outer, inner = every(tree, "table")
+    assert tree.end[inner] < tree.end[outer]
+
+
+@pytest.mark.parametrize("end", [r"\nestrow", r"\nestcell", r"\cell", r"\row", "7.9"])
+def test_the_words_of_an_inner_table_that_does_not_end_are_kept(end: str) -> None:
+    cut = NESTED[: NESTED.rindex(end)]
+    assert {"Depths", "low", "high", "2", "1"} <= set(words(read(Engine(), rtf(cut))))
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -125,7 +154,21 @@ def test_what_is_cut_off_is_read_as_far_as_it_goes() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", [rb"\b ", rb"{}", rb"\'e4", rb"\cell\row", rb"\trowd\cellx1 ", rb"\u1?", b"x\\", rb"{\footnote "]
+    "piece",
+    [
+        rb"\b ",
+        rb"{}",
+        rb"\'e4",
+        rb"\cell\row",
+        rb"\trowd\cellx1 ",
+        rb"\u1?",
+        b"x\\",
+        rb"{\footnote ",
+        rb"{\*\footnote x}",
+        rb"\itap8 x\par\itap0 y\par ",
+        rb"\itap2 x\nestcell ",
+        rb"\itap8\nestcell{\*\nesttableprops\nestrow}",
+    ],
 )
 def test_long_documents_take_time_in_proportion(piece: bytes) -> None:
     document = b"{\\rtf1 x" + piece * (300_000 // len(piece)) + b"}"

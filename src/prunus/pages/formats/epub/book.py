@@ -16,12 +16,16 @@ from .._common.write import document
 from .._common.zip import Archive
 
 _CONTAINER: Final = "META-INF/container.xml"
-_CHAPTERS: Final = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
+_CHAPTERS: Final = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "image/svg+xml")
 _FONTS: Final = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 """Methods that obscure fonts. They protect no text, so they are no reason to refuse a book."""
 
 _BODY: Final = re.compile(r"<body\b[^<>]*+>(.*?)(?:</body\s*+>|\Z)", re.DOTALL | re.IGNORECASE)
 _CLOSED: Final = re.compile(r"<([A-Za-z][\w:-]*+)([^<>]*)/>")
+_DRAWN: Final = re.compile(r"<(?:[\w-]{1,20}:)?text[\s>]")
+_DRAWING: Final = re.compile(r"<(/?)(?:[\w-]{1,20}:)?(svg|text|tspan|image)(?=[\s>/])([^<>]*+)>")
+_NEW_LINE: Final = re.compile(r"\s(?:x|y|dy)=")
+_INSTEAD: Final = {"svg": "div", "text": "p", "tspan": "span"}
 _VOID: Final = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _INTERNAL_LINK: Final = re.compile(
     r"\s(?:href|src)\s*+=\s*+(?:\"(?!https?:|mailto:)[^\"]*+\"|'(?!https?:|mailto:)[^']*+')", re.IGNORECASE
@@ -104,8 +108,17 @@ def _chapter(content: bytes) -> str:
     pieces = [section.partition("]]>") for section in sections]
     text = first + "".join(escape(data, quote=False) + rest for data, _, rest in pieces)
     body = _BODY.search(text)
-    inner = body[1] if body else text
-    return _INTERNAL_LINK.sub("", _CLOSED.sub(_with_end_tag, inner))
+    inner = _CLOSED.sub(_with_end_tag, body[1] if body else text)
+    if _DRAWN.search(inner):  # a page that is drawn: HTML cleaning drops drawings
+        inner = _DRAWING.sub(_without_drawing, inner)
+    return _INTERNAL_LINK.sub("", inner)
+
+
+def _without_drawing(match: re.Match[str]) -> str:
+    """Write a piece of text in a drawing as a paragraph. Its parts with a place of their own are words of their own."""
+    name = _INSTEAD.get(match[2], "")
+    apart = " " if name == "span" and _NEW_LINE.search(match[3]) else ""
+    return f"{apart}<{match[1]}{name}>" if name else ""
 
 
 def _with_end_tag(match: re.Match[str]) -> str:

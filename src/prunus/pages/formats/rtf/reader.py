@@ -10,7 +10,7 @@ from typing import Final
 
 from ....core.text.numbers import bounded_int
 from .._common.allowance import Allowance
-from .story import Look, Paragraph, RowShape, Story
+from .story import MAX_TABLES, Look, Paragraph, RowShape, Story
 
 MAX_DEPTH: Final = 1000
 """Nesting depth of groups."""
@@ -31,8 +31,8 @@ _SKIPPED: Final = frozenset(
     colortbl listtable listoverridetable revtbl rsidtbl generator themedata colorschememapping latentstyles datastore
     xmlnstbl nonshppict private ftnsep ftnsepc ftncn aftnsep aftnsepc aftncn annotation atnid atnauthor atrfstart
     atrfend bkmkstart bkmkend filetbl template comment keywords operator company category doccomm nextfile xe tc
-    rxe txe pgdsctbl fname datafield formfield pgptbl listpicture nesttableprops docvar userprops background do
-    shprslt mmathPict blipuid picw stextflow""".split()
+    rxe txe pgdsctbl fname datafield formfield pgptbl listpicture docvar userprops background do
+    shprslt mmathPict blipuid picw stextflow nonesttables""".split()
 )
 """Groups that show nothing, repeat on every page, or duplicate other content."""
 
@@ -42,13 +42,14 @@ _COLLECTED: Final = frozenset("title author fldinst listtext pntext sn sv".split
 _QUIET: Final = frozenset("fonttbl stylesheet info creatim pict object".split())
 """Groups whose direct text is ignored, while the groups inside them are read."""
 
-_STARRED: Final = frozenset("fldinst shpinst shppict picprop sn sv sp mmath moMath moMathPara".split())
+_STARRED: Final = frozenset(
+    "fldinst shpinst shppict picprop sn sv sp mmath moMath moMathPara footnote nesttableprops".split()
+)
 """Groups marked with ``\\*`` (a reader may ignore them) that are read."""
 
 _CHARACTERS: Final = {
     "tab": "\t", "line": "\v", "lbr": "\v", "emdash": "—", "endash": "–", "emspace": "\u2003", "enspace": "\u2002",
     "bullet": "•", "lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”", "zwj": "\u200d", "zwnj": "\u200c",
-    "nestcell": "\t", "nestrow": "\v",
 }  # fmt: skip
 _SIGNS: Final = {b"~": "\u00a0", b"_": "\u2011", b"\\": "\\", b"{": "{", b"}": "}"}
 _CHARSETS: Final = {
@@ -74,6 +75,7 @@ class RtfState:
     text: list[str] = field(default_factory=list)
     look: Look = field(default_factory=Look)
     paragraph: Paragraph = field(default_factory=Paragraph)
+    nested: bool = False  # inside the description of a row of an inner table
     hidden: bool = False
     deleted: bool = False
     font: int = 0
@@ -99,7 +101,7 @@ class RtfReader:
         self.codec = "cp1252"
         self.fonts: dict[int, str] = {}
         self.styles: dict[int, str] = {}
-        self.row = RowShape()
+        self.rows = {False: RowShape(), True: RowShape()}  # of the outer table, and of inner tables
         self._bytes = bytearray()  # bytes that wait to be decoded together
         self._starred = False
         self._left = 0  # fallback characters of the last \\u that are still to be dropped
@@ -255,21 +257,31 @@ class RtfReader:
         elif word == "ilvl":
             props.level = min(max(number or 0, 0), 8)
         elif word == "intbl":
-            props.in_table = True
-        elif word == "cell":
-            state.story.end_cell(props)
-        elif word == "row":
-            state.story.end_row(self.row)
-        elif word == "trowd":
-            self.row = RowShape()
+            props.depth = max(props.depth, 1)
+        elif word == "itap":
+            props.depth = min(max(number or 0, 0), MAX_TABLES)
+        elif word in ("cell", "nestcell"):
+            state.story.end_cell(props, 1 if word == "cell" else max(props.depth, 2))
+        elif word in ("row", "nestrow"):
+            state.story.end_row(self.rows[state.nested], 1 if word == "row" else max(props.depth, 2))
+        elif word == "nesttableprops":
+            state.nested = True
+        else:
+            self._describe_row(state, word, number)
+
+    def _describe_row(self, state: RtfState, word: str, number: int | None) -> None:
+        """Record the edges and merges of the cells of a row."""
+        row = self.rows[state.nested]
+        if word == "trowd":
+            self.rows[state.nested] = RowShape()
         elif word == "trhdr":
-            self.row.head = True
+            row.head = True
         elif word == "cellx":
-            self.row.close_cell(number or 0)
+            row.close_cell(number or 0)
         elif word == "clmrg":
-            self.row.pending.merges_left = True
+            row.pending.merges_left = True
         elif word in ("clvmgf", "clvmrg"):
-            self.row.pending.vertical_merge = "start" if word == "clvmgf" else "on"
+            row.pending.vertical_merge = "start" if word == "clvmgf" else "on"
 
     def _record_definition(self, state: RtfState, word: str, number: int | None) -> None:
         """Record fonts, styles and dates."""

@@ -11,13 +11,17 @@ from typing import Final
 from ....core.text.numbers import bounded_int, in_ascii
 from .._common.allowance import Allowance
 from .._common.body import Body
-from .._common.write import Cell, table, without_paragraph
+from .._common.write import Cell, without_paragraph
+from .._common.write import table as to_table
 
 _HEADING: Final = re.compile(r"(?:heading|überschrift|titre|titolo|título)\s*([1-9])", re.IGNORECASE)
 _CODE: Final = re.compile(r"code|preformatted|listing|verbatim", re.IGNORECASE)
 _QUOTE: Final = re.compile(r"quote|quotation|zitat|citation", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"[(\[]?(?:[\d.]*?(\d{1,6})[.)\]:]*|([a-z])[.)\]]+|([A-Z])[.)\]]+)")
 _WEB: Final = ("http://", "https://", "mailto:", "ftp://")
+MAX_TABLES: Final = 8
+"""Depth of tables inside tables; what is deeper stands in the innermost."""
+
 _NEAR: Final = 30  # twips; cell edges closer than this count as one edge
 
 
@@ -29,7 +33,7 @@ class Paragraph:
     outline: int = 9
     listed: bool = False
     level: int = 0
-    in_table: bool = False
+    depth: int = 0  # tables around the paragraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,15 @@ class RowShape:
         self.pending = _Cell()
 
 
+@dataclass(slots=True)
+class _Table:
+    """A table while it is read: its finished rows, the cells of the open row, and the open cell."""
+
+    rows: list[tuple[list[_Cell], bool]] = field(default_factory=list)
+    row: list[str] = field(default_factory=list)
+    cell: Body = field(default_factory=Body)
+
+
 class Story:
     """One stream of paragraphs: the document, a note, a text box."""
 
@@ -76,9 +89,7 @@ class Story:
         self.marker = ""  # printed list marker of the current paragraph
         self.beside: list[str] = []  # boxes and pictures of the current paragraph
         self._runs: list[tuple[Look, list[str]]] = []
-        self._cell = Body()
-        self._row: list[str] = []
-        self._rows: list[tuple[list[_Cell], bool]] = []
+        self._tables = [_Table()]  # the table of the body, then the tables inside its open cell
 
     def write(self, text: str, look: Look) -> None:
         """Add text to the current paragraph."""
@@ -91,9 +102,8 @@ class Story:
 
     def end_paragraph(self, props: Paragraph) -> None:
         """End the current paragraph, and add it to the body or to the current cell."""
-        if not props.in_table:
-            self._end_table()
-        body = self._cell if props.in_table else self.body
+        table = self._table(props.depth)
+        body = table.cell if props.depth else self.body
         self._add(props, body)
         beside, self.beside = self.beside, []
         for html in beside:
@@ -133,15 +143,35 @@ class Story:
 
     # --- tables ----------------------------------------------------------------------------------
 
-    def end_cell(self, props: Paragraph) -> None:
-        """End a cell and its last paragraph."""
-        self._add(props, self._cell)
-        self._row.append(without_paragraph(self._cell.html()))
-        self._cell = Body()
+    def _table(self, depth: int) -> _Table:
+        """Return the open table at a depth from 1; end the tables inside it, and at depth 0 all tables."""
+        while len(self._tables) > max(depth, 1):
+            inner = self._tables.pop()
+            outer = self._tables[-1].cell
+            if inner.row:
+                self._end_row(inner, RowShape())
+            self._end_table(inner, outer)
+            inner.cell.close()
+            outer.parts += inner.cell.parts
+        while len(self._tables) < depth:
+            self._tables.append(_Table())
+        if not depth:
+            self._end_table(self._tables[0], self.body)
+        return self._tables[-1]
 
-    def end_row(self, shape: RowShape) -> None:
-        """End a row. ``shape`` gives the edges and merges of its cells."""
-        texts, self._row = self._row, []
+    def end_cell(self, props: Paragraph, depth: int) -> None:
+        """End a cell of the table at a depth, and its last paragraph."""
+        table = self._table(depth)
+        self._add(props, table.cell)
+        table.row.append(without_paragraph(table.cell.html()))
+        table.cell = Body()
+
+    def end_row(self, shape: RowShape, depth: int) -> None:
+        """End a row of the table at a depth. ``shape`` gives the edges and merges of its cells."""
+        self._end_row(self._table(depth), shape)
+
+    def _end_row(self, table: _Table, shape: RowShape) -> None:
+        texts, table.row = table.row, []
         cells: list[_Cell] = []
         for at, text in enumerate(texts):
             declared = shape.cells[at] if at < len(shape.cells) else _Cell(right=(at + 1) * 1000)
@@ -151,11 +181,11 @@ class Story:
             else:
                 cells.append(_Cell(text, declared.right, vertical_merge=declared.vertical_merge))
         if cells:
-            self._rows.append((cells, shape.head))
+            table.rows.append((cells, shape.head))
 
-    def _end_table(self) -> None:
-        """Add the collected rows as a table."""
-        rows, self._rows = self._rows, []
+    def _end_table(self, table: _Table, body: Body) -> None:
+        """Add the collected rows of a table to the body or to the cell around it."""
+        rows, table.rows = table.rows, []
         if not rows:
             return
         edges: list[int] = []
@@ -182,13 +212,16 @@ class Story:
             above = open_merges
             written.append(row)
         final = [[Cell(cell.html, cell.colspan, cell.rowspan) for cell in row] for row in written]
-        self.body.add(table(final, header_rows if header_rows < len(written) else 0), "table")
+        body.add(to_table(final, header_rows if header_rows < len(written) else 0), "table")
 
     def html(self) -> str:
         """End the open row and paragraph, and return the HTML."""
-        if self._row:
-            self.end_row(RowShape())
+        table = self._table(1)
+        if table.row:
+            self._end_row(table, RowShape())
         self.end_paragraph(Paragraph())
+        table.cell.close()
+        self.body.parts += table.cell.parts  # a cell that does not end
         return self.body.html()
 
 
