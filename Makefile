@@ -7,10 +7,11 @@ BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
 EVALS := $(VENV)/.evals
 ALL := $(VENV)/.all
+ORACLES := $(VENV)/.oracles
 comma := ,
 EXTRAS := browser,evals,faiss,onnx,otel,postgres,raptor,sentence-transformers,tiktoken,train,transformers,zstd
 
-.PHONY: help setup demo test test-all check gate bench fuzz lock dist clean
+.PHONY: help setup demo test test-all check gate bench fuzz oracles lock dist clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -69,6 +70,14 @@ bench: $(EVALS) .bench/prunus ## speed and memory of the wheel; the first run ma
 
 fuzz: $(DEV) ## mutated documents of every format (SECONDS=600)
 	$(BIN)/python tests/fuzz_run.py --seconds $(or $(SECONDS),600)
+
+# libraries that only read the same files; one that cannot be had is left out
+$(ORACLES): requirements/oracles.txt $(DEV)
+	while read -r package; do $(PIP) install "$$package" || true; done < requirements/oracles.txt
+	@touch $(ORACLES)
+
+oracles: $(ORACLES) ## our readers against other libraries on real files (FOLDER=…)
+	$(BIN)/python tests/oracles_run.py $(or $(FOLDER),$(error give a folder: make oracles FOLDER=documents))
 
 dist: $(DEV) ## build the wheel and test it in a fresh environment
 	$(BIN)/python -m hatchling build -t wheel
