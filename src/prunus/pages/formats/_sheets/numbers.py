@@ -35,7 +35,7 @@ _LITERAL: Final = re.compile(
 )
 _DATE: Final = re.compile(r"[ymdhs]", re.I)
 _TOKEN: Final = re.compile(
-    r"\[h+\]|\[m+\]|\[s+\](?:\.0+)?|y+|m+|d+|h+|s+(?:\.0+)?|AM/PM|A/P|[^\[ymdhsa]+|.", re.I | re.S
+    r"\[h+\]|\[m+\]|\[s+\](?:\.0+)?|y+|m+|d+|h+|s+(?:\.0+)?|AM/PM|A/P|e+|g+|[^\[ymdhsaeg]+|.", re.I | re.S
 )
 _DIGITS: Final = re.compile(r"(?:[#0?][#0?,]*(?:\.[#0?]*)?|\.[0#?]+)(?:E[+-][0#?]+)?,*", re.I)
 _FRACTION: Final = re.compile(r"(?:([#0?]{1,15})([^#0?/.]{1,3}))?([#0?]{1,15})/([#0?]{1,15}|[1-9]\d{0,4})")
@@ -185,7 +185,8 @@ def _number(number: float, code: str) -> str:
     if "general" in code.lower():
         return sign + re.sub("general", plain(size), code, flags=re.I)
     if "/" in code or "@" in code:
-        fraction = _FRACTION.search(code)
+        slash = code.find("/")
+        fraction = _FRACTION.search(code, max(0, slash - 36), slash + 16)  # nearby only: each cell asks again
         if fraction is None or size >= 1e15:
             return plain(number)
         return sign + code[: fraction.start()] + _fraction(size, fraction) + code[fraction.end() :]
@@ -319,8 +320,10 @@ def _month(moment: datetime, size: int) -> str:
 
 def _part(moment: datetime, low: str, token: str, twelve_hours: bool) -> str:
     size = len(low)
-    if low[0] == "y":
-        return f"{moment.year:04}" if size > 2 else f"{moment.year % 100:02}"
+    if low[0] in "ye":
+        return f"{moment.year:04}" if size > 2 or low[0] == "e" else f"{moment.year % 100:02}"
+    if low[0] == "g":  # the name of an era; e is its year, of our era here
+        return ""
     if low[0] == "d":
         return f"{moment.day:0{size}}" if size <= 2 else _DAYS[moment.weekday()][: 3 if size == 3 else None]
     if low[0] == "h":
