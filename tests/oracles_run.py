@@ -39,7 +39,10 @@ MEMORY: Final = 4 << 30  # address space of a library
 _LARGEST: Final = 32 << 20  # bytes of a file
 _SAMPLE: Final = 12  # words of a disagreement that are shown
 _LINK: Final = re.compile(r"\]\([^()\s]*(?:\s\"[^\"]*\")?\)|<https?://[^<>\s]*>|</?[a-z][^<>]{0,200}>")
-_MARKER: Final = re.compile(r"^[ \t>]*(?:[-*+•◦▪]|\(?(?:\d{1,3}|[a-z]|[ivxlc]{1,7})[.)])[ \t]+", re.I | re.M)
+_LABEL: Final = r"\(?(?:\d{1,3}|[a-z]|[ivxlc]{1,7})"
+_MARKER: Final = re.compile(
+    rf"^[ \t>]*(?:[-*+•◦▪][ \t]+(?:{_LABEL}[.)][ \t]+)?|{_LABEL}\\?[.)](?:[ \t]+|$))", re.IGNORECASE | re.MULTILINE
+)
 _NOTE: Final = re.compile(r"\[\^?\d{1,4}\]")
 _GROUPED: Final = re.compile(r"(?<=\d)[,'\u2019](?=\d{3})")
 _WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")

@@ -17,7 +17,7 @@ def answers(**texts: str | None) -> dict[str, Answer]:
 
 
 def test_words_are_compared_without_case_grouping_and_the_markers_of_lists_and_notes() -> None:
-    assert words_of("Pier\n1. Lock[2]\n - a b\n") == Counter(["pier", "lock", "a", "b"])
+    assert words_of("Pier\n1. Lock[2]\n - a b\n- IV. \n5.\n") == Counter(["pier", "lock", "a", "b"])
     assert words_of("1,234.5 and 1’234") == Counter(["1234", "5", "and", "1234"])
     assert words_of("港は") == Counter(["港", "は"])
 
