@@ -47,6 +47,9 @@ _STARRED: Final = frozenset(
 )
 """Groups marked with ``\\*`` (a reader may ignore them) that are read."""
 
+_OF_ROWS: Final = frozenset("trowd trhdr cellx clmrg clvmgf clvmrg".split())
+"""Words that describe the row of a table."""
+
 _CHARACTERS: Final = {
     "tab": "\t", "line": "\v", "lbr": "\v", "emdash": "—", "endash": "–", "emspace": "\u2003", "enspace": "\u2002",
     "bullet": "•", "lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”", "zwj": "\u200d", "zwnj": "\u200c",
@@ -266,7 +269,7 @@ class RtfReader:
             state.story.end_row(self.rows[state.nested], 1 if word == "row" else max(props.depth, 2))
         elif word == "nesttableprops":
             state.nested = True
-        else:
+        elif word in _OF_ROWS:
             self._describe_row(state, word, number)
 
     def _describe_row(self, state: RtfState, word: str, number: int | None) -> None:
