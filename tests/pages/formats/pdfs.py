@@ -6,6 +6,8 @@ import zlib
 
 FONTS = {"F1": "Helvetica", "F2": "Helvetica-Bold", "F3": "Courier", "F4": "Helvetica-Oblique"}
 WIDTH, HEIGHT = 600, 800
+_HEBREW = "1 begincodespacerange <00> <ff> endcodespacerange 1 beginbfrange <61> <7b> <05d0> endbfrange"
+"""The letters a to { of font F5 are those of the Hebrew alphabet; each is half as wide as high."""
 
 
 class Sheet:
@@ -21,6 +23,11 @@ class Sheet:
         escaped = words.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
         self.content.append(f"q BT {extra} /{font} {size} Tf {x} {HEIGHT - y} Td ({escaped}) Tj ET Q")
         return self
+
+    def hebrew(self, right: float, y: float, words: str, size: float = 10) -> Sheet:
+        """Write Hebrew words that begin at the right, as typesetters do: the letters reversed, from the left."""
+        codes = "".join(chr(ord(letter) - 0x5D0 + 0x61) if letter >= "\u05d0" else letter for letter in words[::-1])
+        return self.text(right - 0.5 * size * len(words), y, codes, size, "F5")
 
     def lines(
         self, x: float, y: float, lines: list[str], size: float = 10, leading: float = 12, font: str = "F1"
@@ -55,9 +62,10 @@ class Sheet:
 def pdf(*sheets: Sheet, info: str = "", catalog: str = "", trailer: str = "", objects: tuple[str, ...] = ()) -> bytes:
     """Return a PDF file of sheets.
 
-    :param objects: further objects, numbered from 3 + 6 + 2 * sheets.
+    :param objects: further objects, numbered from 10 + 2 * sheets.
     """
-    fonts = " ".join(f"/{key} {3 + at} 0 R" for at, key in enumerate(FONTS))
+    hebrew = 8 + 2 * len(sheets)
+    fonts = " ".join([*(f"/{key} {3 + at} 0 R" for at, key in enumerate(FONTS)), f"/F5 {hebrew} 0 R"])
     bodies = [
         f"<< /Type /Catalog /Pages 2 0 R {catalog} >>",
         f"<< /Type /Pages /Count {len(sheets)} /Kids [{' '.join(f'{8 + 2 * at} 0 R' for at in range(len(sheets)))}] >>",
@@ -76,6 +84,12 @@ def pdf(*sheets: Sheet, info: str = "", catalog: str = "", trailer: str = "", ob
         )
         streams[len(bodies) + 1] = zlib.compress("\n".join(sheet.content).encode("latin-1"))
         bodies.append(f"<< /Filter /FlateDecode /Length {len(streams[len(bodies) + 1])} >>")
+    bodies.append(
+        "<< /Type /Font /Subtype /TrueType /BaseFont /Arial /FirstChar 32 /LastChar 123 "
+        f"/Widths [{'500 ' * 92}] /Encoding /WinAnsiEncoding /ToUnicode {hebrew + 1} 0 R >>"
+    )
+    streams[hebrew + 1] = f"begincmap {_HEBREW} endcmap".encode()
+    bodies.append(f"<< /Length {len(streams[hebrew + 1])} >>")
     return assembled([*bodies, *objects], streams, trailer)
 
 

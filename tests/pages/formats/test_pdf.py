@@ -181,6 +181,42 @@ def test_running_headers_footers_and_page_numbers_go_and_the_words_of_the_page_s
     assert "annual" in words(read(Engine(), pdf(pages[0]))), "a single page repeats nothing"
 
 
+ALEPH = "אבגד הוזח טיכל מנסע פצקר"
+
+
+def test_text_that_runs_right_to_left_is_read_from_the_right() -> None:
+    sheet = Sheet()
+    for number in range(4):
+        sheet.hebrew(550, 100 + 12 * number, ALEPH)
+    sheet.text(410, 148, "Python 3", font="F1").hebrew(550, 148, ALEPH)
+    assert words(read(Engine(), pdf(sheet))) == [*(ALEPH.split() * 5), "Python", "3"]
+
+
+def test_columns_and_tables_of_a_page_that_runs_right_to_left_begin_at_the_right() -> None:
+    sheet = Sheet()
+    for number in range(12):
+        sheet.hebrew(550, 100 + 12 * number, f"אא {ALEPH} {ALEPH}").hebrew(
+            280, 100 + 12 * number, f"בב {ALEPH} {ALEPH}"
+        )
+    grid(sheet, [100.0, 250.0, 400.0], [300.0, 320.0, 340.0])
+    for x, y, cell in ((390, 314, "תחנה"), (240, 314, "עומק"), (390, 334, "נמל"), (240, 334, "מזח")):
+        sheet.hebrew(x, y, cell)
+    tree = read(Engine(), pdf(sheet))
+    assert table(tree) == [["#תחנה", "#עומק"], ["נמל", "מזח"]]
+    assert [word for word in words(tree) if word in ("אא", "בב")] == ["אא"] * 12 + ["בב"] * 12
+
+
+def test_words_of_the_other_direction_keep_their_order_inside_a_line() -> None:
+    sheet = Sheet().text(50, 100, "The port of").hebrew(180, 100, "נמל חיפה")
+    sheet.text(190, 100, "was built in 1933 by the harbour authority.")
+    assert " ".join(words(read(Engine(), pdf(sheet)))).startswith("The port of נמל חיפה was built in 1933")
+
+
+def test_lines_that_are_all_a_document_shows_are_no_running_lines() -> None:
+    sheets = [Sheet().text(50, 30, "closed for the winter") for _ in range(4)]
+    assert words(read(Engine(), pdf(*sheets)))[:4] == "closed for the winter".split()
+
+
 # --- lists and tables ----------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from ....core.text.numbers import bounded_int, in_ascii
 from .blocks import PdfBlock, PdfStyle
 from .inline import PdfInlineWriter, code_text
-from .tables import PdfCell, Table, continues
+from .tables import PdfCell, Table, cell_lines, continues
 
 _STOPS: Final = re.compile(r"[.!?:;。！？…][\"'”’»)\]]*(?:\d{1,3}|\[\d+\])?$")
 _FLOATS: Final = frozenset({"note", "caption", "figure", "table"})
@@ -257,7 +257,7 @@ class _Body:
             f' {name}="{value}"' for name, value in (("colspan", cell.colspan), ("rowspan", cell.rowspan)) if value > 1
         )
         tag = "th" if cell.head else "td"
-        return f"<{tag}{spans}>{self.writer.inline(_lines(cell), plain=cell.head)}</{tag}>"
+        return f"<{tag}{spans}>{self.writer.inline(cell_lines(cell), plain=cell.head)}</{tag}>"
 
     # --- lists -----------------------------------------------------------------------------------
 
@@ -307,14 +307,3 @@ def _numbering(marker: str) -> tuple[str, int, str]:
     if len(value) == 1 and value.isascii():
         return "ol", ord(value.lower()) - 96, ' type="a"' if value.islower() else ' type="A"'
     return "ul", 0, ""
-
-
-def _lines(cell: PdfCell) -> list[list[Any]]:
-    """Return the words of a cell by line."""
-    lines: list[list[Any]] = []
-    for word in cell.words:
-        if lines and abs(word.y - lines[-1][-1].y) < 0.5 * max(word.size, lines[-1][-1].size):
-            lines[-1].append(word)
-        else:
-            lines.append([word])
-    return lines

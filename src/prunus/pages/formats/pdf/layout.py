@@ -8,11 +8,13 @@ from typing import Any
 from ....core.errors import BadPage
 from .blocks import PdfBlock, PdfStyle, blocks_of
 from .columns import split_flows
+from .direction import reading_order
 from .html import document
 from .inline import PdfInlineWriter
-from .lines import PageWords, PdfPiece, Word, group_words
+from .lines import PdfPiece, Word, group_words
 from .margins import drop_running_lines
-from .tables import ruled_tables
+from .page import PageWords
+from .tables import cell_lines, ruled_tables
 
 
 def html_of(metadata: dict[str, Any], raw: list[dict[str, Any]], deadline: float, name: str) -> str:
@@ -42,6 +44,7 @@ def html_of(metadata: dict[str, Any], raw: list[dict[str, Any]], deadline: float
         atoms.append(_atoms(page))
         pages.append((page, group_words(page.words)))
     blocks: list[PdfBlock] = []
+    directed = {page.number: page.mirrored for page in visible if page.directed}
     for (page, _), kept, whole in zip(pages, drop_running_lines(pages), atoms, strict=True):
         bottom = page.box[1] + 0.6 * page.height  # small print below this line is a note
         for flow in [*split_flows([*kept, *whole]), *(group_words(group) for group in page.turned)]:
@@ -49,12 +52,27 @@ def html_of(metadata: dict[str, Any], raw: list[dict[str, Any]], deadline: float
             if flow:
                 blocks += blocks_of(flow, style, page.number, bottom)
         blocks += [PdfBlock("figure", [], page.number, alt=alt) for alt in page.alts]
+    for block in blocks:
+        if block.page in directed:
+            _put_in_order(block, directed[block.page])
     return document(blocks, metadata, style, writer)
 
 
 def _check_time(deadline: float, name: str) -> None:
     if time.monotonic() > deadline:
         raise BadPage(f"{name}: laying out the PDF takes too long; split it", subject=name)
+
+
+def _put_in_order(block: PdfBlock, mirrored: bool) -> None:
+    """Put the words of a block into the order in which they are read, on a page with two directions."""
+    block.lines = [reading_order(line, mirrored) for line in block.lines]
+    for row in block.table.rows if block.table else []:
+        for cell in row:
+            if cell:
+                cell.words = [word for line in cell_lines(cell) for word in reading_order(line, mirrored)]
+    if mirrored and block.kind == "pre":  # columns of code are counted from the left
+        for word in (word for line in block.lines for word in line):
+            word.x0, word.x1 = -word.x1, -word.x0
 
 
 def _atoms(page: PageWords) -> list[PdfPiece]:

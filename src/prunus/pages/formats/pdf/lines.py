@@ -1,4 +1,4 @@
-"""Select the visible words of a PDF page, and join them to pieces of lines."""
+"""Join the words of a PDF page to pieces of lines."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from .reader import INVISIBLE, LEVEL, SYMBOL, WHITE
-
-TINY: Final = 2.0
-"""Points. Nobody reads smaller letters, but hidden instructions have used them, so they are left out."""
+from .reader import LEVEL, SYMBOL
 
 _JUMP: Final = 0.95  # em; widest gap between words of one piece of a line
 _STITCH: Final = 0.6  # em; widest gap between pieces that are not adjacent in the file
@@ -62,114 +59,6 @@ class PdfPiece:
     def text(self) -> str:
         """The words, with their spaces."""
         return "".join((" " if word.space and at else "") + word.text for at, word in enumerate(self.words))
-
-
-class PageWords:
-    """The visible content of one page, before layout.
-
-    :param raw: content of the page, as :meth:`.reader.PdfReader.page` returns it.
-    """
-
-    __slots__ = ("alts", "box", "fills", "images", "number", "rules", "turned", "words")
-
-    def __init__(self, raw: dict[str, Any]) -> None:
-        self.number: int = raw["page"]
-        self.box: list[float] = raw.get("box") or [0.0, 0.0, 0.0, 0.0]
-        self.rules: list[list[float]] = raw.get("rules", [])
-        self.fills: list[list[float]] = raw.get("fills", [])
-        self.images: list[list[Any]] = raw.get("images", [])
-        self.alts: list[str] = raw.get("alts", [])
-        words = [Word(entry, order, self.number) for order, entry in enumerate(raw.get("words", []))]
-        self.words = self._visible(words)
-        _add_drawn_bullets(self.words, raw.get("dots", []))
-        _set_links(self.words, raw.get("links", []))
-        self.turned = [
-            [word for order, entry in enumerate(group) if self._readable(word := Word(entry, order, self.number))]
-            for group in raw.get("turned", [])
-        ]
-
-    @property
-    def height(self) -> float:
-        """Height of the page in points."""
-        return self.box[3] - self.box[1]
-
-    def _readable(self, word: Word) -> bool:
-        return word.size >= TINY and not word.flags & (INVISIBLE | WHITE)
-
-    def _visible(self, words: list[Word]) -> list[Word]:
-        """Return the words that a reader of the page can see.
-
-        Invisible text is kept where a page has pictures and all its text is invisible: it is the OCR of a scan.
-        """
-        x0, y0, x1, y1 = self.box
-        backgrounds = Boxes([*self.fills, *self.images])
-        scanned = bool(self.images) and all(word.flags & INVISIBLE for word in words)
-        visible = []
-        for word in words:
-            x, y = (word.x0 + word.x1) / 2, word.y - 0.3 * word.size  # about the middle of the letters
-            if not (x0 - 1 <= x <= x1 + 1 and y0 - 1 <= y <= y1 + 1) or word.size < TINY:
-                continue
-            if word.flags & INVISIBLE and not scanned:
-                continue
-            if word.flags & WHITE and not scanned and backgrounds.at(x, y) is None:
-                continue
-            visible.append(word)
-        return visible
-
-
-class Boxes:
-    """An index of boxes by horizontal bands, for fast lookup of the box at a point."""
-
-    _BAND: Final = 20.0  # points
-    _TALL: Final = 200  # bands that one box is entered into; a bound for hostile boxes
-
-    def __init__(self, boxes: Iterable[Sequence[Any]]) -> None:
-        self.bands: dict[int, list[Sequence[Any]]] = {}
-        for box in boxes:
-            first = int(box[1] // self._BAND)
-            for band in range(first, min(int(box[3] // self._BAND), first + self._TALL) + 1):
-                held = self.bands.setdefault(band, [])
-                if len(held) < 100:  # a hundred overlapping boxes are a drawing
-                    held.append(box)
-
-    def at(self, x: float, y: float) -> Sequence[Any] | None:
-        """Return a box that contains a point, or None."""
-        for box in self.bands.get(int(y // self._BAND), ()):
-            if box[0] - 1 <= x <= box[2] + 1 and box[1] - 1 <= y <= box[3] + 1:
-                return box
-        return None
-
-
-def _add_drawn_bullets(words: list[Word], dots: Sequence[Sequence[float]]) -> None:
-    """Add a bullet before each line that follows a drawn dot: browsers draw list bullets when they print to PDF."""
-    if not dots or len(dots) >= 400:
-        return
-    lines = sorted(words, key=lambda word: word.y)
-    heights = [word.y for word in lines]
-    bullets: dict[int, Word] = {}
-    for x0, y0, x1, y1 in dots:
-        middle = (y0 + y1) / 2
-        beside = [
-            word
-            for word in lines[bisect_left(heights, middle) : bisect_right(heights, middle + 20)]
-            if word.y - 0.75 * word.size < middle and max(x1 - x0, y1 - y0) < 0.7 * word.size
-        ]
-        after = min((word for word in beside if word.x0 >= x1 - 1), key=lambda word: word.x0, default=None)
-        close_before = any(x0 - 2 * word.size < word.x1 <= x0 + 1 for word in beside)
-        if after is None or close_before or after.x0 - x1 > 2.5 * after.size or x1 - x0 < 0.15 * after.size:
-            continue
-        bullet = Word([x0, x1, after.y, after.size, after.flags, 1, "•"], after.order, after.page)
-        after.space = True
-        bullets[id(after)] = bullet
-    words[:] = [entry for word in words for entry in (bullets.get(id(word)), word) if entry is not None]
-
-
-def _set_links(words: Iterable[Word], links: Sequence[Sequence[Any]]) -> None:
-    """Set the URL of the words under each link."""
-    boxes = Boxes(links)
-    for word in words if links else ():
-        under = boxes.at((word.x0 + word.x1) / 2, word.y - 0.3 * word.size)
-        word.href = under[4] if under else ""
 
 
 def group_words(words: Sequence[Word]) -> list[PdfPiece]:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from ....core.text.numbers import bounded_int, in_ascii
-from .lines import PageWords, PdfPiece, rows_of
+from .lines import PdfPiece, rows_of
+from .page import PageWords
 
 _EDGE: Final = 0.13  # share of the page height that counts as an edge, at the top and at the bottom
 _LINES: Final = 3  # lines of an edge that are compared
@@ -54,7 +55,8 @@ def drop_running_lines(pages: Sequence[tuple[PageWords, list[PdfPiece]]]) -> lis
             if is_page_number or (repeats >= needed and len(pages) > 1):
                 removed.update(id(piece) for piece in row)
         kept.append([piece for piece in pieces if id(piece) not in removed])
-    return kept
+    # lines that are all that a document shows are its text
+    return kept if any(kept) else [pieces for _, pieces in pages]
 
 
 def _edges(page: PageWords, pieces: Sequence[PdfPiece]) -> list[Row]:

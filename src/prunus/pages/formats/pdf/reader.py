@@ -1,11 +1,12 @@
 """Read a PDF page by page: words with positions, lines, fills, pictures, links, bookmarks.
 
 This module runs in a separate process (see ``COMMAND``), so that a hostile file can neither hang, crash nor fill the
-calling process. It imports only ``drawn`` from this package, and starts in 50 ms. It reads a PDF from stdin and writes
-JSON lines to stdout: one for the document, one per page, one at the end.
+calling process. It imports only ``drawn`` and ``rtl`` from this package, and starts in 50 ms. It reads a PDF from stdin
+and writes JSON lines to stdout: one for the document, one per page, one at the end.
 
 Coordinates are points, x to the right and y down, turned so that most of the page's text runs left to right.
-A word is ``[x0, x1, baseline, size, flags, space before, text]``.
+A word is ``[x0, x1, baseline, size, flags, space before, text]``. Its letters stand in the order in which they are
+read, also where that is from right to left.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from .drawn import Box, PdfDrawing, read_utf16, rotated, rotated_box
+from .rtl import RtlLetters, is_rtl
 
 BOLD, ITALIC, MONO, WHITE, INVISIBLE, SYMBOL = 1, 2, 4, 8, 16, 32
 LEVEL: Final = 256
@@ -170,6 +172,7 @@ class PdfReader:
         word: list[Any] | None = None
         latest, gap, high, before = -1, True, 0, 0.0
         size, flags, quarter = 1.0, 0, 0
+        backwards, letters = False, RtlLetters()
         for index in range(count):
             code = unicode_of(text, index)
             if not index & 4095:
@@ -197,7 +200,15 @@ class PdfReader:
                 start, _, stop, _ = rotated_box((box.left, box.bottom, box.right, box.top), quarter)
             if not start <= left <= stop:
                 start = min(start, left)
-            if word is not None and not gap and word[4] == flags and abs(word[2] - base) < 0.15 * size:
+            is_backwards = letter >= "\u0590" and is_rtl(letter)
+            joins = word is not None and not gap and word[4] == flags and abs(word[2] - base) < 0.15 * size
+            if word is not None and (backwards or is_backwards):
+                fits = backwards or not any(map(str.isalnum, word[6])) if is_backwards else not letter.isalnum()
+                before = start
+                if fits and letters.join(word, letter, (start, stop), base, joins and word[3] == size):
+                    gap, backwards = False, True
+                    continue
+            elif word is not None and joins:
                 space = start - word[1] if start != before else 0.0  # the letters of a ligature share its position
                 before = start
                 if -0.6 * size < space < 0.35 * size and word[3] == size:
@@ -205,10 +216,13 @@ class PdfReader:
                     if stop > word[1]:
                         word[1] = stop
                     continue
-            apart = gap or word is None or not (-0.6 * size < start - word[1] < 0.3 * size)
+            # how far words against the line's direction stand apart shows when their line is put in order
+            apart = gap or word is None or not (backwards or -0.6 * size < start - word[1] < 0.3 * size)
             word = [start, stop, base, size, flags, int(apart), letter]
             by_quarter.setdefault(quarter, []).append(word)
             gap, before = False, start
+            backwards = is_backwards
+            letters.begin(letter, start, stop)
         for entry in (entry for words in by_quarter.values() for entry in words):
             entry[:3] = round(entry[0], 2), round(entry[1], 2), round(entry[2], 2)
         return by_quarter

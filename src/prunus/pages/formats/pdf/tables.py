@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from .lines import Boxes, PdfPiece, Word
+from .lines import PdfPiece, Word
+from .page import Boxes
 from .reader import BOLD
 
 _TOUCH: Final = 3.0  # points; lines closer than this meet
@@ -43,6 +44,17 @@ class Table:
     box: tuple[float, float, float, float]
     columns: list[float]
     caption: list[PdfPiece] = field(default_factory=list)
+
+
+def cell_lines(cell: PdfCell) -> list[list[Word]]:
+    """Return the words of a cell by line."""
+    lines: list[list[Word]] = []
+    for word in cell.words:
+        if lines and abs(word.y - lines[-1][-1].y) < 0.5 * max(word.size, lines[-1][-1].size):
+            lines[-1].append(word)
+        else:
+            lines.append([word])
+    return lines
 
 
 def ruled_tables(rules: Sequence[Sequence[float]], fills: Sequence[Sequence[float]], words: list[Word]) -> list[Table]:
