@@ -13,6 +13,9 @@ from .reader import INVISIBLE, WHITE
 TINY: Final = 2.0
 """Points. Nobody reads smaller letters, but hidden instructions have used them, so they are left out."""
 
+_STAMP: Final = 0.25  # letters that can be seen on a scan, for each recognised letter, at most
+_SCAN: Final = 0.5  # share of a page that pictures of a scan cover, at least
+
 
 class PageWords:
     """The visible content of one page, before layout.
@@ -53,24 +56,39 @@ class PageWords:
         return word.size >= TINY and not word.flags & (INVISIBLE | WHITE)
 
     def _visible(self, words: list[Word]) -> list[Word]:
-        """Return the words that a reader of the page can see.
-
-        Invisible text is kept where a page has pictures and all its text is invisible: it is the OCR of a scan.
-        """
+        """Return the words that a reader of the page can see, and the recognised words of a scan."""
         x0, y0, x1, y1 = self.box
-        backgrounds = Boxes([*self.fills, *self.images])
-        scanned = bool(self.images) and all(word.flags & INVISIBLE for word in words)
+        backgrounds, pictures = Boxes([*self.fills, *self.images]), Boxes(self.images)
+        scanned = self._is_scan(words)
         visible = []
         for word in words:
             x, y = (word.x0 + word.x1) / 2, word.y - 0.3 * word.size  # about the middle of the letters
             if not (x0 - 1 <= x <= x1 + 1 and y0 - 1 <= y <= y1 + 1) or word.size < TINY:
                 continue
-            if word.flags & INVISIBLE and not scanned:
+            if word.flags & INVISIBLE and not (scanned and pictures.at(x, y)):
                 continue
-            if word.flags & WHITE and not scanned and backgrounds.at(x, y) is None:
+            if word.flags & WHITE and not word.flags & INVISIBLE and backgrounds.at(x, y) is None:
                 continue
             visible.append(word)
         return visible
+
+    def _is_scan(self, words: Sequence[Word]) -> bool:
+        """Tell whether the page is a scan with recognised text: pictures, and hardly any words beside invisible ones.
+
+        Next to words that can be seen, such as a stamp, the pictures must cover half of the page.
+        """
+        hidden = sum(len(word.text) for word in words if word.flags & INVISIBLE)
+        shown = sum(len(word.text) for word in words) - hidden
+        return bool(self.images) and (not shown or (shown <= _STAMP * hidden and self.covered() >= _SCAN))
+
+    def covered(self) -> float:
+        """Return the share of the page under pictures; overlaps count twice."""
+        x0, y0, x1, y1 = self.box
+        areas = [
+            max(min(image[2], x1) - max(image[0], x0), 0.0) * max(min(image[3], y1) - max(image[1], y0), 0.0)
+            for image in self.images
+        ]
+        return float(sum(areas)) / max((x1 - x0) * (y1 - y0), 1.0)
 
 
 def _mirrored(raw: dict[str, Any], width: float) -> dict[str, Any]:
