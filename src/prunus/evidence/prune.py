@@ -157,7 +157,10 @@ def _context(
         _before=lambda: sum(
             int(counter.count([render_tree(tree, rendering.format, rendering.style)])[0]) for tree in blocks.trees
         ),
-        warnings=tuple(ranked.warnings),
+        warnings=(
+            *(f"{tree.url or tree.document}: {said}" for tree in blocks.trees for said in tree.warnings),
+            *ranked.warnings,
+        ),
         trace=tuple(ranked.trace),
         tree=ranked.tree,
     )

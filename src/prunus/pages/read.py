@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
+from html import unescape
+from typing import Final
 
 from ..core.errors import BadPage, OutsideFailed, errors_of_page
 from ..core.types import Page
@@ -12,6 +15,9 @@ from .tree import Tree
 
 ToHtml = Callable[[Page], "str | bytes"]
 """A function that turns a page of any format into HTML."""
+
+_WARNING: Final = re.compile(r'<meta name="prunus:warning" content="([^"]*)">')
+"""What a format engine says of the document that it read, see :attr:`.Tree.warnings`."""
 
 
 def read_page(page: Page, to_html: ToHtml, main: bool = False) -> Tree:
@@ -50,6 +56,8 @@ def clean_page(page: Page, to_html: ToHtml, main: bool = False) -> Tree:
         raise BadPage(f"{name}: the page shows no text", subject=name)
     tree.url = page.final_url or page.url
     tree.published = page.published
+    if isinstance(html, str) and html is not page.content:
+        tree.warnings = [unescape(said) for said in _WARNING.findall(html, 0, html.find("</head>") + 1)]
     return tree
 
 

@@ -28,12 +28,12 @@ class Tree:
 
     ``main`` tells which nodes are the page's main content: 0 dropped, 1 kept, 2 an ancestor of a kept node; None where
     the whole page is, or where nobody asked. ``parts`` holds the (start, end) of kept text nodes of which only a part
-    is main content.
+    is main content. ``warnings`` says what a reader of the document should know of how it was read.
     """
 
     __slots__ = (
         "_canonical", "_markup", "_starts", "_words", "_xpaths", "attrs", "cache", "document", "end", "lang", "main",
-        "parent", "parts", "published", "snapshot", "tag", "text", "title", "url",
+        "parent", "parts", "published", "snapshot", "tag", "text", "title", "url", "warnings",
     )  # fmt: skip
 
     def __init__(
@@ -50,6 +50,7 @@ class Tree:
         self.lang = ""
         self.published = ""
         self.snapshot = ""
+        self.warnings: Sequence[str] = ()
         self.main: bytearray | None = None
         self.parts: dict[int, list[tuple[int, int]]] = {}
         self._words: Sequence[int] | None = None

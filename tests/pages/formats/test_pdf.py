@@ -29,9 +29,12 @@ from tests.pages.formats.documents import (
 )
 from tests.pages.formats.pdfs import Sheet, assembled, pdf
 
+from prunus.core.types import Page
 from prunus.pages.clean.walk import clean_tree
+from prunus.pages.formats.pdf import ocr, scans
 from prunus.pages.formats.pdf.engine import Engine
 from prunus.pages.formats.pdf.layout import html_of
+from prunus.pages.read import clean_page
 
 need("pypdfium2_raw")
 
@@ -361,11 +364,86 @@ def test_invisible_text_beside_text_that_can_be_seen_is_no_scan() -> None:
     assert words(read(Engine(), pdf(sheet))) == " ".join(prose("a", 4)).split()
 
 
+# --- scans ------------------------------------------------------------------------------------------
+
+
+def recognised(lines: list[str]) -> dict[str, Any]:
+    """What the recognising process returns for a page of lines: boxes as rapidocr gives them, two pixels a point."""
+    boxes = [
+        [[100.0, y], [900.0, y], [900.0, y + 25.0], [100.0, y + 25.0]] for y in range(200, 200 + 24 * len(lines), 24)
+    ]
+    found = ocr._words([(box, line, 0.9) for box, line in zip(boxes, lines, strict=True)])
+    halved = [[value / 2 for value in word[:4]] + word[4:] for word in found]
+    return {"page": 0, "box": [0, 0, 600, 800], "words": halved}
+
+
+def test_recognised_pages_are_laid_out_like_others_and_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scans, "is_installed", lambda: True)
+    monkeypatch.setattr(scans, "_run", lambda *_: ({0: recognised([*prose("a", 4), "tide."])}, ""))
+    tree = clean_page(Page(pdf(Sheet().picture()), url="scan.pdf"), Engine().to_html)
+    assert texts(tree, "p") == [" ".join([*prose("a", 4), "tide."])]
+    assert tree.warnings == ["page 1 is scanned; the text was recognised by OCR and may have errors"]
+
+
+def test_a_page_with_text_is_no_scan_and_a_scan_beside_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scans, "is_installed", lambda: False)
+    written = Sheet().picture()
+    written.lines(50, 100, prose("a", 6))
+    content = pdf(written, Sheet().picture().text(50, 780, "Archive of the port", 8))
+    tree = clean_page(Page(content, url="scan.pdf"), Engine().to_html)
+    assert tree.warnings == ["page 2 is scanned and without text; for OCR run: pip install 'prunus[ocr]'"]
+    assert words(tree) == [*" ".join(prose("a", 6)).split(), *"Archive of the port".split()]
+
+
+def test_pages_over_the_limit_of_recognition_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scans, "is_installed", lambda: True)
+    asked: list[int] = []
+
+    def run(_: bytes, numbers: list[int], __: object) -> tuple[dict[int, Any], str]:
+        asked.extend(numbers)
+        return {0: recognised(prose("a", 4))}, ""
+
+    monkeypatch.setattr(scans, "_run", run)
+    content = pdf(Sheet().picture(), Sheet().picture(), Sheet().picture())
+    tree = clean_page(Page(content, url="scan.pdf"), Engine(scans=2, scan_seconds=9).to_html)
+    assert asked == [0, 1]
+    assert tree.warnings[1] == "pages 2 and 3 are scanned and not recognised: OCR ends after 2 pages, 9 s and 2048 MiB"
+
+
+def scan_of(sheet: Sheet) -> bytes:
+    """A PDF that shows a picture of a page."""
+    need("pypdfium2")
+    from pypdfium2 import PdfDocument
+
+    pixels = PdfDocument(pdf(sheet))[0].render(scale=2, grayscale=True).to_numpy()
+    packed = zlib.compress(pixels.tobytes())
+    size = f"/Width {pixels.shape[1]} /Height {pixels.shape[0]} /ColorSpace /DeviceGray /BitsPerComponent 8"
+    bodies = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Resources << /XObject << /P 4 0 R >> >> /Contents 5 0 R >>",
+        f"<< /Type /XObject /Subtype /Image {size} /Filter /FlateDecode /Length {len(packed)} >>",
+        "<< /Length 30 >>",
+    ]
+    return assembled(bodies, {4: packed, 5: b"q 600 0 0 800 0 0 cm /P Do Q  "})
+
+
+@pytest.mark.full
+def test_a_scanned_page_is_recognised_without_a_network() -> None:
+    need("rapidocr")
+    sheet = Sheet().text(50, 80, "Tide report", 24, "F2")
+    sheet.lines(50, 130, ["The gauge at the pier was read at noon.", "It stood at 2.41 metres above the mark."], 12, 16)
+    tree = read(Engine(), scan_of(sheet))
+    assert headings(tree) == [("h1", "Tide report")]
+    assert texts(tree, "p") == ["The gauge at the pier was read at noon. It stood at 2.41 metres above the mark."]
+
+
 # --- bad input -------------------------------------------------------------------------------------
 
 
-def test_a_scanned_file_is_told_from_an_empty_one() -> None:
-    assert "OCR" in refused(Engine(), pdf(Sheet().picture()), "scan.pdf")
+def test_a_scanned_file_is_told_from_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scans, "is_installed", lambda: False)
+    assert "for OCR run: pip install 'prunus[ocr]'" in refused(Engine(), pdf(Sheet().picture()), "scan.pdf")
     assert "shows no text" in refused(Engine(), pdf(Sheet()), "empty.pdf")
 
 

@@ -45,11 +45,12 @@ class CleaningJob:
     main: bool = False
     as_json: bool = False
     skip_existing: bool = False
+    quiet: bool = False
     done: int = 0
     skipped: int = 0
     failures: Failures = field(default_factory=Failures)
 
-    def run(self, quiet: bool) -> None:
+    def run(self) -> None:
         """Clean every page, one in memory at a time; a page that fails is noted, and the others go on."""
         wanted = list(zip(self.pages, self.targets, strict=True))
         if self.skip_existing:
@@ -58,7 +59,7 @@ class CleaningJob:
         if not wanted:
             return
         with (
-            progress(len(wanted), "cleaning", quiet) as step,
+            progress(len(wanted), "cleaning", self.quiet) as step,
             closing(read_each([page.source for page, _ in wanted], self.settings, self.main)) as trees,
         ):
             started = time.perf_counter()
@@ -80,6 +81,9 @@ class CleaningJob:
             if self.as_json:
                 emit_json({"page": page.name, "error": str(error)})
             return
+        if not self.quiet:
+            for warning in tree.warnings:
+                say(f"prunus: {page.name}: {warning}")
         if target is not None:
             write_whole(target, output + "\n")
         if self.as_json:
@@ -90,6 +94,7 @@ class CleaningJob:
                 "words": _kept_words(tree),
                 "snapshot": tree.snapshot,
                 "metadata": asdict(known_metadata(tree)),
+                **({"warnings": list(tree.warnings)} if tree.warnings else {}),
                 "seconds": round(time.perf_counter() - started, 6),
             }
             emit_json({**record, **({"output": output} if target is None else {"file": str(target)})})
@@ -145,9 +150,10 @@ def command(pages: tuple[str, ...], **flags: Any) -> None:
         flags["main"],
         flags["as_json"],
         flags["skip_existing"],
+        flags["quiet"],
     )
     try:
-        job.run(flags["quiet"])
+        job.run()
     except KeyboardInterrupt:
         raise Interrupted(_so_far(job, out)) from None
     if len(found) > 1 and not flags["quiet"]:

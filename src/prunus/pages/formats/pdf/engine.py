@@ -1,10 +1,11 @@
-"""``pdf``: PDF files with a text layer, converted to headings, paragraphs, lists and tables."""
+"""``pdf``: PDF files, converted to headings, paragraphs, lists and tables."""
 
 from __future__ import annotations
 
 import json
 import signal
 import sys
+import threading
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,30 +22,46 @@ _TAIL: Final = 4096  # bytes; "%%EOF" must be in the last so many
 class Engine:
     """PDF files. A separate process reads each file, so that a hostile file cannot hang, crash or fill this one.
 
-    The first words of page N are in ``<data value="page-N">``, counted from 1.
+    The first words of page N are in ``<data value="page-N">``, counted from 1. Scanned pages without a text layer are
+    recognised where rapidocr is installed (extra ``ocr``), in another process, one file at a time.
 
     :param max_pages: limit on the pages of a file; default 3,000.
     :param max_chars: limit on the characters of a file; default 5 million.
     :param seconds: limit on the wall time for reading and layout of one file; default 120.
     :param memory_mb: limit on the memory of the reading process, in MiB, where the system supports it; default 1,024.
+    :param scans: limit on the scanned pages of a file that are recognised; default 50; 0 for none.
+    :param scan_seconds: limit on the wall time for recognising the pages of one file; default 300.
+    :param scan_memory_mb: limit on the memory of the recognising process, in MiB, where the system supports it;
+        default 2,048.
     """
 
     name = "pdf"
     media_types = ("application/pdf", "application/x-pdf")
     suffixes = (".pdf",)
 
-    def __init__(
-        self, max_pages: int = 3000, max_chars: int = 5_000_000, seconds: float = 120.0, memory_mb: int = 1024
+    def __init__(  # noqa: PLR0913 - limits
+        self,
+        max_pages: int = 3000,
+        max_chars: int = 5_000_000,
+        seconds: float = 120.0,
+        memory_mb: int = 1024,
+        scans: int = 50,
+        scan_seconds: float = 300.0,
+        scan_memory_mb: int = 2048,
     ) -> None:
         self.max_pages = max_pages
         self.max_chars = max_chars
         self.seconds = seconds
         self.memory_mb = memory_mb
+        self.scans = scans
+        self.scan_seconds = scan_seconds
+        self.scan_memory_mb = scan_memory_mb
+        self._recognising = threading.Lock()
 
     def to_html(self, page: Page) -> str:
         """Return the visible text of the PDF as HTML.
 
-        :raises BadPage: the page is no PDF, is damaged, cut off or encrypted, exceeds a limit, or has no text layer.
+        :raises BadPage: the page is no PDF, is damaged, cut off or encrypted, exceeds a limit, or shows no text.
         :raises MissingExtra: pypdfium2 is not installed.
         """
         name = page.url or "page"
@@ -56,8 +73,25 @@ class Engine:
         deadline = time.monotonic() + self.seconds
         metadata, *raw = self._read(content, name)
         from .layout import html_of  # lazy: a program that reads no PDF does not load the layout code
+        from .scans import scans_of
 
+        scans = scans_of(raw)
+        if scans:
+            started = time.monotonic()
+            metadata["warnings"] = self._recognise(content, raw, scans)
+            deadline += time.monotonic() - started
         return html_of(metadata, raw, deadline, name)
+
+    def _recognise(self, content: bytes, raw: list[dict[str, Any]], scans: list[int]) -> list[str]:
+        """Recognise the scanned pages among ``raw`` where that is possible; return what a reader should know."""
+        from .scans import ScanLimits, is_installed, recognise, warnings_of
+
+        limits = ScanLimits(self.scans, self.scan_seconds, self.scan_memory_mb)
+        tried, fault = list[int](), ""
+        if self.scans and is_installed():
+            with self._recognising:
+                tried, fault = recognise(content, raw, scans, limits)
+        return warnings_of(scans, tried, limits, fault)
 
     def _read(self, content: bytes, name: str) -> list[dict[str, Any]]:
         """Read the file in a separate process; return the document's metadata, then one mapping per page."""

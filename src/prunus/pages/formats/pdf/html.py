@@ -43,6 +43,7 @@ def document(blocks: Sequence[PdfBlock], metadata: Mapping[str, Any], style: Pdf
         when = _date(metadata.get(key, ""))
         if when:
             head.append(f'<meta property="article:{name}_time" content="{when}">')
+    head += [f'<meta name="prunus:warning" content="{escape(said)}">' for said in metadata.get("warnings", [])]
     attribute = f' lang="{lang[0]}"' if lang else ""
     top = f'<!doctype html>\n<html{attribute}><head><meta charset="utf-8">{"".join(head)}</head><body>'
     return f"{top}\n{body.html()}\n</body></html>"

@@ -29,10 +29,8 @@ def html_of(metadata: dict[str, Any], raw: list[dict[str, Any]], deadline: float
     visible = [PageWords(page) for page in raw]
     if not any(page.words or any(page.turned) for page in visible):
         if any(page.images for page in visible):
-            raise BadPage(
-                f"{name}: the PDF holds pictures of pages and no text; run OCR over it first (for example ocrmypdf)",
-                subject=name,
-            )
+            said = "; ".join(metadata.get("warnings", []))
+            raise BadPage(f"{name}: the PDF holds pictures of pages and no text{said and f': {said}'}", subject=name)
         raise BadPage(f"{name}: the PDF shows no text", subject=name)
     words: list[Word] = [word for page in visible for word in page.words]
     style = PdfStyle.of(words)
