@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from .lines import PdfPiece, Word, is_marker, rows_of
-from .reader import BOLD, MONO
+from .reader import BOLD, ITALIC, MONO
 from .tables import Table, aligned_table
 
 Kind = Literal["p", "h", "li", "pre", "table", "figure", "caption", "note"]
@@ -25,6 +25,10 @@ _NOTE: Final = re.compile(r"(?:\d{1,3}|[*†‡§¶]|\[\d+\])(?=\D|$)")
 _NUMBERED: Final = re.compile(
     r"(?:(?:chapter|section|part|appendix|kapitel)\s+)?(?:\d+(?:\.\d+)*\.?|[A-Z]\.|[IVX]+\.)\s"
 )
+_CODE: Final = re.compile(r"[_=<>{}|;]|\w\(")  # signs that headings in capitals lack, and code in capitals has
+_TITLE: Final = 10  # words; limit for a heading in italics
+_RUNNING: Final = 0.15  # share of a document's letters of which a size is running text
+_RUNNING_LETTERS: Final = 400  # and their least number
 _ENDS: Final = tuple('.!?:;"”’)]…。！？')
 
 
@@ -70,19 +74,23 @@ class PdfBlock:
 
 @dataclass(slots=True)
 class PdfStyle:
-    """The usual text size of a document in points, and whether its usual text is bold."""
+    """The usual text size of a document in points, whether its usual text is bold, and other sizes of running text."""
 
     size: float = 10.0
     bold: bool = False
+    others: frozenset[float] = frozenset()
 
     @classmethod
     def of(cls, words: Sequence[Word]) -> PdfStyle:
-        """Return the size and weight of most letters."""
+        """Return the size and weight of most letters, and the sizes of too many letters for headings."""
         sizes: Counter[tuple[float, bool]] = Counter()
+        exact: Counter[float] = Counter()
         for word in words:
             sizes[round(word.size * 2) / 2, bool(word.flags & BOLD)] += len(word.text)
+            exact[word.size] += len(word.text)
         (size, bold), _ = sizes.most_common(1)[0] if sizes else ((10.0, False), 0)
-        return cls(size, bold)
+        least = max(_RUNNING * exact.total(), _RUNNING_LETTERS)
+        return cls(size, bold, frozenset(value for value, letters in exact.items() if letters >= least))
 
 
 def blocks_of(flow: Sequence[PdfPiece], style: PdfStyle, page: int, bottom: float) -> list[PdfBlock]:
@@ -218,13 +226,15 @@ def _is_heading(line: PdfPiece, before: PdfPiece | None, after: PdfPiece | None,
     letters = sum(letter.isalpha() for letter in text)
     if not letters or len(text) > _LONG or line.leader or _CAPTION.match(text):
         return False
-    if line.size >= 1.12 * style.size and line.size >= style.size + 0.8:
+    code = _is_code([line])
+    if line.size >= 1.12 * style.size and line.size >= style.size + 0.8 and not code and line.size not in style.others:
         return len(text) > 1
     bold = all(word.flags & BOLD for word in line.words if word.text[0].isalnum())
-    capitals = text.isupper() and letters >= 4 and not _is_code([line])
-    if line.size < 0.95 * style.size or not ((bold and not style.bold) or capitals):
+    capitals = text.isupper() and letters >= 4 and not code and not _CODE.search(text)
+    titled = not bold and _is_italic_title(line, after)
+    if line.size < 0.95 * style.size or not ((bold and not style.bold) or capitals or titled):
         return False
-    if len(text) > 120 or text.endswith((".", ",", ";")) or not (text[0].isupper() or text[0].isdigit()):
+    if len(text) > 120 or text.endswith((".", ",", ";")) or text[0].islower() or not text[0].isalnum():
         return False
     apart = before is None or line.y - before.y >= 1.2 * max(place.shape.leading, line.size)
     if after is not None and after.y - line.y < 1.6 * line.size and line.x1 > place.shape.right - line.size:
@@ -233,6 +243,14 @@ def _is_heading(line: PdfPiece, before: PdfPiece | None, after: PdfPiece | None,
     if capitals and not bold:
         return apart and (numbered or before is None or line.y - before.y >= 1.35 * place.shape.leading)
     return apart or numbered
+
+
+def _is_italic_title(line: PdfPiece, after: PdfPiece | None) -> bool:
+    """Tell whether a line is in italics and the next is not, and most of its words begin with a capital."""
+    words = [word for word in line.words if word.text[0].isalpha()]
+    if after is None or not 1 < len(words) <= _TITLE or not all(word.flags & ITALIC for word in line.words):
+        return False
+    return not after.words[0].flags & ITALIC and sum(word.text[0].isupper() for word in words) > 0.6 * len(words)
 
 
 def _continues(latest: PdfBlock, line: PdfPiece, before: PdfPiece, gap: float, kind: Kind, place: _Place) -> bool:

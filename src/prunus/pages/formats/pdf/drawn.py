@@ -6,6 +6,7 @@ This module runs in the reading process, see :mod:`.reader`. It imports nothing 
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -25,6 +26,12 @@ _IDENTITY: Final[Matrix] = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 def rotated(x: float, y: float, quarter: int) -> tuple[float, float]:
     """Turn a point of the page so that text at ``quarter`` * 90 degrees runs left to right; y points down."""
     return ((x, -y), (y, x), (-x, y), (-y, -x))[quarter]
+
+
+def rotated_by(x: float, y: float, angle: float) -> tuple[float, float]:
+    """Return how far a point lies along a line through the origin at an angle in radians, and how far beside it."""
+    along, across = math.cos(angle), math.sin(angle)
+    return x * along + y * across, y * along - x * across
 
 
 def rotated_box(box: Box, quarter: int) -> list[float]:

@@ -45,10 +45,11 @@ def html_of(metadata: dict[str, Any], raw: list[dict[str, Any]], deadline: float
     directed = {page.number: page.mirrored for page in visible if page.directed}
     for (page, _), kept, whole in zip(pages, drop_running_lines(pages), atoms, strict=True):
         bottom = page.box[1] + 0.6 * page.height  # small print below this line is a note
-        for flow in [*split_flows([*kept, *whole]), *(group_words(group) for group in page.turned)]:
+        for flow in split_flows([*kept, *whole]):
             _check_time(deadline, name)
-            if flow:
-                blocks += blocks_of(flow, style, page.number, bottom)
+            blocks += blocks_of(flow, style, page.number, bottom)
+        for group in filter(None, map(group_words, page.turned)):
+            blocks += map(_beside_text, blocks_of(group, style, page.number, bottom))
         blocks += [PdfBlock("figure", [], page.number, alt=alt) for alt in page.alts]
     for block in blocks:
         if block.page in directed:
@@ -59,6 +60,12 @@ def html_of(metadata: dict[str, Any], raw: list[dict[str, Any]], deadline: float
 def _check_time(deadline: float, name: str) -> None:
     if time.monotonic() > deadline:
         raise BadPage(f"{name}: laying out the PDF takes too long; split it", subject=name)
+
+
+def _beside_text(block: PdfBlock) -> PdfBlock:
+    """Return a block of text that lies on its side: stamps and labels belong to no sentence and head nothing."""
+    block.kind = "note" if block.kind in ("p", "h") else block.kind
+    return block
 
 
 def _put_in_order(block: PdfBlock, mirrored: bool) -> None:

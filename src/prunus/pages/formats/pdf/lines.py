@@ -49,7 +49,10 @@ class PdfPiece:
             self.x0, self.top, self.x1, self.bottom = box
             self.y, self.size = self.bottom, 0.0
             return
-        main = max(words, key=lambda word: (word.size, len(word.text)))
+        # a bullet may be larger than its text
+        main = max(
+            [word for word in words if word.text not in BULLETS] or words, key=lambda word: (word.size, len(word.text))
+        )
         self.x0 = min(word.x0 for word in words)
         self.x1 = max(word.x1 for word in words)
         self.y, self.size = main.y, main.size

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, Final
 
-from .drawn import Box, PdfDrawing, read_utf16, rotated, rotated_box
+from .drawn import Box, PdfDrawing, read_utf16, rotated, rotated_box, rotated_by
 from .rtl import RtlLetters, is_rtl
 
 BOLD, ITALIC, MONO, WHITE, INVISIBLE, SYMBOL = 1, 2, 4, 8, 16, 32
@@ -41,6 +41,8 @@ _MONO_NAMES: Final = (
     *("mono", "courier", "consol", "cmtt", "lmtt", "txtt", "typewriter", "menlo", "nimbusmon", "inconsolata"),
     *("sourcecode", "andale", "fixed"),
 )
+_BOLD_NAMES: Final = ("bold", "black", "heavy", "demi", "-bd", "cmbx", "sfbx", "cmssbx", "lmbx")
+_LEVEL_TEXT: Final = math.radians(8)  # text that leans further against the edges of the page is read along its own line
 _SPACES: Final = frozenset([0, 9, 10, 11, 12, 13, 32, 0xA0, 0x200B, 0x202F, 0x3000, 0xFEFF, *range(0x2000, 0x200B)])
 _LIGATURES: Final = dict(zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True))
 
@@ -168,11 +170,12 @@ class PdfReader:
         box, x, y = raw.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
         box_at, x_at, y_at = ctypes.byref(box), ctypes.byref(x), ctypes.byref(y)
         by_quarter: dict[int, list[list[Any]]] = {}
-        styles: dict[int, tuple[float, int, int]] = {}
+        styles: dict[int, tuple[float, int, int, float]] = {}
         word: list[Any] | None = None
         latest, gap, high, before = -1, True, 0, 0.0
-        size, flags, quarter = 1.0, 0, 0
+        size, flags, quarter, slant = 1.0, 0, 0, 0.0
         backwards, letters = False, RtlLetters()
+        leaning: tuple[float, float, float] | None = None
         for index in range(count):
             code = unicode_of(text, index)
             if not index & 4095:
@@ -190,9 +193,21 @@ class PdfReader:
                 latest = key
                 if key not in styles:
                     styles[key] = self.style(text, index, key, levels)
-                size, flags, quarter = styles[key]
+                size, flags, quarter, slant = styles[key]
             box_of(text, index, box_at)
             origin_of(text, index, x_at, y_at)
+            if slant:  # a line of leaning text is one word, which takes the place of its first letter
+                along, across = rotated_by(x.value, y.value, slant)
+                follows = leaning and leaning[0] == slant and abs(leaning[1] - across) < 0.3 * size
+                if word is not None and leaning and follows and abs(along - leaning[2]) < 3 * size == 3 * word[3]:
+                    word[6] += " " * gap + letter
+                else:
+                    word = [box.left, box.right, -y.value, size, flags, 1, letter]
+                    by_quarter.setdefault(0, []).append(word)
+                leaning, gap, backwards = (slant, across, along), False, False
+                continue
+            if leaning:
+                leaning, word = None, None
             left, base = rotated(x.value, y.value, quarter)
             if not quarter:
                 start, stop = box.left, box.right
@@ -227,13 +242,18 @@ class PdfReader:
             entry[:3] = round(entry[0], 2), round(entry[1], 2), round(entry[2], 2)
         return by_quarter
 
-    def style(self, text: Any, index: int, key: int, levels: dict[int, int]) -> tuple[float, int, int]:
-        """Return the size in points, the flags, and the rotation in quarter turns of a character's text object."""
+    def style(self, text: Any, index: int, key: int, levels: dict[int, int]) -> tuple[float, int, int, float]:
+        """Return size in points, flags, rotation in quarter turns, and slant of a character's text object.
+
+        The slant is the angle of its line in radians where that leans against the edges of the page, else 0.
+        """
         raw = self.raw
         matrix = raw.FS_MATRIX()
         raw.FPDFText_GetMatrix(text, index, ctypes.byref(matrix))
         size = raw.FPDFText_GetFontSize(text, index) * (math.hypot(matrix.c, matrix.d) or 1.0)
-        angle = math.degrees(math.atan2(matrix.b, matrix.a)) if matrix.a or matrix.b else 0.0
+        angle = math.atan2(matrix.b, matrix.a) if matrix.a or matrix.b else 0.0
+        turns = round(angle / (math.pi / 2))
+        slant = angle if abs(angle - turns * math.pi / 2) > _LEVEL_TEXT else 0.0
         buffer, kind = (ctypes.c_char * 256)(), ctypes.c_int()
         raw.FPDFText_GetFontInfo(text, index, buffer, 256, ctypes.byref(kind))
         name = buffer.value.decode("utf-8", "replace").lower()
@@ -248,7 +268,7 @@ class PdfReader:
             flags |= INVISIBLE * (raw.FPDFTextObj_GetTextRenderMode(handle) in (3, 7))
             if levels:
                 flags += LEVEL * levels.get(raw.FPDFPageObj_GetMarkedContentID(handle), 0)
-        return round(abs(size), 1) or 0.1, flags, round(angle / 90) % 4
+        return round(abs(size), 1) or 0.1, flags, turns % 4, slant
 
 
 def _letter(code: int, high: int) -> str:
@@ -264,7 +284,7 @@ def _letter(code: int, high: int) -> str:
 
 def _font_flags(name: str, weight: int, kind: int) -> int:
     """Return the flags that follow from a font's name, weight and descriptor."""
-    bold = weight >= 600 or kind & 1 << 18 or any(part in name for part in ("bold", "black", "heavy", "-bd", "cmbx"))
+    bold = weight >= 600 or kind & 1 << 18 or any(part in name for part in _BOLD_NAMES) or name.endswith("-medi")
     slanted = kind & 1 << 6 or any(part in name for part in ("italic", "oblique", "slanted", "cmti", "-it"))
     mono = kind & 1 or any(part in name for part in _MONO_NAMES)
     symbol = any(part in name for part in ("wingdings", "dingbats", "webdings"))
