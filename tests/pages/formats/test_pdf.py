@@ -120,6 +120,38 @@ def test_a_page_that_lies_on_its_side_is_read_as_its_reader_turns_it() -> None:
     assert words(read(Engine(), pdf(sheet))) == " ".join(prose("a", 6)).split()
 
 
+def test_a_line_of_text_that_leans_is_one_label_and_its_letters_stay_together() -> None:
+    sheet = Sheet()
+    sheet.lines(50, 100, prose("a", 3))
+    sheet.content.append("BT /F1 10 Tf 0.707 0.707 -0.707 0.707 300 400 Tm (high water) Tj ET")
+    assert texts(read(Engine(), pdf(sheet)), "p")[-1] == "high water"
+
+
+def test_a_stamp_at_the_side_heads_nothing_and_enters_no_sentence() -> None:
+    first, second = Sheet(), Sheet()
+    first.content.append("BT /F1 20 Tf 0 1 -1 0 30 300 Tm (arXiv:2311.01234v2 [cs.CL] 5 Nov 2023) Tj ET")
+    first.lines(60, 100, prose("a", 6))
+    second.lines(60, 100, [*prose("b", 3), "the end."])
+    tree = read(Engine(), pdf(first, second))
+    assert not headings(tree)
+    assert [text(tree, node) for node in every(tree, "aside")] == ["arXiv:2311.01234v2 [cs.CL] 5 Nov 2023"]
+    assert " ".join([*prose("a", 6), *prose("b", 3), "the end."]) in texts(tree, "p")
+
+
+def test_code_and_large_bullets_head_nothing_and_titles_in_italics_do() -> None:
+    sheet = Sheet()
+    sheet.lines(50, 60, [*prose("a", 4), "a04 is the end."])
+    sheet.text(50, 140, "Boots and Gauges", 10, "F4")
+    y = sheet.lines(50, 160, [*prose("b", 4), "b04 is the end."])
+    sheet.text(60, y + 20, "\x95", 14).text(74, y + 20, "the pier").text(60, y + 34, "\x95", 14).text(
+        74, y + 34, "the lock"
+    )
+    sheet.text(50, y + 70, "RETURN MAX_DEPTH = 4", 10, "F1")
+    tree = read(Engine(), pdf(sheet))
+    assert [heading for _, heading in headings(tree)] == ["Boots and Gauges"]
+    assert texts(tree, "li") == ["the pier", "the lock"]
+
+
 # --- order ---------------------------------------------------------------------------------------
 
 
@@ -300,6 +332,65 @@ def test_a_table_without_rulings_is_found_by_its_columns() -> None:
         ["March", "", "6.4"],
     ]
     assert [paragraph[:3] for paragraph in texts(tree, "p")] == ["a00", "b00"]
+
+
+def test_rows_between_rulings_are_parted_by_their_numbers() -> None:
+    sheet = Sheet()
+    sheet.lines(50, 60, prose("a", 3))
+    grid(sheet, [100.0, 200.0, 300.0, 400.0], [100.0, 120.0, 160.0, 200.0])
+    for x, y, cell in (
+        (105, 114, "Gauge"), (205, 114, "Kind"), (305, 114, "Depth"), (105, 144, "Pell"), (205, 134, "old"),
+        (305, 134, "2.1"), (205, 154, "new"), (305, 154, "7.9"), (105, 174, "Vor is the"), (105, 188, "last of all"),
+        (205, 174, "old"), (305, 174, "3.3"),
+    ):  # fmt: skip
+        sheet.text(x, y, cell)
+    assert table(read(Engine(), pdf(sheet))) == [
+        ["#Gauge", "#Kind", "#Depth"],
+        ["Pell 1x2", "old", "2.1"],
+        ["new", "7.9"],
+        ["Vor is the last of all", "old", "3.3"],
+    ]
+
+
+def test_a_table_with_rulings_above_and_below_its_rows_is_read_by_its_columns() -> None:
+    sheet = Sheet()
+    sheet.lines(50, 60, prose("a", 3))
+    for y in (110, 142, 186, 202):
+        sheet.rule(80, y, 480, y)
+    for start, stop in ((200, 320), (340, 460)):
+        sheet.rule(start, 126, stop, 126)
+    rows = (
+        (122, ((90, "Gauge"), (240, "low water"), (380, "high water"))),
+        (138, ((200, "mean"), (270, "least"), (340, "mean"), (410, "most"))),
+        (156, ((90, "Pell"), (200, "2.1"), (270, "1.0"), (340, "7.9"), (410, "8.8"))),
+        (168, ((90, "Vor"), (200, "2.2"), (270, "1.1"), (340, "7.7"), (410, "8.6"))),
+        (180, ((90, "Aal"), (200, "2.3"), (270, "1.2"), (340, "7.5"), (410, "8.4"))),
+        (198, ((90, "Mean"), (200, "2.2"), (270, "1.1"), (340, "7.7"), (410, "8.6"))),
+    )
+    for y, cells in rows:
+        for x, cell in cells:
+            sheet.text(x, y, cell)
+    assert table(read(Engine(), pdf(sheet))) == [
+        ["#Gauge", "#low water 2x1", "#high water 2x1"],
+        ["#", "#mean", "#least", "#mean", "#most"],
+        ["Pell", "2.1", "1.0", "7.9", "8.8"],
+        ["Vor", "2.2", "1.1", "7.7", "8.6"],
+        ["Aal", "2.3", "1.2", "7.5", "8.4"],
+        ["Mean", "2.2", "1.1", "7.7", "8.6"],
+    ]
+
+
+def test_columns_stay_columns_below_a_title_and_a_summary_across_both() -> None:
+    sheet = Sheet().text(50, 60, "A title that spans both columns of the page", 18, "F2")
+    sheet.lines(
+        50,
+        90,
+        [f"s{n} the summary of the report runs across both of the columns below it, to the edge" for n in range(6)],
+    )
+    sheet.lines(LEFT, 190, prose("a", 12))
+    sheet.lines(RIGHT, 192, prose("b", 12))
+    order = [word for word in words(read(Engine(), pdf(sheet))) if word[1:].isdigit() and word[0] in "ab"]
+    assert order == [f"{name}{n:02d}" for name in "ab" for n in range(12)]
 
 
 def test_a_table_goes_on_over_pages_without_its_repeated_header() -> None:

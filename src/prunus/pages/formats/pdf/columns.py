@@ -99,7 +99,7 @@ def _gutters(pieces: Sequence[PdfPiece]) -> list[tuple[float, float]]:
     runs: list[tuple[int, float, float]] = []
     start = -1
     for at in range(count + 1):
-        sparse = at < count and cover[at] <= 0.3 * min(highest_left[at], highest_right[at])
+        sparse = at < count and cover[at] <= 0.5 * min(highest_left[at], highest_right[at])
         if sparse and start < 0:
             start = at
         elif not sparse and start >= 0:

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from ....core.text.numbers import bounded_int, in_ascii
 from .blocks import PdfBlock, PdfStyle
+from .cells import PdfCell, Table, cell_lines
 from .inline import PdfInlineWriter, code_text
-from .tables import PdfCell, Table, cell_lines, continues
+from .tables import continues
 
 _STOPS: Final = re.compile(r"[.!?:;。！？…][\"'”’»)\]]*(?:\d{1,3}|\[\d+\])?$")
 _FLOATS: Final = frozenset({"note", "caption", "figure", "table"})

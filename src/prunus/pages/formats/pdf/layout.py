@@ -7,6 +7,7 @@ from typing import Any
 
 from ....core.errors import BadPage
 from .blocks import PdfBlock, PdfStyle, blocks_of
+from .cells import cell_lines
 from .columns import split_flows
 from .direction import reading_order
 from .html import document
@@ -14,7 +15,7 @@ from .inline import PdfInlineWriter
 from .lines import PdfPiece, Word, group_words
 from .margins import drop_running_lines
 from .page import PageWords
-from .tables import cell_lines, ruled_tables
+from .tables import ruled_tables
 
 
 def html_of(metadata: dict[str, Any], raw: list[dict[str, Any]], deadline: float, name: str) -> str:
