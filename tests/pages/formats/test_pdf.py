@@ -180,6 +180,19 @@ def test_columns_are_read_one_after_the_other_and_what_spans_them_between() -> N
     assert texts(tree, "figcaption")[0].startswith("Figure 1. A picture")
 
 
+def test_blocks_of_columns_below_each_other_are_read_one_after_the_other() -> None:
+    sheet = Sheet()
+    for name, y in (("a", 100), ("b", 190)):
+        sheet.lines(LEFT, y, prose(name, 5))
+        sheet.lines(RIGHT, y, prose(name.upper(), 5))
+    for column, x in enumerate((50, 230, 410)):
+        sheet.lines(x, 290, [f"{'xyz'[column]}{n:02d} the tide came in at noon" for n in range(3)])
+    order = [word for word in words(read(Engine(), pdf(sheet))) if word[1:].isdigit()]
+    assert order == [f"{name}{n:02d}" for name in "aAbB" for n in range(5)] + [
+        f"{name}{n:02d}" for name in "xyz" for n in range(3)
+    ]
+
+
 def test_three_columns_are_read_one_after_the_other() -> None:
     sheet = Sheet()
     for column, x in enumerate((40, 230, 420)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Final
 
 from .lines import PdfPiece, rows_of
@@ -17,6 +17,9 @@ from .lines import PdfPiece, rows_of
 _DEPTH: Final = 5  # nested cuts
 _STRIPE: Final = 2.0  # points; least width of a stripe in which crossings are counted
 _PROSE: Final = 10.0  # em; lines of running text are longer, table cells mostly shorter
+_WORDS: Final = 3  # words on a line of text, on average; labels and numbers are shorter
+_STRIP: Final = 0.1  # em; least height of the space between two blocks of columns
+_BLOCK: Final = 3  # lines of each column of such a block, at least
 _CELLS: Final = 1000  # stripes of a page, at most
 
 
@@ -36,12 +39,13 @@ def _split(pieces: Sequence[PdfPiece], low: float, high: float, depth: int) -> l
     done_flows: list[list[PdfPiece]] = []
     flow: list[PdfPiece] = []
     has_columns = False
-    for band in _bands(pieces, low, high):
+    bands = _bands(pieces, low, high)
+    for band in chain.from_iterable(_blocks(whole, high) for whole in bands):
         left = [piece for piece in band if piece.x1 <= high]
         right = [piece for piece in band if piece.x1 > high]
         if left and right and _are_columns(left, right):
             if flow:
-                done_flows.append(flow)
+                done_flows += split_flows(flow, depth + 1)
                 flow = []
             below = _next_heading(left, right)
             done_flows += split_flows([piece for piece in left if piece not in below], depth + 1)
@@ -50,9 +54,9 @@ def _split(pieces: Sequence[PdfPiece], low: float, high: float, depth: int) -> l
             has_columns = True
         else:
             flow += band
-    if flow:
-        done_flows.append(flow)
-    return done_flows if has_columns else []
+    if not has_columns:
+        return []
+    return done_flows + split_flows(flow, depth + 1)
 
 
 def _next_heading(left: Sequence[PdfPiece], right: Sequence[PdfPiece]) -> list[PdfPiece]:
@@ -68,11 +72,13 @@ def _next_heading(left: Sequence[PdfPiece], right: Sequence[PdfPiece]) -> list[P
 
 
 def _bands(pieces: Sequence[PdfPiece], low: float, high: float) -> Iterator[list[PdfPiece]]:
-    """Yield bands from the top: runs of pieces that all cross the gutter, or that all do not."""
+    """Yield bands from the top: runs of pieces that cross the gutter or stand beside such, or that do not."""
     band: list[PdfPiece] = []
     crossing = False
+    heights = sorted(piece.y for piece in pieces if piece.atom is None and piece.x0 < low and piece.x1 > high)
     for piece in sorted(pieces, key=lambda piece: (piece.top, piece.x0)):
-        crosses = piece.x0 < low and piece.x1 > high
+        beside = piece.atom is None and _near(heights, piece.y, 0.25 * piece.size)
+        crosses = beside or (piece.x0 < low and piece.x1 > high)
         if band and crosses != crossing:
             yield band
             band = []
@@ -80,6 +86,35 @@ def _bands(pieces: Sequence[PdfPiece], low: float, high: float) -> Iterator[list
         band.append(piece)
     if band:
         yield band
+
+
+def _blocks(band: Sequence[PdfPiece], high: float) -> Iterator[list[PdfPiece]]:
+    """Yield the parts of a band from the top that the file holds one after the other, each with its own two columns."""
+    pieces = sorted(band, key=lambda piece: piece.top)
+    spans = [_places(piece) for piece in pieces]
+    later = list(accumulate((start for start, _ in reversed(spans)), min))[::-1]
+    block: list[PdfPiece] = []
+    bottom = latest = float("-inf")
+    left, right = [float("-inf")], [float("inf")]  # last places of the left side, first places of the right side
+    for piece, (start, stop), rest in zip(pieces, spans, later, strict=True):
+        has_columns = min(len(left), len(right)) > _BLOCK and left[-1] < right[-1]
+        if has_columns and latest < rest and piece.top - bottom > _STRIP * (piece.size or 10):
+            yield block
+            block, left, right = [], [float("-inf")], [float("inf")]
+        block.append(piece)
+        bottom, latest = max(bottom, piece.bottom), max(latest, stop)
+        if piece.x1 <= high:
+            left.append(max(left[-1], stop))
+        else:
+            right.append(min(right[-1], start))
+    if block:
+        yield block
+
+
+def _places(piece: PdfPiece) -> tuple[float, float]:
+    """Return the first and the last place of a piece's words in the file; infinities for an atom."""
+    orders = [word.order for word in piece.words]
+    return min(orders, default=float("inf")), max(orders, default=float("-inf"))
 
 
 def _gutters(pieces: Sequence[PdfPiece]) -> list[tuple[float, float]]:
@@ -124,10 +159,23 @@ def _are_columns(left: Sequence[PdfPiece], right: Sequence[PdfPiece]) -> bool:
         return True
     if any(piece.atom is not None for piece in (*left, *right)):
         return True
+    if _is_written_first(left, right):
+        return True
     fewer, more = sorted((left, right), key=len)
     lines = sorted(piece.y for piece in more)
     aligned = sum(_near(lines, piece.y, 0.25 * (piece.size or 10)) for piece in fewer) / len(fewer)
     return aligned < (0.8 if any(prose) else 0.5) and min(len(left), len(right)) > 1
+
+
+def _is_written_first(left: Sequence[PdfPiece], right: Sequence[PdfPiece]) -> bool:
+    """Tell whether the file holds all of the left side before the right side, and both are text of several lines.
+
+    Files hold columns one after the other, and tables row by row.
+    """
+    if max(_places(piece)[1] for piece in left) > min(_places(piece)[0] for piece in right):
+        return False
+    words = [sum(len(piece.words) for piece in side) / len(rows_of(side)) for side in (left, right)]
+    return min(len(left), len(right)) > 1 and min(words) >= _WORDS
 
 
 def _is_prose(side: Sequence[PdfPiece]) -> bool:
