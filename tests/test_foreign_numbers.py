@@ -37,6 +37,7 @@ ALLOWED = {  # pattern of "file: argument" -> why it is no foreign text
     r"pages/formats/pdf/engine.py: getattr\(signal, 'SIGXCPU', 0\)": "the number of a signal",
     r"pages/formats/sqlite.py: allowance.is_late\(\)": "a truth value",
     r"pages/formats/pdf/reader.py: (max_pages|max_chars|seconds|memory)": "an argument that Prunus passes to its process",
+    r"pages/formats/pdf/ocr.py: (seconds|memory|score)": "arguments of Prunus, and a number of onnxruntime",
     r"pages/formats/pdf/reader.py: (apart|self.raw.FPDFText_CountChars\(text\))": "a truth value, and a number of pdfium",
     r"pages/main/\w+.py: (sums\[0, -1\]|main_heading.argmax\(\)|np.where\(.*\).argmax\(\)|units.(first|last)\[place\]|(mass|size)\[-1\])": "arrays",
     r"pages/write/markdown.py: tag\[1\]": "the name of a heading, h1 to h6",

@@ -6,6 +6,7 @@ import io
 import re
 import time
 import zlib
+from ctypes import c_double, c_int, c_uint, c_ulong
 from itertools import pairwise
 from typing import Any
 
@@ -34,6 +35,7 @@ from prunus.pages.clean.walk import clean_tree
 from prunus.pages.formats.pdf import ocr, scans
 from prunus.pages.formats.pdf.engine import Engine
 from prunus.pages.formats.pdf.layout import html_of
+from prunus.pages.formats.pdf.pdfium import FS_RECTF, SIGNATURES, Pdfium
 from prunus.pages.read import clean_page
 
 need("pypdfium2_raw")
@@ -610,6 +612,21 @@ def test_a_file_that_is_damaged_is_read_or_refused() -> None:
     whole = pdf(ruled(), two_columns())
     for broken in mutated(whole, 40):
         answers_or_refuses(Engine(seconds=10), broken)
+
+
+def test_the_declared_functions_of_pdfium_are_those_of_its_package() -> None:
+    bindings = need("pypdfium2_raw.bindings")
+    letters = {None: "v", c_int: "i", c_uint: "u", c_ulong: "L", c_double: "d"}
+    for signature, names in SIGNATURES.items():
+        for name in names.split():
+            function = getattr(bindings, name)
+            found = ":".join([
+                letters.get(function.restype, "p"), "".join(letters.get(kind, "p") for kind in function.argtypes)
+            ])  # fmt: skip
+            assert found == signature.replace("S", "L"), name
+    for name in ("FPDF_ERR_PASSWORD", "FPDF_PAGEOBJ_FORM", "FPDF_PAGEOBJ_TEXT", "FPDF_SEGMENT_MOVETO", "PDFACTION_URI"):
+        assert getattr(Pdfium, name) == getattr(bindings, name)
+    assert FS_RECTF._fields_ == list(bindings.FS_RECTF._fields_)
 
 
 # --- any page ------------------------------------------------------------------------------------

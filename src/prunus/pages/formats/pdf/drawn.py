@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+
+TYPE_CHECKING = False  # typing takes a tenth of the process's time to load
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, Final
 
 Matrix = tuple[float, float, float, float, float, float]
 Box = tuple[float, float, float, float]
@@ -194,7 +197,7 @@ class PdfDrawing:
     def links(self) -> Iterator[tuple[Box, str]]:
         """Yield the links of a page that lead to a URL, as (box, URL)."""
         raw = self.raw
-        position, link, box = ctypes.c_int(0), raw.FPDF_LINK(), raw.FS_RECTF()
+        position, link, box = ctypes.c_int(0), ctypes.c_void_p(), raw.FS_RECTF()
         for _ in range(_MAX_OBJECTS):
             if not raw.FPDFLink_Enumerate(self.page, ctypes.byref(position), ctypes.byref(link)):
                 return

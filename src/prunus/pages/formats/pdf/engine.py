@@ -104,7 +104,7 @@ class Engine:
             raise MissingExtra(
                 "the package pypdfium2 is not installed; run: pip install pypdfium2", subject="pypdfium2"
             )
-        folders = (str(Path(__file__).parents[1]), str(Path(spec.origin).parents[1]))
+        folders = (str(Path(__file__).parents[1]), str(Path(spec.origin).parent))
         limits = (self.max_pages, self.max_chars, self.seconds, self.memory_mb)
         command = [sys.executable, "-I", "-S", "-c", COMMAND, *folders, *map(str, limits)]
         try:
@@ -119,6 +119,8 @@ class Engine:
             raise RuntimeError(
                 process.stderr.decode("utf-8", "replace")
             )  # a bug in the reader, not a fault of the file
+        if fault == "library":
+            raise MissingExtra("pypdfium2 has no library here; run: pip install pypdfium2", subject="pypdfium2")
         if fault == "password":
             raise BadPage(f"{name}: the PDF is encrypted; save it without its password", subject=name)
         if process.returncode < 0 and process.returncode == -_OUT_OF_TIME:

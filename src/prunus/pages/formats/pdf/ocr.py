@@ -142,19 +142,19 @@ def main(arguments: list[str]) -> None:
 
     :param arguments: the pages as a JSON list of numbers from 0; the limits: seconds, MiB of memory.
     """
-    numbers, seconds, memory = json.loads(arguments[0]), float(arguments[1]), int(arguments[2])
-    ends = time.monotonic() + seconds
+    numbers, seconds, memory = arguments
+    ends = time.monotonic() + float(seconds)
     try:
         import resource  # not on every system
 
-        resource.setrlimit(resource.RLIMIT_AS, (memory << 20, memory << 20))
+        resource.setrlimit(resource.RLIMIT_AS, (int(memory) << 20, int(memory) << 20))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        most = round(seconds * THREADS) + 1
+        most = round(float(seconds) * THREADS) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (most, most + 1))
     except (ImportError, ValueError, OSError):
         sys.stderr.write("this system has no memory limit\n")
     recogniser = Recogniser(sys.stdin.buffer.read(), THREADS)
-    for number in numbers:
+    for number in json.loads(numbers):
         if time.monotonic() > ends:
             break
         sys.stdout.write(json.dumps(recogniser.page(number), separators=(",", ":")) + "\n")

@@ -1,7 +1,7 @@
 """Read a PDF page by page: words with positions, lines, fills, pictures, links, bookmarks.
 
 This module runs in a separate process (see ``COMMAND``), so that a hostile file can neither hang, crash nor fill the
-calling process. It imports only ``drawn`` and ``rtl`` from this package, and starts in 50 ms. It reads a PDF from stdin
+calling process. It imports only ``drawn``, ``pdfium`` and ``rtl`` from this package. It reads a PDF from stdin
 and writes JSON lines to stdout: one for the document, one per page, one at the end.
 
 Coordinates are points, x to the right and y down, turned so that most of the page's text runs left to right.
@@ -16,12 +16,15 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator
-from importlib import import_module
-from typing import Any, Final
 
 from .drawn import Box, PdfDrawing, read_utf16, rotated, rotated_box, rotated_by
+from .pdfium import Pdfium
 from .rtl import RtlLetters, is_rtl
+
+TYPE_CHECKING = False  # typing takes a tenth of the process's time to load
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Final
 
 BOLD, ITALIC, MONO, WHITE, INVISIBLE, SYMBOL = 1, 2, 4, 8, 16, 32
 LEVEL: Final = 256
@@ -47,8 +50,8 @@ _SPACES: Final = frozenset([0, 9, 10, 11, 12, 13, 32, 0xA0, 0x200B, 0x202F, 0x30
 _LIGATURES: Final = dict(zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True))
 
 
-COMMAND: Final = "import sys; sys.path += sys.argv[1:3]; from pdf.reader import main; main(sys.argv[3:])"
-"""The program of the reading process. Arguments: the folder of pdf/, the folder of pypdfium2, those of :func:`main`."""
+COMMAND: Final = "import sys; sys.path.append(sys.argv[1]); from pdf.reader import main; main(sys.argv[2:])"
+"""The program of the reading process. Arguments: the folder of pdf/, those of :func:`main`."""
 
 MAX_OUTPUT: Final = 192 * 1024 * 1024
 """Limit on the bytes of output for one document."""
@@ -75,10 +78,6 @@ class PdfReader:
         self.pages = raw.FPDF_GetPageCount(self.document)
         if self.pages > max_pages:
             raise TooMuch(f"{self.pages} pages are over the limit of {max_pages}")
-        # the same function with plain integers for pointers: one pointer object per character is slow
-        self.object_of = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)(
-            ctypes.cast(raw.FPDFText_GetTextObject, ctypes.c_void_p).value or 0
-        )
         self.tagged = bool(raw.FPDFCatalog_IsTagged(self.document))
 
     def metadata(self) -> dict[str, Any]:
@@ -165,8 +164,7 @@ class PdfReader:
         raw = self.raw
         count = self.count(text)
         unicode_of, box_of = raw.FPDFText_GetUnicode, raw.FPDFText_GetLooseCharBox
-        origin_of, object_of = raw.FPDFText_GetCharOrigin, self.object_of
-        handle = ctypes.cast(text, ctypes.c_void_p)
+        origin_of, object_of = raw.FPDFText_GetCharOrigin, raw.FPDFText_GetTextObject
         box, x, y = raw.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
         box_at, x_at, y_at = ctypes.byref(box), ctypes.byref(x), ctypes.byref(y)
         by_quarter: dict[int, list[list[Any]]] = {}
@@ -188,7 +186,7 @@ class PdfReader:
                 continue
             letter = _letter(code, high)
             high = 0
-            key = object_of(handle, index) or 0
+            key = object_of(text, index) or 0
             if key != latest:
                 latest = key
                 if key not in styles:
@@ -264,10 +262,9 @@ class PdfReader:
             red, green, blue, alpha = (part.value for part in parts)
             flags |= WHITE * (min(red, green, blue) >= 250) | INVISIBLE * (alpha < 8)
         if key:
-            handle = ctypes.cast(ctypes.c_void_p(key), raw.FPDF_PAGEOBJECT)
-            flags |= INVISIBLE * (raw.FPDFTextObj_GetTextRenderMode(handle) in (3, 7))
+            flags |= INVISIBLE * (raw.FPDFTextObj_GetTextRenderMode(key) in (3, 7))
             if levels:
-                flags += LEVEL * levels.get(raw.FPDFPageObj_GetMarkedContentID(handle), 0)
+                flags += LEVEL * levels.get(raw.FPDFPageObj_GetMarkedContentID(key), 0)
         return round(abs(size), 1) or 0.1, flags, turns % 4, slant
 
 
@@ -294,10 +291,15 @@ def _font_flags(name: str, weight: int, kind: int) -> int:
 def main(arguments: list[str]) -> None:
     """Read a PDF from stdin, and write its content to stdout as JSON lines.
 
-    :param arguments: the limits: pages, characters, seconds, MiB of memory.
+    :param arguments: the folder of pdfium; the limits: pages, characters, seconds, MiB of memory.
     """
-    max_pages, max_chars, seconds, memory = arguments
-    raw = import_module("pypdfium2_raw.bindings")  # untyped, so not imported by name
+    folder, max_pages, max_chars, seconds, memory = arguments
+    out = sys.stdout
+    try:
+        raw = Pdfium(folder)
+    except OSError:
+        out.write(json.dumps({"error": "library"}) + "\n")
+        return
     data = sys.stdin.buffer.read()
     try:
         import resource  # not on every system
@@ -308,7 +310,6 @@ def main(arguments: list[str]) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (most, most + 1))
     except (ImportError, ValueError, OSError):
         sys.stderr.write("this system has no memory limit\n")
-    out = sys.stdout
     try:
         reader = PdfReader(raw, data, int(max_pages), int(max_chars), float(seconds))
         out.write(json.dumps(reader.metadata()) + "\n")

@@ -5,8 +5,11 @@ This module runs in the reading process, see :mod:`.reader`. It imports nothing 
 
 from __future__ import annotations
 
-from typing import Any, Final
 from unicodedata import combining
+
+TYPE_CHECKING = False  # typing takes a tenth of the process's time to load
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 _RANGES: Final = (
     *(("\u0590", "\u0900"), ("\ufb1d", "\ufe00"), ("\ufe70", "\ufeff")),
