@@ -30,6 +30,7 @@ from tests.pages.formats.documents import (
 )
 from tests.pages.formats.pdfs import Sheet, assembled, pdf
 
+import prunus
 from prunus.core.types import Page
 from prunus.pages.clean.walk import clean_tree
 from prunus.pages.formats.pdf import ocr, scans
@@ -488,7 +489,7 @@ def test_recognised_pages_are_laid_out_like_others_and_said_to_be(monkeypatch: p
     monkeypatch.setattr(scans, "_run", lambda *_: ({0: recognised([*prose("a", 4), "tide."])}, ""))
     tree = clean_page(Page(pdf(Sheet().picture()), url="scan.pdf"), Engine().to_html)
     assert texts(tree, "p") == [" ".join([*prose("a", 4), "tide."])]
-    assert tree.warnings == ["page 1 is scanned; the text was recognised by OCR and may have errors"]
+    assert tree.warnings == ["page 1 is a scan; the text was recognised by OCR and may have errors"]
 
 
 def test_a_page_with_text_is_no_scan_and_a_scan_beside_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -497,8 +498,10 @@ def test_a_page_with_text_is_no_scan_and_a_scan_beside_it_is_named(monkeypatch: 
     written.lines(50, 100, prose("a", 6))
     content = pdf(written, Sheet().picture().text(50, 780, "Archive of the port", 8))
     tree = clean_page(Page(content, url="scan.pdf"), Engine().to_html)
-    assert tree.warnings == ["page 2 is scanned and without text; for OCR run: pip install 'prunus[ocr]'"]
+    assert tree.warnings == ["page 2 is a picture with hardly any text; for OCR run: pip install 'prunus[ocr]'"]
     assert words(tree) == [*" ".join(prose("a", 6)).split(), *"Archive of the port".split()]
+    context = prunus.prune([Page(content, url="scan.pdf")], "When were the currents measured?", 500)
+    assert context.warnings == (f"scan.pdf: {tree.warnings[0]}",)
 
 
 def test_pages_over_the_limit_of_recognition_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -513,7 +516,7 @@ def test_pages_over_the_limit_of_recognition_are_named(monkeypatch: pytest.Monke
     content = pdf(Sheet().picture(), Sheet().picture(), Sheet().picture())
     tree = clean_page(Page(content, url="scan.pdf"), Engine(scans=2, scan_seconds=9).to_html)
     assert asked == [0, 1]
-    assert tree.warnings[1] == "pages 2 and 3 are scanned and not recognised: OCR ends after 2 pages, 9 s and 2048 MiB"
+    assert tree.warnings[1] == "pages 2 and 3 are pictures and not recognised: OCR ends after 2 pages, 9 s and 2048 MiB"
 
 
 def scan_of(sheet: Sheet) -> bytes:

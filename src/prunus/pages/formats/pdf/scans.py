@@ -104,19 +104,20 @@ def warnings_of(scans: Sequence[int], tried: Sequence[int], limits: ScanLimits, 
     left = [at for at in scans if at not in set(tried)]
     said = []
     if tried:
-        said.append(f"{_pages(tried)} scanned; the text was recognised by OCR and may have errors")
+        said.append(f"{_pages(tried, 'a scan', 'scans')}; the text was recognised by OCR and may have errors")
     if left and not is_installed():
-        said.append(f"{_pages(left)} scanned and without text; for OCR run: {INSTALL}")
+        said.append(f"{_pages(left, 'a picture', 'pictures')} with hardly any text; for OCR run: {INSTALL}")
     elif left and limits.pages:
         most = f"OCR ends after {limits.pages} pages, {limits.seconds:g} s and {limits.memory_mb} MiB"
-        said.append(f"{_pages(left)} scanned and not recognised: {fault or most}")
+        said.append(f"{_pages(left, 'a picture', 'pictures')} and not recognised: {fault or most}")
     return said
 
 
-def _pages(places: Sequence[int]) -> str:
-    """Return places as page numbers from 1, with the verb: ``page 3 is``, ``pages 1, 2 and 7 others are``."""
+def _pages(places: Sequence[int], one: str, several: str) -> str:
+    """Return the pages at places and what they are: ``page 3 is a scan``, ``pages 1, 2 and 3 are scans``."""
     numbers = [str(place + 1) for place in places]
     if len(numbers) == 1:
-        return f"page {numbers[0]} is"
-    shown = ", ".join(numbers[:5]) if len(numbers) > 6 else ", ".join(numbers[:-1])
-    return f"pages {shown} and {f'{len(numbers) - 5} others' if len(numbers) > 6 else numbers[-1]} are"
+        return f"page {numbers[0]} is {one}"
+    most = 5 if len(numbers) > 6 else len(numbers) - 1
+    rest = f"{len(numbers) - most} others" if len(numbers) > 6 else numbers[-1]
+    return f"pages {', '.join(numbers[:most])} and {rest} are {several}"
