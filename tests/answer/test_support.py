@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 import pytest
 
 import prunus
@@ -82,3 +86,46 @@ def test_a_reference_without_words_supports_nothing() -> None:
     tree = reference().tree
     found = check_support("The bridge opened in 1932 [1].", [Reference(1, tree, ())])
     assert found.citations == [] and len(found.unsupported) == 1
+
+
+class HighCosines:
+    """An embedder as E5: the cosine of any two texts is .75 and more."""
+
+    identity = "high"
+    dimension = 257
+
+    def embed(self, texts: Sequence[str], kind: str = "document") -> np.ndarray:
+        own = Static().embed(texts)
+        return np.hstack([np.full((len(texts), 1), 3**0.5), own]).astype(np.float32) / 2
+
+
+GERMAN = (
+    "<title>Brücke</title><p>Die Brücke über die Orrel wurde 1932 eröffnet.</p><p>Ein Dichter schrieb ein Lied.</p>"
+)
+ARABIC = "<title>جسر</title><p>افتتح الجسر فوق النهر عام 1932.</p><p>كتب شاعر أغنية عنه.</p>"
+
+
+@pytest.mark.parametrize("embedder", [Static(), HighCosines()], ids=["static", "high"])
+@pytest.mark.parametrize(
+    ("page", "sentence", "supported"),
+    [
+        (PAGE, "Penguins breed on the southern ice shelf [1].", False),
+        (PAGE, "The ministry of finance raised the income tax [1].", False),
+        (PAGE, "The Orrel bridge was opened [1].", True),
+        (GERMAN, "Pinguine brüten auf dem südlichen Schelfeis [1].", False),
+        (GERMAN, "Die Brücke wurde eröffnet [1].", True),
+        (ARABIC, "تتكاثر طيور البطريق على الجليد الجنوبي [1].", False),
+        (ARABIC, "افتتح الجسر عام 1932 [1].", True),
+    ],
+)
+def test_a_false_sentence_is_listed_however_high_the_cosines_are(
+    page: str, sentence: str, supported: bool, embedder: Any
+) -> None:
+    found = check_support(sentence, [reference(html=page)], embedder)
+    assert (found.unsupported == []) is supported
+
+
+@pytest.mark.parametrize("page", [PAGE, ARABIC])
+def test_nothing_bears_on_a_question_however_high_the_cosines_are(page: str) -> None:
+    with pytest.raises(prunus.NothingFound):
+        prunus.ask("Where do penguins breed?", page, options=prunus.Options(embedder=HighCosines()))

@@ -2,9 +2,9 @@
 
 A quotation in a cited sentence is searched word for word in the whole page. A sentence without a quotation is compared
 with the segments of the evidence, and the segment with the highest support is cited. The support of a segment is the
-larger of two values: the share of the sentence's content words that the segment holds, and the cosine of their
-embeddings. It is halved where the sentence states a number that the segment lacks. A low value shows that a sentence
-is unsupported; a high value does not prove that it is true.
+larger of two values: the share of the sentence's content words that the segment holds, and the likeness of their
+embeddings (:mod:`prunus.core.text.likeness`). It is halved where the sentence states a number that the segment lacks.
+A low value shows that a sentence is unsupported; a high value does not prove that it is true.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..core.ports import Embedder
 from ..core.text.bm25 import query_terms, stem, tokens
+from ..core.text.likeness import Likeness
 from ..core.text.numbers import bounded_int, in_ascii
 from ..core.text.words import guess_language, normalise, sentences
 from ..core.types import Citation, Passage, Span
@@ -27,7 +28,9 @@ from ..pages.tree import Tree
 from .cite import cite, locate
 
 LEAST_SUPPORT: Final = 0.5
-"""The least support of a supported sentence. Chosen by hand: the segment holds half of the content words."""
+"""The least support of a supported sentence: the segment holds half of its content words, or is as like it in meaning.
+
+Measured on questions with their answers as sentences (docs/lab/log.md)."""
 
 _MARK: Final = re.compile(r"\[(\d{1,4})\]")
 """The mark of a citation, as in "[2]"."""
@@ -135,7 +138,8 @@ def check_support(text: str, references: Sequence[Reference], embedder: Embedder
     :param references: the pages that may be cited; a number that no page has is ignored.
     :param embedder: measures the similarity of meaning; without it only shared words count.
     """
-    pages = {reference.number: _Page(reference, embedder) for reference in references}
+    meaning = Likeness(embedder) if embedder is not None else None
+    pages = {reference.number: _Page(reference, meaning) for reference in references}
     checked = CheckedAnswer()
     known: set[tuple[int, Span, str]] = set()
     for claim in split_claims(text):
@@ -216,10 +220,10 @@ def _figures(text: str) -> set[str]:
 class _Page:
     """The evidence of one page, split into the segments that can be cited."""
 
-    def __init__(self, reference: Reference, embedder: Embedder | None) -> None:
+    def __init__(self, reference: Reference, meaning: Likeness | None) -> None:
         self.number, self.tree, self.origin = reference.number, reference.tree, reference.origin
         self.unsupported: list[str] = []
-        self._reference, self._embedder = reference, embedder
+        self._reference, self._meaning = reference, meaning
         self._segments: list[Segment] | None = None
         self._shown: list[str] = []
         self._words: dict[str, list[set[str]]] = {}
@@ -266,7 +270,7 @@ class _Page:
         citations = self.origin.cite(self.number, span)
         quotes = " ".join(citation.quote for citation in citations if citation.found)
         # Several pages may support a sentence only together: the joined quotes count as one text more.
-        values = _text_supports(claim, [*(citation.quote for citation in citations), quotes], self._embedder)
+        values = _text_supports(claim, [*(citation.quote for citation in citations), quotes], self._meaning)
         return [_with_support(citation, value) for citation, value in zip(citations, values, strict=False)], max(values)
 
     def best(self, claim: str) -> tuple[Segment, float] | None:
@@ -278,7 +282,7 @@ class _Page:
         shares = _shares(claim, language, self._stems(language))
         order = np.argsort(-shares, kind="stable")[:_MOST_EMBEDDED]
         candidates = [(self._shown[place], segments[place].above) for place in order.tolist()]
-        values = _supports(claim, shares[order], candidates, self._embedder)
+        values = _supports(claim, shares[order], candidates, self._meaning)
         top = int(np.argmax(values))
         return segments[int(order[top])], float(max(0.0, values[top]))
 
@@ -290,26 +294,25 @@ def _shares(claim: str, language: str, texts: Sequence[set[str]]) -> NDArray[np.
 
 
 def _supports(
-    claim: str, shares: NDArray[np.float64], shown: Sequence[tuple[str, str]], embedder: Embedder | None
+    claim: str, shares: NDArray[np.float64], shown: Sequence[tuple[str, str]], meaning: Likeness | None
 ) -> NDArray[np.float64]:
     """Return the support of each text, float64 [texts].
 
     :param shown: each text with the headings above it; a number in a heading counts as held.
     """
     values = shares
-    if embedder is not None:
-        vectors = embedder.embed([claim, *(text for text, _ in shown)], "document")
-        values = np.maximum(values, vectors[1:] @ vectors[0])
+    if meaning is not None:
+        values = np.maximum(values, meaning.of(claim, [text for text, _ in shown]))
     figures = _figures(claim)
     lacking = [bool(figures - _figures(f"{text} {above}")) for text, above in shown]
     return np.where(lacking, values / 2, values).astype(np.float64)
 
 
-def _text_supports(claim: str, texts: Sequence[str], embedder: Embedder | None) -> list[float]:
+def _text_supports(claim: str, texts: Sequence[str], meaning: Likeness | None) -> list[float]:
     """Return the support of each text for a sentence; texts without headings."""
     language = guess_language(claim)
     shares = _shares(claim, language, [set(stem(tokens(text), language)) for text in texts])
-    return [max(0.0, value) for value in _supports(claim, shares, [(text, "") for text in texts], embedder).tolist()]
+    return [max(0.0, value) for value in _supports(claim, shares, [(text, "") for text in texts], meaning).tolist()]
 
 
 def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

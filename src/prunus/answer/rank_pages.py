@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ..core.errors import BadInput
 from ..core.ports import Embedder, Floats, Reranker
 from ..core.text.bm25 import BM25
+from ..core.text.likeness import Likeness
 from ..core.text.numbers import bounded_int, in_ascii
 from ..core.text.words import guess_language, sentence_spans
 from ..core.types import Hit
@@ -252,15 +253,16 @@ def by_reranker(reranker: Reranker) -> Scores:
 
 
 def by_hybrid(embedder: Embedder, dense: float = 0.5) -> Scores:
-    """Score by BM25 over the texts and by cosine, each divided by its largest value.
+    """Score by BM25 over the texts and by likeness, each divided by its largest value.
 
-    :param dense: weight of the cosine; BM25 counts 1.
+    :param dense: weight of the likeness; BM25 counts 1.
     """
+    meaning = Likeness(embedder)
 
     def scores(query: str, texts: Sequence[str]) -> Floats:
         lexical = BM25(texts, language=guess_language(query)).scores(query)
-        cosine = np.clip(by_embedder(embedder)(query, texts), 0, None)
-        return np.asarray(_topped(lexical) + dense * _topped(np.asarray(cosine, np.float64)), np.float64)
+        alike = np.clip(meaning.of(query, texts, "query"), 0, None)
+        return np.asarray(_topped(lexical) + dense * _topped(alike), np.float64)
 
     return scores
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..answer.cite import cite
 from ..core.errors import BadPage, errors_of_page
+from ..core.text.likeness import Likeness
 from ..core.text.words import count_words, normalise, sentence_spans
 from ..core.types import Citation, Span
 from ..evidence.blocks import Block, Blocks, Units, cut
@@ -381,7 +382,7 @@ def supports(found: IndexFindings, node: Node, sentence: str, number: int) -> li
     """Return citations of the leaves below a summary that support a sentence of it, best first.
 
     Where a leaf holds the sentence word for word, it alone is cited. Otherwise the most similar sentence of each of the
-    most similar leaves is cited, and ``support`` is the cosine.
+    most similar leaves is cited, and ``support`` is their likeness (:mod:`prunus.core.text.likeness`).
     """
     wanted = normalise(sentence)
     retriever = found.retriever
@@ -392,15 +393,15 @@ def supports(found: IndexFindings, node: Node, sentence: str, number: int) -> li
             if citation.found:
                 return [citation]
     cited: list[Citation] = []
-    query_vector = retriever.embedder.embed([sentence], "query")[0]
+    meaning = Likeness(retriever.embedder)
     for leaf in retriever.support(node.id, sentence, _SUPPORTS):
         spans = [span for span in _spans(leaf) if leaf.text[span[0] : span[1]].strip()]
-        cosines = retriever.embedder.embed([leaf.text[a:b] for a, b in spans], "document") @ query_vector
-        best = int(np.argmax(cosines))
+        likeness = meaning.of(sentence, [leaf.text[a:b] for a, b in spans])
+        best = int(np.argmax(likeness))
         span = Span(leaf.document, leaf.start + spans[best][0], leaf.start + spans[best][1])
         tree = found.pages.tree(leaf.document)
         citation = cite(number, tree.canonical[span.start : span.end], tree, span)
-        cited.append(replace(citation, support=float(np.clip(cosines[best], 0.0, 1.0)) if citation.found else 0.0))
+        cited.append(replace(citation, support=float(np.clip(likeness[best], 0.0, 1.0)) if citation.found else 0.0))
     return sorted(cited, key=lambda citation: -citation.support)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ...core.errors import BadInput
 from ...core.ports import Embedder, Tagged
 from ...core.text.bm25 import tokens
+from ...core.text.likeness import Likeness
 from ...core.text.numbers import bounded_int
 from ._features import Numbers, Question
 from ._weights import MARGIN, weights
@@ -84,10 +85,13 @@ class Engine:
 
 
 def cosines(embedder: Embedder, query: str, tagged: Sequence[Tagged]) -> NDArray[np.float64]:
-    """Return the cosine of the question and each segment with its headings, float64 [segments]."""
+    """Return the cosine of the question and each segment with its headings, float64 [segments].
+
+    The weights were learned with the static vectors, so the cosines of other embedders are put on their scale.
+    """
     question = embedder.embed([query], "query")[0]
     texts = [f"{segment.above} {segment.text}" for segment in tagged]
-    return np.asarray(embedder.embed(texts) @ question, np.float64)
+    return Likeness(embedder).as_static(query, question, embedder.embed(texts) @ question)
 
 
 class _Pages:

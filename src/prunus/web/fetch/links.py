@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...core.ports import Embedder
 from ...core.text.bm25 import BM25
+from ...core.text.likeness import Likeness
 from ...core.text.words import guess_language
 from ...pages.links import Link, canonical, links_of
 from ...pages.tree import Tree
@@ -22,7 +23,7 @@ __all__ = ["Promising", "promising_links"]
 _CHROME_WEIGHT: Final = 0.5  # of links that are only in menus and footers
 _DENSE_WEIGHT: Final = 0.5  # of the similarity of embeddings beside BM25, whose best score is 1
 _AROUND_WEIGHT: Final = 0.4  # of the surrounding text beside the link's own words
-_DENSE_FLOOR: Final = 0.2  # cosine similarity below which static embeddings carry no signal
+_DENSE_FLOOR: Final = 0.2  # likeness below which embeddings carry no signal
 _MOST: Final = 2_000  # links of one page that are ranked
 
 _ACTION: Final = re.compile(
@@ -81,8 +82,9 @@ def promising_links(tree: Tree, query: str, count: int, embedder: Embedder | Non
     if scores.max() > 0:
         scores = scores / scores.max()
     if embedder is not None:
-        dense = _dense(embedder, query, [link.text for link in links])
-        wider = _dense(embedder, query, [f"{link.text}\n{beside}" for link, beside in zip(links, around, strict=True)])
+        meaning = Likeness(embedder)
+        dense = _dense(meaning, query, [link.text for link in links])
+        wider = _dense(meaning, query, [f"{link.text}\n{beside}" for link, beside in zip(links, around, strict=True)])
         scores = scores + _DENSE_WEIGHT * np.maximum(dense, wider)
     scores = scores * np.where([link.chrome for link in links], _CHROME_WEIGHT, 1.0)
     order = np.argsort(-scores, kind="stable")[:count]
@@ -93,10 +95,9 @@ def promising_links(tree: Tree, query: str, count: int, embedder: Embedder | Non
     ]
 
 
-def _dense(embedder: Embedder, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+def _dense(meaning: Likeness, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
     """Return the similarity of each text to the query, 0 to 1."""
-    similarity = embedder.embed(texts) @ embedder.embed([query], "query")[0]
-    above = (similarity.astype(np.float64) - _DENSE_FLOOR) / (1 - _DENSE_FLOOR)
+    above = (meaning.of(query, texts, "query") - _DENSE_FLOOR) / (1 - _DENSE_FLOOR)
     return np.asarray(np.clip(above, 0.0, 1.0), np.float64)
 
 
