@@ -108,6 +108,62 @@ def test_documented_answers_are_read(server: Server) -> None:
     assert engine(server, "/embed").embed(["x", "y"]).shape == (2, 3)
 
 
+@pytest.mark.parametrize(
+    ("model", "query", "document"),
+    [
+        ("multilingual-e5-small", "query: x", "passage: x"),
+        ("intfloat/multilingual-e5-large-instruct-q8_0", None, "x"),  # an instruction before queries only
+        ("nomic-embed-text-v1.5.Q8_0.gguf", "search_query: x", "search_document: x"),
+        ("bge-m3:latest", "x", "x"),
+        ("embedder?preset=e5-base-v2", "query: x", "passage: x"),  # a server's own name for it
+        ("multilingual-e5-small-korean", "x", "x"),  # another model
+    ],
+)
+def test_queries_and_documents_get_what_the_model_wants(
+    server: Server, model: str, query: str | None, document: str
+) -> None:
+    made = engine(server, f"/v1#{model}")
+    made.embed(["x"], "query")
+    made.embed(["x"])
+    (asked,), (said,) = (body["input"] for body in server.bodies)
+    assert asked == query if query is not None else asked.startswith("Instruct: ")
+    assert said == document
+    assert server.bodies[0]["model"] == model.partition("?")[0]
+    assert all("input_type" not in body for body in server.bodies)
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1#multilingual-e5-small?input_type=query,passage", "/embed#?input_type=query,passage"]
+)
+def test_a_service_that_writes_prefixes_itself_is_told_what_a_text_is(server: Server, path: str) -> None:
+    made = engine(server, path)
+    made.embed(["x"], "query")
+    made.embed(["x"])
+    assert [body["input_type"] for body in server.bodies] == ["query", "passage"]
+    assert [body.get("input", body.get("inputs")) for body in server.bodies] == [["x"], ["x"]]
+    assert made.identity != engine(server, path.partition("?")[0]).identity
+
+
+def test_a_known_host_is_told_what_a_text_is() -> None:
+    voyage = Engine("https://api.voyageai.com/v1#voyage-3", door=PlainDoor())
+    assert [voyage._body(["x"], kind)["input_type"] for kind in ("query", "document")] == ["query", "document"]
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("m?input_type=query", "give the value for queries and the one for documents"),
+        ("m?input_type=query,", "give the value for queries and the one for documents"),
+        ("m?pooling=cls", "there are preset= and input_type="),
+        ("m?", "there are preset= and input_type="),
+        ("m?preset=e6", "no preset is called 'e6'"),
+    ],
+)
+def test_options_that_there_are_none_of_are_refused(model: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        Engine(f"https://host/v1#{model}")
+
+
 def test_a_preset_of_the_models_name_writes_its_prefix(server: Server) -> None:
     asker = engine(server, "/v1#intfloat/e5-mistral-7b-instruct")
     asker.embed(["when?"], "query")

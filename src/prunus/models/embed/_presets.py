@@ -8,6 +8,7 @@ Internet-SAG re-ranks with BGE-M3 (§3.2).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -41,6 +42,9 @@ class Preset:
     end: str = ""
 
 
+_BUILD: Final = re.compile(r"(?:[:@].*|[-._](?:i?q\d\w*|f16|fp16|fp32|bf16|int8|gguf|onnx|[48]bit)(?:[-._].*)?|\.gguf)")
+"""What servers write behind a model's name: a tag, a precision, the suffix of a file."""
+
 _BGE: Final = "Represent this sentence for searching relevant passages: "
 _E5: Final = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
 
@@ -54,6 +58,18 @@ PRESETS: Final[Mapping[str, Preset]] = {
     # card of intfloat/e5-mistral-7b-instruct: the last token, which is </s>; an instruction before
     # queries only; more than 4096 tokens are not recommended
     "e5-mistral-7b-instruct": Preset("intfloat/e5-mistral-7b-instruct", "last", 4096, 4096, query=_E5, end="</s>"),
+    # cards of intfloat/e5-*-v2 and intfloat/multilingual-e5-*: mean, 512 tokens, "query: " and "passage: "
+    **{
+        name: Preset(f"intfloat/{name}", "mean", 512, size, query="query: ", document="passage: ")
+        for kind in ("e5-{}-v2", "multilingual-e5-{}")
+        for name, size in ((kind.format("small"), 384), (kind.format("base"), 768), (kind.format("large"), 1024))
+    },
+    # card of intfloat/multilingual-e5-large-instruct: mean; an instruction before queries only
+    "multilingual-e5-large-instruct": Preset("intfloat/multilingual-e5-large-instruct", "mean", 512, 1024, query=_E5),
+    # card of nomic-ai/nomic-embed-text-v1.5: mean, up to 8192 tokens, a prefix that names the task
+    "nomic-embed-text-v1.5": Preset(
+        "nomic-ai/nomic-embed-text-v1.5", "mean", 8192, 768, query="search_query: ", document="search_document: "
+    ),
     # card of sentence-transformers/multi-qa-mpnet-base-cos-v1: mean, normalised, 512 word pieces
     "multi-qa-mpnet-base-cos-v1": Preset("sentence-transformers/multi-qa-mpnet-base-cos-v1", "mean", 512, 768),
     # card of sentence-transformers/all-MiniLM-L6-v2: mean, normalised; texts are cut at 256 word pieces
@@ -75,7 +91,8 @@ PRESETS: Final[Mapping[str, Preset]] = {
         query_hub="facebook/dpr-question_encoder-single-nq-base",
     ),
 }
-"""Presets by name. A model whose folder or hub id ends in the name gets the preset automatically."""
+"""Presets by name. A model whose folder, hub id or name at a server ends in the name gets the preset automatically; a
+tag or a precision may follow."""
 
 
 def preset_of(model: str, name: str = "") -> Preset | None:
@@ -88,7 +105,9 @@ def preset_of(model: str, name: str = "") -> Preset | None:
             raise BadInput(f"no preset is called {name!r}; there are: {', '.join(sorted(PRESETS))}", subject=name)
         return PRESETS[name.lower()]
     last = PurePath(model.rstrip("/")).name.lower()
-    if last in PRESETS:
-        return PRESETS[last]
-    hubs = {hub.lower(): preset for preset in PRESETS.values() for hub in (preset.hub, preset.query_hub) if hub}
-    return next((preset for hub, preset in hubs.items() if hub.split("/")[1] == last), None)
+    known = dict(PRESETS)
+    for preset in PRESETS.values():
+        known |= {hub.split("/")[1].lower(): preset for hub in (preset.hub, preset.query_hub) if hub}
+    if last in known:
+        return known[last]
+    return next((known[one] for one in known if last.startswith(one) and _BUILD.fullmatch(last[len(one) :])), None)
