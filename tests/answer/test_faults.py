@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 
 import pytest
 from tests.answer.world import Model, World, ask, let_in, plan, tags_of, world
 
+from prunus.answer.write import BELOW
 from prunus.core.errors import NothingFound, OutsideFailed
 from prunus.core.options import Limits, Options, WebOptions
 from prunus.core.types import Message
@@ -207,7 +209,11 @@ def test_a_model_that_goes_round_in_a_circle_is_stopped(web: World) -> None:
 
 def test_junk_is_an_answer_that_nothing_bears_out(web: World) -> None:
     answer = ask(QUESTION, failing("answer", "Purple elephants dance quickly around seventeen lighthouses.")).answer
-    assert answer.citations == [] and len(answer.unsupported) == 1
+    assert answer.unsupported == ["Purple elephants dance quickly around seventeen lighthouses."]
+    said, _, below = answer.text.partition(BELOW)
+    assert said.strip() == answer.unsupported[0]
+    assert all(citation.found and citation.quote in below for citation in answer.citations)
+    assert {f"[{citation.number}]" for citation in answer.citations} == set(re.findall(r"\[\d+\]", below)) != set()
     assert "cites no page" in answer.failures["citations"]
 
 

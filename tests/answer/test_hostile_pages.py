@@ -223,7 +223,9 @@ def inventing(task: str, prompt: str, messages: Sequence[Message]) -> str:
 
 def test_an_invented_quote_is_marked_as_not_found(web: World) -> None:
     answer = ask(QUESTION, Model(inventing)).answer
-    assert [(citation.found, citation.support) for citation in answer.citations] == [(False, 0.0)]
+    first, *below = answer.citations
+    assert (first.found, first.support) == (False, 0.0)
+    assert below and all(citation.found for citation in below)  # nothing is borne out: the page's own words follow
     assert len(answer.unsupported) == 1
 
 

@@ -129,3 +129,30 @@ def test_a_false_sentence_is_listed_however_high_the_cosines_are(
 def test_nothing_bears_on_a_question_however_high_the_cosines_are(page: str) -> None:
     with pytest.raises(prunus.NothingFound):
         prunus.ask("Where do penguins breed?", page, options=prunus.Options(embedder=HighCosines()))
+
+
+@pytest.mark.parametrize(
+    ("answer", "listed"),
+    [
+        ("The answer is 10.", ["The answer is 10."]),
+        ("It is gold.", ["It is gold."]),
+        ("Yes.\n\nI hope this helps! I do not know.\n\n**History**", []),  # they state nothing
+        ("The bridge opened in 1932.\n\n```python\nopen_bridge(1932)\nclose()\n```", ["open_bridge(1932)\nclose()"]),
+        ("```\nThe Orrel bridge   opened\n```", []),  # the page's own words
+    ],
+)
+def test_short_claims_and_code_that_no_page_holds_are_listed(answer: str, listed: list[str]) -> None:
+    assert check_support(answer, [reference()], Static()).unsupported == listed
+
+
+@pytest.mark.parametrize(
+    ("answer", "borne_out"),
+    [
+        ("The Orrel bridge opened in 1932 [1]. Penguins breed on the ice shelf [1].", True),
+        ("The Orrel bridge opened in 1932.", True),  # not cited, yet it stands there
+        ("Penguins breed on the southern ice shelf [1].", False),
+        ("Here is what the sources say:", False),
+    ],
+)
+def test_whether_anything_is_borne_out(answer: str, borne_out: bool) -> None:
+    assert check_support(answer, [reference()], Static()).borne_out is borne_out

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.ports import Embedder
-from ..core.text.bm25 import query_terms, stem, tokens
+from ..core.text.bm25 import QUERY_NOISE, query_terms, stem, tokens
 from ..core.text.likeness import Likeness
 from ..core.text.numbers import bounded_int, in_ascii
 from ..core.text.words import guess_language, normalise, sentences
@@ -43,6 +43,11 @@ _MARKUP: Final = re.compile(r"^[\s>*+#-]+|^\s*\d{1,3}[.)]\s+|[*_`|]+")
 _FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
 _RULE: Final = re.compile(r"[\s|:=-]*")
 _SPACE_BEFORE_SIGN: Final = re.compile(r" (?=[.,;:!?])")
+_FILLER: Final = frozenset("glad help hope helps know no not ok okay sorry sure thank thanks welcome yes".split())
+"""Words of short sentences that state nothing, as "I hope this helps." and "I do not know."."""
+_STOPS: Final = (".", "!", "\u3002", "\uff01", "\u0964", "\u06d4")
+_MOST_LINES: Final = 200
+"""Lines of code that are looked for: each search reads whole pages."""
 _MOST_EMBEDDED: Final = 24
 """Segments of a page that are embedded for one sentence: those that share the most words with it."""
 
@@ -96,13 +101,15 @@ class CheckedAnswer:
     """The result of checking an answer.
 
     :param citations: one per supporting place, in the order of the answer's sentences.
-    :param unsupported: sentences that no page supports.
+    :param unsupported: sentences, and blocks of code, that no page supports.
     :param cited: numbers of the pages that are cited.
+    :param borne_out: whether a page supports any statement.
     """
 
     citations: list[Citation] = field(default_factory=list)
     unsupported: list[str] = field(default_factory=list)
     cited: set[int] = field(default_factory=set)
+    borne_out: bool = False
 
 
 def split_claims(text: str) -> list[Claim]:
@@ -141,6 +148,7 @@ def check_support(text: str, references: Sequence[Reference], embedder: Embedder
     meaning = Likeness(embedder) if embedder is not None else None
     pages = {reference.number: _Page(reference, meaning) for reference in references}
     checked = CheckedAnswer()
+    borne_out = False
     known: set[tuple[int, Span, str]] = set()
     for claim in split_claims(text):
         cited = [pages[number] for number in claim.numbers if number in pages]
@@ -151,19 +159,53 @@ def check_support(text: str, references: Sequence[Reference], embedder: Embedder
                 known.add(key)
                 checked.citations.append(citation)
                 checked.cited.add(citation.number)
+        if not _is_statement(claim):
+            continue
         # A sentence without a citation may rest on any page; a cited sentence must rest on the pages that it cites.
-        if not supported and _is_statement(claim) and (cited or not _supported_anywhere(claim, list(pages.values()))):
+        if supported or (not cited and _supported_anywhere(claim, list(pages.values()))):
+            borne_out = True
+        else:
             checked.unsupported.append(claim.text)
+    for lines in _code_of(text):
+        missing = _not_in_pages(lines, [reference.tree for reference in references])
+        checked.unsupported.extend(["\n".join(missing)] if missing else [])
+        borne_out = borne_out or not missing
     unsupported = [sentence for page in pages.values() for sentence in page.unsupported]
     checked.unsupported.extend(
         sentence for sentence in dict.fromkeys(unsupported) if sentence not in checked.unsupported
     )
-    return checked
+    return replace(checked, borne_out=borne_out)
 
 
 def _is_statement(claim: Claim) -> bool:
-    """Tell whether a sentence states anything; the lead of a list ("There are three:") does not."""
-    return not claim.text.rstrip().endswith(":") and (bool(claim.numbers) or len(_terms(claim.text)) > 2)
+    """Tell whether a sentence states anything; the lead of a list ("There are three:") and a label do not."""
+    text = claim.text.rstrip()
+    if text.endswith(":"):
+        return False
+    if claim.numbers or len(_terms(text)) > 2:
+        return True
+    words = {word for word in tokens(text) if word not in QUERY_NOISE}
+    return bool(words - _FILLER) and (text.endswith(_STOPS) or any(letter.isdigit() for letter in text))
+
+
+def _code_of(text: str) -> list[list[str]]:
+    """Return the lines of each block of code in an answer, without those that hold no letter and no digit."""
+    blocks: list[list[str]] = []
+    code = False
+    for line in text.split("\n"):
+        if _FENCE.match(line):
+            code = not code
+            blocks += [[]] if code else []
+        elif code and any(letter.isalnum() for letter in line):
+            blocks[-1].append(line.strip())
+    return [lines for lines in blocks if lines]
+
+
+def _not_in_pages(lines: Sequence[str], trees: Sequence[Tree]) -> list[str]:
+    """Return the lines of code that no page holds; white space does not matter."""
+    pages = ["".join(tree.canonical.split()) for tree in trees]
+    looked_at = ["".join(line.split()) for line in lines[:_MOST_LINES]]
+    return [line for line, wanted in zip(lines, looked_at, strict=False) if not any(wanted in page for page in pages)]
 
 
 def _support_of(claim: Claim, cited: Sequence[_Page]) -> tuple[list[Citation], bool]:

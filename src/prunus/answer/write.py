@@ -24,6 +24,7 @@ from .check import check_support, split_claims
 from .cite import cite
 from .gather import gather_evidence, passage_of, per_page
 from .pictures import Pages
+from .quote_lines import quote_lines
 from .run import LEAST_ROOM, OVERHEAD, Asked, Run, start, tokens_for_evidence
 
 _ANSWER_SHARE: Final = 0.9
@@ -31,6 +32,9 @@ _ANSWER_SHARE: Final = 0.9
 
 UNREAD: Final = "No page that was read bears on this question. From memory, without any source:\n\n"
 """The lead of an answer that rests on no page."""
+
+BELOW: Final = "No page bears this out. The pages say:"
+"""The line above the quotes below an answer of which no page bears out anything."""
 
 
 async def answer_from(
@@ -101,6 +105,14 @@ async def _answer(run: Run) -> AsyncIterator[Event]:
             detail |= {"citations": len(citations), "unsupported": len(unsupported)}
         if not citations:
             run.failures["citations"] = "the model's answer cites no page that was read"
+        if not checked.borne_out:
+            run.failures["answer"] = "no page bears out the model's answer; quotes of the pages stand below it"
+            quoted = await asyncio.to_thread(_quoted, run, True, True)
+            numbers = [cited[0].number if cited else 0 for _, cited, _ in quoted]
+            below = "\n\n" + "\n\n".join([BELOW, *quote_lines([passage for passage, _, _ in quoted], numbers)])
+            run.text += below
+            citations = [*citations, *(citation for _, cited, _ in quoted for citation in cited)]
+            yield TokenEvent(below)
     else:
         with run.stages.stage("answer"):
             generator = run.engines.spare.generator if run.engines.spare and run.writer else run.engines.generator
@@ -125,16 +137,18 @@ def _quotable(run: Run) -> list[Passage]:
     return [passage_of(segment) for segment in best] or [reference.passages[0] for reference in run.references[:5]]
 
 
-def _quoted(run: Run, verbatim: bool) -> list[tuple[Passage, list[Citation], list[str]]]:
+def _quoted(run: Run, verbatim: bool, by_page: bool = False) -> list[tuple[Passage, list[Citation], list[str]]]:
     """Return the passages to quote, each with its citations and its unsupported sentences.
 
     :param verbatim: replace a summary's words by the words of the nearest page below it.
+    :param by_page: cite the numbers of the pages, as an answer of the model does; otherwise quotes are counted.
     """
     known = {reference.tree.document: reference for reference in run.references}
     quoted: list[tuple[Passage, list[Citation], list[str]]] = []
     for passage in _quotable(run):
-        span, number = passage.spans[0], len(quoted) + 1
+        span = passage.spans[0]
         reference = known[span.document]
+        number = reference.number if by_page else len(quoted) + 1
         run.cited.add(reference.number)
         if reference.origin is None:
             quoted.append((passage, [cite(number, passage.text, reference.tree, span)], []))

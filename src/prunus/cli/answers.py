@@ -86,7 +86,7 @@ def sources(answer: Answer) -> str:
             lines += [f"    {one_line(about)}"] if about else []
         lines.append(f"    {citation.url or 'page'}  {citation.xpath}".rstrip())
         lines.append(f"    quote: {_quote_check(citation, text)}")
-    if answer.unsupported and answer.citations and answer.engines.get("generator") == "llm":
+    if answer.unsupported and answer.engines.get("generator") == "llm":
         lines.append(f"Not supported by the pages ({len(answer.unsupported)}):")
         lines += [f"  - {one_line(sentence)}" for sentence in answer.unsupported]
     return "\n".join(lines)

@@ -3,7 +3,7 @@
 The cosine of unrelated texts depends on the embedder and on the language. With multilingual-e5-small it is .8; with
 the static vectors 0 in English, .3 in German and .9 in Arabic. So a bar on the plain cosine refuses nothing there. Each
 text is compared with six sentences of its own language that have nothing in common with it or each other
-(``unrelated.json``), and the upper end of these cosines, their mean and one standard deviation, becomes 0.
+(``unrelated.json``), and the upper end of these cosines, their median and one standard deviation, becomes 0.
 """
 
 from __future__ import annotations
@@ -90,8 +90,9 @@ class Likeness:
 
 
 def upper_end(cosines: Floats) -> float:
-    """Return the mean of cosines and one standard deviation."""
-    return float(np.mean(cosines) + np.std(cosines))
+    """Return the median of cosines and one standard deviation, robust to one near text."""
+    middle = float(np.median(cosines))
+    return middle + 1.48 * float(np.median(np.abs(cosines - middle)))
 
 
 @cache
