@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prunus.core.errors import BadInput, OutsideFailed
+from prunus.core.events import TokenEvent
 from prunus.core.options import Limits
 from prunus.index.summarize import extractive, llm
 from prunus.models.embed import static
@@ -141,3 +142,49 @@ def test_numbers_that_make_no_sense_are_refused(tmp_path: Path) -> None:
     (tmp_path / "noise").write_bytes(b"no database" * 50)
     with pytest.raises(BadInput, match="delete it"):
         summaries_of(llm.Engine(Scripted("x"), kept=tmp_path / "noise"), [["a"]])
+
+
+DIGEST = "0123456789abcdef0123456789abcdef"
+
+
+class Unruly(Scripted):
+    """A model that takes no notice of its limit."""
+
+    async def stream(self, messages, **options):  # type: ignore[no-untyped-def]
+        async for event in super().stream(messages, **{**options, "max_tokens": 100_000}):
+            yield event
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("It was built in 1871. " + "Pell kept it. " * 400, "It was built in 1871. Pell kept it."),  # a loop
+        (f"BEGIN {DIGEST}\nIt was built in 1871.\nEND {DIGEST}", "It was built in 1871."),  # lines of the prompt
+        (
+            "Built in 1871. On a rock. By the sea. For the ships. With a lamp. And a keeper.",
+            "Built in 1871. On a rock.",
+        ),
+        ("word " * 500, "word word"),
+    ],
+)
+def test_a_summary_has_no_loop_no_fence_and_no_more_tokens_than_it_may(said: str, kept: str) -> None:
+    counted = Metered(Unruly(said), Meter(Limits()), approx.Engine())
+    (text,) = summaries_of(llm.Engine(counted), [GROUP], 14)
+    assert int(approx.Engine().count([text])[0]) <= 14
+    assert text.startswith(kept) and said.replace(f"BEGIN {DIGEST}\n", "").startswith(text)
+
+
+def test_a_model_that_never_ends_is_stopped() -> None:
+    asked = 0
+
+    class Endless(Scripted):
+        async def stream(self, messages, **options):  # type: ignore[no-untyped-def]
+            nonlocal asked
+            async for event in super().stream(messages, **options):
+                yield event
+            while True:
+                asked += 1
+                yield TokenEvent(f"And {asked} more things. ")
+
+    (text,) = summaries_of(llm.Engine(Metered(Endless("One thing. "), Meter(Limits()), approx.Engine())), [GROUP], 20)
+    assert text.startswith("One thing.") and asked < 200

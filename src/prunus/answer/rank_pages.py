@@ -253,16 +253,17 @@ def by_reranker(reranker: Reranker) -> Scores:
 
 
 def by_hybrid(embedder: Embedder, dense: float = 0.5) -> Scores:
-    """Score by BM25 over the texts and by likeness, each divided by its largest value.
+    """Score by BM25 over the texts and by cosine, each divided by its largest value.
 
-    :param dense: weight of the likeness; BM25 counts 1.
+    :param dense: weight of the cosine; BM25 counts 1.
     """
     meaning = Likeness(embedder)
 
     def scores(query: str, texts: Sequence[str]) -> Floats:
         lexical = BM25(texts, language=guess_language(query)).scores(query)
-        alike = np.clip(meaning.of(query, texts, "query"), 0, None)
-        return np.asarray(_topped(lexical) + dense * _topped(alike), np.float64)
+        vector = embedder.embed([query], "query")[0]
+        cosines = meaning.beside_words(query, vector, embedder.embed(texts, "document") @ vector)
+        return np.asarray(_topped(lexical) + dense * _topped(np.clip(cosines, 0, None)), np.float64)
 
     return scores
 

@@ -18,6 +18,7 @@ from ..core.ports import NumberedSource, StreamingGenerator
 from ..core.types import Answer, Citation, Passage
 from ..evidence.documents import Documents
 from ..evidence.engines import Engines
+from ..models.loops import repeats_itself
 from ..models.meter import PICTURE_TOKENS
 from .baselines import cut_to
 from .check import check_support, split_claims
@@ -222,7 +223,7 @@ async def _watched(run: Run, stream: AsyncIterator[Event]) -> AsyncIterator[Even
                     yield event
                     if len(run.text) - size > 200:  # the search costs time: not at every token
                         size = len(run.text)
-                        if _repeats_itself(run.text):
+                        if repeats_itself(run.text):
                             raise OutsideFailed("the model repeats itself; it was stopped", subject="llm")
     except (OutsideFailed, BadBudget) as error:
         run.failures.note(error, "generator")
@@ -247,12 +248,6 @@ async def _next(events: AsyncIterator[Event], end: float | None) -> Event | None
         if not watch.expired():
             raise
         raise OutsideFailed("the model did not finish in the time that was left", subject="llm") from None
-
-
-def _repeats_itself(text: str) -> bool:
-    """Tell whether a text ends with the same 6 to 200 characters eight times: its model is in a loop."""
-    ends = (text[-8 * size :] for size in range(6, 201) if 8 * size <= len(text))
-    return any(end == end[: len(end) // 8] * 8 for end in ends)
 
 
 def _sources(run: Run) -> list[NumberedSource]:

@@ -109,3 +109,34 @@ def test_passages_are_sources_too() -> None:
 def test_a_model_that_fails_says_nothing_or_never_ends_is_a_failure(reply: ScriptedReply) -> None:
     with pytest.raises(OutsideFailed):
         asyncio.run(Engine(Scripted(script=[reply])).generate("x", [Passage("y", (Span("d", 0, 1),))]))
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("/home/pell/private/handbook.html", "handbook.html"),
+        ("C:\\Users\\pell\\private\\handbook.html", "handbook.html"),
+        ("~/private/handbook.html", "handbook.html"),
+        ("file:///home/pell/private/handbook.html", "handbook.html"),
+        ("private/handbook.html", "private/handbook.html"),  # as the user wrote it
+        ("https://example.org/private/handbook.html", "https://example.org/private/handbook.html"),
+    ],
+)
+def test_the_model_reads_no_folder_of_this_machine(address: str, shown: str) -> None:
+    model = Scripted("It opened in 1932 [1].")
+    asyncio.run(collected(Engine(model), [NumberedSource("It opened in 1932.", "Bridge", address)]))
+    prompt = "\n".join(message.content for message in model.calls[0].messages)
+    assert f"| {shown}\n" in prompt
+    assert shown == address or "pell" not in prompt
+
+
+def test_lines_of_the_prompt_do_not_reach_the_answer() -> None:
+    mark = "0123456789abcdef0123456789abcdef"
+    model = Scripted(f"BEGIN {mark} [1] | Bridge | example.org\nIt opened in 1932 [1].\nEND {mark}\n")
+    text = asyncio.run(collected(Engine(model), [NumberedSource("It opened in 1932.", "Bridge", "example.org")]))
+    assert text == "It opened in 1932 [1].\n"
+
+
+async def collected(engine: Engine, sources: list[NumberedSource]) -> str:
+    events = [event async for event in engine.stream("When did it open?", sources)]
+    return "".join(event.text for event in events if isinstance(event, TokenEvent))

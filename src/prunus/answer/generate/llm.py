@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Final, cast
@@ -10,12 +11,15 @@ from ...core.errors import BadInput, NothingFound, OutsideFailed
 from ...core.events import Event, TokenEvent, UsageEvent
 from ...core.ports import LLM, NumberedSource
 from ...core.types import Message, Passage
+from ...models.prompts.fences import FenceFilter
 from ...models.prompts.render import Quoted, render
 from ._guard import Guard
 
 _LONGEST_QUESTION: Final = 8_000
 _LONGEST_REPLY: Final = 200_000
 _TURNS: Final = 6
+_ABSOLUTE: Final = re.compile(r"[/\\~]|[A-Za-z]:[\\/]|file:", re.IGNORECASE)
+"""The start of a path on this machine; its folders are nobody's business."""
 _LONGEST_TURN: Final = 2_000
 
 
@@ -73,7 +77,7 @@ class Engine:
 
     async def _guarded(self, messages: Sequence[Message], sources: Mapping[int, str]) -> AsyncIterator[Event]:
         """Call the model, and pass its text on through the guard."""
-        guard, size = Guard(sources), 0
+        guard, fences, size = Guard(sources), FenceFilter(), 0
         longest = max(1, min(self._max_tokens, self._llm.room(messages)))
         stream = self._llm.stream(messages, max_tokens=int(longest), temperature=0.0)
         async with aclosing(cast(Any, stream)) as events:
@@ -82,11 +86,11 @@ class Engine:
                     size += len(event.text)
                     if size > _LONGEST_REPLY:
                         raise OutsideFailed("the model's answer has no end; it was given up", subject="llm")
-                    shown = guard.feed(event.text)
+                    shown = guard.feed(fences.feed(event.text))
                     if shown:
                         yield TokenEvent(shown)
                 elif isinstance(event, UsageEvent):
-                    left = guard.rest()
+                    left = guard.feed(fences.rest()) + guard.rest()
                     if left:
                         yield TokenEvent(left)
                     yield event
@@ -107,8 +111,15 @@ class Engine:
 
 def _quoted(number: int, source: NumberedSource) -> Quoted:
     """Return a fenced source; the line above it holds its number, title, date and address."""
-    about = [f"[{number}]", source.title[:80], source.published[:20], source.url[:80]]
+    about = [f"[{number}]", source.title[:80], source.published[:20], _shown(source.url)[:80]]
     return Quoted(source.text, " | ".join(part for part in about if part))
+
+
+def _shown(address: str) -> str:
+    """Return an address as the model may read it: of an absolute path on this machine, only the file's name."""
+    if _ABSOLUTE.match(address):
+        return re.split(r"[\\/]", address.rstrip("\\/"))[-1]
+    return address
 
 
 def _with_pictures(messages: list[Message], numbered: Sequence[tuple[int, NumberedSource]]) -> list[Message]:

@@ -75,6 +75,16 @@ class Likeness:
         zero = self._zero(sample_of(text), vector)
         return np.asarray((np.asarray(cosines, np.float64) - zero) / max(1.0 - zero, 1e-3), np.float64)
 
+    def beside_words(self, text: str, vector: Vectors, cosines: Floats) -> Numbers:
+        """Return cosines as they are added to BM25 once they are divided by the largest.
+
+        Narrow cosines would be flattened by that, so they become likeness. The static vectors stay as they are: where
+        their cosines are narrow, in languages that they hardly know, flat ones rank better (docs/lab/log.md).
+        """
+        if self.embedder.identity == "static":
+            return np.asarray(cosines, np.float64)
+        return self.of_cosines(text, vector, cosines)
+
     def as_static(self, text: str, vector: Vectors, cosines: Floats) -> Numbers:
         """Return cosines on the scale of the static vectors, for weights that were learned with these."""
         if self.embedder.identity == "static":

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.ports import Embedder
+from ...core.ports import Embedder, Vectors
+from ...core.text.likeness import Likeness
 from ..blocks import Blocks
 from ._signals import above_texts
 
@@ -34,9 +35,21 @@ class Engine:
 
     def score(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
         """Return one cosine per block, float64 [n]."""
-        if not len(blocks):
-            return np.zeros(0)
+        return self.cosines(self.embedder.embed([query], "query")[0], blocks) if len(blocks) else np.zeros(0)
+
+    def beside_words(self, query: str, blocks: Blocks) -> NDArray[np.float64]:
+        """Return one number per block to be added to BM25, float64 [n]: see :meth:`.Likeness.beside_words`."""
         question = self.embedder.embed([query], "query")[0]
+        cosines = self.cosines(question, blocks)
+        said = self.embedder.identity
+        key = f"likeness:{said}"  # it keeps the vectors of its samples for the next question
+        known = blocks.cache.get(key)
+        if not (isinstance(known, Likeness) and (said or known.embedder is self.embedder)):
+            known = blocks.cache[key] = Likeness(self.embedder)
+        return known.beside_words(query, question, cosines)
+
+    def cosines(self, question: Vectors, blocks: Blocks) -> NDArray[np.float64]:
+        """Return the cosine of a question's vector and each block, float64 [n]; there is at least one block."""
         letters = sum(len(tree.canonical) for tree in blocks.trees)
         if len(blocks) * question.nbytes > KEPT_BYTES + BYTES_A_LETTER * letters:
             parts = [self._embed(blocks, start) @ question for start in range(0, len(blocks), CHUNK)]

@@ -52,8 +52,9 @@ class HybridWeights:
 class Engine:
     """A weighted sum: BM25 + dense + section + table + coverage + neighbours + position - links.
 
-    BM25 and cosine are each divided by their largest value. Min-max, z-scores and reciprocal ranks keep no more
-    evidence, by measurement (docs/models.md).
+    BM25 and cosine are each divided by their largest value; cosines of other embedders than ``static`` are counted from
+    those of unrelated texts. Min-max, z-scores and reciprocal ranks keep no more evidence, by measurement
+    (docs/models.md).
     """
 
     name = "hybrid"
@@ -72,7 +73,7 @@ class Engine:
             return np.zeros(0)
         weights = self.weights
         lexical = bm25.Engine().score(query, blocks)
-        dense = embedding.Engine(self.embedder).score(query, blocks)
+        dense = embedding.Engine(self.embedder).beside_words(query, blocks)
         base = scaled(np.clip(lexical, 0.0, None)) + weights.dense * scaled(np.clip(dense, 0.0, None))
         documents = [block.document for block in blocks.blocks]
         result = base + weights.neighbour * neighbours(base, documents)

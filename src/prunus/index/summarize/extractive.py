@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...core.ports import Embedder, Ints, TokenCounter
 from ...core.text.words import normalise, sentences
 from ...core.types import Summary
+from ._shorten import shortened
 
 _MOST: Final = 600
 """Most sentences of a group that are compared; of more sentences every second, third, … is taken."""
@@ -45,7 +46,7 @@ class Engine:
         tokens = self.tokenizer.count(lines)
         fitting = [place for place in range(len(lines)) if tokens[place] < max_tokens]
         if not fitting:
-            return _shortened(min(lines, key=len), max_tokens, self.tokenizer)
+            return shortened(min(lines, key=len), max_tokens, self.tokenizer.count)
         lines, tokens = [lines[place] for place in fitting], tokens[fitting]
         vectors = np.asarray(self.embedder.embed(lines, "document"), np.float32)
         chosen: list[int] = []
@@ -88,15 +89,3 @@ def _by_relevance(vectors: NDArray[np.float32], tokens: Ints, budget: int, novel
         available[best] = False
         remaining -= int(tokens[best])
         nearest = np.maximum(nearest, vectors @ vectors[best])
-
-
-def _shortened(text: str, max_tokens: int, counter: TokenCounter) -> str:
-    """Return the longest beginning of a text that has at most ``max_tokens`` tokens, by binary search."""
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if int(counter.count([text[:middle]])[0]) <= max_tokens:
-            low = middle
-        else:
-            high = middle - 1
-    return text[:low].strip()

@@ -10,22 +10,27 @@ import asyncio
 import hashlib
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import aclosing, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, cast
 
 from ...core.errors import BadInput, OutsideFailed, one_line
+from ...core.events import TokenEvent, UsageEvent
 from ...core.ports import LLM
 from ...core.seal import ERRORS, is_damage, seal
-from ...core.types import Message, Summary
-from ...models.json_reply import text_of
+from ...core.types import Message, Summary, Usage
+from ...models.loops import repeats_itself, without_loop
+from ...models.prompts.fences import without_fences
 from ...models.prompts.render import Quoted, render
 from ..database import write_ahead, writing
+from ._shorten import whole_sentences
 
 _LAYOUT = 2
 """Version of the file of summaries."""
 _UNSEALED = 1
 """The version without checksums; they are added where such a file is opened."""
+_POINTS_A_TOKEN: Final = 40
+"""Code points of a token, with room: a model that writes more than that many times its limit is stopped."""
 _WAIT = 30.0
 """Seconds to wait for another process that writes the file of summaries."""
 
@@ -100,15 +105,34 @@ class Engine:
             if attempt:
                 await self._pause(2.0 ** (attempt - 1))
             try:
-                text, usage = await text_of(self.llm.stream(messages, max_tokens=max_tokens, temperature=0.0))
+                text, usage = await self._read(messages, max_tokens)
             except OutsideFailed as error:
                 failure = error
                 continue
-            if text.strip():
-                return Summary(text.strip(), usage)
+            if text:
+                return Summary(text, usage)
             failure = OutsideFailed(f"{self.identity}: the summary is empty", subject=self.identity)
         assert failure is not None
         raise failure
+
+    async def _read(self, messages: Sequence[Message], max_tokens: int) -> tuple[str, Usage]:
+        """Return the model's summary of at most ``max_tokens`` tokens, without loops and fence lines, and the cost.
+
+        A model that goes on, or repeats itself, is stopped.
+        """
+        text, seen, usage = "", 0, Usage()
+        async with aclosing(cast(Any, self.llm.stream(messages, max_tokens=max_tokens, temperature=0.0))) as events:
+            async for event in events:
+                if isinstance(event, UsageEvent):
+                    usage = event.usage
+                elif isinstance(event, TokenEvent):
+                    text += event.text
+                    if len(text) > seen + 200:  # the search costs time: not at every token
+                        seen = len(text)
+                        if repeats_itself(text) or len(text) > _POINTS_A_TOKEN * max_tokens:
+                            break
+        text = without_loop(without_fences(text).strip())
+        return (whole_sentences(text, max_tokens, self.llm.count) if self.llm.count is not None else text), usage
 
     def _key(self, messages: Sequence[Message], max_tokens: int) -> str:
         return key_of(self.identity, messages, max_tokens)
