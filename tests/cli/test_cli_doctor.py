@@ -30,6 +30,14 @@ def test_doctor_tries_every_engine(cli: Cli) -> None:
     assert not [engine for engine in found["engines"] if engine["state"] == "fails"]
     assert found["licences"]["prunus"] == "Apache-2.0"
     assert "MIT" in found["licences"]["weights"]["states"]
+    assert "MIT" in found["licences"]["multilingual"]["caveat"]
+
+
+def test_doctor_names_the_embedder_for_other_languages(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "pip install 'prunus[multilingual]'"
+    assert line in " ".join(cli("doctor").stdout.partition("Languages")[2].split())
+    monkeypatch.setenv("PRUNUS_EMBEDDER", "multilingual")
+    assert not lines_of(cli("doctor", "--json"))[0]["languages"]
 
 
 def test_doctor_says_where_a_setting_comes_from(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

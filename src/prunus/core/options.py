@@ -65,7 +65,7 @@ class Options:
         intermediate budget.
     :param coarse_budget: token budget of the first of two stages.
     :param coarse_words: words of a block at most in the first of two stages; ``max_words`` is for the second.
-    :param embedder: engine that embeds texts: ``static``, ``minilm``, ``onnx:FOLDER``, an address.
+    :param embedder: engine that embeds texts: ``static``, ``minilm``, ``multilingual``, ``onnx:FOLDER``, an address.
     :param reranker: engine that scores pairs of question and text, for the scorer ``crossencoder``.
     :param llm: the language model.
     :param tokenizer: engine that counts tokens: ``llama2``, ``approx``, ``hf:PATH``.

