@@ -55,9 +55,17 @@ def test_weights_that_were_learned_with_static_vectors_get_their_scale() -> None
 
     cosines = np.asarray([0.2, 0.5, 1.0])
     vector = Static().embed(["When did the bridge open?"])[0]
-    assert Likeness(Static()).as_static("When did the bridge open?", vector, cosines).tolist() == cosines.tolist()
-    moved = Likeness(Other()).as_static("When did the bridge open?", vector, cosines)
+    assert Likeness(Static()).as_learned("When did the bridge open?", vector, cosines).tolist() == cosines.tolist()
+    moved = Likeness(Other()).as_learned("When did the bridge open?", vector, cosines)
     assert moved == pytest.approx(cosines, abs=0.1)
+
+
+def test_weights_never_see_cosines_that_are_high_for_every_text() -> None:
+    asked, bridge, bees = BRIDGE["ar"]
+    vectors = Static().embed([asked, bridge, bees])
+    cosines = vectors[1:] @ vectors[0]
+    assert cosines.min() > 0.7
+    assert Likeness(Static()).as_learned(asked, vectors[0], cosines)[1] < 0.4
 
 
 @pytest.mark.parametrize(

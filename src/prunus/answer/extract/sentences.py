@@ -87,11 +87,11 @@ class Engine:
 def cosines(embedder: Embedder, query: str, tagged: Sequence[Tagged]) -> NDArray[np.float64]:
     """Return the cosine of the question and each segment with its headings, float64 [segments].
 
-    The weights were learned with the static vectors, so the cosines of other embedders are put on their scale.
+    They are put on the scale that the weights were learned with.
     """
     question = embedder.embed([query], "query")[0]
     texts = [f"{segment.above} {segment.text}" for segment in tagged]
-    return Likeness(embedder).as_static(query, question, embedder.embed(texts) @ question)
+    return Likeness(embedder).as_learned(query, question, embedder.embed(texts) @ question)
 
 
 class _Pages:

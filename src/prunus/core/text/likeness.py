@@ -27,15 +27,21 @@ _READ: Final = 400
 """Code points of a text that tell its language."""
 
 
+_LEARNED: Final = frozenset({"en", "de", "zh", "ja"})
+"""Languages whose static cosines the weights of quotes know; of Japanese they know the script."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
     """Sentences of one language that have nothing in common.
 
+    :param language: ISO 639-1 code.
     :param texts: the sentences.
     :param static: the upper end of their cosines by the static vectors.
     :param parts: their runs of one to three letters.
     """
 
+    language: str
     texts: tuple[str, ...]
     static: float
     parts: frozenset[str]
@@ -85,12 +91,17 @@ class Likeness:
             return np.asarray(cosines, np.float64)
         return self.of_cosines(text, vector, cosines)
 
-    def as_static(self, text: str, vector: Vectors, cosines: Floats) -> Numbers:
-        """Return cosines on the scale of the static vectors, for weights that were learned with these."""
-        if self.embedder.identity == "static":
+    def as_learned(self, text: str, vector: Vectors, cosines: Floats) -> Numbers:
+        """Return cosines on a scale that the weights of quotes were learned with.
+
+        They were learned with the static vectors in English, German and Chinese. There these stay as they are, and
+        others are put on their scale; in languages with narrower cosines all are put on the German scale.
+        """
+        sample = sample_of(text)
+        zero = sample.static if sample.language in _LEARNED else min(sample.static, _samples()["de"].static)
+        if self.embedder.identity == "static" and zero == sample.static:
             return np.asarray(cosines, np.float64)
-        static = sample_of(text).static
-        return static + (1.0 - static) * self.of_cosines(text, vector, cosines)
+        return zero + (1.0 - zero) * self.of_cosines(text, vector, cosines)
 
     def _zero(self, sample: Sample, vector: Vectors) -> float:
         """Return the upper end of the cosines of a vector and texts that have nothing to do with it."""
@@ -109,7 +120,7 @@ def upper_end(cosines: Floats) -> float:
 def _samples() -> dict[str, Sample]:
     stored: dict[str, Any] = json.loads(Path(__file__).with_name("unrelated.json").read_text("utf-8"))
     return {
-        language: Sample(tuple(one["texts"]), one["static"], frozenset(_parts(" ".join(one["texts"]))))
+        language: Sample(language, tuple(one["texts"]), one["static"], frozenset(_parts(" ".join(one["texts"]))))
         for language, one in stored.items()
     }
 
