@@ -45,7 +45,7 @@ def test_search_lists_what_is_found(cli: Cli, web: World) -> None:  # noqa: F811
 def test_search_as_json(cli: Cli, web: World) -> None:  # noqa: F811
     [found] = lines_of(cli("search", "Orrel bridge", "--json", "--quiet", "--country", "DE"))
     assert found["query"] == "Orrel bridge" and found["hits"][0]["url"] == f"{web.url}/bridge"
-    assert found["warnings"] == ["searxng: has no filter country"]
+    assert found["warnings"] == ["searxng: has no filter country 'DE'"]
 
 
 def test_search_says_what_is_missing(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811

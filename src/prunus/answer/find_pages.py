@@ -201,7 +201,7 @@ async def _search(search: Search, found: FoundPages) -> AsyncIterator[Event]:
 
 def _shown_warnings(warnings: Sequence[str], options: WebOptions) -> tuple[str, ...]:
     """Return a provider's warnings without "has no filter language", where only the plan chose a language."""
-    return tuple(warning for warning in warnings if options.language or not warning.endswith("has no filter language"))
+    return tuple(warning for warning in warnings if options.language or "has no filter language" not in warning)
 
 
 def request_of(query: SearchQuery, options: WebOptions) -> SearchRequest:

@@ -24,6 +24,7 @@ from ...core.text.secrets import hide_logins, hide_secrets
 from ...core.types import Hit, Results, SearchRequest
 from ..json_client import JsonCall, error_suffix, exchange
 from ..retry import Retries, retry_after, wait_hint
+from ._codes import COUNTRY, LANGUAGE, country_of, look_up
 
 PATIENCE: Final = 10.0
 """Longest Retry-After, in seconds, after which a request is retried (once)."""
@@ -84,6 +85,10 @@ def check(request: SearchRequest) -> None:
         raise BadInput(f"search: count is from 1 to {MAX_COUNT}, not {request.count}", subject="count")
     if not 1 <= request.page <= _MAX_PAGE:
         raise BadInput(f"search: page is from 1 to {_MAX_PAGE}, not {request.page}", subject="page")
+    if request.language and not LANGUAGE.fullmatch(request.language):
+        raise BadInput(f"search: {request.language!r} is not a language code; write it as de", subject="language")
+    if request.country and not COUNTRY.fullmatch(request.country):
+        raise BadInput(f"search: {request.country!r} is not a country code; write it as DE", subject="country")
     time_range(request)
     for domain in (*request.include_domains, *request.exclude_domains):
         if not _DOMAIN.fullmatch(domain.lower()):
@@ -207,6 +212,12 @@ class Provider:
     home: ClassVar[str] = ""
     wants_key: ClassVar[bool] = True
     filters: ClassVar[frozenset[str]] = frozenset()
+    languages: ClassVar[Mapping[str, str]] = {}
+    """The provider's codes of languages, as :func:`._codes.look_up` takes them."""
+
+    countries: ClassVar[Mapping[str, str]] = {}
+    """The provider's codes of countries, by ISO 3166-1 in capitals."""
+
     largest: ClassVar[int] = 20
     """Most results per request."""
 
@@ -252,6 +263,14 @@ class Provider:
         """Split the part of a spec after the colon into (model, URL)."""
         return "", model
 
+    def language(self, request: SearchRequest) -> str:
+        """Return the provider's code of the language of a request; '' where none is wanted, or it has none."""
+        return look_up(request, self.languages) if request.language else ""
+
+    def country(self, request: SearchRequest) -> str:
+        """Return the provider's code of the country of a request; '' where none is wanted, or it has none."""
+        return self.countries.get(country_of(request), "")
+
     def ask(self, request: SearchRequest) -> Ask:
         """Return the request in the provider's format."""
         raise NotImplementedError
@@ -262,6 +281,10 @@ class Provider:
         None means that the response does not have the provider's format.
         """
         raise NotImplementedError
+
+    def failed_sources(self, data: Mapping[str, Any]) -> list[str]:
+        """Return the sources that a response names as failed, each with its reason; a metasearch engine has them."""
+        return []
 
     def cost(self, data: Mapping[str, Any]) -> float:
         """Return the cost of a request in US dollars."""
@@ -283,16 +306,33 @@ class Provider:
         :raises SearchFailed: the request failed; the message is one line without the key.
         """
         check(request)
-        warnings = unsupported(request, self.name, self.filters)
+        warnings = unsupported(request, self.name, self.filters) + self._without_code(request)
         if request.count > self.largest:
             warnings.append(f"{self.name}: gives at most {self.largest} results a page, not {request.count}")
         data, headers = await self._send(self.ask(request))
         rows = self.rows(data, request)
         if not isinstance(rows, Sequence) or isinstance(rows, str):
             raise self._failed("the response does not have the expected format", "malformed")
+        failed = ", ".join(self.failed_sources(data))
+        if failed and not rows:  # nobody knows whether there is anything to find
+            raise self._failed(f"found nothing, and no answer came from {failed}", "unreachable")
+        if failed:
+            warnings.append(f"{self.name}: no answer came from {one_line(failed, [self._key], 300)}")
         hits = self._hits(rows[:MAX_COUNT], request, warnings)
         cost = self.cost(data)
         return Results(tuple(hits[: request.count]), tuple(warnings), cost, self.remaining(headers))
+
+    def _without_code(self, request: SearchRequest) -> list[str]:
+        """Return a warning for a language or a country that the provider's filter does not know."""
+        asked = {
+            "language": (request.language, self.language(request)),
+            "country": (request.country, self.country(request)),
+        }
+        return [
+            f"{self.name}: has no filter {filter_} {wanted!r}"
+            for filter_, (wanted, code) in asked.items()
+            if filter_ in self.filters and wanted and not code
+        ]
 
     def _hits(self, rows: Sequence[Any], request: SearchRequest, warnings: list[str]) -> list[Hit]:
         """Turn checked results into hits; a warning counts the results without a usable URL."""
@@ -341,18 +381,19 @@ class Provider:
         :param wait: seconds of the Retry-After header; None without one.
         :raises SearchFailed: the status is an error, or the body is not a JSON object.
         """
+        said = error_suffix(content, self._key)
         if status in (401, 403):
             refusal = "refuses the key" if self._key else "refuses the request"
-            raise self._failed(f"{refusal} (HTTP {status}){error_suffix(content, self._key)}{self.hint(status)}", "key")
+            raise self._failed(f"{refusal} (HTTP {status}){said}{self.hint(status)}", "key")
         if status in (402, 429, 432, 433):  # 402, 432, 433: the plan's credit is spent
             raise self._failed(
-                f"too many requests (HTTP {status}){wait_hint(wait)}{error_suffix(content, self._key)}",
+                f"too many requests (HTTP {status}){wait_hint(wait)}{said}{self.hint(status)}",
                 "rate",
                 status,
                 wait,
             )
         if status != 200:
-            raise self._failed(f"HTTP {status}{error_suffix(content, self._key)}", "refused", status, wait)
+            raise self._failed(f"HTTP {status}{said}", "refused", status, wait)
         try:
             data = json.loads(content)
         except (ValueError, RecursionError) as error:

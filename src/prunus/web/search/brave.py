@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ...core.types import SearchRequest
+from ._codes import same
 from ._wire import Ask, Provider, query_with_sites, time_range, value_at
 
 _LAST_PAGE = 10
@@ -21,6 +22,20 @@ class Engine(Provider):
         {"page", "language", "country", "time_range", "dates", "include_domains", "exclude_domains"}
     )
 
+    # https://api-dashboard.search.brave.com/api-reference/web/search/get; Brave's MCP server 2.1.4 has the whole lists
+    languages: ClassVar[Mapping[str, str]] = {
+        **same(
+            "ar eu bn bg ca zh-hans zh-hant hr cs da nl en en-gb et fi fr gl de gu he hi hu is it kn ko lv lt ms ml"
+        ),
+        **same("mr pl pt-br pt-pt pa ro ru sr sk sl es sv ta te th tr uk vi"),
+        "ja": "jp",
+        "no": "nb",
+        "pt": "pt-pt",  # Portuguese of another country than Brazil
+    }
+    countries: ClassVar[Mapping[str, str]] = same(
+        "AR AU AT BE BR CA CL DK FI FR DE HK IN ID IT JP KR MY MX NL NZ NO CN PL PT PH RU SA ZA ES SE CH TW TR GB US"
+    )
+
     def ask(self, request: SearchRequest) -> Ask:
         """See :class:`prunus.web.search._wire.Provider`."""
         name, first, last = time_range(request)
@@ -30,8 +45,8 @@ class Engine(Provider):
                 "q": query_with_sites(request)[:400],  # the API's limit
                 "count": min(request.count, self.largest),
                 "offset": min(request.page, _LAST_PAGE) - 1,
-                "search_lang": request.language,
-                "country": request.country.upper(),
+                "search_lang": self.language(request),
+                "country": self.country(request),
                 "freshness": f"{first}to{last}" if first else _FRESHNESS.get(name, ""),
                 "safesearch": "moderate" if request.safe_search else "off",
                 "extra_snippets": "true",

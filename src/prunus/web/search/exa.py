@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from ...core.text.numbers import bounded_float
 from ...core.types import SearchRequest
+from ._codes import country_of
 from ._wire import Ask, Provider, time_range, value_at
 
 _DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
@@ -22,6 +23,10 @@ class Engine(Provider):
         {"country", "time_range", "dates", "include_domains", "exclude_domains", "topic", "want_text"}
     )
     largest: ClassVar[int] = 100
+
+    def country(self, request: SearchRequest) -> str:
+        """See :class:`prunus.web.search._wire.Provider`; the API takes the two letters of ISO 3166-1."""
+        return country_of(request)
 
     def ask(self, request: SearchRequest) -> Ask:
         """See :class:`prunus.web.search._wire.Provider`."""
@@ -49,7 +54,7 @@ class Engine(Provider):
         if request.topic == "news":
             body["category"] = "news"
         if request.country:
-            body["userLocation"] = request.country.upper()
+            body["userLocation"] = self.country(request)
         return Ask(f"{self.address}/search", headers={"x-api-key": self._key}, body=body)
 
     def rows(self, data: Mapping[str, Any], request: SearchRequest) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from ...core.errors import BadInput
 from ...core.types import SearchRequest
+from ._codes import country_of, same
 from ._wire import Ask, Provider, query_with_sites, time_range, value_at
 
 _LAST = 100
@@ -25,10 +26,22 @@ class Engine(Provider):
     filters: ClassVar[frozenset[str]] = frozenset(
         {"page", "language", "country", "time_range", "dates", "include_domains", "exclude_domains"}
     )
+    # the values of lr at https://developers.google.com/custom-search/v1/reference/rest/v1/cse/list
+    languages: ClassVar[Mapping[str, str]] = {
+        **same("ar bg ca cs da de el en es et fi fr hr hu id is it ja ko lt lv nl no pl pt ro ru sk sl sr sv tr"),
+        "he": "iw",
+        "zh-hans": "zh-CN",
+        "zh-hant": "zh-TW",
+    }
     largest: ClassVar[int] = 10
 
     def _split(self, model: str) -> tuple[str, str]:
         return model, ""
+
+    def country(self, request: SearchRequest) -> str:
+        """See :class:`prunus.web.search._wire.Provider`; all countries have their ISO code but one."""
+        code = country_of(request).lower()
+        return "uk" if code == "gb" else code
 
     def ask(self, request: SearchRequest) -> Ask:
         """See :class:`prunus.web.search._wire.Provider`."""
@@ -39,6 +52,7 @@ class Engine(Provider):
         if start + count - 1 > _LAST:
             raise BadInput(f"search google: page {request.page} lies beyond result {_LAST}", subject="page")
         name, first, last = time_range(request)
+        language = self.language(request)
         return Ask(
             self.address,
             {
@@ -47,8 +61,8 @@ class Engine(Provider):
                 "q": query_with_sites(request),
                 "num": count,
                 "start": start,
-                "gl": request.country.lower(),
-                "lr": f"lang_{request.language}" if request.language else "",
+                "gl": self.country(request),
+                "lr": f"lang_{language}" if language else "",
                 "dateRestrict": f"{name[0]}1" if name else "",
                 "sort": f"date:r:{first:%Y%m%d}:{last:%Y%m%d}" if first and last else "",
                 "safe": "active" if request.safe_search else "off",

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 from ...core.types import SearchRequest
+from ._codes import country_of, language_of
 from ._wire import Ask, Kind, Provider, time_range, value_at
 
 _BOOST = 10
@@ -23,6 +24,15 @@ class Engine(Provider):
     )
     largest: ClassVar[int] = 100
 
+    def language(self, request: SearchRequest) -> str:
+        """Return the two-letter code of ISO 639-1, which the API takes; '' for a language without one."""
+        code = language_of(request).upper()
+        return code if len(code) == 2 else ""
+
+    def country(self, request: SearchRequest) -> str:
+        """See :class:`prunus.web.search._wire.Provider`."""
+        return country_of(request)
+
     def ask(self, request: SearchRequest) -> Ask:
         """See :class:`prunus.web.search._wire.Provider`."""
         count = min(request.count, self.largest)
@@ -32,6 +42,7 @@ class Engine(Provider):
             since = f"{datetime.fromtimestamp(self._now(), UTC) - timedelta(days=7):%Y%m%d}"
         elif first:
             since = f"{first:%Y%m%d}"
+        language, country = self.language(request), self.country(request)
         return Ask(
             f"{self.address}/search",
             {
@@ -43,10 +54,10 @@ class Engine(Provider):
                 "site": request.include_domains[0] if len(request.include_domains) == 1 else "",
                 "since": since,
                 "before": f"{last + timedelta(days=1):%Y%m%d}" if last else "",  # the API excludes this day
-                "lb": request.language.upper(),
-                "lbb": _BOOST if request.language else "",
-                "rb": request.country.upper(),
-                "rbb": _BOOST if request.country else "",
+                "lb": language,
+                "lbb": _BOOST if language else "",
+                "rb": country,
+                "rbb": _BOOST if country else "",
                 "safe": 1 if request.safe_search else 0,
             },
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ...core.types import SearchRequest
+from ._codes import country_of, language_of
 from ._wire import Ask, Provider, query_with_sites, time_range, value_at
 
 
@@ -17,7 +18,24 @@ class Engine(Provider):
     filters: ClassVar[frozenset[str]] = frozenset(
         {"page", "language", "country", "time_range", "dates", "include_domains", "exclude_domains", "topic"}
     )
+    # Google's codes of its surface, https://developers.google.com/custom-search/docs/xml_results_appendices, in small
+    # letters; what is not in this table has the code of ISO 639
+    languages: ClassVar[Mapping[str, str]] = {
+        "he": "iw",
+        "pt-br": "pt-br",
+        "pt": "pt-pt",
+        "zh-hans": "zh-cn",
+        "zh-hant": "zh-tw",
+    }
     largest: ClassVar[int] = 100
+
+    def language(self, request: SearchRequest) -> str:
+        """See :class:`prunus.web.search._wire.Provider`."""
+        return super().language(request) or language_of(request)
+
+    def country(self, request: SearchRequest) -> str:
+        """See :class:`prunus.web.search._wire.Provider`."""
+        return country_of(request).lower()
 
     def ask(self, request: SearchRequest) -> Ask:
         """See :class:`prunus.web.search._wire.Provider`."""
@@ -27,9 +45,9 @@ class Engine(Provider):
             "page": request.page,
         }
         if request.country:
-            body["gl"] = request.country.lower()
+            body["gl"] = self.country(request)
         if request.language:
-            body["hl"] = request.language.lower()
+            body["hl"] = self.language(request)
         name, first, last = time_range(request)
         if name:
             body["tbs"] = f"qdr:{name[0]}"

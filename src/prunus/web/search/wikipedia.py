@@ -15,6 +15,7 @@ from urllib.parse import quote
 from ...core.errors import BadInput
 from ...core.ports import Door
 from ...core.types import Results, SearchRequest
+from ._codes import language_of
 from ._wire import Ask, Provider, value_at
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]{2,10}){0,2}")
@@ -51,16 +52,19 @@ class Engine(Provider):
             raise BadInput(f"search wikipedia: {model!r} is not a language; write wikipedia:de", subject=model)
         return model, ""
 
+    def language(self, request: SearchRequest) -> str:
+        """Return the language that begins the address of a Wikipedia."""
+        return language_of(request)
+
     def _base(self, request: SearchRequest) -> str:
-        requested = request.language.split("-")[0].split("_")[0].lower()
-        language = self._model or (requested if _LANGUAGE.fullmatch(requested) else "en")
+        language = self._model or self.language(request) or "en"
         return self.address or f"https://{language}.wikipedia.org"
 
     async def search(self, request: SearchRequest) -> Results:
         """See :class:`prunus.web.search._wire.Provider`."""
         async with self._lock():
             results = await super().search(request)
-        if self._model and request.language and request.language.split("-")[0].lower() != self._model:
+        if self._model and request.language and self.language(request) != self._model:
             warning = f"wikipedia: only the Wikipedia in {self._model} is asked"
             return Results(results.hits, (*results.warnings, warning), results.usd, results.remaining)
         return results
