@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from prunus.core.errors import BadInput, UnknownEngine
+from prunus.core.errors import BadInput, OutsideFailed, UnknownEngine
 from prunus.core.options import Limits, Options
+from prunus.core.ports import Tagged
 from prunus.core.settings import load_settings
-from prunus.core.types import Message
+from prunus.core.types import Message, Span
 from prunus.engines import Maker, assemble
 from prunus.models.json_reply import text_of
+from prunus.models.llm.scripted import Engine as Scripted
+from prunus.models.llm.scripted import ScriptedReply
 from prunus.models.meter import Metered, OverLimit
 
 ASK = [Message("user", "When does the ferry leave?")]
@@ -26,6 +30,19 @@ def test_an_engine_is_made_once_and_shared() -> None:
     made = maker()
     assert made.make("embedder") is made.make("scorer").embedder
     assert made.names == {"embedder": "static", "scorer": "hybrid"}
+
+
+def test_the_time_limits_of_plan_and_extraction_are_settings() -> None:
+    slow = "the model takes longer than the limit"
+    script = ScriptedReply(slow, pause=5)
+    made = maker(Options(llm=Scripted(script=[script, script])), plan_seconds=0.1, extract_seconds=0.2)
+    plan = asyncio.run(made.make("planner").plan(ASK, datetime(2026, 3, 14)))
+    assert "no plan within 0.1 s" in plan.reason
+    with pytest.raises(OutsideFailed, match=r"no reply within 0\.2 s"):
+        asyncio.run(made.make("extractor").extract("When?", [Tagged(1, "At noon.", Span("a", 0, 8))]))
+    for name in ("plan_seconds", "extract_seconds"):
+        with pytest.raises(BadInput, match=f"{name} .*positive"):
+            maker(llm="scripted:x", **{name: 0}).make("planner" if name == "plan_seconds" else "extractor")
 
 
 def test_options_win_over_settings() -> None:

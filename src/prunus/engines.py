@@ -338,6 +338,8 @@ class Maker:
         elif kind == "path_scorer":
             own["key"] = settings.path_key
             own["options"] = {name: value for name, value in settings.path_options.items() if name != "prompt"}
+        elif kind in ("planner", "extractor"):
+            own["seconds"] = settings.plan_seconds if kind == "planner" else settings.extract_seconds
         elif kind == "scorer":
             own["prompt"] = str(settings.path_options.get("prompt", "paths"))
         elif kind == "tokenizer":

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.models.llm.asking import run
 
+from prunus.answer.plan.llm import Engine as Planner
 from prunus.cli.ping import Pinged, ping
 from prunus.core.errors import BadInput, MissingExtra, OutsideFailed
 from prunus.core.registry import make_engine
@@ -81,6 +82,11 @@ def test_what_works_says_what_it_answered(kind: str, make: Callable[[], Any], sa
         ("reranker", lambda: Reranker(np.array([np.nan, 1.0])), "no two finite scores"),
         ("reranker", lambda: Reranker([1.0]), "no two finite scores"),
         ("search", lambda: Search(BadInput("search: no key")), "search: no key"),
+        (
+            "planner",
+            lambda: Planner(Engine(script=[ScriptedReply(error=OutsideFailed("HTTP 500: boom"))])),
+            "because the model gave no plan (HTTP 500: boom)",
+        ),
     ],
 )
 def test_what_fails_says_why(kind: str, make: Callable[[], Any], said: str) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..core.errors import OutsideFailed, PrunusError
 from ..core.text.secrets import hide_secrets
-from ..core.types import Message, SearchRequest, Usage
+from ..core.types import NO_PLAN, Message, SearchRequest, Usage
 from ..models.json_reply import text_of
 from ..models.prompts.render import render
 from .output import counted
@@ -130,6 +130,8 @@ async def _search(engine: Any) -> str:
 
 async def _planner(engine: Any) -> str:
     plan = await engine.plan([Message("user", "When does the ferry leave today?")], datetime.now(UTC))
+    if plan.reason.startswith(NO_PLAN):
+        raise OutsideFailed(plan.reason)
     return f"{counted(len(plan.queries), 'query')}; {plan.reason}"
 
 

@@ -50,6 +50,8 @@ class Settings:
     :param search_endpoint: address of the search provider, where ``search`` names just one; '' is its public address.
     :param search_seconds: timeout of one search request, in seconds.
     :param search_prices: USD for one request by provider, as ``{"brave": 0.005}``.
+    :param plan_seconds: time for a plan by a language model, in seconds; after it the rules plan.
+    :param extract_seconds: time for a language model to read one part of a page, in seconds; after it the part is lost.
     :param clusterer: engine that groups the nodes of an index layer.
     :param summarizer: engine that summarises each group.
     :param store: where an index is kept: ``file``, or ``postgres:ADDRESS``; the address is never shown.
@@ -105,6 +107,8 @@ class Settings:
     search_endpoint: str = ""
     search_seconds: float = 15.0
     search_prices: Mapping[str, Any] = field(default_factory=dict)
+    plan_seconds: float = 30.0
+    extract_seconds: float = 60.0
     clusterer: str = "ward"
     summarizer: str = "extractive"
     store: str = field(default="file", repr=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from .options import Limits as Limits
 from .options import Options as Options
@@ -344,7 +344,7 @@ class SearchRequest:
 class Results:
     """The response of a search provider.
 
-    :param warnings: filters of the request that the provider does not support.
+    :param warnings: filters of the request that the provider does not support, and sources of its own that failed.
     :param usd: cost of the request.
     :param remaining: requests that are left in the provider's quota; -1 when unknown.
     """
@@ -353,6 +353,10 @@ class Results:
     warnings: Sequence[str] = ()
     usd: float = 0.0
     remaining: int = -1
+
+
+NO_PLAN: Final = "planned by rules, because the model gave no plan"
+"""How the reason of a plan begins where a model should have made it and failed."""
 
 
 @dataclass(frozen=True, slots=True)

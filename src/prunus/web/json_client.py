@@ -48,11 +48,13 @@ class Refused(OutsideFailed):
     """A service rejected the request: too long, too many items, unknown model.
 
     :param status: the HTTP status.
+    :param content: the body of the response.
     """
 
-    def __init__(self, message: str, *, subject: str, status: int) -> None:
+    def __init__(self, message: str, *, subject: str, status: int, content: bytes = b"") -> None:
         super().__init__(message, subject=subject)
         self.status = status
+        self.content = content
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +85,18 @@ class Service:
         :raises Refused: the service rejects the request.
         :raises OutsideFailed: the service cannot be reached, all retries fail, or the response is not JSON.
         """
-        return Retries(TRIES, longest=LONGEST_PAUSE).call(lambda: self._post_once(body), sleep=self.sleep)
+        return Retries(TRIES, longest=LONGEST_PAUSE).call(lambda: self._send_once("POST", body), sleep=self.sleep)
 
-    def _post_once(self, body: Mapping[str, Any]) -> Any:
+    def get(self) -> Any:
+        """Return the JSON value at the URL; the errors are those of :meth:`post`."""
+        return Retries(TRIES, longest=LONGEST_PAUSE).call(lambda: self._send_once("GET", None), sleep=self.sleep)
+
+    def _send_once(self, method: str, body: Mapping[str, Any] | None) -> Any:
         headers = {"accept": "application/json"} | ({"authorization": f"Bearer {self.key}"} if self.key else {})
         with (
             network_errors(self.url, f"no response within {self.seconds:g} s"),
             self.door.client(self.url, seconds=self.seconds) as client,
-            client.stream("POST", self.url, json=without_surrogates(body), headers=headers) as response,
+            client.stream(method, self.url, json=without_surrogates(body), headers=headers) as response,
         ):
             content = self._read_body(response)
         if response.status_code in BUSY:
@@ -117,9 +123,8 @@ class Service:
             reason = "refuses the key" if self.key else "needs a key"
             raise BadInput(f"{self.url}: {reason} (HTTP {status}){error_suffix(content, self.key)}", subject=self.url)
         if status >= 300:
-            raise Refused(
-                f"{self.url}: HTTP {status}{error_suffix(content, self.key)}", subject=self.url, status=status
-            )
+            why = f"{self.url}: HTTP {status}{error_suffix(content, self.key)}"
+            raise Refused(why, subject=self.url, status=status, content=content)
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as error:

@@ -45,10 +45,50 @@ def test_one_inference_decides_and_writes_the_queries() -> None:
     asked = model.calls[0].options.schema
     assert asked is not None
     assert asked["required"] == ["needs_search", "reason", "queries"]
-    assert asked["properties"]["queries"]["maxItems"] == 20
-    text = {"type": "string", "minLength": 1, "maxLength": 500}
-    assert asked["properties"]["queries"]["items"]["properties"]["text"] == text
     assert _is_strict(asked)
+
+
+def test_the_schema_leaves_a_server_with_a_grammar_room_for_four_short_queries() -> None:
+    _, model = plan(reply(query("x")))
+    schema = model.calls[0].options.schema
+    assert schema is not None
+    queries = schema["properties"]["queries"]
+    assert queries["maxItems"] == 4
+    assert queries["items"]["properties"]["text"] == {"type": "string", "minLength": 1, "maxLength": 120}
+    assert queries["items"]["properties"]["language"]["maxLength"] == 5
+    assert schema["properties"]["reason"]["maxLength"] == 120
+
+
+def test_a_longer_reply_of_a_server_without_a_grammar_is_taken() -> None:
+    found, model = plan(reply(*[query(f"{number} " + "x" * 900) for number in range(9)], reason="z" * 2000))
+    assert len(model.calls) == 1
+    assert len(found.queries) == 4
+    assert {len(query.text) for query in found.queries} == {500}
+
+
+COPIES = ["keywords", "The question", "the last question", "BEGIN f8ec9ce1fa0fdd8440c6b22cd07852eb the question",
+          "END f8ec9ce1fa0fdd8440c6b22cd07852eb", "search query", "..."]  # fmt: skip
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_words_copied_from_the_prompt_are_no_query(copied: str) -> None:
+    found, model = plan(reply(query(copied), query("Xylo founder")))
+    assert [query.text for query in found.queries] == ["Xylo founder"]
+    found, model = plan(reply(query(copied), reason="why, in a few words"), reply(query("Xylo"), reason="a fact"))
+    assert ([query.text for query in found.queries], found.reason) == (["Xylo"], "a fact")
+    assert "no query of your own" in model.calls[1].messages[-1].content
+    found, _ = plan(*2 * [reply(query(copied))])
+    assert found.reason.startswith("planned by rules, because the model gave no plan (needs_search is true, but")
+
+
+def test_a_question_about_such_a_word_is_searched() -> None:
+    found, _ = plan(reply(query("keywords of Python"), query("query language")))
+    assert len(found.queries) == 2
+
+
+def test_a_time_limit_that_is_no_time_is_one_line() -> None:
+    with pytest.raises(BadInput, match="plan_seconds is positive"):
+        plan(seconds=0)
 
 
 def _is_strict(schema: Any) -> bool:

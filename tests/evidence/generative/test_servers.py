@@ -52,10 +52,14 @@ def sglang(path: str, body: Any) -> Answer:
 
 def llamacpp(path: str, body: Any) -> Answer:
     """From docs: tools/server/README.md of llama.cpp, POST /completion, /tokenize and /apply-template."""
+    if path == "/props":  # recorded, cut
+        return as_json(
+            {"default_generation_settings": {"n_ctx": 4096}, "bos_token": "<|im_start|>", "eos_token": "<|im_end|>"}
+        )
     if path == "/apply-template":
         return as_json({"prompt": "<|user|>Which?"})
     if path == "/tokenize":
-        return as_json({"tokens": [1, 2, 3]})
+        return as_json({"tokens": [2] if body["content"] == "<|im_end|>" else [1, 2, 3]})
     others = {token: -0.001 * token for token in range(100, 400)}  # likelier than all that are asked for
     best = sorted({**others, **LOGP}.items(), key=lambda item: -item[1])[: body["n_probs"]]
     top = [{"id": token, "logprob": value, "token": "x", "bytes": [120]} for token, value in best]
@@ -255,12 +259,21 @@ def test_a_question_ends_after_its_time(kind: str) -> None:
 
 
 LONG = {
-    "vllm": {"error": {"message": "This model's maximum context length is 1024 tokens, but 4000 were given"}},
+    "vllm": {"error": {"message": "This model's maximum context length is 1024 tokens, but 3998 were given"}},
     "sglang": {
-        "error": {"message": "The input (4000 tokens) is longer than the model's context length (1024 tokens)."}
+        "error": {"message": "The input (3998 tokens) is longer than the model's context length (1024 tokens)."}
     },
-    "llamacpp": {"error": {"message": "request (4000 tokens) exceeds the available context size (1024 tokens)"}},
+    "llamacpp": {  # recorded, with other numbers
+        "error": {
+            "code": 400,
+            "message": "request (3998 tokens) exceeds the available context size (1024 tokens), try increasing it",
+            "type": "exceed_context_size_error",
+            "n_prompt_tokens": 3998,
+            "n_ctx": 1024,
+        }
+    },
 }
+"""The request of the first node, of 3,998 tokens, is shorter than the longest path needs."""
 
 
 @every
@@ -273,6 +286,8 @@ def test_a_prompt_that_the_server_finds_too_long_is_over_the_window(kind: str) -
         made._prompt = lambda messages: [1] * 3997
         if kind == "vllm":
             made._longest = 0  # what older servers do not say
+        if kind == "llamacpp":
+            made._properties = {}
         with pytest.raises(OverWindow) as raised:
             made.branches(ASKED, tree())
     assert (raised.value.window, raised.value.needed) == (1024, 4000)
@@ -283,6 +298,42 @@ def test_a_window_that_is_known_is_kept_before_anything_is_sent(served: tuple[st
     with pytest.raises(OverWindow):
         engine(kind, server.url, context_window=5).branches(ASKED, tree())
     assert all(path in ("/tokenize", "/apply-template") for path, _, _ in server.asked)
+
+
+def test_a_refusal_that_states_no_window_halves_the_need() -> None:
+    def long(path: str, body: Any) -> Answer:
+        return llamacpp(path, body) if path != "/completion" else as_json({"error": "the prompt is too long"}, 400)
+
+    with serve(long) as server, pytest.raises(OverWindow) as raised:
+        engine("llamacpp", server.url).branches(ASKED, tree())
+    assert raised.value.window == raised.value.needed // 2
+
+
+def test_llamacpp_says_its_window_and_the_token_that_ends_a_text() -> None:
+    with serve(llamacpp) as server:
+        made = engine("llamacpp", server.url)
+        assert (made.stop, made.stop) == (2, 2)
+        made._prompt = lambda messages: [1] * 4096
+        with pytest.raises(OverWindow) as raised:
+            made.branches(ASKED, tree())
+        assert raised.value.window == 4096
+        assert [path for path, _, _ in server.asked] == ["/props", "/tokenize"]
+        assert server.asked[1][2] == {"content": "<|im_end|>", "add_special": False, "parse_special": True}
+        assert engine("llamacpp", server.url, stop=7).stop == 7
+
+
+PROPS = [
+    as_json({"error": {"message": "File Not Found"}}, 404), as_json([]), as_json({"eos_token": 3}),
+    as_json({"default_generation_settings": 3, "eos_token": ""}), as_json({"eos_token": "two tokens"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("props", PROPS)
+def test_llamacpp_without_such_properties_works_without_a_window_and_an_end(props: Answer) -> None:
+    with serve(lambda path, body: props if path == "/props" else llamacpp(path, body)) as server:
+        made = engine("llamacpp", server.url)
+        assert made.stop == -1
+        assert len(made.branches(ASKED, tree()).logits) == 3
 
 
 def test_sglang_needs_the_models_tokenizer() -> None:

@@ -58,7 +58,8 @@ def serve(usual: Callable[[str, Any], Answer]) -> Iterator[Server]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            size = int(self.headers.get("content-length", 0))
+            body = json.loads(self.rfile.read(size)) if size else None
             said = {name.lower(): value for name, value in self.headers.items()}
             found = state.answer(self.path, said, body)
             if found == "hang":
@@ -79,6 +80,8 @@ def serve(usual: Callable[[str, Any], Answer]) -> Iterator[Server]:
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(content)
+
+        do_GET = do_POST
 
         def log_message(self, format: str, *args: Any) -> None:
             pass

@@ -521,7 +521,7 @@ def test_a_server_that_refuses_everything_is_not_asked_for_ever() -> None:
         ([{"id": "tiny", "max_model_len": 4096}, {"id": "other", "max_model_len": 1}], 4096),
         ([{"id": "tiny", "context_length": 8192}], 8192),
         ([{"id": "tiny", "context_window": 131072}], 131072),
-        ([{"id": "models/file.gguf", "meta": {"n_ctx_train": 2048}}], 2048),
+        ([{"id": "models/file.gguf", "meta": {"n_ctx": 2048, "n_ctx_train": 8192}}], 2048),
         ([{"id": "tiny"}], 0),
         ([{"id": "tiny", "max_model_len": "long"}], 0),
         ([], 0),
@@ -535,6 +535,20 @@ def test_the_window_is_asked_for(listed: Any, window: int) -> None:
             model = engine(server)
             assert await model.ask_window() == window == model.context_window
             assert server.requests[0].path == "/v1/models"
+
+    run(check())
+
+
+@pytest.mark.parametrize(
+    ("props", "window"),
+    [({"default_generation_settings": {"n_ctx": 4096}}, 4096), ({"n_ctx": 3}, 0), ([], 0), ("x", 0)],
+)
+def test_an_older_llamacpp_states_the_window_it_serves_elsewhere(props: Any, window: int) -> None:
+    async def check() -> None:
+        listed = {"data": [{"id": "models/file.gguf", "meta": {"n_ctx_train": 131072}}]}
+        async with serving(answer(200, listed), answer(200, props)) as server:
+            assert await engine(server).ask_window() == window
+            assert [asked.path for asked in server.requests] == ["/v1/models", "/props"]
 
     run(check())
 

@@ -120,7 +120,7 @@ class Engine:
         max_tokens: int = 512,
     ) -> None:
         if at_once < 1 or seconds <= 0:
-            raise BadInput("extractor tags: at_once and seconds are positive", subject="tags")
+            raise BadInput("extractor tags: at_once and extract_seconds are positive", subject="tags")
         self._llm = llm
         self._summaries = summaries
         self._at_once = at_once

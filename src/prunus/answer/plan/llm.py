@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from ...core.errors import BadInput, OutsideFailed
 from ...core.ports import LLM
-from ...core.types import Message, Plan, SearchQuery
+from ...core.types import NO_PLAN, Message, Plan, SearchQuery
 from ...models.json_reply import read_json, repair, schema_of, text_of
 from ...models.prompts.render import Quoted, render
 from . import rules
@@ -23,15 +23,25 @@ _TURNS: Final = 6
 _LONGEST_TURN: Final = 2_000
 _LONGEST_QUESTION: Final = 8_000
 _LONGEST_REPLY: Final = 20_000
+_LONGEST_QUERY: Final = 500
 _TOKENS: Final = 600
+
+_COPIED: Final = re.compile(
+    r"keywords?|(?:the |last )*question|why, in a few words|text|query|search (?:query|queries|keywords)|string|\W*"
+    r"|(?:BEGIN|END) [0-9a-f]{8}.*",
+    re.IGNORECASE,
+)
+"""Words of the prompt that a small model copies instead of writing a query: examples, labels, lines of the fence."""
 
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(?:-[A-Za-z]{2,4})?")
 _UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
 
 
+# A server with a grammar lets a model fill what the schema allows, so the schema is narrow. The lengths are only in the
+# schema: a longer reply of a server without a grammar is cut, not refused.
 class _Query(Struct, forbid_unknown_fields=True):
-    text: Annotated[str, Meta(min_length=1, max_length=500)]
-    language: Annotated[str, Meta(max_length=20)]
+    text: Annotated[str, Meta(min_length=1, extra_json_schema={"maxLength": 120})]
+    language: Annotated[str, Meta(extra_json_schema={"maxLength": 5})]
     time_range: Annotated[Literal["", "day", "week", "month", "year"], Meta(extra_json_schema={"type": "string"})]
 
 
@@ -39,8 +49,8 @@ class PlanReply(Struct, forbid_unknown_fields=True):
     """The reply of the model; its JSON schema is sent with the question."""
 
     needs_search: bool
-    reason: Annotated[str, Meta(max_length=1000)]
-    queries: Annotated[list[_Query], Meta(max_length=20)]
+    reason: Annotated[str, Meta(extra_json_schema={"maxLength": 120})]
+    queries: Annotated[list[_Query], Meta(extra_json_schema={"maxItems": 4})]
 
 
 class Engine:
@@ -49,11 +59,14 @@ class Engine:
     :param llm: the model.
     :param limit: most queries of a plan.
     :param seconds: time limit for both calls together; after it the rules plan.
+    :raises BadInput: ``seconds`` is not positive.
     """
 
     name = "llm"
 
     def __init__(self, llm: LLM, limit: int = 4, seconds: float = 30.0) -> None:
+        if seconds <= 0:
+            raise BadInput("planner llm: plan_seconds is positive", subject="plan_seconds")
         self._llm = llm
         self._limit = limit
         self._seconds = seconds
@@ -89,7 +102,7 @@ class Engine:
         shown = " ".join(_UNSEEN.sub(" ", fault).split())[:200]
         return Plan(
             fallback.needs_search,
-            f"planned by rules, because the model gave no plan ({shown}): {fallback.reason}",
+            f"{NO_PLAN} ({shown}): {fallback.reason}",
             fallback.queries,
         )
 
@@ -104,20 +117,21 @@ class Engine:
                 plan = self._plan(plan_reply)
                 if plan is not None:
                     return plan, ""
-                fault = "needs_search is true, but there is no query in queries"
+                fault = "needs_search is true, but queries holds no query of your own: write what to search for"
             messages = repair(messages, reply, fault)
         return None, fault
 
     def _plan(self, plan_reply: PlanReply) -> Plan | None:
-        """Return a valid reply as a plan; None where it needs a search but has no query."""
+        """Return a valid reply as a plan; None where it needs a search but has no query of its own."""
         reason = " ".join(_UNSEEN.sub(" ", plan_reply.reason).split())[:300]
+        reason = "" if _COPIED.fullmatch(reason) else reason
         if not plan_reply.needs_search:
             return Plan(False, reason)
         queries: dict[str, SearchQuery] = {}
         for query in plan_reply.queries:
-            text = " ".join(_UNSEEN.sub(" ", query.text).split())
+            text = " ".join(_UNSEEN.sub(" ", query.text).split())[:_LONGEST_QUERY]
             language = query.language if _LANGUAGE.fullmatch(query.language) else ""
-            if text:
+            if not _COPIED.fullmatch(text):
                 queries.setdefault(text.lower(), SearchQuery(text, language, query.time_range))
         return Plan(True, reason, tuple(queries.values())[: self._limit]) if queries else None
 

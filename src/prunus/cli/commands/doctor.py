@@ -29,6 +29,7 @@ from ...engines import BY_MODEL, Maker, engines_of, web_of
 from ...index.terms import Retrieval
 from ..choices import common
 from ..output import emit, emit_json, one_line
+from ..ping import SECONDS
 from ..ping import ping as ping_engines
 
 PACKAGE_LICENCE: Final = "Apache-2.0"
@@ -83,8 +84,16 @@ class Finding:
 
 @click.command("doctor")
 @click.option("--ping", is_flag=True, help="Also call the configured engines, over the network; may cost a few tokens.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=SECONDS,
+    show_default=True,
+    metavar="N",
+    help="With --ping, time for each engine, with loading.",
+)
 @common
-def command(ping: bool, **flags: Any) -> None:
+def command(ping: bool, seconds: float, **flags: Any) -> None:
     """Show the settings in force, and test the engines.
 
     Every engine is tested on a small page. Language models, rerankers, search providers, planners, and all engines
@@ -96,10 +105,11 @@ def command(ping: bool, **flags: Any) -> None:
       prunus doctor
       prunus doctor --json
       prunus doctor --ping
+      prunus doctor --ping --seconds 120
     """
     found = examine()
     if ping:
-        found["ping"] = pinged()
+        found["ping"] = pinged(seconds)
     if flags["as_json"]:
         emit_json(found)
     else:
@@ -111,9 +121,12 @@ def command(ping: bool, **flags: Any) -> None:
         raise OutsideFailed(f"{failed[0]['kind']} {failed[0]['spec']}: {failed[0]['reason']}")
 
 
-def pinged() -> list[dict[str, Any]]:
-    """Call each engine that the settings name; return the results as plain data."""
-    settings = load_settings()
+def pinged(seconds: float = SECONDS) -> list[dict[str, Any]]:
+    """Call each engine that the settings name; return the results as plain data.
+
+    :param seconds: timeout of each engine; the limits of the stages of an answer do not hold here.
+    """
+    settings = replace(load_settings(), plan_seconds=2 * seconds, search_seconds=2 * seconds)
     maker = Maker(settings, Options())
     kinds = [kind for kind in ("embedder", "reranker", "llm", "tokenizer", "planner") if maker.specs[kind]]
     makers = {kind: (maker.specs[kind], partial(maker.make, kind)) for kind in kinds}
@@ -122,7 +135,7 @@ def pinged() -> list[dict[str, Any]]:
         for spec in specs:  # each provider alone: fused, a working one would hide a broken one
             making = partial(maker.provider, spec, len(specs) == 1)
             makers["search" if len(specs) == 1 else f"search:{spec}"] = (spec, making)
-    return [asdict(result) for result in run(lambda: ping_engines(makers))]
+    return [asdict(result) for result in run(lambda: ping_engines(makers, seconds))]
 
 
 def examine() -> dict[str, Any]:

@@ -110,23 +110,31 @@ class Engine(LanguageModel):
         return self._tokenizer.count(texts)
 
     async def ask_window(self) -> int:
-        """Return the model's context window: the configured one, else that in the server's list of models, else 0.
+        """Return the model's context window: the configured one, else the one that the server states, else 0.
 
         :raises OutsideFailed: the server failed.
         """
         if not self.context_window:
             end = time.monotonic() + self._patience.connect + self._patience.gap
-            listing = bytearray()
-            async with self._request("GET", "/models", None, end) as answer:
-                if answer.status_code != 200:
-                    raise self._place.failure(answer, await self._error(answer, end))
-                chunks = answer.aiter_raw()
-                while chunk := await self._within(end, anext(chunks, b"")):
-                    listing += chunk
-                    if len(listing) > _MOST_LISTED:
-                        raise OutsideFailed(f"{self._place.where}: the list of models is over 4 MiB")
-            self.context_window = window_of(bytes(listing), self.model)
+            listing = await self._get(self._endpoint + "/models", end)
+            self.context_window, ask_props = window_of(listing, self.model)
+            if ask_props:
+                properties = await self._get(self._endpoint.removesuffix("/v1") + "/props", end)
+                self.context_window = window_in_props(properties)
         return self.context_window
+
+    async def _get(self, url: str, end: float) -> bytes:
+        """Return the body at a URL of the server; the errors are those of :meth:`ask_window`."""
+        content = bytearray()
+        async with self._request("GET", url, None, end) as answer:
+            if answer.status_code != 200:
+                raise self._place.failure(answer, await self._error(answer, end))
+            chunks = answer.aiter_raw()
+            while chunk := await self._within(end, anext(chunks, b"")):
+                content += chunk
+                if len(content) > _MOST_LISTED:
+                    raise OutsideFailed(f"{self._place.where}: the list of models is over 4 MiB")
+        return bytes(content)
 
     async def stream(self, messages: Sequence[Message], **options: Any) -> AsyncIterator[Event]:
         """Yield the pieces of the reply, and then its usage: 0 and 0 tokens where the server reports none.
@@ -192,7 +200,7 @@ class Engine(LanguageModel):
         while True:
             request = body(self.model, messages, call, self.refused)
             wait = min(end, time.monotonic() + self._patience.first)
-            async with self._request("POST", "/chat/completions", request, wait) as answer:
+            async with self._request("POST", self._endpoint + "/chat/completions", request, wait) as answer:
                 if answer.status_code == 200:
                     async with aclosing(self._read(answer, call.max_tokens, wait, end)) as pieces:
                         async for piece in pieces:
@@ -228,7 +236,7 @@ class Engine(LanguageModel):
             yield piece
 
     @asynccontextmanager
-    async def _request(self, method: str, path: str, request: Any, deadline: float) -> AsyncIterator[httpx.Response]:
+    async def _request(self, method: str, url: str, request: Any, deadline: float) -> AsyncIterator[httpx.Response]:
         """Send a request and yield its response before the body is read; close the connection in any case."""
         place, patience = self._place, self._patience
         if self._door is None:
@@ -241,7 +249,7 @@ class Engine(LanguageModel):
             headers["authorization"] = f"Bearer {place.key}"
         async with self._door.async_client(self._endpoint, seconds=patience.total) as client:
             waits = (patience.connect, patience.total, patience.total, patience.total)
-            sent = client.build_request(method, self._endpoint + path, json=request, headers=headers, timeout=waits)
+            sent = client.build_request(method, url, json=request, headers=headers, timeout=waits)
             answer = await self._within(deadline, client.send(sent, stream=True))
             try:
                 if answer.status_code == 200 and not _is_plain(answer):
@@ -560,8 +568,12 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0
 
 
-def window_of(data: bytes, model: str) -> int:
-    """Return the context window that a server's list of models states for a model; 0 where it states none."""
+def window_of(data: bytes, model: str) -> tuple[int, bool]:
+    """Return the context window that a server's list of models states for a model, and whether to ask ``/props``.
+
+    The window is 0 where the list states none. An older llama.cpp server states the window that the model was trained
+    with, but not the one that it is served with, which may be far smaller.
+    """
     try:
         listed = json.loads(data)["data"]
         # a server with a single model may list it by another name
@@ -569,7 +581,16 @@ def window_of(data: bytes, model: str) -> int:
         entry = named[0] if named else {}
         meta = entry.get("meta") or {}
         names = ("max_model_len", "context_window", "context_length", "max_context_length")
-        stated = [entry.get(name) for name in names] + [meta.get("n_ctx"), meta.get("n_ctx_train")]
+        stated = [entry.get(name) for name in names] + [meta.get("n_ctx")]
+        window = next((size for size in map(_count, stated) if size), 0)
+        return window, not window and "n_ctx_train" in meta
+    except (*WRONG_SHAPE, RecursionError):
+        return 0, False
+
+
+def window_in_props(data: bytes) -> int:
+    """Return the context window that ``/props`` of a llama.cpp server states; 0 where it states none."""
+    try:
+        return _count(json.loads(data)["default_generation_settings"]["n_ctx"])
     except (*WRONG_SHAPE, RecursionError):
         return 0
-    return next((size for size in map(_count, stated) if size), 0)

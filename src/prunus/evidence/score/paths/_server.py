@@ -7,6 +7,7 @@ may be split. The server's prefix cache holds the prompt, so that each request c
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -24,7 +25,7 @@ from ....core.ports import Branches, Door, TokenTree
 from ....core.text.numbers import bounded_float, bounded_int
 from ....core.types import Message
 from ....models.model_folder import hub_folder
-from ....web.json_client import Refused, Service, endpoint
+from ....web.json_client import WRONG_SHAPE, Refused, Service, endpoint, error_text
 from .transformers.loaded import Loaded, forged_marks
 
 _LAST_TOKEN: Final = 2**31
@@ -36,6 +37,9 @@ _DEFAULTS: Final[dict[str, Any]] = {
 
 _TOO_LONG: Final = re.compile(
     r"context (?:length|size|window)|too long|longer than|max_model_len|exceeds", re.IGNORECASE
+)
+_STATED_WINDOW: Final = re.compile(
+    r"(?:context (?:length|size|window)|model length|max_model_len)[^0-9]{0,40}([0-9]{2,9})", re.IGNORECASE
 )
 _TOKENIZER_FILES: Final = ("tokenizer*", "special_tokens_map.json", "*.jinja", "*.model", "vocab*", "merges.txt")
 
@@ -61,7 +65,7 @@ class Server(ABC):
     :param door: the egress door.
     :param key: sent as a bearer token; '' sends none.
     :param options: ``tokenizer``: a folder with the model's tokenizer, or its hub id in the cache; with it, texts are
-        tokenised on this machine. ``stop``: the token that ends a text; -1 takes the tokenizer's.
+        tokenised on this machine. ``stop``: the token that ends a text; -1 takes the tokenizer's or the server's.
         ``context_window``: tokens; 0 takes the server's. ``at_once``: requests at a time (8).
         ``seconds``: timeout of a request (120). ``total``: timeout of a whole question (600).
     :raises BadInput: an option is unknown or has a bad value.
@@ -106,6 +110,10 @@ class Server(ABC):
         """Return the context window of the server's model, in tokens; 0 where it is unknown."""
         return 0
 
+    def _end(self) -> int:
+        """Return the token that ends a text, from the server; -1 where it does not say."""
+        return -1
+
     # -- the port -----------------------------------------------------------------------------
 
     @property
@@ -113,7 +121,7 @@ class Server(ABC):
         """The token that ends a text; -1 for none."""
         if self._options["stop"] >= 0:
             return int(self._options["stop"])
-        return self._tokenizer().stop if self._options["tokenizer"] else -1
+        return self._tokenizer().stop if self._options["tokenizer"] else self._end()
 
     def encode(self, paths: Sequence[str]) -> list[list[int]]:
         """Return the tokens of each path (or of any text) alone, without special tokens."""
@@ -182,7 +190,7 @@ class Server(ABC):
             answer = self._ask(ids, children)
         except Refused as refused:
             if _TOO_LONG.search(str(refused)):
-                raise self._over(_window_in(str(refused), needed), needed) from refused
+                raise self._over(_window_in(refused, needed), needed) from refused
             raise
         missing = [token for token in children if not math.isfinite(answer.by_token.get(token, math.nan))]
         if missing:
@@ -274,7 +282,11 @@ def _load_tokenizer(name: str) -> Loaded:
     return Loaded(None, tokenizer, forged_marks(tokenizer), folder.name)
 
 
-def _window_in(text: str, needed: int) -> int:
-    """Return the window that a refusal states: the largest number in its text that is below the needed tokens."""
-    stated = [bounded_int(number, needed, most=10**9) for number in re.findall(r"[0-9]{2,9}", text)]
-    return max((number for number in stated if number < needed), default=needed // 2)
+def _window_in(refused: Refused, needed: int) -> int:
+    """Return the window that a refusal states, in its JSON (llama.cpp) or its text; half the needed tokens if none."""
+    try:
+        stated = count_in(json.loads(refused.content)["error"]["n_ctx"])
+    except (*WRONG_SHAPE, RecursionError):
+        stated = 0
+    said = None if stated else _STATED_WINDOW.search(error_text(refused.content))
+    return stated or (bounded_int(said.group(1), 0, most=10**9) if said else 0) or needed // 2

@@ -2,17 +2,18 @@
 
 A request cannot name tokens: the server returns the ``n_probs`` likeliest tokens of the vocabulary. If a
 child is not among them, the next request wants sixteen times as many, up to the whole vocabulary or
-``MOST``; a child that is still missing is an error and never a guess. Requests run one at a time, in the
+``MOST``; a child that is still missing is an error and never a guess. The window and the token that ends a
+text are read from ``/props``. Requests run one at a time, in the
 tree's order, so that all of them use the server's cache of the prompt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ....core.types import Message
-from ....web.json_client import WRONG_SHAPE
+from ....web.json_client import WRONG_SHAPE, Refused
 from ._server import Logprobs, Server, by_tokens, count_in
 
 FIRST: Final = 64
@@ -36,6 +37,8 @@ class Engine(Server):
 
     name = "llamacpp"
     most_at_once = 1
+    _properties: Mapping[str, Any] | None = None
+    _ending: int | None = None
 
     def _ask(self, ids: list[int], children: list[int]) -> Logprobs:
         wanted, requests, cached = max(FIRST, 2 * len(children)), 0, 0
@@ -61,8 +64,29 @@ class Engine(Server):
         except WRONG_SHAPE as error:
             raise self._shape(error) from error
 
+    def _window(self) -> int:
+        settings = self._served().get("default_generation_settings")
+        return count_in(settings.get("n_ctx")) if isinstance(settings, Mapping) else 0
+
+    def _end(self) -> int:
+        if self._ending is None:
+            word = self._served().get("eos_token")
+            tokens = self._tokenized(word, begin=False, special=True) if isinstance(word, str) and word else []
+            self._ending = tokens[0] if len(tokens) == 1 else -1
+        return self._ending
+
+    def _served(self) -> Mapping[str, Any]:
+        """Return what ``/props`` says about the model; nothing where the server has no such address."""
+        if self._properties is None:
+            try:
+                answer = self._root("/props").get()
+            except Refused:
+                answer = {}
+            self._properties = answer if isinstance(answer, Mapping) else {}
+        return self._properties
+
     def _tokens(self, text: str) -> list[int]:
-        return self._tokenized(text, special=False)
+        return self._tokenized(text, begin=False, special=False)
 
     def _prompt(self, messages: Sequence[Message]) -> list[int]:
         turns = [{"role": message.role, "content": message.content} for message in messages]
@@ -70,10 +94,15 @@ class Engine(Server):
         text = answer.get("prompt") if isinstance(answer, dict) else None
         if not isinstance(text, str):
             raise self._shape(ValueError("no prompt"))
-        return self._tokenized(text, special=True)
+        return self._tokenized(text, begin=True, special=True)
 
-    def _tokenized(self, text: str, special: bool) -> list[int]:
-        body = {"content": text, "add_special": special, "parse_special": special}
+    def _tokenized(self, text: str, begin: bool, special: bool) -> list[int]:
+        """Return the tokens of a text.
+
+        :param begin: put the token that begins a text before it, where the model has one.
+        :param special: read the marks of the chat template in it as such.
+        """
+        body = {"content": text, "add_special": begin, "parse_special": special}
         answer = self._root("/tokenize").post(body)
         return self._ids(answer.get("tokens") if isinstance(answer, dict) else None)
 
