@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 from tests.answer.world import Model, World, ask, let_in, plan, tags_of, world
 
+import prunus
 from prunus.answer import check as support
 from prunus.answer import cite as cite_module
 from prunus.answer.chat import Conversation
 from prunus.answer.generate import llm as generating
 from prunus.answer.plan import llm as planning
+from prunus.core.errors import BadInput
 from prunus.core.options import Options
 from prunus.core.types import Hit, Message, Results, SearchRequest
 from prunus.web.reader import HitReader
@@ -198,8 +200,7 @@ def test_without_the_check_of_plans_it_would_flood_the_search(web: World, monkey
     from prunus.core.types import Plan, SearchQuery
 
     def unchecked(self: object, reply: planning.PlanReply) -> Plan:
-        queries = (SearchQuery(query.text, query.language, query.time_range) for query in reply.queries)
-        return Plan(True, "", tuple(queries))
+        return Plan(True, "", tuple(SearchQuery(query.text, "en", query.time_range) for query in reply.queries))
 
     monkeypatch.setattr(planning.Engine, "_plan", unchecked)
     chat = Conversation()
@@ -207,7 +208,12 @@ def test_without_the_check_of_plans_it_would_flood_the_search(web: World, monkey
     del web.requests[:]
     ask("And how long did it take?", Model(altering), chat=chat)
     assert len(web.searches) == 15
-    assert {search["language"] for search in web.searches} == {"en&safesearch=0"}
+
+
+def test_a_language_that_is_no_code_reaches_no_provider(web: World) -> None:
+    with pytest.raises(BadInput, match="'en&safesearch=0' is not a language code"):
+        prunus.search(SearchRequest("bridge", language="en&safesearch=0"), f"searxng:{web.url}")
+    assert web.searches == []
 
 
 # --- quotes --------------------------------------------------------------------------------------
