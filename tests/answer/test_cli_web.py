@@ -10,6 +10,7 @@ import pytest
 from tests.answer.world import World, let_in, world
 from tests.cli.command import Cli, lines_of, only_line
 from tests.cli.conftest import cli  # noqa: F401
+from tests.web.search.server import documented, serving
 
 from prunus.cli.commands.doctor import _shown
 from prunus.core.options import Options
@@ -46,6 +47,16 @@ def test_search_as_json(cli: Cli, web: World) -> None:  # noqa: F811
     [found] = lines_of(cli("search", "Orrel bridge", "--json", "--quiet", "--country", "DE"))
     assert found["query"] == "Orrel bridge" and found["hits"][0]["url"] == f"{web.url}/bridge"
     assert found["warnings"] == ["searxng: has no filter country 'DE'"]
+
+
+def test_a_searxng_whose_engines_are_all_down_has_failed_and_has_not_found_nothing(cli: Cli) -> None:  # noqa: F811
+    with serving() as service:
+        service.respond(documented("searxng")["all_down"])
+        result = cli("search", "tide gauge", "--search", f"searxng:{service.url}")
+        assert (result.exit_code, "no answer came from broken (CAPTCHA)" in only_line(result)) == (3, True)
+        service.answers = []
+        service.respond(documented("searxng")["empty"])
+        assert cli("search", "tide gauge", "--search", f"searxng:{service.url}").exit_code == 4
 
 
 def test_search_says_what_is_missing(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811

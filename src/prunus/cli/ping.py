@@ -114,6 +114,8 @@ async def _llm(engine: Any) -> str:
     text, usage = await text_of(engine.stream(render("ping", word="OK"), max_tokens=32), longest=10_000)
     if not text.strip() and not usage.completion_tokens:
         raise OutsideFailed("the reply is empty")
+    with suppress(OutsideFailed):  # a server need not list its models
+        await engine.ask_window()
     room = f", window of {engine.context_window} tokens" if engine.context_window else ""
     return f"{_tokens_used(usage)}{room}"
 
