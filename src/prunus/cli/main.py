@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "batch": "Run many jobs from a file, and resume after a stop.",
     "fetch": "Fetch pages unchanged, within the configured limits.",
     "cache": "Show or clear the caches on disk.",
+    "serve": "Serve Prunus over HTTP, and as a model to OpenAI's clients.",
     "doctor": "Show the settings in force, and test the engines.",
     "completion": "Print the completion script of a shell.",
 }

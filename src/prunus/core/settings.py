@@ -87,6 +87,9 @@ class Settings:
     :param cache_mb: size of the cache of fetched pages, in MiB; 0 for no cache.
     :param snapshots_mb: size of the store of cited pages, kept so that citations can be checked later, in MiB.
     :param browser: ``auto`` renders pages that are empty without scripts, ``always`` every page, ``never`` none.
+    :param serve: options of ``prunus serve``, as ``{"port": 9000, "indexes": {"handbook": "indexes/handbook"}}``.
+    :param serve_state: file of the keys and counts of ``prunus serve``, or ``postgres:ADDRESS``, which is never shown;
+        '' is ``serve.db`` in ``home``.
     :param chromium: path of the browser's program; '' looks for an installed one.
     """
 
@@ -150,6 +153,8 @@ class Settings:
     snapshots_mb: int = 1024
     browser: str = "auto"
     chromium: str = ""
+    serve: Mapping[str, Any] = field(default_factory=dict)
+    serve_state: str = field(default="", repr=False)
 
     @property
     def folder(self) -> Path:
@@ -162,7 +167,7 @@ SECRETS: Final = frozenset(
 )
 """Settings whose values are never shown."""
 
-ADDRESSED: Final = frozenset({"store"})
+ADDRESSED: Final = frozenset({"store", "serve_state"})
 """Settings whose value may hold an address with a password behind the engine's name; only the name is shown."""
 
 _CHOICES: Final = {

@@ -1,0 +1,84 @@
+"""The application: all routes, the guard around them, and what operators look at (health, metrics, OpenAPI)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from fastapi import Depends, FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import JSONResponse, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from ..core.errors import PrunusError
+from ..core.settings import Settings
+from ..core.version import __version__
+from .errors import handle_errors
+from .guard import Guard, needs
+from .openai import add_openai
+from .options import ServeOptions
+from .routes import add_routes
+from .server import make_server
+
+_DRAIN: Final = 30.0
+"""Seconds that running requests have to end when the server stops."""
+
+
+def create_app(settings: Settings, options: ServeOptions | None = None) -> FastAPI:
+    """Make the application.
+
+    :param settings: the operator's settings: engines, keys of services, limits of fetching.
+    :raises BadInput: the address can be reached from other machines, and there are no keys.
+    """
+    options = options or ServeOptions()
+    server = make_server(settings, options)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        server.stopping = True
+        await server.workers.drain(_DRAIN)
+        server.state.close()
+
+    app = FastAPI(
+        title="Prunus",
+        version=__version__,
+        description="Evidence from web pages and documents, and answers with citations that can be checked.",
+        lifespan=lifespan,
+        docs_url=None,  # its page loads scripts from elsewhere
+        redoc_url=None,
+    )
+    handle_errors(app)
+    add_routes(app, server)
+    add_openai(app, server)
+
+    @app.get("/healthz", tags=["operation"])
+    async def healthz() -> dict[str, str]:
+        """Tell that the process lives."""
+        return {"status": "ok"}
+
+    @app.get("/readyz", tags=["operation"])
+    async def readyz() -> JSONResponse:
+        """Tell whether requests can be served: the state can be read, and the server is not stopping."""
+        try:
+            await asyncio.to_thread(server.state.key, "")
+        except PrunusError:
+            return JSONResponse({"status": "the state cannot be read"}, 503)
+        return JSONResponse({"status": "stopping"}, 503) if server.stopping else JSONResponse({"status": "ok"})
+
+    @app.get("/metrics", tags=["operation"], dependencies=[Depends(needs(server, "read"))])
+    async def metrics() -> Response:
+        """Counts and times in Prometheus's format."""
+        return Response(generate_latest(server.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    app.add_middleware(Guard, server=server)
+    if options.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(options.origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["authorization", "content-type"],
+        )
+    return app

@@ -1,0 +1,132 @@
+"""Turn the bodies of requests into the arguments of the library; only what the operator enabled gets through."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+
+from ..answer.chat import Conversation
+from ..api.answers import Choices
+from ..core.errors import BadInput
+from ..core.options import Limits, Options, WebOptions
+from ..core.settings import Settings
+from ..core.text.near import did_you_mean
+from ..core.types import Message, Page
+from ..engines import formats
+from ..pages.sources import Source, is_address
+from .errors import Refused
+from .options import ServeOptions
+from .wire import AskRequest, PageGiven, PruneRequest
+
+
+def sources_of(pages: Sequence[PageGiven], options: ServeOptions, param: str = "pages") -> list[Source]:
+    """Return the pages of a request as sources; nothing is fetched yet. No source is ever a path.
+
+    :raises BadInput: there are too many pages, or a page cannot be decoded.
+    :raises Refused: a page is to be fetched, and the operator does not allow it.
+    """
+    if len(pages) > options.pages:
+        raise BadInput(f"{len(pages)} pages; this server takes {options.pages} at once", subject=param)
+    several = len(pages) > 1
+    return [_source(page, options, f"{param}.{number}" if several else param) for number, page in enumerate(pages)]
+
+
+def _named(url: str, name: str) -> str:
+    """Return the address of a page, or for one of several pages without an address its place in the request."""
+    return url or (name if "." in name else "")
+
+
+def _source(given: PageGiven, options: ServeOptions, name: str) -> Source:
+    url = given.url.strip()
+    if url and not is_address(url):
+        raise BadInput(
+            f"{name}.url: {url[:200]} is no address; it begins with http:// or https://", subject=f"{name}.url"
+        )
+    try:
+        media_type = formats().media_type(given.type) if given.type else ""
+    except BadInput as error:
+        raise BadInput(f"{name}.type: {error}", subject=f"{name}.type") from None
+    if given.html is not None:
+        return Page(given.html, url=_named(url, name), final_url=url, media_type=media_type)
+    if given.base64 is not None:
+        try:
+            content = base64.b64decode(given.base64, validate=True)
+        except (binascii.Error, ValueError):
+            raise BadInput(f"{name}.base64: this is no Base64", subject=f"{name}.base64") from None
+        return Page(content, url=_named(url, name), final_url=url, media_type=media_type)
+    if not options.fetch:
+        raise Refused(403, "this server fetches no pages; send their content", param=f"{name}.url")
+    return url
+
+
+def budget_of(budget: int | None, options: ServeOptions) -> int | None:
+    """Return the budget of a request.
+
+    :raises BadInput: it is above the operator's limit.
+    """
+    if budget is not None and budget > options.budget:
+        raise BadInput(f"a budget of {budget} tokens; this server gives {options.budget} at most", subject="budget")
+    return budget
+
+
+def pruning_of(body: PruneRequest) -> Options:
+    """Return the options of pruning."""
+    return Options(
+        max_words=body.max_words,
+        breadcrumbs=body.breadcrumbs,
+        links=body.links,
+        images=body.images,
+        emphasis=body.emphasis,
+    )
+
+
+def choices_of(body: AskRequest, settings: Settings, options: ServeOptions) -> Choices:
+    """Return the choices of a question.
+
+    :raises BadInput: an index or the search is not enabled, or the budget is too large.
+    """
+    if body.search and not settings.search:
+        raise BadInput("this server has no search provider; give pages or an index", subject="search")
+    web = body.web
+    made = Options(
+        extractor=f"sentences:{body.quotes}" if body.quotes else "",
+        search=settings.search if body.search else "",
+        limits=Limits(tokens=body.max_tokens, usd=body.max_usd, seconds=options.seconds),
+        web=WebOptions(
+            language=web.language,
+            country=web.country,
+            time_range=web.time_range,
+            topic=web.topic,
+            include_domains=tuple(web.include_domains),
+            exclude_domains=tuple(web.exclude_domains),
+            pages=web.pages,
+        ),
+    )
+    choices = Choices(settings=settings, options=made, budget=budget_of(body.budget, options))
+    if body.indexes:
+        choices["index"] = [index_place(name, options) for name in body.indexes]
+    return choices
+
+
+def index_place(name: str, options: ServeOptions) -> str:
+    """Return the place of an index that the operator enabled.
+
+    :raises BadInput: no index has this name.
+    """
+    if name not in options.indexes:
+        hint = did_you_mean(name, options.indexes)
+        raise BadInput(f"no index is called {name[:100]!r}{hint}", subject="indexes")
+    return options.indexes[name]
+
+
+def conversation_of(turns: Sequence[tuple[str, str]]) -> Conversation | None:
+    """Return earlier turns as a conversation; None where there are none.
+
+    :param turns: pairs of role (``user`` or ``assistant``) and text, the oldest first.
+    """
+    if not turns:
+        return None
+    chat = Conversation()
+    chat.turns = [Message("user" if role == "user" else "assistant", text) for role, text in turns]
+    return chat

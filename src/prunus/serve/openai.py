@@ -1,0 +1,338 @@
+"""Prunus as a model of OpenAI's API: chat completions and the list of models, with citations as annotations.
+
+A model's name chooses where answers come from: ``prunus`` answers from the pages of the request (its files, and the
+addresses in the last message), ``prunus-web`` searches, ``prunus-index:NAME`` asks an index. Parameters that change
+only the sampling of a language model (``temperature``, ``top_p``, ``seed`` …) are accepted and have no effect; those
+that Prunus cannot obey (``tools``, ``n`` above 1, …) are refused, so that no client waits for what cannot come.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import asdict
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..core.errors import BadInput, NothingFound, PrunusError
+from ..core.events import DoneEvent, Event, TokenEvent
+from ..core.text.near import did_you_mean
+from ..core.types import Answer
+from .errors import error_body, log
+from .guard import needs
+from .routes import NO_BUFFER, answering
+from .server import Server
+from .wire import AskRequest, PageGiven, Turn
+
+PAGES: Final = "prunus"
+WEB: Final = "prunus-web"
+INDEX: Final = "prunus-index:"
+
+_ADDRESS: Final = re.compile(r"https?://[^\s<>\"'`\])}]{1,2000}")
+_MARK: Final = re.compile(r"\[(\d{1,4})\]")
+_DATA: Final = re.compile(r"data:([\w.+/-]{0,100})(?:;[\w=.-]{1,60})*;base64,")
+_REFUSED: Final = (
+    "tools",
+    "tool_choice",
+    "functions",
+    "function_call",
+    "audio",
+    "modalities",
+    "logprobs",
+    "prediction",
+)
+_PLAIN: Final = {"tools": [], "tool_choice": "none", "modalities": ["text"], "logprobs": False}
+"""Values of refused parameters that ask for nothing."""
+_LONGEST: Final = 20_000
+"""Code points of an earlier turn that count."""
+
+
+class ChatMessage(BaseModel):
+    """One message; its content is text, or parts of ``text``, ``file`` and others."""
+
+    model_config = ConfigDict(extra="allow")
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[dict[str, Any]] | None = None
+
+
+class StreamOptions(BaseModel):
+    """What a stream ends with."""
+
+    model_config = ConfigDict(extra="allow")
+
+    include_usage: bool = False
+
+
+class ChatRequest(BaseModel):
+    """A request of OpenAI's chat completions. Fields of Prunus itself can be added as ``extra_body``."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [{"model": PAGES, "messages": [{"role": "user", "content": "What is https://example.org?"}]}]
+        },
+    )
+
+    model: Annotated[str, Field(max_length=200)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=200)]
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    n: int | None = 1
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    pages: Annotated[list[PageGiven], Field()] = Field([], description="Pages to answer from (Prunus only).")
+    budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of evidence at most (Prunus only).")
+
+
+def add_openai(app: FastAPI, server: Server) -> None:
+    """Add the routes of OpenAI's API to an application."""
+    routes = APIRouter(prefix="/v1", tags=["openai"], dependencies=[Depends(needs(server, "ask"))])
+
+    @routes.get("/models")
+    async def models() -> dict[str, Any]:
+        """List the models."""
+        return {"object": "list", "data": [_model(name) for name in _names(server)]}
+
+    @routes.get("/models/{model:path}")
+    async def model(model: str) -> dict[str, Any]:
+        """Show one model."""
+        _check_model(model, server)
+        return _model(model)
+
+    @routes.post("/chat/completions", response_model=None)
+    async def chat(body: ChatRequest) -> Response | dict[str, Any]:
+        """Answer the last message of the user, with citations as annotations of the reply."""
+        events = answering(server, asked(body, server))
+        reply = _Reply(body)
+        if body.stream:
+            first = await _first(events)
+            return StreamingResponse(_sse(reply, first, events), media_type="text/event-stream", headers=NO_BUFFER)
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    if isinstance(event, DoneEvent):
+                        return reply.whole(event.answer)
+        except NothingFound as error:
+            return reply.whole(_nothing(error))
+        raise RuntimeError("the events ended without an answer")
+
+    app.include_router(routes)
+
+
+def asked(body: ChatRequest, server: Server) -> AskRequest:
+    """Return the question of a chat, with its sources and its earlier turns.
+
+    :raises BadInput: the model is unknown, a parameter cannot be obeyed, or there is no question.
+    """
+    _check_model(body.model, server)
+    extra = body.model_extra or {}
+    for name in _REFUSED:
+        if name in extra and extra[name] not in (None, _PLAIN.get(name)):
+            raise BadInput(f"{name} is not supported here; leave it out", subject=name)
+    if body.n not in (None, 1):
+        raise BadInput("n: only one choice is given; leave it out", subject="n")
+    shown = extra.get("response_format")
+    if isinstance(shown, dict) and shown.get("type") not in (None, "text"):
+        raise BadInput("response_format: only text is written here", subject="response_format")
+    last = max((place for place, message in enumerate(body.messages) if message.role == "user"), default=-1)
+    question = _text_of(body.messages[last]) if last >= 0 else ""
+    if not question.strip():
+        raise BadInput("messages: there is no question of the user", subject="messages")
+    pages = [*body.pages, *_files(body.messages[: last + 1])]
+    if body.model == PAGES:
+        found = [PageGiven(url=address.rstrip(".,;:!?")) for address in dict.fromkeys(_ADDRESS.findall(question))]
+        pages += found
+        if not pages:
+            raise BadInput(
+                f"{PAGES} answers from pages: put addresses or files into the message, or choose another model: "
+                f"{', '.join(_names(server))}",
+                subject="messages",
+            )
+    turns = [
+        Turn(role="user" if message.role == "user" else "assistant", content=_text_of(message)[:_LONGEST])
+        for message in body.messages[:last]
+        if message.role in ("user", "assistant") and _text_of(message).strip()
+    ]
+    return AskRequest(
+        question=question[:_LONGEST],
+        pages=pages,
+        indexes=[body.model.removeprefix(INDEX)] if body.model.startswith(INDEX) else [],
+        search=body.model == WEB,
+        budget=body.budget,
+        turns=turns[-20:],
+    )
+
+
+def _names(server: Server) -> list[str]:
+    web = [WEB] if server.settings.search else []
+    return [PAGES, *web, *(f"{INDEX}{name}" for name in server.options.indexes)]
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "prunus"}
+
+
+def _check_model(name: str, server: Server) -> None:
+    known = _names(server)
+    if name not in known:
+        hint = did_you_mean(name, known)
+        raise BadInput(f"no model is called {name[:100]!r}; there are: {', '.join(known)}{hint}", subject="model")
+
+
+def _text_of(message: ChatMessage) -> str:
+    """Return the text of a message; pictures and sounds count for nothing."""
+    if isinstance(message.content, str):
+        return message.content
+    parts = [part.get("text") for part in message.content or () if part.get("type") == "text"]
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def _files(messages: Sequence[ChatMessage]) -> list[PageGiven]:
+    """Return the files in the parts of messages as pages.
+
+    :raises BadInput: a file has no content that can be read.
+    """
+    found = []
+    for message in messages:
+        for part in message.content if isinstance(message.content, list) else ():
+            if part.get("type") == "file":
+                file = part.get("file")
+                data = file.get("file_data") if isinstance(file, dict) else None
+                match = _DATA.match(data) if isinstance(data, str) else None
+                if not isinstance(data, str) or match is None:
+                    raise BadInput("messages: a file needs file_data, as data:TYPE;base64,DATA", subject="messages")
+                found.append(PageGiven(base64=data[match.end() :]))
+    return found
+
+
+def _nothing(error: NothingFound) -> Answer:
+    """Return the reply to a chat where nothing bears on the question: an outcome, which a chat shows as text."""
+    text = str(error)
+    return Answer(text[:1].upper() + text[1:] + ".", ())
+
+
+async def _first(events: AsyncGenerator[Event, None]) -> Event | NothingFound:
+    """Return the first event, so that an error before it has an HTTP status of its own."""
+    try:
+        return await anext(events)
+    except NothingFound as error:
+        return error
+
+
+class _Reply:
+    """Writes one reply in the shapes of OpenAI's API."""
+
+    def __init__(self, body: ChatRequest) -> None:
+        self._body = body
+        self._head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": body.model}
+
+    def whole(self, answer: Answer) -> dict[str, Any]:
+        """Return a reply that is not streamed."""
+        message = {"role": "assistant", "content": answer.text, "refusal": None, "annotations": url_citations(answer)}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+        return {
+            **self._head,
+            "object": "chat.completion",
+            "choices": [choice],
+            "usage": _usage(answer),
+            "prunus": details(answer),
+        }
+
+    def chunk(self, delta: dict[str, Any], finish: str | None = None) -> str:
+        """Return a piece of a streamed reply."""
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return _event({**self._head, "object": "chat.completion.chunk", "choices": [choice]})
+
+    def usage(self, answer: Answer) -> str:
+        """Return the last piece of a stream whose client asked for the usage, else nothing."""
+        wanted = self._body.stream_options is not None and self._body.stream_options.include_usage
+        record = {**self._head, "object": "chat.completion.chunk", "choices": [], "usage": _usage(answer)}
+        return _event(record) if wanted else ""
+
+
+async def _sse(reply: _Reply, first: Event | NothingFound, events: AsyncGenerator[Event, None]) -> AsyncIterator[str]:
+    async with aclosing(events):
+        try:
+            yield reply.chunk({"role": "assistant", "content": ""})
+            written = ""
+            answer = _nothing(first) if isinstance(first, NothingFound) else None
+            if isinstance(first, TokenEvent):
+                written = first.text
+                yield reply.chunk({"content": first.text})
+            while answer is None:
+                try:
+                    event = await anext(events)
+                except NothingFound as error:
+                    answer = _nothing(error)
+                    break
+                if isinstance(event, TokenEvent):
+                    written += event.text
+                    yield reply.chunk({"content": event.text})
+                if isinstance(event, DoneEvent):
+                    answer = event.answer
+            rest = answer.text[len(written) :] if answer.text.startswith(written) else ""
+            if rest:
+                yield reply.chunk({"content": rest})
+            found = url_citations(answer)
+            if found:
+                yield reply.chunk({"annotations": found})
+            yield reply.chunk({}, "stop")
+            yield reply.usage(answer)
+        except PrunusError as error:
+            yield _event(error_body(error))
+        except Exception as error:  # a bug: the stream has begun, so that no status can tell
+            log.exception("a bug in an answer", exc_info=error)
+            yield _event(error_body(error))
+        yield "data: [DONE]\n\n"
+
+
+def url_citations(answer: Answer) -> list[dict[str, Any]]:
+    """Return the citations of an answer as OpenAI's URL citations, one for each mark ``[n]`` in its text.
+
+    Each carries the quote, the place in the page and whether the quote was found there.
+    """
+    by_number: dict[int, list[Any]] = {}
+    for citation in answer.citations:
+        by_number.setdefault(citation.number, []).append(citation)
+    found = []
+    for mark in _MARK.finditer(answer.text):
+        for citation in by_number.get(int(mark[1]), ())[:1]:
+            place = {
+                "start_index": mark.start(),
+                "end_index": mark.end(),
+                "url": citation.url,
+                "title": citation.title,
+                "quote": citation.quote,
+                "found": citation.found,
+                "published": citation.published,
+            }
+            found.append({"type": "url_citation", "url_citation": place})
+    return found
+
+
+def details(answer: Answer) -> dict[str, Any]:
+    """Return what OpenAI's shapes have no place for: all citations, unsupported sentences, failures, warnings."""
+    return {
+        "citations": [asdict(citation) for citation in answer.citations],
+        "unsupported": list(answer.unsupported),
+        "failures": dict(answer.failures),
+        "warnings": list(answer.warnings),
+    }
+
+
+def _usage(answer: Answer) -> dict[str, int]:
+    usage = answer.usage
+    total = usage.prompt_tokens + usage.completion_tokens
+    return {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens, "total_tokens": total}
+
+
+def _event(record: dict[str, Any]) -> str:
+    return f"data: {json.dumps(record, ensure_ascii=False)}\n\n"

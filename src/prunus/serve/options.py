@@ -1,0 +1,111 @@
+"""What the operator of a server decides: where it listens, what clients may use, and how much."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Final
+
+from ..core.errors import BadInput
+from ..core.text.near import did_you_mean
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """The operator's choices. A client can use what is enabled here, and nothing else.
+
+    :param host, port: where the server listens; by default only this machine can reach it.
+    :param indexes: indexes that clients may ask, as folder or address by name.
+    :param fetch: whether clients may name addresses of pages; the server then fetches them by the rules of `fetch`.
+    :param at_once: requests that are worked on at the same time.
+    :param waiting: further requests that wait for their turn; more are refused with 503.
+    :param seconds: wall time of one request at most.
+    :param body_mb: size of a request at most, in MiB.
+    :param pages: pages of one request at most.
+    :param budget: tokens of evidence that a request may ask for at most.
+    :param origins: web origins that browsers may call from (CORS), as ``https://app.example.org``; none by default.
+    :param state: file of keys and counts, or ``postgres:ADDRESS``; '' is that of the settings.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    indexes: Mapping[str, str] = field(default_factory=dict)
+    fetch: bool = True
+    at_once: int = 8
+    waiting: int = 256
+    seconds: float = 120.0
+    body_mb: int = 16
+    pages: int = 50
+    budget: int = 32_768
+    origins: tuple[str, ...] = ()
+    state: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        :raises BadInput: a number is out of range, an index has a bad name, or an origin is no origin.
+        """
+        for name in ("at_once", "body_mb", "pages", "budget", "seconds"):
+            if getattr(self, name) <= 0:
+                raise BadInput(f"serve: {name} must be above 0, not {getattr(self, name)}", subject=name)
+        if not 0 <= self.port <= 65_535 or self.waiting < 0:
+            raise BadInput(f"serve: port {self.port} or waiting {self.waiting} is out of range", subject="port")
+        for name in self.indexes:
+            if not _NAME.fullmatch(name):
+                raise BadInput(f"serve: {name!r} is no name of an index; use letters, digits, . _ -", subject="indexes")
+        for origin in self.origins:
+            if not re.fullmatch(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?", origin):
+                raise BadInput(f"serve: {origin!r} is no origin; write https://HOST", subject="origins")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the server."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host.strip("[]")).is_loopback
+        except ValueError:
+            return False
+
+
+def serve_options(table: Mapping[str, Any], **given: Any) -> ServeOptions:
+    """Return the options from the table ``serve`` of ``prunus.toml`` and the command line, which wins.
+
+    :param given: options by name; those that are None are left out.
+    :raises BadInput: an option is unknown or has the wrong type.
+    """
+    plain = ServeOptions()
+    known = [option.name for option in fields(ServeOptions)]
+    values: dict[str, Any] = {}
+    for name, value in {**table, **{name: value for name, value in given.items() if value is not None}}.items():
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise BadInput(f"serve: no option is called {name}; there are: {', '.join(known)}{hint}", subject=name)
+        default = getattr(plain, name)
+        if isinstance(default, tuple) and isinstance(value, list | tuple):
+            value = tuple(map(str, value))
+        elif isinstance(default, float) and type(value) is int:
+            value = float(value)
+        right = isinstance(value, type(default)) and isinstance(value, bool) == isinstance(default, bool)
+        if not right or (name == "indexes" and not all(isinstance(place, str) for place in value.values())):
+            raise BadInput(f"serve: {name} is of the wrong type; see prunus serve --help", subject=name)
+        values[name] = value
+    return replace(plain, **values)
+
+
+def index_named(text: str) -> tuple[str, str]:
+    """Return name and place of ``NAME=FOLDER``, or of ``FOLDER``, whose last part is the name.
+
+    :raises BadInput: there is no name.
+    """
+    name, equals, place = text.partition("=")
+    if not equals:
+        name, place = Path(text).name, text
+    if not _NAME.fullmatch(name) or not place:
+        raise BadInput(f"--index {text}: write it as NAME=FOLDER", subject="index")
+    return name, place

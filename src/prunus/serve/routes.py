@@ -1,0 +1,153 @@
+"""The routes of Prunus itself: clean, prune, search and ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import asdict
+from functools import partial
+from typing import Any, Final, cast
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.responses import Response, StreamingResponse
+
+from ..api.answers import search, stream
+from ..api.pages import Pruner, read, read_each
+from ..api.plain import answer_record, context_record
+from ..core.errors import PrunusError
+from ..core.events import DoneEvent, ErrorEvent, Event
+from ..core.types import SearchRequest
+from ..pages.metadata import known_metadata
+from ..pages.write.kept import main_part
+from ..pages.write.style import Style
+from ..pages.write.whole import write_tree
+from .errors import log, status_of
+from .given import budget_of, choices_of, conversation_of, pruning_of, sources_of
+from .guard import needs
+from .server import Server
+from .wire import (
+    AskRequest,
+    AskResponse,
+    CleanRequest,
+    CleanResponse,
+    ErrorResponse,
+    PruneRequest,
+    PruneResponse,
+    SearchBody,
+    SearchResponse,
+)
+
+_REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": ErrorResponse} for status in (400, 401, 403, 404, 413, 429, 502, 503)
+}
+_EVENTS: Final = {"text/event-stream": {"schema": {"type": "string"}, "example": 'event: token\ndata: {"text": "In"}'}}
+
+
+def add_routes(app: FastAPI, server: Server) -> None:
+    """Add the routes to an application."""
+    routes = APIRouter(prefix="/v1", tags=["prunus"], responses=_REFUSALS)
+
+    @routes.post("/clean", dependencies=[Depends(needs(server, "read"))])
+    async def clean(body: CleanRequest) -> CleanResponse:
+        """Clean a page: keep what a reader sees, drop scripts, styles and hidden parts."""
+        [source] = sources_of([body.page], server.options, "page")
+
+        def work() -> CleanResponse:
+            [tree] = read_each([source], server.settings, body.main)
+            if isinstance(tree, PrunusError):
+                raise tree
+            style = Style(links=body.links, images=body.images, full=body.full)
+            output = write_tree(tree, body.format, style, main_part(tree))
+            return CleanResponse(format=body.format, output=output, metadata=asdict(known_metadata(tree)))
+
+        return await server.workers.call(work)
+
+    @routes.post("/prune", dependencies=[Depends(needs(server, "read"))])
+    async def prune(body: PruneRequest) -> PruneResponse:
+        """Keep the evidence of pages for a question within a token budget."""
+        sources = sources_of(body.pages, server.options)
+        budget = budget_of(body.budget, server.options)
+
+        def work() -> PruneResponse:
+            documents = read(sources, strict=False, settings=server.settings)
+            pruner = Pruner(pruning_of(body), server.settings)
+            context = pruner.prune(documents, body.question, budget, body.format)
+            record = context_record(
+                context,
+                documents.trees,
+                context.tokens_before(),
+                context.seconds,
+                documents.failures,
+                body.all_blocks,
+            )
+            return PruneResponse(**record)
+
+        return await server.workers.call(work)
+
+    @routes.post("/search", dependencies=[Depends(needs(server, "search"))])
+    async def search_web(body: SearchBody) -> SearchResponse:
+        """Search the web with the providers that the operator chose."""
+        request = SearchRequest(**body.model_dump())
+        found = await server.workers.call(partial(search, request, settings=server.settings))
+        return SearchResponse(hits=[asdict(hit) for hit in found.hits], warnings=list(found.warnings))
+
+    @routes.post(
+        "/ask",
+        dependencies=[Depends(needs(server, "ask"))],
+        response_model=AskResponse,
+        responses={200: {"content": _EVENTS}},
+    )
+    async def ask(body: AskRequest) -> Response | AskResponse:
+        """Answer a question with citations that are checked against the pages.
+
+        With `stream` the response is server-sent events: `plan`, `search`, `page`, `kept`, `extracted`, `token`,
+        `citation`, `usage`, and `done` or `error` at the end.
+        """
+        events = answering(server, body)
+        if body.stream:
+            first = await anext(events)  # an error before the first event has a status of its own
+            return StreamingResponse(_sse(first, events), media_type="text/event-stream", headers=NO_BUFFER)
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, DoneEvent):
+                    return AskResponse(**answer_record(body.question, event.answer))
+        raise RuntimeError("the events ended without an answer")
+
+    app.include_router(routes)
+
+
+NO_BUFFER: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""Headers of a stream: no proxy keeps parts of it back."""
+
+
+def answering(server: Server, body: AskRequest) -> AsyncGenerator[Event, None]:
+    """Return the events of an answer; the request is checked at once.
+
+    :raises BadInput: the request asks for what is not enabled.
+    """
+    sources = sources_of(body.pages, server.options)
+    choices = choices_of(body, server.settings, server.options)
+    chat = conversation_of([(turn.role, turn.content) for turn in body.turns])
+    make = partial(stream, body.question, sources or None, choices, chat)
+    return cast(AsyncGenerator[Event, None], server.workers.stream(make))
+
+
+async def _sse(first: Event, events: AsyncGenerator[Event, None]) -> AsyncIterator[str]:
+    async with aclosing(events):
+        try:
+            yield _written(first)
+            async for event in events:
+                yield _written(event)
+        except PrunusError as error:
+            yield _written(ErrorEvent(str(error), error.subject))
+        except Exception as error:  # a bug: the stream has begun, so that no status can tell
+            log.exception("a bug in an answer", exc_info=error)
+            yield _written(ErrorEvent(f"an internal error ({status_of(error)[1]}); the server's log has the details"))
+
+
+def _written(event: Event) -> str:
+    """Return an event as the lines of a server-sent event."""
+    record = asdict(event)
+    name = record.pop("event")
+    return f"event: {name}\ndata: {json.dumps(record, ensure_ascii=False)}\n\n"

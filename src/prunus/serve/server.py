@@ -1,0 +1,62 @@
+"""What all routes share: the settings, the operator's options, the workers, the keys and the counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from ..core.errors import BadInput
+from ..core.settings import Settings
+from .options import ServeOptions
+from .state import State, state_place
+from .work import Workers
+
+
+class Metrics:
+    """Counts and times in Prometheus's format; no question, address or key is a label."""
+
+    def __init__(self, workers: Workers) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter("prunus_requests", "Requests by route and status.", ["route", "status"],
+                                registry=self.registry)  # fmt: skip
+        self.seconds = Histogram("prunus_request_seconds", "Seconds to the end of the response.", ["route"],
+                                 buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120),
+                                 registry=self.registry)  # fmt: skip
+        Gauge("prunus_running", "Requests at work or waiting.", registry=self.registry).set_function(
+            lambda: workers.running
+        )
+
+
+@dataclass(slots=True)
+class Server:
+    """One running server.
+
+    :param closed: whether every request needs a key.
+    """
+
+    settings: Settings
+    options: ServeOptions
+    workers: Workers
+    state: State
+    metrics: Metrics
+    closed: bool
+    stopping: bool = field(default=False)
+
+
+def make_server(settings: Settings, options: ServeOptions) -> Server:
+    """Open the state and start the workers.
+
+    :raises BadInput: the address can be reached from other machines, and there are no keys.
+    """
+    state = State(state_place(settings, options.state))
+    keys = state.keys()
+    if not options.is_local and not any(not key.revoked for key in keys):
+        state.close()
+        raise BadInput(
+            f"other machines can reach {options.host}, and there is no key: make one with prunus serve keys add NAME, "
+            "or listen on 127.0.0.1",
+            subject="host",
+        )
+    workers = Workers(options.at_once, options.waiting, options.seconds)
+    return Server(settings, options, workers, state, Metrics(workers), closed=not options.is_local or bool(keys))

@@ -1,0 +1,203 @@
+"""The store of a server: its keys and its counts, in SQLite, or in PostgreSQL for several machines.
+
+Every call is one short transaction. Callers run it in a thread: it may wait for the disk or the database.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ..core.errors import BadInput, MissingExtra, OutsideFailed, one_line
+from ..core.settings import Settings
+
+_SCHEMA: Final = (
+    """CREATE TABLE IF NOT EXISTS serve_keys (
+        name TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, scopes TEXT NOT NULL, made TEXT NOT NULL,
+        a_minute INTEGER NOT NULL, a_day INTEGER NOT NULL, revoked TEXT NOT NULL DEFAULT '')""",
+    """CREATE TABLE IF NOT EXISTS serve_counts (
+        name TEXT NOT NULL, span TEXT NOT NULL, start BIGINT NOT NULL, count BIGINT NOT NULL,
+        PRIMARY KEY (name, span))""",
+)
+_SPANS: Final = {"minute": 60, "day": 86_400}
+_WAIT: Final = 10.0
+"""Seconds to wait for a database that another process is writing."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRecord:
+    """What is stored of a key.
+
+    :param digest: SHA-256 of the key, hex; the key itself is not stored.
+    :param scopes: what the key may do, from ``prunus.serve.keys.SCOPES``.
+    :param made, revoked: UTC times, ISO 8601; ``revoked`` is '' while the key works.
+    :param a_minute, a_day: requests at most; 0 is no limit.
+    """
+
+    name: str
+    digest: str
+    scopes: tuple[str, ...]
+    made: str
+    a_minute: int = 0
+    a_day: int = 0
+    revoked: str = ""
+
+
+def state_place(settings: Settings, given: str | None = None) -> str:
+    """Return the place of the state: as given, by the setting ``serve_state``, or ``serve.db`` in ``home``."""
+    return given or settings.serve_state or str(settings.folder / "serve.db")
+
+
+class State:
+    """Keys and counts of a server; threads and processes may share it.
+
+    :param place: a file, or ``postgres:ADDRESS``.
+    :raises BadInput: the file cannot be opened.
+    :raises MissingExtra: PostgreSQL needs the extra ``postgres``.
+    :raises OutsideFailed: the database does not answer.
+    """
+
+    def __init__(self, place: str) -> None:
+        engine, _, address = place.partition(":")
+        self._postgres = address if engine == "postgres" and address else ""
+        self._path = Path(place).expanduser()
+        self._lock = threading.Lock()
+        if not self._postgres:
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._path.touch(mode=0o600)
+            except OSError as error:
+                raise BadInput(f"{place}: cannot be written ({error.strerror})", subject=place) from error
+        self._connection = self._connect()
+        with self._transaction() as run:
+            for statement in _SCHEMA:
+                run(statement)
+
+    def close(self) -> None:
+        """Close the database."""
+        with self._lock:
+            self._connection.close()
+
+    def add(self, key: KeyRecord) -> None:
+        """Store a new key.
+
+        :raises BadInput: a key has this name already.
+        """
+        with self._transaction() as run:
+            if run("SELECT 1 FROM serve_keys WHERE name = ?", (key.name,)):
+                raise BadInput(f"a key is called {key.name} already; choose another name", subject=key.name)
+            row = (key.name, key.digest, " ".join(key.scopes), key.made, key.a_minute, key.a_day)
+            run("INSERT INTO serve_keys (name, digest, scopes, made, a_minute, a_day) VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def keys(self) -> list[KeyRecord]:
+        """Return all keys in the order in which they were made, revoked ones too."""
+        with self._transaction() as run:
+            rows = run(f"SELECT {_COLUMNS} FROM serve_keys ORDER BY made, name")  # noqa: S608 - a constant
+        return [_record(row) for row in rows]
+
+    def key(self, digest: str) -> KeyRecord | None:
+        """Return the working key with this digest."""
+        with self._transaction() as run:
+            rows = run(f"SELECT {_COLUMNS} FROM serve_keys WHERE digest = ? AND revoked = ''", (digest,))  # noqa: S608
+        return _record(rows[0]) if rows else None
+
+    def revoke(self, name: str, now: str) -> bool:
+        """Stop a key; False where no working key has this name."""
+        with self._transaction() as run:
+            known = run("SELECT 1 FROM serve_keys WHERE name = ? AND revoked = ''", (name,))
+            run("UPDATE serve_keys SET revoked = ? WHERE name = ? AND revoked = ''", (now, name))
+        return bool(known)
+
+    def count(self, name: str, limits: dict[str, int], now: float) -> int:
+        """Count a request, unless a limit is reached.
+
+        :param limits: requests at most by ``minute`` and ``day``.
+        :param now: seconds since 1970.
+        :returns: 0 where it was counted, else the seconds until the limit allows the next request.
+        """
+        wait = 0
+        with self._transaction() as run:
+            rows = run("SELECT span, start, count FROM serve_counts WHERE name = ?", (name,))
+            known = {span: (start, count) for span, start, count in rows}
+            current = {}
+            for span, most in limits.items():
+                start = int(now) // _SPANS[span] * _SPANS[span]
+                count = known[span][1] if span in known and known[span][0] == start else 0
+                current[span] = (start, count + 1)
+                if count >= most:
+                    wait = max(wait, start + _SPANS[span] - int(now))
+            if not wait:
+                for span, (start, count) in current.items():
+                    run(
+                        "INSERT INTO serve_counts (name, span, start, count) VALUES (?, ?, ?, ?) "
+                        "ON CONFLICT (name, span) DO UPDATE SET start = excluded.start, count = excluded.count",
+                        (name, span, start, count),
+                    )
+        return wait
+
+    def _connect(self) -> Any:
+        if self._postgres:
+            try:
+                import psycopg
+            except ImportError as error:
+                raise MissingExtra(
+                    "a state in PostgreSQL needs psycopg; run: pip install 'prunus[postgres]'", subject="state"
+                ) from error
+            try:
+                return psycopg.connect(self._postgres, connect_timeout=10, autocommit=True)
+            except psycopg.Error as error:
+                raise OutsideFailed(f"the state's database: {one_line(str(error))}", subject="state") from error
+        try:
+            made = sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+            made.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.Error as error:
+            raise BadInput(f"{self._path}: {error}; name another file", subject=str(self._path)) from error
+        return made
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        """Yield a function that runs a statement and returns its rows; all statements hold, or none."""
+        with self._lock:
+            try:
+                if self._postgres:
+                    if self._connection.closed:
+                        self._connection = self._connect()
+                    with self._connection.transaction():
+                        # one writer at a time, as in SQLite: a count is read and then written
+                        self._connection.execute("SELECT pg_advisory_xact_lock(7305812)")
+                        yield self._on_postgres
+                    return
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._on_sqlite
+                except BaseException:
+                    self._connection.execute("ROLLBACK")
+                    raise
+                self._connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise OutsideFailed(f"{self._path}: {error}", subject="state") from error
+            except Exception as error:
+                if type(error).__module__.partition(".")[0] != "psycopg":
+                    raise
+                raise OutsideFailed(f"the state's database: {one_line(str(error))}", subject="state") from error
+
+    def _on_sqlite(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        rows: list[Any] = self._connection.execute(statement, values).fetchall()
+        return rows
+
+    def _on_postgres(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        cursor = self._connection.execute(statement.replace("?", "%s"), values)
+        return list(cursor.fetchall()) if cursor.description else []
+
+
+_COLUMNS: Final = "name, digest, scopes, made, a_minute, a_day, revoked"
+
+
+def _record(row: Sequence[Any]) -> KeyRecord:
+    name, digest, scopes, made, a_minute, a_day, revoked = row
+    return KeyRecord(name, digest, tuple(scopes.split()), made, a_minute, a_day, revoked)

@@ -1,0 +1,184 @@
+"""The bodies of requests and responses, as clients see them in OpenAPI. Unknown fields are refused by name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Text = Annotated[str, Field(max_length=20_000)]
+Short = Annotated[str, Field(max_length=300)]
+OutputFormat = Literal["html", "markdown", "text"]
+
+_PAGE = {"html": "<h1>Bridge</h1><p>The bridge opened in 1932.</p>", "url": "https://example.org/bridge"}
+
+
+class Body(BaseModel):
+    """A body that refuses unknown fields."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class PageGiven(Body):
+    """One page: its content, or its address, which the server then fetches."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_PAGE]})
+
+    html: str | None = Field(None, description="The page as HTML, or text of the format that `type` names.")
+    base64: str | None = Field(None, description="The page as bytes in Base64, for PDF and other binary formats.")
+    url: Annotated[str, Field(max_length=4096)] = Field(
+        "", description="With content: where the page is from. Alone: the page to fetch."
+    )
+    type: Short = Field("", description="What the content is: `pdf`, `text/csv`, `.docx`; by default it is found out.")
+
+    @model_validator(mode="after")
+    def _one_content(self) -> PageGiven:
+        if self.html is not None and self.base64 is not None:
+            raise ValueError("give html or base64, not both")
+        if self.html is None and self.base64 is None and not self.url:
+            raise ValueError("give html, base64 or url")
+        return self
+
+
+class CleanRequest(Body):
+    """Clean one page."""
+
+    page: PageGiven
+    format: OutputFormat = "html"
+    main: bool = Field(False, description="Keep only the page's own content, without menus and banners.")
+    links: bool = True
+    images: bool = True
+    full: bool = Field(False, description="Full HTML instead of compact HTML.")
+
+
+class CleanResponse(BaseModel):
+    """A cleaned page."""
+
+    format: OutputFormat
+    output: str
+    metadata: dict[str, Any] = Field(description="Title, authors, dates, language, site, description, address.")
+
+
+class PruneRequest(Body):
+    """Keep the evidence of pages for a question."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"pages": [_PAGE], "question": "When did it open?", "budget": 200}]},
+    )
+
+    pages: Annotated[list[PageGiven], Field(min_length=1)]
+    question: Text
+    budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of the output at most.")
+    format: OutputFormat = "html"
+    all_blocks: bool = Field(False, description="List the dropped blocks, too.")
+    max_words: Annotated[int, Field(ge=0)] = Field(0, description="Words of a block at most; 0 chooses.")
+    breadcrumbs: bool = Field(False, description="Keep the headings above each kept block.")
+    links: bool = False
+    images: bool = False
+    emphasis: bool = False
+
+
+class PruneResponse(BaseModel):
+    """The evidence, and each block with its place, score and fate."""
+
+    model_config = ConfigDict(extra="allow")
+
+    question: str
+    format: OutputFormat
+    output: str
+    tokens: int
+    tokens_before: int
+    budget: int
+    blocks: list[dict[str, Any]]
+    documents: list[dict[str, Any]]
+    failures: dict[str, str]
+
+
+class WebChoices(Body):
+    """Choices of a web search; empty ones are left to the plan."""
+
+    language: Short = ""
+    country: Short = ""
+    time_range: Short = Field("", description="`day`, `week`, `month`, `year`, or `2024-01-01..2024-06-30`.")
+    topic: Short = ""
+    include_domains: Annotated[list[Short], Field(max_length=50)] = []
+    exclude_domains: Annotated[list[Short], Field(max_length=50)] = []
+    pages: Annotated[int, Field(ge=1, le=20)] = Field(5, description="Pages that the answer is made from at most.")
+
+
+class SearchBody(Body):
+    """Search the web with the providers that the operator chose."""
+
+    query: Annotated[str, Field(min_length=1, max_length=2000)]
+    count: Annotated[int, Field(ge=1, le=50)] = 10
+    page: Annotated[int, Field(ge=1, le=100)] = 1
+    language: Short = ""
+    country: Short = ""
+    time_range: Short = ""
+    topic: Short = ""
+    include_domains: Annotated[list[Short], Field(max_length=50)] = []
+    exclude_domains: Annotated[list[Short], Field(max_length=50)] = []
+
+
+class SearchResponse(BaseModel):
+    """The hits, and what the providers said beside them."""
+
+    hits: list[dict[str, Any]]
+    warnings: list[str]
+
+
+class Turn(Body):
+    """An earlier turn of a conversation."""
+
+    role: Literal["user", "assistant"]
+    content: Text
+
+
+class AskRequest(Body):
+    """Ask a question of pages, indexes and the web; without any of them the web is searched."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"question": "When did the bridge open?", "pages": [_PAGE]}]},
+    )
+
+    question: Text
+    pages: list[PageGiven] = []
+    indexes: Annotated[list[Short], Field(max_length=20)] = Field([], description="Names of indexes of this server.")
+    search: bool = Field(False, description="Search the web beside the pages and indexes.")
+    budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of evidence at most.")
+    quotes: Annotated[int, Field(ge=0, le=50)] = Field(0, description="Quotes at most, without a model; 0 chooses.")
+    web: WebChoices = Field(default_factory=WebChoices)
+    turns: Annotated[list[Turn], Field(max_length=20)] = Field([], description="Earlier turns, the oldest first.")
+    max_tokens: Annotated[int, Field(ge=0)] = Field(0, description="Model tokens at most; 0 is no limit.")
+    max_usd: Annotated[float, Field(ge=0)] = Field(0.0, description="USD at most; 0 is no limit.")
+    stream: bool = Field(False, description="Send server-sent events instead of one JSON body.")
+
+
+class AskResponse(BaseModel):
+    """An answer whose citations were checked."""
+
+    model_config = ConfigDict(extra="allow")
+
+    question: str
+    text: str
+    citations: list[dict[str, Any]]
+    unsupported: list[str]
+    failures: dict[str, str]
+    warnings: list[str]
+
+
+class ErrorBody(BaseModel):
+    """What went wrong, in one line."""
+
+    type: str = Field(examples=["bad_input"])
+    message: str
+    param: str | None = Field(None, description="The field, page or option that the error is about.")
+    code: str | None = None
+
+
+class ErrorResponse(BaseModel):
+    """The body of every response from 400 on."""
+
+    error: ErrorBody

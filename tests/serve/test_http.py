@@ -1,0 +1,156 @@
+"""The routes of Prunus over real sockets: the same results as the library, and errors that name the field."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serve.running import BRIDGE, QUESTION, Running, events_of, running
+
+import prunus
+
+pytestmark = pytest.mark.full
+
+PAGE = {"html": BRIDGE, "url": "https://example.org/bridge"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("serve"), budget=5000, pages=3, body_mb=1) as found:
+        yield found
+
+
+def test_a_page_is_cleaned_as_by_the_library(server: Running) -> None:
+    for format in ("html", "markdown", "text"):
+        found = server.post("/v1/clean", {"page": PAGE, "format": format}).json()
+        assert found["output"] == prunus.clean(BRIDGE, format)  # type: ignore[arg-type]
+        assert found["metadata"]["title"] == "The bridge"
+    nothing = server.post("/v1/clean", {"page": {"html": "<script>x</script>"}})
+    assert nothing.status_code == 400 and nothing.json()["error"]["type"] == "bad_input"
+
+
+def test_bytes_of_any_format_are_read(server: Running) -> None:
+    packed = base64.b64encode(b"Class,Toll\ncar,4\n").decode()
+    found = server.post("/v1/clean", {"page": {"base64": packed, "type": "csv"}, "format": "markdown"}).json()
+    assert "|car|4|" in found["output"]
+    assert server.post("/v1/clean", {"page": {"base64": "@@"}}).json()["error"]["param"] == "page.base64"
+
+
+def test_pages_are_pruned_as_by_the_library(server: Running) -> None:
+    found = server.post("/v1/prune", {"pages": [PAGE], "question": QUESTION, "budget": 20}).json()
+    context = prunus.prune(BRIDGE, QUESTION, 20)
+    assert (found["output"], found["tokens"]) == (context.html, context.tokens) and found["tokens"] <= 20
+    assert all(block["kept"] for block in found["blocks"])
+    every = server.post("/v1/prune", {"pages": [PAGE], "question": QUESTION, "budget": 20, "all_blocks": True}).json()
+    assert len(every["blocks"]) == len(context.blocks)
+
+
+def test_a_question_is_answered_as_by_the_library(server: Running) -> None:
+    found = server.post("/v1/ask", {"question": QUESTION, "pages": [PAGE]}).json()
+    answer = prunus.ask(QUESTION, prunus.Page(BRIDGE, url=PAGE["url"], final_url=PAGE["url"]))
+    assert found["text"] == answer.text
+    [citation] = found["citations"]
+    assert citation["found"] and citation["quote"] == "The bridge opened in 1932."
+    assert citation["url"] == PAGE["url"] and citation["xpath"] == answer.citations[0].xpath
+
+
+def test_a_stream_sends_named_events_and_ends_in_the_same_answer(server: Running) -> None:
+    body = {"question": QUESTION, "pages": [PAGE], "stream": True}
+    reply = server.post("/v1/ask", body)
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    events = events_of(reply.text)
+    names = [name for name, _ in events]
+    assert names[0] == "page" and names[-1] == "done" and {"kept", "extracted", "token", "citation"} <= {*names}
+    whole = server.post("/v1/ask", {**body, "stream": False}).json()
+    assert json.loads(events[-1][1])["answer"]["text"] == whole["text"]
+
+
+def test_where_nothing_answers_the_reply_says_so(server: Running) -> None:
+    body = {"question": "Which enzymes split starch?", "pages": [PAGE]}
+    reply = server.post("/v1/ask", body)
+    assert reply.status_code == 404 and reply.json()["error"]["type"] == "nothing_found"
+    events = events_of(server.post("/v1/ask", {**body, "stream": True}).text)
+    assert events[-1][0] == "error" and "token" not in dict(events)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        ("/v1/clean", {"page": PAGE, "fromat": "html"}, "fromat"),
+        ("/v1/clean", {"page": PAGE, "format": "pdf"}, "format"),
+        ("/v1/clean", {"page": {}}, "page"),
+        ("/v1/clean", {"page": {"html": "x", "type": "wordd"}}, "page.type"),
+        ("/v1/clean", {"page": {"html": "<p>x", "url": "javascript:alert(1)"}}, "page.url"),
+        ("/v1/clean", {"page": {"html": "<p>x", "url": "/etc/passwd"}}, "page.url"),
+        ("/v1/prune", {"pages": [], "question": QUESTION}, "pages"),
+        ("/v1/prune", {"pages": [PAGE] * 4, "question": QUESTION}, "pages"),
+        ("/v1/prune", {"pages": [PAGE], "question": " "}, "query"),
+        ("/v1/prune", {"pages": [PAGE], "question": QUESTION, "budget": 5001}, "budget"),
+        ("/v1/prune", {"pages": [PAGE], "question": QUESTION, "budget": 0}, "budget"),
+        ("/v1/prune", {"pages": [PAGE], "question": QUESTION, "scorer": "x.py:Y"}, "scorer"),
+        ("/v1/search", {"query": "bridges"}, None),
+        ("/v1/ask", {"question": QUESTION, "search": True}, "search"),
+        ("/v1/ask", {"question": QUESTION, "indexes": ["../secret"]}, "indexes"),
+        ("/v1/ask", {"question": QUESTION, "pages": [PAGE], "llm": "http://evil.example"}, "llm"),
+    ],
+)
+def test_what_cannot_be_used_is_a_400_that_names_the_field(
+    server: Running, path: str, body: dict[str, Any], param: str | None
+) -> None:
+    reply = server.post(path, body)
+    assert reply.status_code == 400, reply.text
+    error = reply.json()["error"]
+    assert error["type"] == "bad_input" and "\n" not in error["message"] and "Traceback" not in reply.text
+    assert param is None or error["param"] == param, error
+
+
+@pytest.mark.parametrize("body", ["{", "[]", "null", '{"page": 1}', '{"page": {"html": "\\ud800<p>x"}}', "\x00"])
+def test_malformed_bodies_are_never_a_bug(server: Running, body: str) -> None:
+    reply = server.http.post("/v1/clean", content=body.encode(), headers={"content-type": "application/json"})
+    assert reply.status_code in (200, 400) and "Traceback" not in reply.text
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1/", "http://localhost/", "http://169.254.169.254/latest/meta-data", "http://[::1]/"]
+)
+def test_addresses_inside_the_network_are_not_fetched(server: Running, url: str) -> None:
+    for path, body in (
+        ("/v1/clean", {"page": {"url": url}}),
+        ("/v1/prune", {"pages": [{"url": url}], "question": QUESTION}),
+        ("/v1/ask", {"pages": [{"url": url}], "question": QUESTION}),
+    ):
+        reply = server.post(path, body)
+        assert reply.status_code in (400, 502), reply.text
+        assert "allow_hosts" in reply.text
+
+
+def test_a_server_can_be_told_to_fetch_nothing(tmp_path: Path) -> None:
+    with running(tmp_path, fetch=False) as server:
+        reply = server.post("/v1/clean", {"page": {"url": "https://example.org/"}})
+        assert reply.status_code == 403 and reply.json()["error"]["param"] == "page.url"
+
+
+def test_only_indexes_that_the_operator_named_can_be_asked(tmp_path: Path) -> None:
+    prunus.Index.open(tmp_path / "made").add({"bridge": BRIDGE})
+    with running(tmp_path, indexes={"town": str(tmp_path / "made")}) as server:
+        found = server.post("/v1/ask", {"question": QUESTION, "indexes": ["town"]}).json()
+        assert found["citations"][0]["quote"] == "The bridge opened in 1932."
+        wrong = server.post("/v1/ask", {"question": QUESTION, "indexes": ["twon"]})
+        assert wrong.status_code == 400 and "town" in wrong.json()["error"]["message"]
+        path = server.post("/v1/ask", {"question": QUESTION, "indexes": [str(tmp_path / "made")]})
+        assert path.status_code == 400
+
+
+def test_health_metrics_and_the_description_are_served(server: Running) -> None:
+    assert server.http.get("/healthz").json() == {"status": "ok"}
+    assert server.http.get("/readyz").status_code == 200
+    server.post("/v1/clean", {"page": PAGE})
+    metrics = server.http.get("/metrics").text
+    assert 'prunus_requests_total{route="/v1/clean",status="200"}' in metrics and "example.org" not in metrics
+    described = server.http.get("/openapi.json").json()
+    assert {"/v1/clean", "/v1/prune", "/v1/search", "/v1/ask", "/v1/chat/completions"} <= {*described["paths"]}
+    assert server.http.get("/nothing").json()["error"]["type"] == "not_found"

@@ -1,0 +1,139 @@
+"""Prunus as a model: the official client of OpenAI's API, unchanged, plain, async and streaming."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.answer.world import World, let_in, world
+from tests.extras import need
+from tests.serve.running import BRIDGE, QUESTION, Running, running
+
+import prunus
+
+pytestmark = pytest.mark.full
+
+PAGE = {"html": BRIDGE, "url": "https://example.org/bridge"}
+ASKED: Any = {"model": "prunus", "messages": [{"role": "user", "content": QUESTION}], "extra_body": {"pages": [PAGE]}}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("openai")
+    prunus.Index.open(folder / "made").add({"bridge": BRIDGE})
+    with running(folder, indexes={"town": str(folder / "made")}) as found:
+        yield found
+
+
+@pytest.fixture
+def client(server: Running) -> Any:
+    return need("openai").OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+
+
+def test_the_models_are_listed(client: Any) -> None:
+    assert [model.id for model in client.models.list()] == ["prunus", "prunus-index:town"]
+    assert client.models.retrieve("prunus-index:town").owned_by == "prunus"
+    with pytest.raises(need("openai").BadRequestError, match="town"):
+        client.models.retrieve("prunus-index:twon")
+
+
+def test_a_reply_cites_by_annotations_at_its_marks(client: Any) -> None:
+    reply = client.chat.completions.create(**ASKED)
+    message = reply.choices[0].message
+    assert message.content == prunus.ask(QUESTION, BRIDGE).text and reply.choices[0].finish_reason == "stop"
+    [note] = message.annotations
+    place = note.url_citation
+    assert message.content[place.start_index : place.end_index] == "[1]" and place.url == PAGE["url"]
+    assert place.quote == "The bridge opened in 1932." and place.found is True
+    assert reply.usage.total_tokens == reply.usage.prompt_tokens + reply.usage.completion_tokens
+
+
+def test_a_stream_gives_the_same_reply_and_its_annotations(client: Any) -> None:
+    whole = client.chat.completions.create(**ASKED).choices[0].message
+    pieces = list(client.chat.completions.create(**ASKED, stream=True, stream_options={"include_usage": True}))
+    deltas = [choice.delta for piece in pieces for choice in piece.choices]
+    assert deltas[0].role == "assistant" and "".join(delta.content or "" for delta in deltas) == whole.content
+    [notes] = [delta.annotations for delta in deltas if getattr(delta, "annotations", None)]
+    assert notes[0]["url_citation"]["quote"] == "The bridge opened in 1932."
+    assert pieces[-1].usage is not None and pieces[-1].choices == []
+    assert [choice.finish_reason for piece in pieces for choice in piece.choices][-1] == "stop"
+
+
+def test_the_async_client_works_too(server: Running) -> None:
+    async def both() -> tuple[str, str]:
+        async with need("openai").AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none") as client:
+            whole = await client.chat.completions.create(**ASKED)
+            pieces = [piece async for piece in await client.chat.completions.create(**ASKED, stream=True)]
+        streamed = "".join(choice.delta.content or "" for piece in pieces for choice in piece.choices)
+        return whole.choices[0].message.content, streamed
+
+    whole, streamed = asyncio.run(both())
+    assert whole == streamed and "1932" in whole
+
+
+def test_an_index_is_asked_by_the_name_of_its_model(client: Any) -> None:
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Tell me about the bridge."},
+        {"role": "assistant", "content": "Gladly."},
+        {"role": "user", "content": [{"type": "text", "text": QUESTION}]},
+    ]
+    reply = client.chat.completions.create(
+        model="prunus-index:town", messages=messages, temperature=0.2, seed=1, user="x"
+    )
+    assert "1932" in reply.choices[0].message.content
+
+
+def test_files_and_addresses_of_a_message_are_its_pages(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = "data:text/html;base64," + base64.b64encode(BRIDGE.encode()).decode()
+    content = [{"type": "text", "text": QUESTION}, {"type": "file", "file": {"filename": "a.html", "file_data": data}}]
+    reply = client.chat.completions.create(model="prunus", messages=[{"role": "user", "content": content}])
+    assert "1932" in reply.choices[0].message.content
+    with world() as web:
+        web.pages["/bridge"] = BRIDGE
+        let_in(monkeypatch, web)
+        found = _at(tmp_path, web)
+    assert found.choices[0].message.annotations[0].url_citation.url == f"{web.url}/bridge"
+
+
+def _at(folder: Path, web: World) -> Any:
+    """Ask about a page by its address, on a server that may fetch it."""
+    from prunus.core.settings import load_settings
+
+    settings = load_settings()
+    given = {"allow_hosts": settings.allow_hosts, "ports": settings.ports, "browser": "never"}
+    with running(folder, given) as server:
+        client = need("openai").OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+        question = f"{QUESTION} See {web.url}/bridge."
+        return client.chat.completions.create(model="prunus", messages=[{"role": "user", "content": question}])
+
+
+def test_where_nothing_answers_the_reply_says_so_in_words(client: Any) -> None:
+    asked = {**ASKED, "messages": [{"role": "user", "content": "Which enzymes split starch?"}]}
+    whole = client.chat.completions.create(**asked).choices[0]
+    pieces = client.chat.completions.create(**asked, stream=True)
+    streamed = "".join(choice.delta.content or "" for piece in pieces for choice in piece.choices)
+    assert whole.message.content == streamed and whole.message.annotations == [] and "1932" not in streamed
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"model": "gpt-4o"}, "prunus-index:town"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
+        ({"n": 2}, "n:"),
+        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"messages": [{"role": "system", "content": "x"}]}, "question"),
+        ({"extra_body": {}}, "addresses or files"),
+        ({"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": "x"}}]}]}, "question"),
+    ],
+)
+def test_what_cannot_be_obeyed_is_refused_by_name(client: Any, change: dict[str, Any], word: str) -> None:
+    with pytest.raises(need("openai").BadRequestError, match=word):
+        client.chat.completions.create(**{**ASKED, **change})

@@ -1,0 +1,170 @@
+"""Many requests at once: turns, refusals, time limits, clients that leave, and the end of the server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.cli.command import PROGRAM
+from tests.extras import need
+from tests.serve.running import BRIDGE, QUESTION, events_of, model, running
+
+from prunus.core.errors import OutsideFailed
+from prunus.core.events import Event, TokenEvent
+
+pytestmark = pytest.mark.full
+
+ASK = {"question": QUESTION, "pages": [{"html": BRIDGE}], "stream": True}
+
+
+async def slow(words: int, pause: float, ended: list[str]) -> AsyncIterator[Event]:
+    try:
+        for number in range(words):
+            await asyncio.sleep(pause)
+            yield TokenEvent(str(number))
+    finally:
+        ended.append("closed")
+
+
+def test_more_requests_than_may_wait_are_refused() -> None:
+    need("fastapi")
+    from prunus.serve.work import Busy, Workers
+
+    async def scene() -> tuple[int, int]:
+        workers = Workers(at_once=1, waiting=1, seconds=10)
+        replies = await asyncio.gather(
+            *(workers.call(lambda: time.sleep(0.2)) for _ in range(4)), return_exceptions=True
+        )
+        await workers.drain(1)
+        return sum(isinstance(reply, Busy) for reply in replies), workers.running
+
+    assert asyncio.run(scene()) == (2, 0)
+
+
+def test_an_answer_that_takes_too_long_ends_with_an_error() -> None:
+    need("fastapi")
+    from prunus.serve.work import Workers
+
+    ended: list[str] = []
+
+    async def scene() -> list[Event]:
+        workers = Workers(at_once=1, waiting=0, seconds=0.3)
+        found: list[Event] = []
+
+        async def follow() -> None:
+            async for event in workers.stream(lambda: slow(100, 0.05, ended)):
+                found.append(event)
+
+        with pytest.raises(OutsideFailed, match=r"longer than 0\.3 seconds"):
+            await follow()
+        with pytest.raises(OutsideFailed, match="longer than"):
+            await workers.call(lambda: time.sleep(0.6))
+        await workers.drain(2)
+        return found
+
+    assert 2 <= len(asyncio.run(scene())) <= 6 and ended == ["closed"]
+
+
+def test_an_answer_whose_client_leaves_is_cancelled() -> None:
+    need("fastapi")
+    from prunus.serve.work import Workers
+
+    ended: list[str] = []
+
+    async def scene() -> int:
+        workers = Workers(at_once=1, waiting=0, seconds=60)
+        events = workers.stream(lambda: slow(10_000, 0.01, ended))
+        await anext(events)
+        await events.aclose()  # type: ignore[attr-defined]
+        return workers.running
+
+    started = time.monotonic()
+    assert asyncio.run(scene()) == 0 and ended == ["closed"] and time.monotonic() - started < 10
+
+
+def test_a_client_that_leaves_frees_the_place_for_the_next(tmp_path: Path) -> None:
+    settings = {"llm": model(tmp_path, " ".join(f"word{n}" for n in range(900)), pause=0.05), "extractor": "sentences"}
+    with running(tmp_path, settings, at_once=1, waiting=0) as server:
+        with server.http.stream("POST", "/v1/ask", json=ASK) as reply:
+            lines = reply.iter_lines()  # closed by the garbage collector, it would close the stream
+            next(line for line in lines if line == "event: token")
+            assert server.post("/v1/clean", {"page": {"html": BRIDGE}}).status_code == 503
+        until = time.monotonic() + 10
+        while (again := server.post("/v1/clean", {"page": {"html": BRIDGE}})).status_code == 503:
+            assert time.monotonic() < until and again.headers["retry-after"]
+            time.sleep(0.05)
+        assert again.status_code == 200
+
+
+def test_answers_stream_side_by_side_while_others_compute(tmp_path: Path) -> None:
+    settings = {"llm": model(tmp_path, "The bridge opened in 1932 [1].", pause=0.05), "extractor": "sentences"}
+    with running(tmp_path, settings, at_once=32) as server:
+        found: list[str] = []
+
+        def ask() -> None:
+            with httpx.Client(timeout=60, trust_env=False) as http:
+                found.append(events_of(http.post(f"{server.url}/v1/ask", json=ASK).text)[-1][0])
+
+        threads = [threading.Thread(target=ask) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        health = server.http.get("/healthz")
+        for thread in threads:
+            thread.join()
+        assert found == ["done"] * 16 and health.elapsed.total_seconds() < 2
+
+
+def test_sigterm_lets_running_streams_end(tmp_path: Path) -> None:
+    need("fastapi")
+    spec = model(tmp_path, "The bridge opened in 1932 [1].", pause=0.2)
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("PRUNUS_")},
+        "PRUNUS_HOME": str(tmp_path / "home"), "PRUNUS_LLM": spec, "PRUNUS_EXTRACTOR": "sentences",
+    }  # fmt: skip
+    program = subprocess.Popen(
+        [*PROGRAM, "serve", "--port", "0"], env=environment, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    try:
+        assert program.stderr is not None
+        url = next(word.rstrip(";") for word in program.stderr.readline().split() if word.startswith("http"))
+        with httpx.Client(timeout=60, trust_env=False) as http:
+            until = time.monotonic() + 20
+            while time.monotonic() < until:
+                try:
+                    http.get(f"{url}/healthz")
+                    break
+                except httpx.ConnectError:
+                    time.sleep(0.05)
+            with http.stream("POST", f"{url}/v1/ask", json=ASK) as reply:
+                lines = reply.iter_lines()
+                next(line for line in lines if line == "event: token")
+                program.send_signal(signal.SIGTERM)
+                rest = list(lines)
+        last = [line for line in rest if line.startswith("data: ")][-1]
+        assert "event: done" in rest and "1932" in json.loads(last[6:])["answer"]["text"]
+        assert program.wait(30) == 0
+    finally:
+        program.kill()
+        program.communicate()
+
+
+def test_a_port_in_use_and_a_bad_option_are_one_line(tmp_path: Path) -> None:
+    need("fastapi")
+    with running(tmp_path) as server:
+        port = server.url.rpartition(":")[2]
+        for arguments, word in ((["--port", port], "--port"), (["--index", "a b="], "NAME=FOLDER"), (["--host", "0.0.0.0"], "keys add")):  # fmt: skip
+            done = subprocess.run(
+                [*PROGRAM, "serve", *arguments],
+                env={**os.environ, "PRUNUS_HOME": str(tmp_path / "other")}, capture_output=True, text=True, timeout=60,
+                check=False,
+            )  # fmt: skip
+            assert done.returncode == 2 and word in done.stderr and done.stderr.count("\n") == 1, done.stderr
