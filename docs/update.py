@@ -18,6 +18,7 @@ import click
 from click.testing import CliRunner
 
 from prunus.cli.commands.index import command as index
+from prunus.cli.commands.serve import keys
 from prunus.cli.main import COMMANDS, app
 from prunus.core.options import Options
 from prunus.core.ports import ClusterLimits
@@ -109,6 +110,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "help prunus": lambda: help_of(""),
     **{f"help prunus {name}": lambda name=name: help_of(name) for name in COMMANDS},
     **{f"help prunus index {name}": lambda name=name: help_of(f"index {name}") for name in index.commands},
+    **{f"help prunus serve keys {name}": lambda name=name: help_of(f"serve keys {name}") for name in keys.commands},
     "settings": lambda: fields_of(Settings),
     "options": lambda: fields_of(Options),
     "retrieval": lambda: fields_of(Retrieval),

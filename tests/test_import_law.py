@@ -97,7 +97,9 @@ def breaches(module: str, source: str) -> list[str]:
             ):
                 found.append(f"{module} imports upwards: {target}")
         kind, target_kind = kind_of(module), kind_of(target)
-        if room in ("cli", "serve", "batch") and (target_kind or inside(target.removeprefix("prunus."), BEHIND_THE_DOOR)):
+        if room in ("cli", "serve", "batch") and (
+            target_kind or inside(target.removeprefix("prunus."), BEHIND_THE_DOOR)
+        ):
             found.append(f"{module} rebuilds what the library does: {target}")
         if kind and target_kind and not inside(kind, target_kind) and not inside(target_kind, kind):
             found.append(f"{module} imports an engine of another kind: {target}")

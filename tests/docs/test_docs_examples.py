@@ -122,7 +122,7 @@ def test_commands_that_are_only_named_exist(path: Path, line: str) -> None:
 
 def parse(command: click.Command, words: list[str]) -> None:
     """Read a command line without running it."""
-    while isinstance(command, click.Group):
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         found = command.get_command(click.Context(command), words[0])
         assert found is not None, f"no command is called {words[0]}"
         command, words = found, words[1:]

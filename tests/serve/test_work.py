@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -14,7 +15,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.cli.command import PROGRAM
+from tests.cli.command import PROGRAM, Cli, only_line
+from tests.cli.conftest import cli  # noqa: F401
 from tests.extras import need
 from tests.serve.running import BRIDGE, QUESTION, events_of, model, running
 
@@ -168,3 +170,12 @@ def test_a_port_in_use_and_a_bad_option_are_one_line(tmp_path: Path) -> None:
                 check=False,
             )  # fmt: skip
             assert done.returncode == 2 and word in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_without_its_packages_the_server_names_the_line_that_installs_them(
+    cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+) -> None:  # fmt: skip
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "prunus.serve.start", raising=False)
+    result = cli("serve", "--json")
+    assert result.exit_code == 2 and "pip install 'prunus[server]'" in only_line(result)
