@@ -9,7 +9,7 @@ EVALS := $(VENV)/.evals
 ALL := $(VENV)/.all
 ORACLES := $(VENV)/.oracles
 comma := ,
-EXTRAS := browser,evals,faiss,ocr,onnx,otel,postgres,raptor,sentence-transformers,tiktoken,train,transformers,zstd
+EXTRAS := browser,evals,faiss,multilingual,ocr,onnx,otel,postgres,raptor,sentence-transformers,server,tiktoken,train,transformers,zstd
 
 .PHONY: help setup demo test test-all check gate bench fuzz oracles lock dist clean
 
