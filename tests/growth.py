@@ -351,12 +351,13 @@ def _pages(text: str) -> bytes:
 
 def _laid_out(content: bytes) -> object:
     """Read a PDF in this process, so that its time counts."""
-    import pypdfium2_raw.bindings as raw
+    import pypdfium2_raw
 
     from prunus.pages.formats.pdf.layout import html_of
+    from prunus.pages.formats.pdf.pdfium import Pdfium
     from prunus.pages.formats.pdf.reader import PdfReader
 
-    read = PdfReader(raw, content, 3000, 5_000_000, 600.0)
+    read = PdfReader(Pdfium(pypdfium2_raw.__path__[0]), content, 3000, 5_000_000, 600.0)
     pages = [read.page(number) for number in range(read.pages)]
     return html_of(read.metadata(), pages, time.monotonic() + 600, "x")
 

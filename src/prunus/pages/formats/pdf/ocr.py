@@ -11,6 +11,7 @@ import ctypes
 import json
 import sys
 import time
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -144,15 +145,13 @@ def main(arguments: list[str]) -> None:
     """
     numbers, seconds, memory = arguments
     ends = time.monotonic() + float(seconds)
-    try:
-        import resource  # not on every system
+    with suppress(ImportError, ValueError, OSError):  # not every system has such limits
+        import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (int(memory) << 20, int(memory) << 20))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         most = round(float(seconds) * THREADS) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (most, most + 1))
-    except (ImportError, ValueError, OSError):
-        sys.stderr.write("this system has no memory limit\n")
     recogniser = Recogniser(sys.stdin.buffer.read(), THREADS)
     for number in json.loads(numbers):
         if time.monotonic() > ends:
