@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 BY_MODEL: Final = {"planner": ("llm", "rules"), "extractor": ("tags", "sentences"), "generator": ("llm", "quotes")}
 """The default engines: with a language model, and without one."""
 
+_A: Final = {"llm": "a language model", "path_scorer": "a path scorer", "search": "a search provider"}
+"""Names of kinds of engines in messages, where they differ from the setting's."""
+
 TAPED: Final = frozenset({"llm", "search", "embedder", "reranker", "path_scorer", "tokenizer"})
 """Kinds of engines whose replies a recorded run holds."""
 
@@ -188,7 +191,7 @@ class Maker:
             self.specs[kind] = _path_spec(split_spec(wanted_by)[1])
         spec, endpoint = self._address(kind, self.specs[kind])
         if not spec:
-            raise BadInput(f"{wanted_by or kind} needs a {kind}: set {kind} in {FILE}", subject=kind)
+            raise BadInput(f"{wanted_by or kind} needs {_A.get(kind, f'a {kind}')}: set {kind} in {FILE}", subject=kind)
         self._made[kind] = None  # an engine that needs an engine of its own kind gets None
         try:
             self._made[kind] = engine = self._new(kind, spec, endpoint)

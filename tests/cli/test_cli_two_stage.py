@@ -89,7 +89,7 @@ def test_jobs_take_two_stages(cli: Cli, folder: Path) -> None:
         (["--fine", "none-such"], "no scorer is called 'none-such'"),
         (["--fine", "bm25", "--coarse-budget", "10"], "cannot leave 10 tokens for a budget of 300"),
         (["--fine", "bm25", "--coarse-words", "5", "--max-words", "9"], "finer than the second's of 9"),
-        (["--fine", "generative"], "needs a path_scorer"),
+        (["--fine", "generative"], "needs a path scorer"),
         (["--fine", "crossencoder"], "needs a reranker"),
     ],
 )
