@@ -137,3 +137,35 @@ def test_where_nothing_answers_the_reply_says_so_in_words(client: Any) -> None:
 def test_what_cannot_be_obeyed_is_refused_by_name(client: Any, change: dict[str, Any], word: str) -> None:
     with pytest.raises(need("openai").BadRequestError, match=word):
         client.chat.completions.create(**{**ASKED, **change})
+
+
+def test_the_responses_api_gives_the_same_answer(client: Any) -> None:
+    asked: Any = {"model": "prunus", "input": QUESTION, "extra_body": {"pages": [PAGE]}}
+    whole = client.responses.create(**asked)
+    assert whole.status == "completed" and whole.output_text == prunus.ask(QUESTION, BRIDGE).text
+    [note] = whole.output[0].content[0].annotations
+    assert note.type == "url_citation" and note.url == PAGE["url"] and note.quote == "The bridge opened in 1932."
+    events = list(client.responses.create(**asked, stream=True))
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+    assert text == whole.output_text and events[-1].type == "response.completed"
+    assert events[-1].response.output[0].content[0].annotations[0].title == "The bridge"
+    assert "response.output_text.annotation.added" in {event.type for event in events}
+
+
+def test_the_responses_api_reads_turns_and_files_and_refuses_what_it_does_not_keep(client: Any) -> None:
+    data = "data:text/html;base64," + base64.b64encode(BRIDGE.encode()).decode()
+    turns = [
+        {"role": "user", "content": "Tell me about the bridge."},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "Gladly."}]},
+        {
+            "role": "user",
+            "content": [{"type": "input_text", "text": QUESTION}, {"type": "input_file", "file_data": data}],
+        },
+    ]
+    assert "1932" in client.responses.create(model="prunus", input=turns).output_text
+    nothing = client.responses.create(model="prunus-index:town", input="Which enzymes split starch?")
+    assert "1932" not in nothing.output_text and nothing.output_text
+    for change in ({"previous_response_id": "resp_1"}, {"background": True}, {"tools": [{"type": "web_search"}]}):
+        with pytest.raises(need("openai").BadRequestError, match=next(iter(change))):
+            client.responses.create(model="prunus-index:town", input=QUESTION, **change)

@@ -19,6 +19,7 @@ from .errors import handle_errors
 from .guard import Guard, needs
 from .openai import add_openai
 from .options import ServeOptions
+from .responses import add_responses
 from .routes import add_routes
 from .server import make_server
 
@@ -53,6 +54,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     handle_errors(app)
     add_routes(app, server)
     add_openai(app, server)
+    add_responses(app, server)
 
     @app.get("/healthz", tags=["operation"])
     async def healthz() -> dict[str, str]:

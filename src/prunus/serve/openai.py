@@ -113,7 +113,7 @@ def add_openai(app: FastAPI, server: Server) -> None:
         events = answering(server, asked(body, server))
         reply = _Reply(body)
         if body.stream:
-            first = await _first(events)
+            first = await next_event(events)
             return StreamingResponse(_sse(reply, first, events), media_type="text/event-stream", headers=NO_BUFFER)
         try:
             async with aclosing(events):
@@ -121,7 +121,7 @@ def add_openai(app: FastAPI, server: Server) -> None:
                     if isinstance(event, DoneEvent):
                         return reply.whole(event.answer)
         except NothingFound as error:
-            return reply.whole(_nothing(error))
+            return reply.whole(nothing(error))
         raise RuntimeError("the events ended without an answer")
 
     app.include_router(routes)
@@ -213,14 +213,17 @@ def _files(messages: Sequence[ChatMessage]) -> list[PageGiven]:
     return found
 
 
-def _nothing(error: NothingFound) -> Answer:
+def nothing(error: NothingFound) -> Answer:
     """Return the reply to a chat where nothing bears on the question: an outcome, which a chat shows as text."""
     text = str(error)
     return Answer(text[:1].upper() + text[1:] + ".", ())
 
 
-async def _first(events: AsyncGenerator[Event, None]) -> Event | NothingFound:
-    """Return the first event, so that an error before it has an HTTP status of its own."""
+async def next_event(events: AsyncGenerator[Event, None]) -> Event | NothingFound:
+    """Return the next event, or the error that says that nothing bears on the question.
+
+    A response that streams waits for the first one, so that an error before it has an HTTP status of its own.
+    """
     try:
         return await anext(events)
     except NothingFound as error:
@@ -263,21 +266,13 @@ async def _sse(reply: _Reply, first: Event | NothingFound, events: AsyncGenerato
         try:
             yield reply.chunk({"role": "assistant", "content": ""})
             written = ""
-            answer = _nothing(first) if isinstance(first, NothingFound) else None
-            if isinstance(first, TokenEvent):
-                written = first.text
-                yield reply.chunk({"content": first.text})
-            while answer is None:
-                try:
-                    event = await anext(events)
-                except NothingFound as error:
-                    answer = _nothing(error)
-                    break
+            event = first
+            while not isinstance(event, NothingFound | DoneEvent):
                 if isinstance(event, TokenEvent):
                     written += event.text
                     yield reply.chunk({"content": event.text})
-                if isinstance(event, DoneEvent):
-                    answer = event.answer
+                event = await next_event(events)
+            answer = event.answer if isinstance(event, DoneEvent) else nothing(event)
             rest = answer.text[len(written) :] if answer.text.startswith(written) else ""
             if rest:
                 yield reply.chunk({"content": rest})

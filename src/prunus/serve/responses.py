@@ -1,0 +1,218 @@
+"""OpenAI's responses API: the same models, sources and citations as :mod:`.openai`, in the newer shapes."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..core.errors import BadInput, NothingFound, PrunusError
+from ..core.events import DoneEvent, Event, TokenEvent
+from ..core.types import Answer
+from .errors import error_body, log
+from .guard import needs
+from .openai import PAGES, ChatMessage, ChatRequest, asked, details, next_event, nothing, url_citations
+from .routes import NO_BUFFER, answering
+from .server import Server
+from .wire import PageGiven
+
+_PARTS = {"input_text": "text", "output_text": "text", "input_file": "file"}
+"""Kinds of parts of an input, and what they are in a chat."""
+
+
+class InputMessage(BaseModel):
+    """One message of the input."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: Literal["message"] = "message"
+    role: Literal["system", "developer", "user", "assistant"] = "user"
+    content: str | list[dict[str, Any]] = ""
+
+
+class ResponseRequest(BaseModel):
+    """A request of OpenAI's responses API. Fields of Prunus itself can be added as ``extra_body``."""
+
+    model_config = ConfigDict(
+        extra="allow", json_schema_extra={"examples": [{"model": PAGES, "input": "What is https://example.org?"}]}
+    )
+
+    model: Annotated[str, Field(max_length=200)]
+    input: str | Annotated[list[InputMessage], Field(min_length=1, max_length=200)]
+    stream: bool | None = False
+    pages: list[PageGiven] = Field([], description="Pages to answer from (Prunus only).")
+    budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of evidence at most (Prunus only).")
+
+
+def add_responses(app: FastAPI, server: Server) -> None:
+    """Add the route to an application."""
+    routes = APIRouter(prefix="/v1", tags=["openai"], dependencies=[Depends(needs(server, "ask"))])
+
+    @routes.post("/responses", response_model=None)
+    async def create(body: ResponseRequest) -> Response | dict[str, Any]:
+        """Answer the last message of the user, with citations as annotations of the output."""
+        events = answering(server, asked(_as_chat(body), server))
+        reply = _Reply(body)
+        if body.stream:
+            first = await next_event(events)
+            return StreamingResponse(_sse(reply, first, events), media_type="text/event-stream", headers=NO_BUFFER)
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    if isinstance(event, DoneEvent):
+                        return reply.whole(event.answer)
+        except NothingFound as error:
+            return reply.whole(nothing(error))
+        raise RuntimeError("the events ended without an answer")
+
+    app.include_router(routes)
+
+
+def _as_chat(body: ResponseRequest) -> ChatRequest:
+    """Return the request as a chat.
+
+    :raises BadInput: the request refers to what this server does not keep.
+    """
+    extra = body.model_extra or {}
+    if extra.get("previous_response_id"):
+        raise BadInput("previous_response_id: nothing is kept here; send the earlier turns", subject="input")
+    if extra.get("background"):
+        raise BadInput("background: answers are given at once; leave it out", subject="background")
+    format = extra["text"].get("format") if isinstance(extra.get("text"), dict) else None
+    messages = [InputMessage(content=body.input)] if isinstance(body.input, str) else body.input
+    return ChatRequest(
+        model=body.model,
+        messages=[ChatMessage(role=message.role, content=_parts(message.content)) for message in messages],
+        pages=body.pages,
+        budget=body.budget,
+        response_format=format,
+        **{name: extra[name] for name in ("tools", "tool_choice") if name in extra},
+    )
+
+
+def _parts(content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+    """Return the content of a message in the shape of a chat."""
+    if isinstance(content, str):
+        return content
+    found = []
+    for part in content:
+        kind = _PARTS.get(str(part.get("type")), "")
+        if kind == "text":
+            found.append({"type": "text", "text": part.get("text")})
+        elif kind == "file":
+            found.append({"type": "file", "file": {"file_data": part.get("file_data")}})
+    return found
+
+
+class _Reply:
+    """Writes one response, whole or as a stream of numbered events."""
+
+    def __init__(self, body: ResponseRequest) -> None:
+        self._id, self._item = f"resp_{secrets.token_hex(12)}", f"msg_{secrets.token_hex(12)}"
+        self._head = {"id": self._id, "object": "response", "created_at": int(time.time()), "model": body.model}
+        self._number = 0
+
+    def whole(self, answer: Answer) -> dict[str, Any]:
+        """Return the finished response."""
+        usage = answer.usage
+        counts = {
+            "input_tokens": usage.prompt_tokens,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": usage.completion_tokens,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+        }
+        item = self._message("completed", [self.part(answer.text, _annotations(answer))])
+        return {**self._state("completed", [item]), "usage": counts, "prunus": details(answer)}
+
+    def part(self, text: str, annotations: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return the text of the answer as a part of the message."""
+        return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
+
+    def begin(self) -> str:
+        """Return the events that open a stream."""
+        started = self._state("in_progress", [])
+        return (
+            self._event("response.created", response=started)
+            + self._event("response.in_progress", response=started)
+            + self._event("response.output_item.added", output_index=0, item=self._message("in_progress", []))
+            + self._in_part("response.content_part.added", part=self.part("", []))
+        )
+
+    def piece(self, text: str) -> str:
+        """Return a piece of the text as an event."""
+        return self._in_part("response.output_text.delta", delta=text, logprobs=[])
+
+    def end(self, answer: Answer) -> str:
+        """Return the events that close a stream, the citations first."""
+        found = _annotations(answer)
+        notes = "".join(
+            self._in_part("response.output_text.annotation.added", annotation_index=number, annotation=note)
+            for number, note in enumerate(found)
+        )
+        part = self.part(answer.text, found)
+        return (
+            notes
+            + self._in_part("response.output_text.done", text=answer.text, logprobs=[])
+            + self._in_part("response.content_part.done", part=part)
+            + self._event("response.output_item.done", output_index=0, item=self._message("completed", [part]))
+            + self._event("response.completed", response=self.whole(answer))
+        )
+
+    def failed(self, error: BaseException) -> str:
+        """Return the event that ends a stream with an error."""
+        said = error_body(error)["error"]
+        state = self._state("failed", []) | {"error": {"code": said["code"], "message": said["message"]}}
+        return self._event("response.failed", response=state)
+
+    def _state(self, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            **self._head, "status": status, "output": output, "error": None, "incomplete_details": None,
+            "instructions": None, "metadata": {}, "parallel_tool_calls": False, "temperature": None,
+            "tool_choice": "none", "tools": [], "top_p": None, "usage": None,
+        }  # fmt: skip
+
+    def _message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"id": self._item, "type": "message", "role": "assistant", "status": status, "content": content}
+
+    def _in_part(self, kind: str, **fields: Any) -> str:
+        return self._event(kind, item_id=self._item, output_index=0, content_index=0, **fields)
+
+    def _event(self, kind: str, **fields: Any) -> str:
+        record = {"type": kind, "sequence_number": self._number, **fields}
+        self._number += 1
+        return f"event: {kind}\ndata: {json.dumps(record, ensure_ascii=False)}\n\n"
+
+
+async def _sse(reply: _Reply, first: Event | NothingFound, events: AsyncGenerator[Event, None]) -> AsyncIterator[str]:
+    async with aclosing(events):
+        try:
+            yield reply.begin()
+            written = ""
+            event = first
+            while not isinstance(event, NothingFound | DoneEvent):
+                if isinstance(event, TokenEvent):
+                    written += event.text
+                    yield reply.piece(event.text)
+                event = await next_event(events)
+            answer = event.answer if isinstance(event, DoneEvent) else nothing(event)
+            rest = answer.text[len(written) :] if answer.text.startswith(written) else ""
+            if rest:
+                yield reply.piece(rest)
+            yield reply.end(answer)
+        except PrunusError as error:
+            yield reply.failed(error)
+        except Exception as error:  # a bug: the stream has begun, so that no status can tell
+            log.exception("a bug in an answer", exc_info=error)
+            yield reply.failed(error)
+
+
+def _annotations(answer: Answer) -> list[dict[str, Any]]:
+    return [{"type": "url_citation", **note["url_citation"]} for note in url_citations(answer)]
