@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import pkgutil
 import re
 import time
@@ -49,10 +50,15 @@ class Found:
         return not self.methods or not self.methods <= ANCHORED
 
 
+def without_extra(module: str) -> bool:
+    """Tell whether a module needs the extra ``server``, which is not installed; modules of no other extra need theirs."""
+    return module.startswith("prunus.serve") and importlib.util.find_spec("fastapi") is None
+
+
 def sources() -> Iterator[tuple[ModuleType, str]]:
     """Yield each module of the package, imported, with its source; modules that need a missing extra are left out."""
     for entry in pkgutil.walk_packages(prunus.__path__, "prunus."):
-        if entry.name.endswith("__main__"):
+        if entry.name.endswith("__main__") or without_extra(entry.name):
             continue
         module = importlib.import_module(entry.name)
         yield module, Path(str(module.__file__)).read_text("utf-8")

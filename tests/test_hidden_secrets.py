@@ -113,6 +113,7 @@ SPECS = {
     "path_scorer": ["vllm:{}#m", "sglang:{}", "llamacpp:{}"],
     "search": [f"{name}:{{}}" for name in NAMES],
     "store": ["postgres:{}"],
+    "serve_state": ["postgres:{}"],
     "tokenizer": ["tiktoken:{}", "hf:{}"],
     "scorer": ["generative:vllm:{}#m", "{}"],
     "fine": ["generative:llamacpp:{}"],
@@ -129,7 +130,7 @@ OTHERS = {
 }
 NO_ADDRESS = frozenset(
     """search_way search_keys search_key search_prices search_seconds tree llm_key embedder_key reranker_key path_key
-    tiktoken_folder prices llm_options path_options home allow_hosts ports ca_file user_agent languages browser chromium
+    tiktoken_folder prices serve llm_options path_options home allow_hosts ports ca_file user_agent languages browser chromium
     """.split()
 )
 """Settings that are a secret as a whole, or hold no address. A path or a table may hold anything."""
