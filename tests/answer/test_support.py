@@ -156,3 +156,9 @@ def test_short_claims_and_code_that_no_page_holds_are_listed(answer: str, listed
 )
 def test_whether_anything_is_borne_out(answer: str, borne_out: bool) -> None:
     assert check_support(answer, [reference()], Static()).borne_out is borne_out
+
+
+@pytest.mark.parametrize("answer", ["1932", "**1932**", "Sure! Here it is:\n\n1932", "| Opened |\n| --- |\n| 1932 |"])
+def test_an_answer_of_one_word_that_a_page_holds_is_borne_out(answer: str) -> None:
+    checked = check_support(answer, [reference()])
+    assert checked.borne_out and checked.unsupported == []

@@ -61,6 +61,16 @@ def test_where_there_are_keys_every_request_needs_one(tmp_path: Path) -> None:
         assert server.http.get("/healthz").status_code == 200
 
 
+def test_without_a_key_nothing_of_a_request_is_read(tmp_path: Path) -> None:
+    key = key_for(tmp_path, "anna", a_day=1)
+    with running(tmp_path) as server:
+        for path in ("/v1/clean", "/v1/nothing", "/docs"):
+            assert server.http.post(path, content=b"{", headers={"content-type": "application/json"}).status_code == 401
+        broken = {"authorization": f"Bearer {key}", "content-type": "application/json"}
+        assert server.http.post("/v1/clean", content=b"{", headers=broken).status_code == 400
+        assert server.http.post("/v1/clean", content=b"{", headers=broken).status_code == 429  # it counted
+
+
 def test_a_key_does_only_what_its_scopes_say(tmp_path: Path) -> None:
     key = key_for(tmp_path, "reader", "read")
     with running(tmp_path) as server:

@@ -37,7 +37,7 @@ def client(server: Running) -> Any:
 def test_the_models_are_listed(client: Any) -> None:
     assert [model.id for model in client.models.list()] == ["prunus", "prunus-index:town"]
     assert client.models.retrieve("prunus-index:town").owned_by == "prunus"
-    with pytest.raises(need("openai").BadRequestError, match="town"):
+    with pytest.raises(need("openai").NotFoundError, match="town"):
         client.models.retrieve("prunus-index:twon")
 
 
@@ -114,6 +114,20 @@ def _at(folder: Path, web: World) -> Any:
         return client.chat.completions.create(model="prunus", messages=[{"role": "user", "content": question}])
 
 
+def test_a_later_turn_reads_the_addresses_of_an_earlier_one() -> None:
+    need("fastapi")
+    from prunus.serve.openai import ChatMessage, _addresses
+
+    turns = [
+        ChatMessage(role="user", content="See https://a.org/wiki/Mercury_(planet), (https://b.org/x)."),
+        ChatMessage(role="assistant", content="https://c.org/"),
+        ChatMessage(role="user", content="And when did it close?"),
+    ]
+    assert _addresses(turns, False) == ["https://a.org/wiki/Mercury_(planet)", "https://b.org/x"]
+    assert _addresses(turns, True) == [] == _addresses(turns[1:], False)
+    assert _addresses([*turns, ChatMessage(role="user", content="https://d.org/?")], False) == ["https://d.org/"]
+
+
 def test_where_nothing_answers_the_reply_says_so_in_words(client: Any) -> None:
     asked = {**ASKED, "messages": [{"role": "user", "content": "Which enzymes split starch?"}]}
     whole = client.chat.completions.create(**asked).choices[0]
@@ -125,7 +139,6 @@ def test_where_nothing_answers_the_reply_says_so_in_words(client: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"model": "gpt-4o"}, "prunus-index:town"),
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
         ({"n": 2}, "n:"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
@@ -137,6 +150,8 @@ def test_where_nothing_answers_the_reply_says_so_in_words(client: Any) -> None:
 def test_what_cannot_be_obeyed_is_refused_by_name(client: Any, change: dict[str, Any], word: str) -> None:
     with pytest.raises(need("openai").BadRequestError, match=word):
         client.chat.completions.create(**{**ASKED, **change})
+    with pytest.raises(need("openai").NotFoundError, match="prunus-index:town"):
+        client.chat.completions.create(**{**ASKED, "model": "gpt-4o"})
 
 
 def test_the_responses_api_gives_the_same_answer(client: Any) -> None:

@@ -154,3 +154,31 @@ def test_health_metrics_and_the_description_are_served(server: Running) -> None:
     described = server.http.get("/openapi.json").json()
     assert {"/v1/clean", "/v1/prune", "/v1/search", "/v1/ask", "/v1/chat/completions"} <= {*described["paths"]}
     assert server.http.get("/nothing").json()["error"]["type"] == "not_found"
+
+
+def test_clients_are_not_told_of_folders_and_services_of_the_server(tmp_path: Path) -> None:
+    (tmp_path / "town.html").write_text(BRIDGE, "utf-8")
+    prunus.Index.open(tmp_path / "made").add(tmp_path / "town.html")
+    settings = {"llm": "http://127.0.0.1:9/secret/v1#m", "extractor": "sentences"}
+    with running(tmp_path, settings, indexes={"town": str(tmp_path / "made")}) as server:
+        body = {"question": QUESTION, "indexes": ["town"]}
+        whole, streamed = server.post("/v1/ask", body), server.post("/v1/ask", {**body, "stream": True})
+        chat = {"model": "prunus-index:town", "messages": [{"role": "user", "content": QUESTION}]}
+        for reply in (whole, streamed, server.post("/v1/chat/completions", chat)):
+            assert "1932" in reply.text and "town.html" in reply.text
+            assert str(tmp_path) not in reply.text and "127.0.0.1" not in reply.text and "secret" not in reply.text
+
+
+def test_a_bug_is_a_500_with_an_id_and_its_text_is_in_no_log(
+    server: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    words = "words of a page"
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError(words)
+
+    monkeypatch.setattr("prunus.serve.routes.read", broken)
+    reply = server.post("/v1/prune", {"pages": [PAGE], "question": QUESTION})
+    assert reply.status_code == 500 and reply.json()["error"]["type"] == "bug" and reply.headers["x-request-id"]
+    assert "ZeroDivisionError" in caplog.text and reply.headers["x-request-id"] in caplog.text
+    assert words not in caplog.text + reply.text

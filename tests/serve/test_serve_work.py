@@ -54,7 +54,7 @@ def test_more_requests_than_may_wait_are_refused() -> None:
 
 def test_an_answer_that_takes_too_long_ends_with_an_error() -> None:
     need("fastapi")
-    from prunus.serve.work import Workers
+    from prunus.serve.work import Busy, Workers
 
     ended: list[str] = []
 
@@ -69,8 +69,11 @@ def test_an_answer_that_takes_too_long_ends_with_an_error() -> None:
         with pytest.raises(OutsideFailed, match=r"longer than 0\.3 seconds"):
             await follow()
         with pytest.raises(OutsideFailed, match="longer than"):
-            await workers.call(lambda: time.sleep(0.6))
+            await workers.call(lambda: time.sleep(0.8))
+        with pytest.raises(Busy):  # the thread is at work still, so that its place is not free
+            await workers.call(lambda: None)
         await workers.drain(2)
+        assert workers.running == 0
         return found
 
     assert 2 <= len(asyncio.run(scene())) <= 6 and ended == ["closed"]
@@ -86,7 +89,8 @@ def test_an_answer_whose_client_leaves_is_cancelled() -> None:
         workers = Workers(at_once=1, waiting=0, seconds=60)
         events = workers.stream(lambda: slow(10_000, 0.01, ended))
         await anext(events)
-        await events.aclose()  # type: ignore[attr-defined]
+        await events.aclose()
+        await workers.drain(5)
         return workers.running
 
     started = time.monotonic()

@@ -46,6 +46,14 @@ _SPACE_BEFORE_SIGN: Final = re.compile(r" (?=[.,;:!?])")
 _FILLER: Final = frozenset("glad help hope helps know no not ok okay sorry sure thank thanks welcome yes".split())
 """Words of short sentences that state nothing, as "I hope this helps." and "I do not know."."""
 _STOPS: Final = (".", "!", "\u3002", "\uff01", "\u0964", "\u06d4")
+_REFUSAL: Final = re.compile(
+    r"(?:unfortunately,? |sorry,? (?:but )?)?(?:the|these|those|none of the|no)? ?(?:given|provided|cited)? ?"
+    r"(?:sources?|pages?|documents?|passages?|texts?|context|evidence) "
+    r"(?:do(?:es)? not|don't|doesn't|cannot|can't|says? nothing|holds? no|states? no|gives? no|mentions? no)\b",
+    re.IGNORECASE,
+)
+"""A sentence by which a model says that the sources do not hold the answer, as its prompt asks; it states nothing."""
+
 _MOST_LINES: Final = 200
 """Lines of code that are looked for: each search reads whole pages."""
 _MOST_EMBEDDED: Final = 24
@@ -159,17 +167,19 @@ def check_support(text: str, references: Sequence[Reference], embedder: Embedder
                 known.add(key)
                 checked.citations.append(citation)
                 checked.cited.add(citation.number)
-        if not _is_statement(claim):
-            continue
         # A sentence without a citation may rest on any page; a cited sentence must rest on the pages that it cites.
-        if supported or (not cited and _supported_anywhere(claim, list(pages.values()))):
-            borne_out = True
-        else:
+        if supported or (not cited and _terms(claim.text) and _supported_anywhere(claim, list(pages.values()))):
+            borne_out = True  # also by one word: "Canberra" answers a question
+        elif _is_statement(claim):
             checked.unsupported.append(claim.text)
-    for lines in _code_of(text):
-        missing = _not_in_pages(lines, [reference.tree for reference in references])
+    code = _code_of(text)
+    texts = ["".join(reference.tree.canonical.split()) for reference in references] if code else []
+    left = _MOST_LINES
+    for lines in code:
+        missing = _not_in_pages(lines[:left], texts)
         checked.unsupported.extend(["\n".join(missing)] if missing else [])
-        borne_out = borne_out or not missing
+        borne_out = borne_out or (not missing and left > 0)
+        left = max(0, left - len(lines))
     unsupported = [sentence for page in pages.values() for sentence in page.unsupported]
     checked.unsupported.extend(
         sentence for sentence in dict.fromkeys(unsupported) if sentence not in checked.unsupported
@@ -180,7 +190,7 @@ def check_support(text: str, references: Sequence[Reference], embedder: Embedder
 def _is_statement(claim: Claim) -> bool:
     """Tell whether a sentence states anything; the lead of a list ("There are three:") and a label do not."""
     text = claim.text.rstrip()
-    if text.endswith(":"):
+    if text.endswith(":") or (not claim.numbers and _REFUSAL.match(text)):
         return False
     if claim.numbers or len(_terms(text)) > 2:
         return True
@@ -201,11 +211,12 @@ def _code_of(text: str) -> list[list[str]]:
     return [lines for lines in blocks if lines]
 
 
-def _not_in_pages(lines: Sequence[str], trees: Sequence[Tree]) -> list[str]:
-    """Return the lines of code that no page holds; white space does not matter."""
-    pages = ["".join(tree.canonical.split()) for tree in trees]
-    looked_at = ["".join(line.split()) for line in lines[:_MOST_LINES]]
-    return [line for line, wanted in zip(lines, looked_at, strict=False) if not any(wanted in page for page in pages)]
+def _not_in_pages(lines: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """Return the lines of code that no page holds; white space does not matter.
+
+    :param texts: the words of each page without white space.
+    """
+    return [line for line in lines if not any("".join(line.split()) in text for text in texts)]
 
 
 def _support_of(claim: Claim, cited: Sequence[_Page]) -> tuple[list[Citation], bool]:

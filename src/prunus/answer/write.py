@@ -106,10 +106,11 @@ async def _answer(run: Run) -> AsyncIterator[Event]:
             detail |= {"citations": len(citations), "unsupported": len(unsupported)}
         if not citations:
             run.failures["citations"] = "the model's answer cites no page that was read"
-        if not checked.borne_out:
+        if unsupported and not checked.borne_out:
             run.failures["answer"] = "no page bears out the model's answer; quotes of the pages stand below it"
             quoted = await asyncio.to_thread(_quoted, run, True, True)
-            numbers = [cited[0].number if cited else 0 for _, cited, _ in quoted]
+            quoted = [part for part in quoted if part[1]]
+            numbers = [cited[0].number for _, cited, _ in quoted]
             below = "\n\n" + "\n\n".join([BELOW, *quote_lines([passage for passage, _, _ in quoted], numbers)])
             run.text += below
             citations = [*citations, *(citation for _, cited, _ in quoted for citation in cited)]

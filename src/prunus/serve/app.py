@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -16,15 +16,15 @@ from ..core.errors import PrunusError
 from ..core.settings import Settings
 from ..core.version import __version__
 from .errors import handle_errors
-from .guard import Guard, needs
+from .guard import Guard
 from .openai import add_openai
 from .options import ServeOptions
 from .responses import add_responses
 from .routes import add_routes
 from .server import make_server
 
-_DRAIN: Final = 30.0
-"""Seconds that running requests have to end when the server stops."""
+_DRAIN: Final = 1.0
+"""Seconds for threads to end when the server stops; before that, requests had their time to end."""
 
 
 def create_app(settings: Settings, options: ServeOptions | None = None) -> FastAPI:
@@ -39,7 +39,6 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
-        server.stopping = True
         await server.workers.drain(_DRAIN)
         server.state.close()
 
@@ -51,7 +50,8 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
         docs_url=None,  # its page loads scripts from elsewhere
         redoc_url=None,
     )
-    handle_errors(app)
+    app.state.server = server
+    handle_errors(app, server.mask)
     add_routes(app, server)
     add_openai(app, server)
     add_responses(app, server)
@@ -63,14 +63,14 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
 
     @app.get("/readyz", tags=["operation"])
     async def readyz() -> JSONResponse:
-        """Tell whether requests can be served: the state can be read, and the server is not stopping."""
+        """Tell whether requests can be served: whether the state can be read."""
         try:
             await asyncio.to_thread(server.state.key, "")
         except PrunusError:
             return JSONResponse({"status": "the state cannot be read"}, 503)
-        return JSONResponse({"status": "stopping"}, 503) if server.stopping else JSONResponse({"status": "ok"})
+        return JSONResponse({"status": "ok"})
 
-    @app.get("/metrics", tags=["operation"], dependencies=[Depends(needs(server, "read"))])
+    @app.get("/metrics", tags=["operation"])
     async def metrics() -> Response:
         """Counts and times in Prometheus's format."""
         return Response(generate_latest(server.metrics.registry), media_type=CONTENT_TYPE_LATEST)
@@ -81,6 +81,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
             CORSMiddleware,
             allow_origins=list(options.origins),
             allow_methods=["GET", "POST"],
-            allow_headers=["authorization", "content-type"],
+            allow_headers=["*"],
+            expose_headers=["x-request-id", "retry-after"],
         )
     return app

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -11,19 +12,23 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from ..core.errors import BadInput, MissingExtra, NothingFound, OutsideFailed, PrunusError, one_line
-from .work import Busy
+from .mask import Mask
+from .work import Busy, TooLong
 
 log = logging.getLogger("prunus.serve")
 
 _KINDS: Final[tuple[tuple[type[PrunusError], int, str], ...]] = (
     (Busy, 503, "busy"),
+    (TooLong, 504, "too_long"),
     (BadInput, 400, "bad_input"),
     (NothingFound, 404, "nothing_found"),
     (OutsideFailed, 502, "outside_failed"),
     (MissingExtra, 501, "not_installed"),
 )
-_STATUS: Final = {400: "bad_input", 401: "no_key", 403: "forbidden", 404: "not_found", 405: "method_not_allowed",
-                  413: "too_large", 415: "bad_type", 429: "too_many_requests", 503: "busy"}  # fmt: skip
+_STATUS: Final = {
+    400: "bad_input", 401: "no_key", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 408: "too_slow",
+    413: "too_large", 415: "bad_type", 429: "too_many_requests", 503: "busy",
+}  # fmt: skip
 
 
 class Refused(Exception):
@@ -46,12 +51,13 @@ def status_of(error: BaseException) -> tuple[int, str]:
     return 500, "bug"
 
 
-def error_body(error: BaseException) -> dict[str, Any]:
-    """Return an error as JSON; what a bug says goes to the log and not to the client."""
+def error_body(error: BaseException, mask: Mask) -> dict[str, Any]:
+    """Return an error as JSON; what a bug says is not told to the client."""
     _, name = status_of(error)
     if name == "bug" and not isinstance(error, PrunusError):
         return _body(name, "an internal error; the server's log has the details")
-    return _body(name, one_line(str(error), longest=500), getattr(error, "subject", ""))
+    subject = mask.record(getattr(error, "subject", ""), "document")
+    return _body(name, mask.text(one_line(str(error), longest=500)), mask.text(subject))
 
 
 def _body(kind: str, message: str, param: str = "") -> dict[str, Any]:
@@ -67,17 +73,26 @@ def refusal(refused: Refused) -> JSONResponse:
     return JSONResponse(_body(kind, refused.message, refused.param), refused.status, headers)
 
 
-def handle_errors(app: FastAPI) -> None:
-    """Turn every exception of a route into JSON."""
+def note_bug(error: BaseException, where: str) -> None:
+    """Log a bug: its type and the places of the code, without its text, which may hold a question or a page."""
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    log.error("%s: a bug: %s\n%s", where, type(error).__name__, frames.rstrip())
+
+
+def handle_errors(app: FastAPI, mask: Mask) -> None:
+    """Turn every exception of a route into JSON; bugs are left to the guard around the routes."""
 
     async def deliberate(request: Request, error: Exception) -> JSONResponse:
         status, _ = status_of(error)
         headers = {"Retry-After": str(error.retry_after)} if isinstance(error, Busy) else {}
-        return JSONResponse(error_body(error), status, headers)
+        if status in (501, 504):
+            headers["X-Should-Retry"] = "false"  # clients of OpenAI's API would only do the same work again
+        return JSONResponse(error_body(error, mask), status, headers)
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
         place = ".".join(str(part) for part in first.get("loc", ()) if part != "body")
+        place = one_line(place.encode("utf-8", "replace").decode(), longest=200)
         reason = str(first.get("msg", "the request cannot be read")).removeprefix("Value error, ")
         message = f"{place}: {reason}" if place else reason
         return JSONResponse(_body("bad_input", one_line(message, longest=500), place), 400)
@@ -93,11 +108,7 @@ def handle_errors(app: FastAPI) -> None:
         assert isinstance(error, Refused)
         return refusal(error)
 
-    async def bug(request: Request, error: Exception) -> JSONResponse:
-        return JSONResponse(error_body(error), 500)
-
     app.add_exception_handler(PrunusError, deliberate)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, plain)
     app.add_exception_handler(Refused, refused)
-    app.add_exception_handler(Exception, bug)

@@ -92,7 +92,11 @@ def choices_of(body: AskRequest, settings: Settings, options: ServeOptions) -> C
     made = Options(
         extractor=f"sentences:{body.quotes}" if body.quotes else "",
         search=settings.search if body.search else "",
-        limits=Limits(tokens=body.max_tokens, usd=body.max_usd, seconds=options.seconds),
+        limits=Limits(
+            tokens=int(_least(body.max_tokens, options.tokens)),
+            usd=_least(body.max_usd, options.usd),
+            seconds=options.seconds,
+        ),
         web=WebOptions(
             language=web.language,
             country=web.country,
@@ -107,6 +111,11 @@ def choices_of(body: AskRequest, settings: Settings, options: ServeOptions) -> C
     if body.indexes:
         choices["index"] = [index_place(name, options) for name in body.indexes]
     return choices
+
+
+def _least(asked: float, allowed: float) -> float:
+    """Return the smaller of two limits, where 0 is none."""
+    return min(asked, allowed) if asked and allowed else asked or allowed
 
 
 def index_place(name: str, options: ServeOptions) -> str:

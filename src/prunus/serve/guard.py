@@ -1,4 +1,4 @@
-"""What every request passes first: size, origin, key, scope and quota; and what every response carries."""
+"""What every request passes first: origin, key, scope, quota and size; and what every response carries."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable
 from typing import Final
 from urllib.parse import urlsplit
 
-from fastapi import HTTPException, Request
+from fastapi import HTTPException
+from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .errors import Refused, refusal
+from ..core.errors import PrunusError
+from .errors import Refused, error_body, note_bug, refusal
 from .keys import digest_of
 from .server import Server
 
 log = logging.getLogger("prunus.serve.access")
 
 _MIB: Final = 1024 * 1024
-_OPEN: Final = frozenset({"/healthz", "/readyz"})
+_BODY_SECONDS: Final = 30.0
+"""Seconds in which a client must have sent its request."""
+_OPEN: Final = frozenset({"/healthz", "/readyz", "/openapi.json"})
+_SCOPES: Final = {"/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read"}
+"""The scope of a route; all others need ``ask``."""
+_NOT_COUNTED: Final = ("/v1/models", "/metrics")
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -29,36 +35,6 @@ _HEADERS: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
-
-
-def needs(server: Server, scope: str) -> Callable[[Request], Awaitable[None]]:
-    """Return a dependency that lets a request pass if its key has a scope and a quota left.
-
-    :raises Refused: 401 without a working key, 403 without the scope, 429 above the quota.
-    """
-
-    async def check(request: Request) -> None:
-        if not server.closed:
-            return
-        header = request.headers.get("authorization", "")
-        kind, _, key = header.partition(" ")
-        found = None
-        if kind.lower() == "bearer" and key.strip():
-            digest = digest_of(key.strip())
-            found = await asyncio.to_thread(server.state.key, digest)
-        if found is None:
-            raise Refused(401, "this needs a key: send Authorization: Bearer KEY")
-        request.state.key = found.name
-        if scope not in found.scopes:
-            raise Refused(403, f"the key {found.name} may not {scope}")
-        limits = {"minute": found.a_minute, "day": found.a_day}
-        limits = {span: most for span, most in limits.items() if most}
-        if limits:
-            wait = await asyncio.to_thread(server.state.count, found.name, limits, time.time())
-            if wait:
-                raise Refused(429, f"the key {found.name} has used its quota", retry_after=wait)
-
-    return check
 
 
 class Guard:
@@ -75,57 +51,96 @@ class Guard:
         started = time.perf_counter()
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         request_id = secrets.token_hex(8)
-        status = 500
-        begun = False
+        key = "-"
+        status = 0
 
         async def answer(message: Message) -> None:
-            nonlocal status, begun
+            nonlocal status
             if message["type"] == "http.response.start":
-                status, begun = message["status"], True
+                status = message["status"]
                 own = {name.lower() for name, _ in message["headers"]}
                 extra = [(name, value) for name, value in _HEADERS if name not in own]
                 message["headers"] = [*message["headers"], *extra, (b"x-request-id", request_id.encode())]
             await send(message)
 
         try:
-            self._check(scope, headers)
+            self._check(headers)
+            key = await self._admitted(scope, headers)
             await self._app(scope, self._limited(receive), answer)
         except Refused as error:
-            if not begun:
-                await refusal(error)(scope, receive, answer)
+            await refusal(error)(scope, receive, answer)
+        except Exception as error:
+            note_bug(error, request_id)
+            if not status:
+                await JSONResponse(error_body(error, self._server.mask), 500)(scope, receive, answer)
         finally:
             route = getattr(scope.get("route"), "path", "other")
             seconds = time.perf_counter() - started
             self._server.metrics.requests.labels(route, str(status)).inc()
             self._server.metrics.seconds.labels(route).observe(seconds)
-            key = scope.get("state", {}).get("key", "-")
             log.info("%s %s %s %d %.3f s key=%s", request_id, scope["method"], route, status, seconds, key)
 
-    def _check(self, scope: Scope, headers: dict[str, str]) -> None:
+    def _check(self, headers: dict[str, str]) -> None:
         """Refuse what a browser sends from foreign pages, and what is too large.
 
         :raises Refused: always with a status of its own.
         """
-        if self._server.stopping and scope["path"] not in _OPEN:
-            raise Refused(503, "the server is stopping", retry_after=5)
-        host = _name_of(f"//{headers.get('host', '')}")
-        if self._server.options.is_local and host not in _LOCAL:
+        options = self._server.options
+        host = headers.get("host", "")
+        if not self._server.closed and _name_of(f"//{host}") not in _LOCAL | {options.host.strip("[]")}:
             raise Refused(403, "the Host header names another machine")  # a foreign name that leads here by DNS
         origin = headers.get("origin", "")
-        if origin and origin not in self._server.options.origins and _name_of(origin) != host:
+        if origin and origin not in options.origins and origin.partition("://")[2] != host:
             raise Refused(403, "this origin may not call the server")
         size = headers.get("content-length", "0")
-        if size.isdecimal() and len(size) < 19 and int(size) > self._server.options.body_mb * _MIB:
+        if not size.isdecimal() or len(size) > 18 or int(size) > options.body_mb * _MIB:
             raise self._too_large()
 
+    async def _admitted(self, scope: Scope, headers: dict[str, str]) -> str:
+        """Return the name of the request's key, ``-`` where none is needed. Nothing of the body is read before.
+
+        :raises Refused: 401 without a working key, 403 without the scope, 429 above the quota.
+        """
+        path, state = scope["path"], self._server.state
+        preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
+        if not self._server.closed or path in _OPEN or preflight:
+            return "-"
+        kind, _, key = headers.get("authorization", "").partition(" ")
+        try:
+            digest = digest_of(key.strip()) if kind.lower() == "bearer" and key.strip() else ""
+            found = await asyncio.to_thread(state.key, digest) if digest else None
+            if found is None:
+                raise Refused(401, "this needs a key: send Authorization: Bearer KEY")
+            wanted = _SCOPES.get(path, "ask")
+            if wanted not in found.scopes:
+                raise Refused(403, f"the key {found.name} may not {wanted}")
+            limits = {span: most for span, most in (("minute", found.a_minute), ("day", found.a_day)) if most}
+            if limits and not path.startswith(_NOT_COUNTED):
+                wait = await asyncio.to_thread(state.count, found.name, limits, time.time())
+                if wait:
+                    raise Refused(429, f"the key {found.name} has used its quota", retry_after=wait)
+        except PrunusError as error:
+            logging.getLogger("prunus.serve").error("the state cannot be read: %s", error)
+            raise Refused(503, "the server cannot check keys now; try again soon", retry_after=5) from None
+        return found.name
+
     def _limited(self, receive: Receive) -> Receive:
-        """Return ``receive`` with a limit on the bytes of the body, whatever its length was said to be."""
+        """Return ``receive`` with limits on the bytes of the body and on the time to send it."""
         left = self._server.options.body_mb * _MIB
+        ends = time.monotonic() + _BODY_SECONDS
+        whole = False
 
         async def limited() -> Message:
-            nonlocal left
-            message = await receive()
+            nonlocal left, whole
+            if whole:  # what comes now is the client's leaving, which has no time limit
+                return await receive()
+            try:
+                async with asyncio.timeout(max(0.0, ends - time.monotonic())):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(408, f"the request took over {_BODY_SECONDS:g} seconds to arrive") from None
             left -= len(message.get("body", b""))
+            whole = not message.get("more_body", False)
             if left < 0:
                 raise HTTPException(413, self._too_large().message)  # the framework hides errors of any other class
             return message

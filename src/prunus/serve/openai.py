@@ -17,17 +17,17 @@ from contextlib import aclosing
 from dataclasses import asdict
 from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.responses import Response, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.events import DoneEvent, Event, TokenEvent
 from ..core.text.near import did_you_mean
 from ..core.types import Answer
-from .errors import error_body, log
-from .guard import needs
-from .routes import NO_BUFFER, answering
+from .errors import Refused, error_body, note_bug
+from .mask import Mask
+from .routes import NO_BUFFER, SILENCE, answering
 from .server import Server
 from .wire import AskRequest, PageGiven, Turn
 
@@ -35,7 +35,7 @@ PAGES: Final = "prunus"
 WEB: Final = "prunus-web"
 INDEX: Final = "prunus-index:"
 
-_ADDRESS: Final = re.compile(r"https?://[^\s<>\"'`\])}]{1,2000}")
+_ADDRESS: Final = re.compile(r"https?://[^\s<>\"'`\]}，。）」]{1,2000}")
 _MARK: Final = re.compile(r"\[(\d{1,4})\]")
 _DATA: Final = re.compile(r"data:([\w.+/-]{0,100})(?:;[\w=.-]{1,60})*;base64,")
 _REFUSED: Final = (
@@ -68,7 +68,7 @@ class StreamOptions(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    include_usage: bool = False
+    include_usage: bool | None = False
 
 
 class ChatRequest(BaseModel):
@@ -94,7 +94,7 @@ class ChatRequest(BaseModel):
 
 def add_openai(app: FastAPI, server: Server) -> None:
     """Add the routes of OpenAI's API to an application."""
-    routes = APIRouter(prefix="/v1", tags=["openai"], dependencies=[Depends(needs(server, "ask"))])
+    routes = APIRouter(prefix="/v1", tags=["openai"])
 
     @routes.get("/models")
     async def models() -> dict[str, Any]:
@@ -111,7 +111,7 @@ def add_openai(app: FastAPI, server: Server) -> None:
     async def chat(body: ChatRequest) -> Response | dict[str, Any]:
         """Answer the last message of the user, with citations as annotations of the reply."""
         events = answering(server, asked(body, server))
-        reply = _Reply(body)
+        reply = _Reply(body, server.mask)
         if body.stream:
             first = await next_event(events)
             return StreamingResponse(_sse(reply, first, events), media_type="text/event-stream", headers=NO_BUFFER)
@@ -135,7 +135,7 @@ def asked(body: ChatRequest, server: Server) -> AskRequest:
     _check_model(body.model, server)
     extra = body.model_extra or {}
     for name in _REFUSED:
-        if name in extra and extra[name] not in (None, _PLAIN.get(name)):
+        if name in extra and extra[name] not in (None, [], {}, _PLAIN.get(name)):
             raise BadInput(f"{name} is not supported here; leave it out", subject=name)
     if body.n not in (None, 1):
         raise BadInput("n: only one choice is given; leave it out", subject="n")
@@ -148,8 +148,7 @@ def asked(body: ChatRequest, server: Server) -> AskRequest:
         raise BadInput("messages: there is no question of the user", subject="messages")
     pages = [*body.pages, *_files(body.messages[: last + 1])]
     if body.model == PAGES:
-        found = [PageGiven(url=address.rstrip(".,;:!?")) for address in dict.fromkeys(_ADDRESS.findall(question))]
-        pages += found
+        pages += [PageGiven(url=address) for address in _addresses(body.messages[: last + 1], bool(pages))]
         if not pages:
             raise BadInput(
                 f"{PAGES} answers from pages: put addresses or files into the message, or choose another model: "
@@ -161,14 +160,43 @@ def asked(body: ChatRequest, server: Server) -> AskRequest:
         for message in body.messages[:last]
         if message.role in ("user", "assistant") and _text_of(message).strip()
     ]
+    try:
+        return _request(body, question, pages, turns)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise BadInput(f"{place}: {first['msg']}", subject=place) from None
+
+
+def _request(body: ChatRequest, question: str, pages: list[PageGiven], turns: list[Turn]) -> AskRequest:
     return AskRequest(
-        question=question[:_LONGEST],
+        question=question,
         pages=pages,
         indexes=[body.model.removeprefix(INDEX)] if body.model.startswith(INDEX) else [],
         search=body.model == WEB,
         budget=body.budget,
         turns=turns[-20:],
     )
+
+
+def _addresses(messages: Sequence[ChatMessage], has_pages: bool) -> list[str]:
+    """Return the addresses in the last message; where it has none, and no page, those of the latest one that has any.
+
+    :param messages: the conversation up to the last message of the user.
+    """
+    for message in reversed(messages):
+        found = dict.fromkeys(map(_trimmed, _ADDRESS.findall(_text_of(message)))) if message.role == "user" else {}
+        if found or has_pages:
+            return list(found)
+    return []
+
+
+def _trimmed(address: str) -> str:
+    """Return an address without the punctuation of its sentence; a bracket that it opens belongs to it."""
+    address = address.rstrip(".,;:!?")
+    while address.endswith(")") and address.count(")") > address.count("("):
+        address = address[:-1].rstrip(".,;:!?")
+    return address
 
 
 def _names(server: Server) -> list[str]:
@@ -184,15 +212,15 @@ def _check_model(name: str, server: Server) -> None:
     known = _names(server)
     if name not in known:
         hint = did_you_mean(name, known)
-        raise BadInput(f"no model is called {name[:100]!r}; there are: {', '.join(known)}{hint}", subject="model")
+        raise Refused(404, f"no model is called {name[:100]!r}; there are: {', '.join(known)}{hint}", param="model")
 
 
 def _text_of(message: ChatMessage) -> str:
     """Return the text of a message; pictures and sounds count for nothing."""
     if isinstance(message.content, str):
-        return message.content
+        return message.content.encode("utf-8", "replace").decode()
     parts = [part.get("text") for part in message.content or () if part.get("type") == "text"]
-    return "\n".join(part for part in parts if isinstance(part, str))
+    return "\n".join(part for part in parts if isinstance(part, str)).encode("utf-8", "replace").decode()
 
 
 def _files(messages: Sequence[ChatMessage]) -> list[PageGiven]:
@@ -219,7 +247,7 @@ def nothing(error: NothingFound) -> Answer:
     return Answer(text[:1].upper() + text[1:] + ".", ())
 
 
-async def next_event(events: AsyncGenerator[Event, None]) -> Event | NothingFound:
+async def next_event(events: AsyncGenerator[Event | None, None]) -> Event | NothingFound | None:
     """Return the next event, or the error that says that nothing bears on the question.
 
     A response that streams waits for the first one, so that an error before it has an HTTP status of its own.
@@ -233,21 +261,31 @@ async def next_event(events: AsyncGenerator[Event, None]) -> Event | NothingFoun
 class _Reply:
     """Writes one reply in the shapes of OpenAI's API."""
 
-    def __init__(self, body: ChatRequest) -> None:
-        self._body = body
+    def __init__(self, body: ChatRequest, mask: Mask) -> None:
+        self._body, self.mask = body, mask
         self._head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": body.model}
 
     def whole(self, answer: Answer) -> dict[str, Any]:
         """Return a reply that is not streamed."""
-        message = {"role": "assistant", "content": answer.text, "refusal": None, "annotations": url_citations(answer)}
+        message = {
+            "role": "assistant",
+            "content": answer.text,
+            "refusal": None,
+            "annotations": self.annotations(answer),
+        }
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
         return {
             **self._head,
             "object": "chat.completion",
             "choices": [choice],
             "usage": _usage(answer),
-            "prunus": details(answer),
+            "prunus": self.mask.record(details(answer)),
         }
+
+    def annotations(self, answer: Answer) -> list[dict[str, Any]]:
+        """Return the citations as annotations, without folders of this machine."""
+        found: list[dict[str, Any]] = self.mask.record(url_citations(answer))
+        return found
 
     def chunk(self, delta: dict[str, Any], finish: str | None = None) -> str:
         """Return a piece of a streamed reply."""
@@ -261,14 +299,18 @@ class _Reply:
         return _event(record) if wanted else ""
 
 
-async def _sse(reply: _Reply, first: Event | NothingFound, events: AsyncGenerator[Event, None]) -> AsyncIterator[str]:
+async def _sse(
+    reply: _Reply, first: Event | NothingFound | None, events: AsyncGenerator[Event | None, None]
+) -> AsyncIterator[str]:
     async with aclosing(events):
         try:
             yield reply.chunk({"role": "assistant", "content": ""})
             written = ""
             event = first
             while not isinstance(event, NothingFound | DoneEvent):
-                if isinstance(event, TokenEvent):
+                if event is None:
+                    yield SILENCE
+                elif isinstance(event, TokenEvent):
                     written += event.text
                     yield reply.chunk({"content": event.text})
                 event = await next_event(events)
@@ -276,16 +318,16 @@ async def _sse(reply: _Reply, first: Event | NothingFound, events: AsyncGenerato
             rest = answer.text[len(written) :] if answer.text.startswith(written) else ""
             if rest:
                 yield reply.chunk({"content": rest})
-            found = url_citations(answer)
+            found = reply.annotations(answer)
             if found:
                 yield reply.chunk({"annotations": found})
             yield reply.chunk({}, "stop")
             yield reply.usage(answer)
         except PrunusError as error:
-            yield _event(error_body(error))
+            yield _event(error_body(error, reply.mask))
         except Exception as error:  # a bug: the stream has begun, so that no status can tell
-            log.exception("a bug in an answer", exc_info=error)
-            yield _event(error_body(error))
+            note_bug(error, "a streamed reply")
+            yield _event(error_body(error, reply.mask))
         yield "data: [DONE]\n\n"
 
 

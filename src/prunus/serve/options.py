@@ -28,6 +28,7 @@ class ServeOptions:
     :param body_mb: size of a request at most, in MiB.
     :param pages: pages of one request at most.
     :param budget: tokens of evidence that a request may ask for at most.
+    :param tokens, usd: model tokens and USD of one answer at most; 0 is no limit.
     :param origins: web origins that browsers may call from (CORS), as ``https://app.example.org``; none by default.
     :param state: file of keys and counts, or ``postgres:ADDRESS``; '' is that of the settings.
     """
@@ -42,6 +43,8 @@ class ServeOptions:
     body_mb: int = 16
     pages: int = 50
     budget: int = 32_768
+    tokens: int = 0
+    usd: float = 0.0
     origins: tuple[str, ...] = ()
     state: str = field(default="", repr=False)
 
@@ -53,8 +56,9 @@ class ServeOptions:
         for name in ("at_once", "body_mb", "pages", "budget", "seconds"):
             if getattr(self, name) <= 0:
                 raise BadInput(f"serve: {name} must be above 0, not {getattr(self, name)}", subject=name)
-        if not 0 <= self.port <= 65_535 or self.waiting < 0:
-            raise BadInput(f"serve: port {self.port} or waiting {self.waiting} is out of range", subject="port")
+        for name in ("port", "waiting", "tokens", "usd"):
+            if getattr(self, name) < 0 or (name == "port" and self.port > 65_535):
+                raise BadInput(f"serve: {name} {getattr(self, name)} is out of range", subject=name)
         for name in self.indexes:
             if not _NAME.fullmatch(name):
                 raise BadInput(f"serve: {name!r} is no name of an index; use letters, digits, . _ -", subject="indexes")
@@ -82,6 +86,10 @@ def serve_options(table: Mapping[str, Any], **given: Any) -> ServeOptions:
     plain = ServeOptions()
     known = [option.name for option in fields(ServeOptions)]
     values: dict[str, Any] = {}
+    if "state" in table:
+        raise BadInput(
+            "serve: the state is a setting of its own, serve_state, because its address is secret", subject="serve"
+        )
     for name, value in {**table, **{name: value for name, value in given.items() if value is not None}}.items():
         if name not in known:
             hint = did_you_mean(name, known)

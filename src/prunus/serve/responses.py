@@ -9,17 +9,17 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.events import DoneEvent, Event, TokenEvent
 from ..core.types import Answer
-from .errors import error_body, log
-from .guard import needs
+from .errors import error_body, note_bug
+from .mask import Mask
 from .openai import PAGES, ChatMessage, ChatRequest, asked, details, next_event, nothing, url_citations
-from .routes import NO_BUFFER, answering
+from .routes import NO_BUFFER, SILENCE, answering
 from .server import Server
 from .wire import PageGiven
 
@@ -53,13 +53,13 @@ class ResponseRequest(BaseModel):
 
 def add_responses(app: FastAPI, server: Server) -> None:
     """Add the route to an application."""
-    routes = APIRouter(prefix="/v1", tags=["openai"], dependencies=[Depends(needs(server, "ask"))])
+    routes = APIRouter(prefix="/v1", tags=["openai"])
 
     @routes.post("/responses", response_model=None)
     async def create(body: ResponseRequest) -> Response | dict[str, Any]:
         """Answer the last message of the user, with citations as annotations of the output."""
         events = answering(server, asked(_as_chat(body), server))
-        reply = _Reply(body)
+        reply = _Reply(body, server.mask)
         if body.stream:
             first = await next_event(events)
             return StreamingResponse(_sse(reply, first, events), media_type="text/event-stream", headers=NO_BUFFER)
@@ -114,7 +114,8 @@ def _parts(content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
 class _Reply:
     """Writes one response, whole or as a stream of numbered events."""
 
-    def __init__(self, body: ResponseRequest) -> None:
+    def __init__(self, body: ResponseRequest, mask: Mask) -> None:
+        self._mask = mask
         self._id, self._item = f"resp_{secrets.token_hex(12)}", f"msg_{secrets.token_hex(12)}"
         self._head = {"id": self._id, "object": "response", "created_at": int(time.time()), "model": body.model}
         self._number = 0
@@ -129,8 +130,8 @@ class _Reply:
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         }
-        item = self._message("completed", [self.part(answer.text, _annotations(answer))])
-        return {**self._state("completed", [item]), "usage": counts, "prunus": details(answer)}
+        item = self._message("completed", [self.part(answer.text, self._annotations(answer))])
+        return {**self._state("completed", [item]), "usage": counts, "prunus": self._mask.record(details(answer))}
 
     def part(self, text: str, annotations: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the text of the answer as a part of the message."""
@@ -152,7 +153,7 @@ class _Reply:
 
     def end(self, answer: Answer) -> str:
         """Return the events that close a stream, the citations first."""
-        found = _annotations(answer)
+        found = self._annotations(answer)
         notes = "".join(
             self._in_part("response.output_text.annotation.added", annotation_index=number, annotation=note)
             for number, note in enumerate(found)
@@ -168,9 +169,13 @@ class _Reply:
 
     def failed(self, error: BaseException) -> str:
         """Return the event that ends a stream with an error."""
-        said = error_body(error)["error"]
+        said = error_body(error, self._mask)["error"]
         state = self._state("failed", []) | {"error": {"code": said["code"], "message": said["message"]}}
         return self._event("response.failed", response=state)
+
+    def _annotations(self, answer: Answer) -> list[dict[str, Any]]:
+        notes = self._mask.record(url_citations(answer))
+        return [{"type": "url_citation", **note["url_citation"]} for note in notes]
 
     def _state(self, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
         return {
@@ -191,14 +196,18 @@ class _Reply:
         return f"event: {kind}\ndata: {json.dumps(record, ensure_ascii=False)}\n\n"
 
 
-async def _sse(reply: _Reply, first: Event | NothingFound, events: AsyncGenerator[Event, None]) -> AsyncIterator[str]:
+async def _sse(
+    reply: _Reply, first: Event | NothingFound | None, events: AsyncGenerator[Event | None, None]
+) -> AsyncIterator[str]:
     async with aclosing(events):
         try:
             yield reply.begin()
             written = ""
             event = first
             while not isinstance(event, NothingFound | DoneEvent):
-                if isinstance(event, TokenEvent):
+                if event is None:
+                    yield SILENCE
+                elif isinstance(event, TokenEvent):
                     written += event.text
                     yield reply.piece(event.text)
                 event = await next_event(events)
@@ -210,9 +219,5 @@ async def _sse(reply: _Reply, first: Event | NothingFound, events: AsyncGenerato
         except PrunusError as error:
             yield reply.failed(error)
         except Exception as error:  # a bug: the stream has begun, so that no status can tell
-            log.exception("a bug in an answer", exc_info=error)
+            note_bug(error, "a streamed response")
             yield reply.failed(error)
-
-
-def _annotations(answer: Answer) -> list[dict[str, Any]]:
-    return [{"type": "url_citation", **note["url_citation"]} for note in url_citations(answer)]

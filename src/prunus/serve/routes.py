@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.responses import Response, StreamingResponse
 
 from ..api.answers import search, stream
@@ -22,9 +22,8 @@ from ..pages.metadata import known_metadata
 from ..pages.write.kept import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
-from .errors import log, status_of
+from .errors import note_bug
 from .given import budget_of, choices_of, conversation_of, pruning_of, sources_of
-from .guard import needs
 from .server import Server
 from .wire import (
     AskRequest,
@@ -48,7 +47,7 @@ def add_routes(app: FastAPI, server: Server) -> None:
     """Add the routes to an application."""
     routes = APIRouter(prefix="/v1", tags=["prunus"], responses=_REFUSALS)
 
-    @routes.post("/clean", dependencies=[Depends(needs(server, "read"))])
+    @routes.post("/clean")
     async def clean(body: CleanRequest) -> CleanResponse:
         """Clean a page: keep what a reader sees, drop scripts, styles and hidden parts."""
         [source] = sources_of([body.page], server.options, "page")
@@ -63,7 +62,7 @@ def add_routes(app: FastAPI, server: Server) -> None:
 
         return await server.workers.call(work)
 
-    @routes.post("/prune", dependencies=[Depends(needs(server, "read"))])
+    @routes.post("/prune")
     async def prune(body: PruneRequest) -> PruneResponse:
         """Keep the evidence of pages for a question within a token budget."""
         sources = sources_of(body.pages, server.options)
@@ -81,11 +80,11 @@ def add_routes(app: FastAPI, server: Server) -> None:
                 documents.failures,
                 body.all_blocks,
             )
-            return PruneResponse(**record)
+            return PruneResponse(**server.mask.record(record))
 
         return await server.workers.call(work)
 
-    @routes.post("/search", dependencies=[Depends(needs(server, "search"))])
+    @routes.post("/search")
     async def search_web(body: SearchBody) -> SearchResponse:
         """Search the web with the providers that the operator chose."""
         request = SearchRequest(**body.model_dump())
@@ -94,7 +93,6 @@ def add_routes(app: FastAPI, server: Server) -> None:
 
     @routes.post(
         "/ask",
-        dependencies=[Depends(needs(server, "ask"))],
         response_model=AskResponse,
         responses={200: {"content": _EVENTS}},
     )
@@ -107,47 +105,51 @@ def add_routes(app: FastAPI, server: Server) -> None:
         events = answering(server, body)
         if body.stream:
             first = await anext(events)  # an error before the first event has a status of its own
-            return StreamingResponse(_sse(first, events), media_type="text/event-stream", headers=NO_BUFFER)
+            return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, DoneEvent):
-                    return AskResponse(**answer_record(body.question, event.answer))
+                    return AskResponse(**server.mask.record(answer_record(body.question, event.answer)))
         raise RuntimeError("the events ended without an answer")
 
     app.include_router(routes)
 
 
+SILENCE: Final = ": wait\n\n"
+"""A line of a stream that says only that it lives."""
+
 NO_BUFFER: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """Headers of a stream: no proxy keeps parts of it back."""
 
 
-def answering(server: Server, body: AskRequest) -> AsyncGenerator[Event, None]:
-    """Return the events of an answer; the request is checked at once.
+def answering(server: Server, body: AskRequest) -> AsyncGenerator[Event | None, None]:
+    """Return the events of an answer, None in long silences; the request is checked at once.
 
     :raises BadInput: the request asks for what is not enabled.
     """
     sources = sources_of(body.pages, server.options)
     choices = choices_of(body, server.settings, server.options)
     chat = conversation_of([(turn.role, turn.content) for turn in body.turns])
-    make = partial(stream, body.question, sources or None, choices, chat)
-    return cast(AsyncGenerator[Event, None], server.workers.stream(make))
+    return server.workers.stream(partial(stream, body.question, sources or None, choices, chat))
 
 
-async def _sse(first: Event, events: AsyncGenerator[Event, None]) -> AsyncIterator[str]:
+async def _sse(server: Server, first: Event | None, events: AsyncGenerator[Event | None, None]) -> AsyncIterator[str]:
     async with aclosing(events):
         try:
-            yield _written(first)
+            yield _written(first, server)
             async for event in events:
-                yield _written(event)
+                yield _written(event, server)
         except PrunusError as error:
-            yield _written(ErrorEvent(str(error), error.subject))
+            yield _written(ErrorEvent(str(error), error.subject), server)
         except Exception as error:  # a bug: the stream has begun, so that no status can tell
-            log.exception("a bug in an answer", exc_info=error)
-            yield _written(ErrorEvent(f"an internal error ({status_of(error)[1]}); the server's log has the details"))
+            note_bug(error, "a streamed answer")
+            yield _written(ErrorEvent("an internal error; the server's log has the details"), server)
 
 
-def _written(event: Event) -> str:
-    """Return an event as the lines of a server-sent event."""
-    record = asdict(event)
+def _written(event: Event | None, server: Server) -> str:
+    """Return an event as the lines of a server-sent event; a comment for a silence."""
+    if event is None:
+        return SILENCE
+    record = server.mask.record(asdict(event))
     name = record.pop("event")
     return f"event: {name}\ndata: {json.dumps(record, ensure_ascii=False)}\n\n"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ..core.errors import BadInput
 from ..core.settings import Settings
+from .mask import Mask
 from .options import ServeOptions
 from .state import State, state_place
 from .work import Workers
@@ -41,14 +43,17 @@ class Server:
     state: State
     metrics: Metrics
     closed: bool
-    stopping: bool = field(default=False)
+    mask: Mask
 
 
 def make_server(settings: Settings, options: ServeOptions) -> Server:
     """Open the state and start the workers.
 
-    :raises BadInput: the address can be reached from other machines, and there are no keys.
+    :raises BadInput: the address can be reached from other machines, and there are no keys; or an index is missing.
     """
+    for name, place in options.indexes.items():
+        if ":" not in place[2:] and not Path(place).is_dir():
+            raise BadInput(f"index {name}: there is no index in {place}; make it with prunus index add", subject=place)
     state = State(state_place(settings, options.state))
     keys = state.keys()
     if not options.is_local and not any(not key.revoked for key in keys):
@@ -59,4 +64,12 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
             subject="host",
         )
     workers = Workers(options.at_once, options.waiting, options.seconds)
-    return Server(settings, options, workers, state, Metrics(workers), closed=not options.is_local or bool(keys))
+    return Server(
+        settings,
+        options,
+        workers,
+        state,
+        Metrics(workers),
+        closed=not options.is_local or bool(keys),
+        mask=Mask(settings),
+    )

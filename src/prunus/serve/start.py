@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import socket
+import sys
 from collections.abc import Callable
 
 import uvicorn
@@ -46,7 +48,9 @@ def serve(settings: Settings, options: ServeOptions, *, quiet: bool = False, say
         server_header=False,
         timeout_keep_alive=20,
         timeout_graceful_shutdown=30,
+        limit_concurrency=1_000,
         h11_max_incomplete_event_size=64 * 1024,
+        proxy_headers=False,
     )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _ignored)  # uvicorn stops at the signal, and then raises it again: the end is no error
@@ -54,6 +58,12 @@ def serve(settings: Settings, options: ServeOptions, *, quiet: bool = False, say
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         listening.close()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    if app.state.server.workers.running:  # a computation that nothing can cancel: the process would wait for it
+        logging.shutdown()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def _ignored(*_: object) -> None:

@@ -89,6 +89,7 @@ class State:
         :raises BadInput: a key has this name already.
         """
         with self._transaction() as run:
+            run("DELETE FROM serve_keys WHERE name = ? AND revoked <> ''", (key.name,))  # its name is free again
             if run("SELECT 1 FROM serve_keys WHERE name = ?", (key.name,)):
                 raise BadInput(f"a key is called {key.name} already; choose another name", subject=key.name)
             row = (key.name, key.digest, " ".join(key.scopes), key.made, key.a_minute, key.a_day)
@@ -102,7 +103,7 @@ class State:
 
     def key(self, digest: str) -> KeyRecord | None:
         """Return the working key with this digest."""
-        with self._transaction() as run:
+        with self._transaction(writes=False) as run:
             rows = run(f"SELECT {_COLUMNS} FROM serve_keys WHERE digest = ? AND revoked = ''", (digest,))  # noqa: S608
         return _record(rows[0]) if rows else None
 
@@ -149,7 +150,9 @@ class State:
                     "a state in PostgreSQL needs psycopg; run: pip install 'prunus[postgres]'", subject="state"
                 ) from error
             try:
-                return psycopg.connect(self._postgres, connect_timeout=10, autocommit=True)
+                return psycopg.connect(
+                    self._postgres, connect_timeout=10, autocommit=True, options="-c statement_timeout=10000"
+                )
             except psycopg.Error as error:
                 raise OutsideFailed(f"the state's database: {one_line(str(error))}", subject="state") from error
         try:
@@ -160,8 +163,11 @@ class State:
         return made
 
     @contextmanager
-    def _transaction(self) -> Iterator[Any]:
-        """Yield a function that runs a statement and returns its rows; all statements hold, or none."""
+    def _transaction(self, writes: bool = True) -> Iterator[Any]:
+        """Yield a function that runs a statement and returns its rows; all statements hold, or none.
+
+        :param writes: wait until no other process writes.
+        """
         with self._lock:
             try:
                 if self._postgres:
@@ -169,10 +175,11 @@ class State:
                         self._connection = self._connect()
                     with self._connection.transaction():
                         # one writer at a time, as in SQLite: a count is read and then written
-                        self._connection.execute("SELECT pg_advisory_xact_lock(7305812)")
+                        if writes:
+                            self._connection.execute("SELECT pg_advisory_xact_lock(7305812)")
                         yield self._on_postgres
                     return
-                self._connection.execute("BEGIN IMMEDIATE")
+                self._connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
                 try:
                     yield self._on_sqlite
                 except BaseException:

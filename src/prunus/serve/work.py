@@ -1,18 +1,24 @@
-"""Run requests in threads, so that no computation blocks the event loop: a few at once; others wait, or are refused."""
+"""Run requests in threads: a few at once; others wait for their turn, or are refused."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, asynccontextmanager
-from typing import Any, TypeVar, cast
+from contextlib import aclosing, suppress
+from typing import Any, Final, TypeVar, cast
 
 from ..core.errors import OutsideFailed, PrunusError
 from ..core.events import Event
 
 T = TypeVar("T")
+
+_TURN: Final = 30.0
+"""Seconds that a request waits for its turn at most."""
+_SILENCE: Final = 15.0
+"""Seconds without an event after which a stream says that it lives: proxies end connections that are silent."""
 
 
 class Busy(PrunusError):
@@ -26,8 +32,15 @@ class Busy(PrunusError):
         self.retry_after = retry_after
 
 
+class TooLong(OutsideFailed):
+    """A request takes longer than the operator allows."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"this took longer than {seconds:g} seconds, the limit here", subject="seconds")
+
+
 class Workers:
-    """The threads that requests are worked on in.
+    """The threads that requests are worked on in. A turn ends when its thread ends, not when its client leaves.
 
     :param at_once: requests that are worked on at the same time.
     :param waiting: further requests that wait; more raise :class:`Busy`.
@@ -38,75 +51,88 @@ class Workers:
         self._most, self._seconds = at_once + waiting, seconds
         self._turns = asyncio.Semaphore(at_once)
         self._pool = ThreadPoolExecutor(at_once, thread_name_prefix="prunus-serve")
-        self._left = asyncio.Condition()
         self.running = 0
         """Requests that are worked on or wait."""
-        self.refused = 0
-        """Requests that were refused with :class:`Busy`."""
 
     async def call(self, work: Callable[[], T]) -> T:
         """Return the result of blocking work.
 
         :raises Busy: too many requests wait.
-        :raises OutsideFailed: the work takes longer than allowed; the thread ends it when it can.
+        :raises TooLong: the work takes longer than allowed; its thread goes on, and keeps its turn, until it ends.
         """
-        async with self._turn():
-            future = asyncio.get_running_loop().run_in_executor(self._pool, work)
-            try:
-                return await asyncio.wait_for(asyncio.shield(future), self._seconds)
-            except TimeoutError:
-                future.cancel()
-                raise self._too_long() from None
+        future = await self._started(work)
+        done, _ = await asyncio.wait({future}, timeout=self._seconds)  # does not cancel the future
+        if not done:
+            raise TooLong(self._seconds)
+        return future.result()
 
-    async def stream(self, make: Callable[[], AsyncIterator[Event]]) -> AsyncIterator[Event]:
-        """Yield the events of an answer, which runs in a thread with an event loop of its own.
+    async def stream(self, make: Callable[[], AsyncIterator[Event]]) -> AsyncGenerator[Event | None, None]:
+        """Yield the events of an answer, which runs in a thread with an event loop of its own; None in long silences.
 
-        Closing this iterator, as a disconnected client does, cancels the answer and its calls to the outside.
+        Closing this generator, as a disconnected client does, cancels the answer and its calls to the outside.
 
         :param make: starts the answer; called in the thread.
         :raises Busy: too many requests wait.
-        :raises OutsideFailed: the answer takes longer than allowed.
+        :raises TooLong: the answer takes longer than allowed.
         """
-        async with self._turn():
-            loop = asyncio.get_running_loop()
-            arrived: asyncio.Queue[Any] = asyncio.Queue()
-            job = _Job(make, self._seconds, lambda item: loop.call_soon_threadsafe(arrived.put_nowait, item))
-            done = loop.run_in_executor(self._pool, job.run)
-            try:
-                while (item := await arrived.get()) is not None:
-                    if isinstance(item, BaseException):
-                        raise self._too_long() if isinstance(item, TimeoutError) else item
-                    yield cast(Event, item)
-            finally:
-                job.cancel()
-                await asyncio.shield(done)
+        loop = asyncio.get_running_loop()
+        arrived: asyncio.Queue[Any] = asyncio.Queue()
+        job = _Job(make, self._seconds, lambda item: loop.call_soon_threadsafe(arrived.put_nowait, item))
+        await self._started(job.run)
+        ends = time.monotonic() + self._seconds
+        try:
+            while True:
+                left = ends - time.monotonic()
+                try:
+                    item = await asyncio.wait_for(arrived.get(), max(0.0, min(left, _SILENCE)))
+                except TimeoutError:
+                    if left <= _SILENCE:  # a computation of the answer does not let its own limit act
+                        raise TooLong(self._seconds) from None
+                    yield None
+                    continue
+                if item is _END:
+                    return
+                if isinstance(item, BaseException):
+                    raise item
+                yield cast(Event, item)
+        finally:
+            job.cancel()
 
     async def drain(self, seconds: float) -> None:
-        """Wait until all requests have ended, for some seconds at most; then stop the threads."""
-        try:
-            async with asyncio.timeout(seconds), self._left:
-                await self._left.wait_for(lambda: not self.running)
-        except TimeoutError:
-            pass
+        """Wait until all requests have ended, for some seconds at most; then take no more."""
+        ends = time.monotonic() + seconds
+        while self.running and time.monotonic() < ends:
+            await asyncio.sleep(0.05)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
+    async def _started(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        """Start work in a thread when its turn has come.
+
+        :raises Busy: too many requests wait, or the turn does not come.
+        """
         if self.running >= self._most:
-            self.refused += 1
             raise Busy
         self.running += 1
         try:
-            async with self._turns:
-                yield
-        finally:
+            await asyncio.wait_for(self._turns.acquire(), _TURN)
+        except TimeoutError:
             self.running -= 1
-            if not self.running:
-                async with self._left:
-                    self._left.notify_all()
+            raise Busy from None
+        except BaseException:
+            self.running -= 1
+            raise
+        future = asyncio.get_running_loop().run_in_executor(self._pool, work)
+        future.add_done_callback(self._ended)
+        return future
 
-    def _too_long(self) -> OutsideFailed:
-        return OutsideFailed(f"this took longer than {self._seconds:g} seconds, the limit here", subject="seconds")
+    def _ended(self, future: asyncio.Future[Any]) -> None:
+        self.running -= 1
+        self._turns.release()
+        if not future.cancelled():
+            future.exception()  # read, so that nobody is told that it was not
+
+
+_END: Final = object()
 
 
 class _Job:
@@ -120,15 +146,9 @@ class _Job:
         self._cancelled = False
 
     def run(self) -> None:
-        """Send all events, then the error that ended them if there is one, then None."""
-        try:
+        """Send all events, then the error that ended them or the mark of the end."""
+        with suppress(asyncio.CancelledError, RuntimeError):  # the server's loop may have been closed meanwhile
             asyncio.run(self._follow())
-        except asyncio.CancelledError:
-            self._send(None)
-        except BaseException as error:  # the request's own task raises it
-            self._send(error)
-        else:
-            self._send(None)
 
     def cancel(self) -> None:
         """End the answer early; nothing happens where it has ended."""
@@ -142,10 +162,16 @@ class _Job:
             if self._cancelled:
                 return
             self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        limit = asyncio.timeout(self._seconds)
         try:
-            async with asyncio.timeout(self._seconds), aclosing(cast(Any, self._make())) as events:
+            async with limit, aclosing(cast(Any, self._make())) as events:
                 async for event in events:
                     self._send(event)
+            self._send(_END)  # at once: the end of this loop waits for its threads
+        except TimeoutError as error:
+            self._send(TooLong(self._seconds) if limit.expired() else error)
+        except Exception as error:  # the request's own task raises it
+            self._send(error)
         finally:
             with self._lock:
                 self._loop = self._task = None

@@ -118,7 +118,7 @@ def test_a_model_that_fails_says_nothing_or_never_ends_is_a_failure(reply: Scrip
         ("C:\\Users\\pell\\private\\handbook.html", "handbook.html"),
         ("~/private/handbook.html", "handbook.html"),
         ("file:///home/pell/private/handbook.html", "handbook.html"),
-        ("private/handbook.html", "private/handbook.html"),  # as the user wrote it
+        ("private/handbook.html", "handbook.html"),  # as the user wrote it
         ("https://example.org/private/handbook.html", "https://example.org/private/handbook.html"),
     ],
 )

@@ -18,8 +18,8 @@ from ._guard import Guard
 _LONGEST_QUESTION: Final = 8_000
 _LONGEST_REPLY: Final = 200_000
 _TURNS: Final = 6
-_ABSOLUTE: Final = re.compile(r"[/\\~]|[A-Za-z]:[\\/]|file:", re.IGNORECASE)
-"""The start of a path on this machine; its folders are nobody's business."""
+_WEB: Final = re.compile(r"https?://", re.IGNORECASE)
+"""The start of an address; anything else is a path on this machine, whose folders are nobody's business."""
 _LONGEST_TURN: Final = 2_000
 
 
@@ -116,10 +116,8 @@ def _quoted(number: int, source: NumberedSource) -> Quoted:
 
 
 def _shown(address: str) -> str:
-    """Return an address as the model may read it: of an absolute path on this machine, only the file's name."""
-    if _ABSOLUTE.match(address):
-        return re.split(r"[\\/]", address.rstrip("\\/"))[-1]
-    return address
+    """Return an address as the model may read it: of a path on this machine, only the file's name."""
+    return address if _WEB.match(address) else re.split(r"[\\/]", address.rstrip("\\/"))[-1]
 
 
 def _with_pictures(messages: list[Message], numbered: Sequence[tuple[int, NumberedSource]]) -> list[Message]:

@@ -67,9 +67,12 @@ PRESETS: Final[Mapping[str, Preset]] = {
     # card of intfloat/multilingual-e5-large-instruct: mean; an instruction before queries only
     "multilingual-e5-large-instruct": Preset("intfloat/multilingual-e5-large-instruct", "mean", 512, 1024, query=_E5),
     # card of nomic-ai/nomic-embed-text-v1.5: mean, up to 8192 tokens, a prefix that names the task
-    "nomic-embed-text-v1.5": Preset(
-        "nomic-ai/nomic-embed-text-v1.5", "mean", 8192, 768, query="search_query: ", document="search_document: "
-    ),
+    **{
+        name: Preset(
+            "nomic-ai/nomic-embed-text-v1.5", "mean", 8192, 768, query="search_query: ", document="search_document: "
+        )
+        for name in ("nomic-embed-text-v1.5", "nomic-embed-text")
+    },
     # card of sentence-transformers/multi-qa-mpnet-base-cos-v1: mean, normalised, 512 word pieces
     "multi-qa-mpnet-base-cos-v1": Preset("sentence-transformers/multi-qa-mpnet-base-cos-v1", "mean", 512, 768),
     # card of sentence-transformers/all-MiniLM-L6-v2: mean, normalised; texts are cut at 256 word pieces

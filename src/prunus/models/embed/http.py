@@ -90,13 +90,14 @@ class Engine:
                 subject="input_type",
             )
         self._types = dict(zip(("query", "document"), types, strict=True)) if len(types) == 2 else {}
-        self._chosen = f"{preset} {input_type}".strip()
+        told = "" if self._preset is None or self._types else f"{self._preset.query}|{self._preset.document}"
+        self._chosen = " ".join(part for part in (preset, *self._types.values(), told.strip("|")) if part)
         self._lock = threading.Lock()
         self.dimension = dimension
 
     @property
     def identity(self) -> str:
-        """Address and model, on which the vectors depend; a change of the model on the server is not seen."""
+        """Address, model and prefixes, on which vectors depend; a change of the model on the server is not seen."""
         return f"{self.name}:{self._shape}+{hide_secrets(self._url)}#{self._model} {self._chosen}".strip()
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> NDArray[np.float32]:

@@ -13,7 +13,7 @@ import json
 import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -119,8 +119,9 @@ class Engine(LanguageModel):
             listing = await self._get(self._endpoint + "/models", end)
             self.context_window, ask_props = window_of(listing, self.model)
             if ask_props:
-                properties = await self._get(self._endpoint.removesuffix("/v1") + "/props", end)
-                self.context_window = window_in_props(properties)
+                with suppress(OutsideFailed):  # a server in between may not pass it on: the window is unknown
+                    properties = await self._get(self._endpoint.removesuffix("/v1") + "/props", end)
+                    self.context_window = window_in_props(properties)
         return self.context_window
 
     async def _get(self, url: str, end: float) -> bytes:

@@ -9,7 +9,12 @@ import re
 from typing import Final
 
 _LABEL: Final = r"(?: (?:\[\d{1,4}\](?: \|[^\n]{0,300})?|was asked|was answered|the question|sentence \d{1,4}))?"
-_FENCE: Final = re.compile(rf"(?<![^\s>*#`])(?:BEGIN|END) [0-9a-f]{{12,64}}(?![0-9a-f]){_LABEL}[ \t]*")
+_FENCE: Final = re.compile(
+    rf"(?<![^\s>*#`])(?:BEGIN|END) (?=\d{{0,63}}[a-f])(?=[a-f]{{0,63}}\d)[0-9a-f]{{12,64}}(?![0-9a-f])"
+    rf"{_LABEL}[ \t]*"
+)
+"""A fence with a digest, which holds letters and digits: a date of twelve digits is none."""
+
 _MAY_BE: Final = re.compile(
     r"(?:B|BE|BEG|BEGI|BEGIN|E|EN|END|(?:BEGIN|END) [0-9a-f]{0,64}|(?:BEGIN|END) [0-9a-f]{12,64} [^\n]{0,320})\Z"
 )
@@ -27,7 +32,7 @@ class FenceFilter:
     """Removes fence lines from a stream of text; what may become one is held back."""
 
     def __init__(self) -> None:
-        self._held = ""
+        self._held = self._before = ""
         self._drop_end = False  # a fence was removed at the start of a line: its line end goes with it
         self._line_is_empty = True
 
@@ -40,10 +45,12 @@ class FenceFilter:
         return self._shown(self._held, last=True)
 
     def _shown(self, text: str, last: bool) -> str:
-        keep = len(text) if last else self._start_of_fence(text)
-        self._held = text[keep:]
-        shown, place = [], 0
-        for fence in _FENCE.finditer(text, 0, keep):
+        first = len(self._before)  # the letter before tells whether a fence can begin here
+        text = self._before + text
+        keep = len(text) if last else max(first, self._start_of_fence(text))
+        self._held, self._before = text[keep:], text[keep - 1 : keep]
+        shown, place = [], first
+        for fence in _FENCE.finditer(text, first, keep):
             shown.append(self._written(text[place : fence.start()]))
             self._drop_end = self._line_is_empty
             place = fence.end()

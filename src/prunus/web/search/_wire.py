@@ -12,7 +12,7 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, ClassVar, Final, Literal
 from urllib.parse import urlencode, urlsplit
@@ -85,7 +85,7 @@ def check(request: SearchRequest) -> None:
         raise BadInput(f"search: count is from 1 to {MAX_COUNT}, not {request.count}", subject="count")
     if not 1 <= request.page <= _MAX_PAGE:
         raise BadInput(f"search: page is from 1 to {_MAX_PAGE}, not {request.page}", subject="page")
-    if request.language and not LANGUAGE.fullmatch(request.language):
+    if request.language not in ("", "auto") and not LANGUAGE.fullmatch(request.language):
         raise BadInput(f"search: {request.language!r} is not a language code; write it as de", subject="language")
     if request.country and not COUNTRY.fullmatch(request.country):
         raise BadInput(f"search: {request.country!r} is not a country code; write it as DE", subject="country")
@@ -305,6 +305,8 @@ class Provider:
         :raises BadInput: the request is invalid, or the key or the egress door is missing.
         :raises SearchFailed: the request failed; the message is one line without the key.
         """
+        if request.language == "auto" and self.name != "searxng":  # only SearXNG guesses the language itself
+            request = replace(request, language="")
         check(request)
         warnings = unsupported(request, self.name, self.filters) + self._without_code(request)
         if request.count > self.largest:
@@ -314,7 +316,7 @@ class Provider:
         if not isinstance(rows, Sequence) or isinstance(rows, str):
             raise self._failed("the response does not have the expected format", "malformed")
         failed = ", ".join(self.failed_sources(data))
-        if failed and not rows:  # nobody knows whether there is anything to find
+        if failed and not rows and request.page == 1:  # nobody knows whether there is anything to find
             raise self._failed(f"found nothing, and no answer came from {failed}", "unreachable")
         if failed:
             warnings.append(f"{self.name}: no answer came from {one_line(failed, [self._key], 300)}")

@@ -208,7 +208,7 @@ def _digits(number: float, pattern: str) -> str:
     mantissa, exponent, _ = pattern.upper().rstrip(",").partition("E")
     whole, point, decimals = mantissa.partition(".")
     scale = len(pattern) - len(pattern.rstrip(",")) + len(whole) - len(whole.rstrip(","))
-    number, whole = number / 1000**scale, whole.rstrip(",")
+    number, whole = number / 1000 ** min(scale, 100), whole.rstrip(",")
     places = min(len(decimals), 15)
     optional = len(decimals) - len(decimals.rstrip("#?")) if point else 0
     if exponent:
@@ -227,7 +227,7 @@ def _rounded(number: float | Decimal, places: int) -> Decimal:
 
 def _scientific(number: float, pattern: str, step: int, places: int) -> str:
     """Return a number with an exponent that is a multiple of ``step``."""
-    exact = Decimal(f"{number:.14e}")
+    exact, step = Decimal(f"{number:.14e}"), max(step, 1)
     power = exact.adjusted() // step * step if exact else 0
     text = f"{_rounded(exact.scaleb(-power), places):.{places}f}"
     if len(text.partition(".")[0]) > step:  # 9.99 has become 10.0
@@ -296,7 +296,8 @@ def _date(number: float, section: _Section, epoch_1904: bool) -> str:
     if days < 60:
         days += 1  # the standard counts a 29 February 1900, which never existed
     places = min(max((token.count("0") for token, _ in section.tokens if "." in token), default=0), 3)
-    moment = datetime(1899, 12, 30) + timedelta(seconds=round(days * 86_400, places))
+    seconds = min(round(days * 86_400, places), 2_958_466 * 86_400 - 1)  # rounded, the last moment would be after 9999
+    moment = datetime(1899, 12, 30) + timedelta(seconds=seconds)
     parts: list[str] = []
     for token, minutes in section.tokens:
         low = token.lower()

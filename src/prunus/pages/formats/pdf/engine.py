@@ -84,14 +84,19 @@ class Engine:
 
     def _recognise(self, content: bytes, raw: list[dict[str, Any]], scans: list[int]) -> list[str]:
         """Recognise the scanned pages among ``raw`` where that is possible; return what a reader should know."""
-        from .scans import ScanLimits, is_installed, recognise, warnings_of
+        from .scans import Recognised, ScanLimits, is_installed, recognise, warnings_of
 
         limits = ScanLimits(self.scans, self.scan_seconds, self.scan_memory_mb)
-        tried, fault = list[int](), ""
+        done = Recognised([], scans)
         if self.scans and is_installed():
-            with self._recognising:
-                tried, fault = recognise(content, raw, scans, limits)
-        return warnings_of(scans, tried, limits, fault)
+            if self._recognising.acquire(timeout=self.scan_seconds):
+                try:
+                    done = recognise(content, raw, scans, limits)
+                finally:
+                    self._recognising.release()
+            else:
+                done = Recognised([], scans, "another file is being recognised")
+        return warnings_of(done, limits)
 
     def _read(self, content: bytes, name: str) -> list[dict[str, Any]]:
         """Read the file in a separate process; return the document's metadata, then one mapping per page."""

@@ -44,9 +44,7 @@ class Recogniser:
         self.numpy = import_module("numpy")
         rapidocr = import_module("rapidocr")
         models = Path(rapidocr.__file__ or "").parent / "models"
-        paths = {
-            f"{part}.model_path": str(next(models.glob(f"*_{part.lower()}_*.onnx"))) for part in ("Det", "Cls", "Rec")
-        }
+        paths = {f"{part}.model_path": str(_model(models, part.lower())) for part in ("Det", "Cls", "Rec")}
         threads_of = {f"EngineConfig.onnxruntime.{kind}_op_num_threads": threads for kind in ("intra", "inter")}
         self.read = rapidocr.RapidOCR(params={"Global.log_level": "critical", **threads_of, **paths})
         self.raw.FPDF_InitLibrary()
@@ -105,6 +103,18 @@ class Recogniser:
         ]
 
 
+def _model(folder: Path, part: str) -> Path:
+    """Return the file of a part's model; the package downloads those of other languages into the same folder.
+
+    :raises FileNotFoundError: there is none.
+    """
+    found = sorted(folder.glob(f"*_{part}_*.onnx"))
+    usual = [path for path in found if path.name.startswith(("PP-", "ch_"))]
+    if not found:
+        raise FileNotFoundError(f"rapidocr has no model for {part}")
+    return (usual or found)[0]
+
+
 def _is_lying(corners: list[list[float]]) -> bool:
     xs, ys = [x for x, _ in corners], [y for _, y in corners]
     return max(ys) - min(ys) > 1.5 * (max(xs) - min(xs))
@@ -156,5 +166,12 @@ def main(arguments: list[str]) -> None:
     for number in json.loads(numbers):
         if time.monotonic() > ends:
             break
-        sys.stdout.write(json.dumps(recogniser.page(number), separators=(",", ":")) + "\n")
+        try:
+            page = recogniser.page(number)
+        except MemoryError:
+            raise
+        except Exception as error:  # of a foreign package, at one page: the others are read
+            sys.stderr.write(f"{type(error).__name__}\n")
+            continue
+        sys.stdout.write(json.dumps(page, separators=(",", ":")) + "\n")
         sys.stdout.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from .page import PageWords
 
 _FEW: Final = 100  # letters; a scan may carry a stamp or a line of the archive
 _COVERED: Final = 0.5  # share of a page that pictures of a scan cover, at least
+_ERROR: Final = re.compile(r"(\w{1,60})(?::|$)")
 _NEEDED: Final = ("rapidocr", "onnxruntime", "numpy")
 
 INSTALL: Final = "pip install 'prunus[ocr]'"
@@ -32,6 +34,20 @@ class ScanLimits:
     pages: int
     seconds: float
     memory_mb: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """What came of the recognition of scanned pages.
+
+    :param replaced: places of the pages whose words are now those that were recognised.
+    :param left: places of the pages that were not tried, or at which recognition failed.
+    :param fault: why some are left; '' where a limit was reached.
+    """
+
+    replaced: Sequence[int]
+    left: Sequence[int]
+    fault: str = ""
 
 
 def is_installed() -> bool:
@@ -53,25 +69,24 @@ def _letters(words: Sequence[Any]) -> int:
     return sum(len(word.text) for word in words)
 
 
-def recognise(
-    content: bytes, pages: list[dict[str, Any]], scans: Sequence[int], limits: ScanLimits
-) -> tuple[list[int], str]:
-    """Replace scanned pages by their recognised words; return the places of the pages that were tried, and a fault.
+def recognise(content: bytes, pages: list[dict[str, Any]], scans: Sequence[int], limits: ScanLimits) -> Recognised:
+    """Replace scanned pages by their recognised words; return their places, and why others were not tried.
 
-    A page keeps its own few words where recognition finds hardly more. The fault is why recognition ended early, or ''.
+    A page keeps its own few words where recognition finds hardly more, as in a photograph; it counts as neither.
 
     :param content: the PDF.
     :param pages: content of each page, as :meth:`.reader.PdfReader.page` returns it.
     """
     found, fault = _run(content, [pages[at]["page"] for at in scans[: limits.pages]], limits)
-    tried = []
+    replaced, left = [], []
     for at in scans:
         page = found.get(pages[at]["page"])
-        if page is not None:
-            tried.append(at)
-            if sum(len(word[6]) for word in page["words"]) > 2 * _letters(PageWords(pages[at]).words):
-                pages[at] = page
-    return tried, fault
+        if page is None:
+            left.append(at)
+        elif sum(len(word[6]) for word in page["words"]) > 2 * _letters(PageWords(pages[at]).words):
+            pages[at] = page
+            replaced.append(at)
+    return Recognised(replaced, left, fault)
 
 
 def _run(content: bytes, numbers: Sequence[int], limits: ScanLimits) -> tuple[dict[int, dict[str, Any]], str]:
@@ -91,20 +106,17 @@ def _run(content: bytes, numbers: Sequence[int], limits: ScanLimits) -> tuple[di
         written, said = error.stdout or b"", []
     lines = written.split(b"\n")[:-1]  # the last line may be cut off
     done = {page["page"]: page for page in map(json.loads, lines)}
-    return done, said[0][:200] if said and len(done) < len(numbers) else ""
+    # of the process's last words only the name of the error: its text may hold paths of this machine
+    named = _ERROR.match(said[0]) if said and len(done) < len(numbers) else None
+    return done, f"recognition failed ({named[1]})" if named else ""
 
 
-def warnings_of(scans: Sequence[int], tried: Sequence[int], limits: ScanLimits, fault: str = "") -> list[str]:
-    """Return what a reader should know of scanned pages.
-
-    :param scans: places of the scanned pages.
-    :param tried: those that were recognised.
-    :param fault: why recognition ended early, or '' where it reached a limit.
-    """
-    left = [at for at in scans if at not in set(tried)]
-    said = []
-    if tried:
-        said.append(f"{_pages(tried, 'a scan', 'scans')}; the text was recognised by OCR and may have errors")
+def warnings_of(recognised: Recognised, limits: ScanLimits) -> list[str]:
+    """Return what a reader should know of scanned pages."""
+    left, fault, said = recognised.left, recognised.fault, []
+    if recognised.replaced:
+        scans = _pages(recognised.replaced, "a scan", "scans")
+        said.append(f"{scans}; the text was recognised by OCR and may have errors")
     if left and not is_installed():
         said.append(f"{_pages(left, 'a picture', 'pictures')} with hardly any text; for OCR run: {INSTALL}")
     elif left and limits.pages:
