@@ -11,6 +11,8 @@ from typing import Any, Final
 from ..core.settings import Settings
 
 _HOST: Final = re.compile(r"https?://([^/\s#?,]+)")
+_SPACE: Final = re.compile(r"(\s+)")
+_HIDDEN: Final = "[a service of this server]"
 _TOLD: Final = frozenset({"failure", "failures", "warnings", "message"})
 _NAMES: Final = frozenset({"document", "url"})
 
@@ -21,12 +23,14 @@ class Mask:
     def __init__(self, settings: Settings) -> None:
         values = (getattr(settings, setting.name) for setting in fields(settings))
         hosts = {host for value in values if isinstance(value, str) for host in _HOST.findall(value)}
-        joined = "|".join(re.escape(host.rpartition("@")[2]) for host in sorted(hosts, key=len, reverse=True))
-        self._hosts = re.compile(rf"(?:https?://)?(?:[^\s/@]{{1,200}}@)?(?:{joined})\S{{0,500}}") if joined else None
+        self._hosts = frozenset(host.rpartition("@")[2] for host in hosts)
 
     def text(self, text: str) -> str:
         """Return a message without the addresses of the operator's services."""
-        return self._hosts.sub("[a service of this server]", text) if self._hosts else text
+        if not any(host in text for host in self._hosts):
+            return text
+        words = _SPACE.split(text)
+        return "".join(_HIDDEN if any(host in word for host in self._hosts) else word for word in words)
 
     def record(self, value: Any, key: str = "", told: bool = False) -> Any:
         """Return plain data with hidden addresses and folders.
