@@ -273,4 +273,10 @@ def test_addresses_are_formatted_into_messages_by_errors_only() -> None:
     found = {
         path.relative_to(root).as_posix() for path in root.rglob("*.py") if writing.search(path.read_text("utf-8"))
     }
-    assert found <= {"cli/output.py", "cli/main.py", "cli/commands/index.py", "pages/formats/pdf/reader.py"}
+    assert found <= {
+        "cli/output.py",
+        "cli/main.py",
+        "cli/commands/index.py",
+        "pages/formats/pdf/ocr.py",
+        "pages/formats/pdf/reader.py",
+    }
