@@ -68,6 +68,8 @@ def test_an_answer_that_takes_too_long_ends_with_an_error() -> None:
 
         with pytest.raises(OutsideFailed, match=r"longer than 0\.3 seconds"):
             await follow()
+        while workers.running:  # until the thread has ended
+            await asyncio.sleep(0.01)
         with pytest.raises(OutsideFailed, match="longer than"):
             await workers.call(lambda: time.sleep(0.8))
         with pytest.raises(Busy):  # the thread is at work still, so that its place is not free
