@@ -109,8 +109,8 @@ Event = (
 )  # fmt: skip
 
 
-async def answer_of(events: AsyncIterator[Event]) -> Answer:
-    """Return the answer in which a stream of events ends."""
+async def answer_of(events: AsyncIterator[Event | None]) -> Answer:
+    """Return the answer in which a stream of events ends; None stands for a silence."""
     async with aclosing(cast(Any, events)):
         async for event in events:
             if isinstance(event, DoneEvent):

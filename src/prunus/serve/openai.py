@@ -15,14 +15,14 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Protocol
 
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..core.errors import BadInput, NothingFound, PrunusError
-from ..core.events import DoneEvent, Event, TokenEvent
+from ..core.events import DoneEvent, Event, TokenEvent, answer_of
 from ..core.text.near import did_you_mean
 from ..core.types import Answer
 from .errors import Refused, error_body, note_bug
@@ -50,6 +50,7 @@ _REFUSED: Final = (
 )
 _PLAIN: Final = {"tools": [], "tool_choice": "none", "modalities": ["text"], "logprobs": False}
 """Values of refused parameters that ask for nothing."""
+_DONE: Final = "data: [DONE]\n\n"
 _LONGEST: Final = 20_000
 """Code points of an earlier turn that count."""
 
@@ -110,19 +111,7 @@ def add_openai(app: FastAPI, server: Server) -> None:
     @routes.post("/chat/completions", response_model=None)
     async def chat(body: ChatRequest) -> Response | dict[str, Any]:
         """Answer the last message of the user, with citations as annotations of the reply."""
-        events = answering(server, asked(body, server))
-        reply = _Reply(body, server.mask)
-        if body.stream:
-            first = await next_event(events)
-            return StreamingResponse(_sse(reply, first, events), media_type="text/event-stream", headers=NO_BUFFER)
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    if isinstance(event, DoneEvent):
-                        return reply.whole(event.answer)
-        except NothingFound as error:
-            return reply.whole(nothing(error))
-        raise RuntimeError("the events ended without an answer")
+        return await respond(_Reply(body, server.mask), asked(body, server), server, bool(body.stream))
 
     app.include_router(routes)
 
@@ -241,28 +230,87 @@ def _files(messages: Sequence[ChatMessage]) -> list[PageGiven]:
     return found
 
 
-def nothing(error: NothingFound) -> Answer:
-    """Return the reply to a chat where nothing bears on the question: an outcome, which a chat shows as text."""
-    text = str(error)
-    return Answer(text[:1].upper() + text[1:] + ".", ())
+class Reply(Protocol):
+    """Writes one reply in the shapes of an API: whole, or as pieces of a stream."""
+
+    def whole(self, answer: Answer) -> dict[str, Any]:
+        """Return a reply that is not streamed."""
+        ...
+
+    def begin(self) -> str:
+        """Return what opens a stream."""
+        ...
+
+    def piece(self, text: str) -> str:
+        """Return a piece of the text."""
+        ...
+
+    def end(self, answer: Answer) -> str:
+        """Return what closes a stream, the citations first."""
+        ...
+
+    def failed(self, error: Exception) -> str:
+        """Return what ends a stream with an error."""
+        ...
 
 
-async def next_event(events: AsyncGenerator[Event | None, None]) -> Event | NothingFound | None:
-    """Return the next event, or the error that says that nothing bears on the question.
+async def respond(reply: Reply, question: AskRequest, server: Server, streamed: bool) -> Response | dict[str, Any]:
+    """Answer a question in the shapes of an API. That nothing bears on it is an outcome, which a chat shows as text."""
+    events = answering(server, question)
+    if streamed:
+        first = await _next(events)  # before the response begins: an error here has an HTTP status of its own
+        return StreamingResponse(_stream(reply, first, events), media_type="text/event-stream", headers=NO_BUFFER)
+    try:
+        return reply.whole(await answer_of(events))
+    except NothingFound as error:
+        return reply.whole(_nothing(error))
 
-    A response that streams waits for the first one, so that an error before it has an HTTP status of its own.
-    """
+
+async def _stream(
+    reply: Reply, event: Event | NothingFound | None, events: AsyncGenerator[Event | None, None]
+) -> AsyncIterator[str]:
+    async with aclosing(events):
+        try:
+            yield reply.begin()
+            written = ""
+            while not isinstance(event, NothingFound | DoneEvent):
+                if event is None:
+                    yield SILENCE
+                elif isinstance(event, TokenEvent):
+                    written += event.text
+                    yield reply.piece(event.text)
+                event = await _next(events)
+            answer = event.answer if isinstance(event, DoneEvent) else _nothing(event)
+            rest = answer.text[len(written) :] if answer.text.startswith(written) else ""
+            if rest:
+                yield reply.piece(rest)
+            yield reply.end(answer)
+        except PrunusError as error:
+            yield reply.failed(error)
+        except Exception as error:  # a bug: the stream has begun, so that no status can tell
+            note_bug(error, "a streamed reply")
+            yield reply.failed(error)
+
+
+async def _next(events: AsyncGenerator[Event | None, None]) -> Event | NothingFound | None:
+    """Return the next event, or the error that says that nothing bears on the question."""
     try:
         return await anext(events)
     except NothingFound as error:
         return error
 
 
+def _nothing(error: NothingFound) -> Answer:
+    """Return the answer that says so."""
+    text = str(error)
+    return Answer(text[:1].upper() + text[1:] + ".", ())
+
+
 class _Reply:
     """Writes one reply in the shapes of OpenAI's API."""
 
     def __init__(self, body: ChatRequest, mask: Mask) -> None:
-        self._body, self.mask = body, mask
+        self._body, self._mask = body, mask
         self._head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": body.model}
 
     def whole(self, answer: Answer) -> dict[str, Any]:
@@ -271,7 +319,7 @@ class _Reply:
             "role": "assistant",
             "content": answer.text,
             "refusal": None,
-            "annotations": self.annotations(answer),
+            "annotations": self._annotations(answer),
         }
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
         return {
@@ -279,56 +327,41 @@ class _Reply:
             "object": "chat.completion",
             "choices": [choice],
             "usage": _usage(answer),
-            "prunus": self.mask.record(details(answer)),
+            "prunus": self._mask.record(details(answer)),
         }
 
-    def annotations(self, answer: Answer) -> list[dict[str, Any]]:
-        """Return the citations as annotations, without folders of this machine."""
-        found: list[dict[str, Any]] = self.mask.record(url_citations(answer))
-        return found
+    def begin(self) -> str:
+        """Return the piece that names the role."""
+        return self._chunk({"role": "assistant", "content": ""})
 
-    def chunk(self, delta: dict[str, Any], finish: str | None = None) -> str:
-        """Return a piece of a streamed reply."""
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return _event({**self._head, "object": "chat.completion.chunk", "choices": [choice]})
+    def piece(self, text: str) -> str:
+        """Return a piece of the text."""
+        return self._chunk({"content": text})
 
-    def usage(self, answer: Answer) -> str:
-        """Return the last piece of a stream whose client asked for the usage, else nothing."""
+    def end(self, answer: Answer) -> str:
+        """Return the citations, the end, the usage where the client asked for it, and the mark of the end."""
+        found = self._annotations(answer)
         wanted = self._body.stream_options is not None and self._body.stream_options.include_usage
         record = {**self._head, "object": "chat.completion.chunk", "choices": [], "usage": _usage(answer)}
-        return _event(record) if wanted else ""
+        return (
+            (self._chunk({"annotations": found}) if found else "")
+            + self._chunk({}, "stop")
+            + (_event(record) if wanted else "")
+            + _DONE
+        )
 
+    def failed(self, error: Exception) -> str:
+        """Return the error and the mark of the end."""
+        return _event(error_body(error, self._mask)) + _DONE
 
-async def _sse(
-    reply: _Reply, first: Event | NothingFound | None, events: AsyncGenerator[Event | None, None]
-) -> AsyncIterator[str]:
-    async with aclosing(events):
-        try:
-            yield reply.chunk({"role": "assistant", "content": ""})
-            written = ""
-            event = first
-            while not isinstance(event, NothingFound | DoneEvent):
-                if event is None:
-                    yield SILENCE
-                elif isinstance(event, TokenEvent):
-                    written += event.text
-                    yield reply.chunk({"content": event.text})
-                event = await next_event(events)
-            answer = event.answer if isinstance(event, DoneEvent) else nothing(event)
-            rest = answer.text[len(written) :] if answer.text.startswith(written) else ""
-            if rest:
-                yield reply.chunk({"content": rest})
-            found = reply.annotations(answer)
-            if found:
-                yield reply.chunk({"annotations": found})
-            yield reply.chunk({}, "stop")
-            yield reply.usage(answer)
-        except PrunusError as error:
-            yield _event(error_body(error, reply.mask))
-        except Exception as error:  # a bug: the stream has begun, so that no status can tell
-            note_bug(error, "a streamed reply")
-            yield _event(error_body(error, reply.mask))
-        yield "data: [DONE]\n\n"
+    def _annotations(self, answer: Answer) -> list[dict[str, Any]]:
+        """Return the citations as annotations, without folders of this machine."""
+        found: list[dict[str, Any]] = self._mask.record(url_citations(answer))
+        return found
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return _event({**self._head, "object": "chat.completion.chunk", "choices": [choice]})
 
 
 def url_citations(answer: Answer) -> list[dict[str, Any]]:

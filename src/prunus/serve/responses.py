@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, FastAPI
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..core.errors import BadInput, NothingFound, PrunusError
-from ..core.events import DoneEvent, Event, TokenEvent
+from ..core.errors import BadInput
 from ..core.types import Answer
-from .errors import error_body, note_bug
+from .errors import error_body
 from .mask import Mask
-from .openai import PAGES, ChatMessage, ChatRequest, asked, details, next_event, nothing, url_citations
-from .routes import NO_BUFFER, SILENCE, answering
+from .openai import PAGES, ChatMessage, ChatRequest, asked, details, respond, url_citations
 from .server import Server
 from .wire import PageGiven
 
@@ -58,19 +54,8 @@ def add_responses(app: FastAPI, server: Server) -> None:
     @routes.post("/responses", response_model=None)
     async def create(body: ResponseRequest) -> Response | dict[str, Any]:
         """Answer the last message of the user, with citations as annotations of the output."""
-        events = answering(server, asked(_as_chat(body), server))
-        reply = _Reply(body, server.mask)
-        if body.stream:
-            first = await next_event(events)
-            return StreamingResponse(_sse(reply, first, events), media_type="text/event-stream", headers=NO_BUFFER)
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    if isinstance(event, DoneEvent):
-                        return reply.whole(event.answer)
-        except NothingFound as error:
-            return reply.whole(nothing(error))
-        raise RuntimeError("the events ended without an answer")
+        question = asked(_as_chat(body), server)
+        return await respond(_Reply(body, server.mask), question, server, bool(body.stream))
 
     app.include_router(routes)
 
@@ -167,7 +152,7 @@ class _Reply:
             + self._event("response.completed", response=self.whole(answer))
         )
 
-    def failed(self, error: BaseException) -> str:
+    def failed(self, error: Exception) -> str:
         """Return the event that ends a stream with an error."""
         said = error_body(error, self._mask)["error"]
         state = self._state("failed", []) | {"error": {"code": said["code"], "message": said["message"]}}
@@ -194,30 +179,3 @@ class _Reply:
         record = {"type": kind, "sequence_number": self._number, **fields}
         self._number += 1
         return f"event: {kind}\ndata: {json.dumps(record, ensure_ascii=False)}\n\n"
-
-
-async def _sse(
-    reply: _Reply, first: Event | NothingFound | None, events: AsyncGenerator[Event | None, None]
-) -> AsyncIterator[str]:
-    async with aclosing(events):
-        try:
-            yield reply.begin()
-            written = ""
-            event = first
-            while not isinstance(event, NothingFound | DoneEvent):
-                if event is None:
-                    yield SILENCE
-                elif isinstance(event, TokenEvent):
-                    written += event.text
-                    yield reply.piece(event.text)
-                event = await next_event(events)
-            answer = event.answer if isinstance(event, DoneEvent) else nothing(event)
-            rest = answer.text[len(written) :] if answer.text.startswith(written) else ""
-            if rest:
-                yield reply.piece(rest)
-            yield reply.end(answer)
-        except PrunusError as error:
-            yield reply.failed(error)
-        except Exception as error:  # a bug: the stream has begun, so that no status can tell
-            note_bug(error, "a streamed response")
-            yield reply.failed(error)

@@ -16,7 +16,7 @@ from ..api.answers import search, stream
 from ..api.pages import Pruner, read, read_each
 from ..api.plain import answer_record, context_record
 from ..core.errors import PrunusError
-from ..core.events import DoneEvent, ErrorEvent, Event
+from ..core.events import ErrorEvent, Event, answer_of
 from ..core.types import SearchRequest
 from ..pages.metadata import known_metadata
 from ..pages.write.kept import main_part
@@ -106,11 +106,7 @@ def add_routes(app: FastAPI, server: Server) -> None:
         if body.stream:
             first = await anext(events)  # an error before the first event has a status of its own
             return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
-        async with aclosing(events):
-            async for event in events:
-                if isinstance(event, DoneEvent):
-                    return AskResponse(**server.mask.record(answer_record(body.question, event.answer)))
-        raise RuntimeError("the events ended without an answer")
+        return AskResponse(**server.mask.record(answer_record(body.question, await answer_of(events))))
 
     app.include_router(routes)
 
