@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..core.types import Answer, Message
-from .check import Reference
+
+if TYPE_CHECKING:  # checking loads numpy and more, which `import prunus` does not need
+    from .check import Reference
 
 _KEPT: Final = 12
 """Most sources that are kept, the latest ones; each costs tokens at every turn, because the model is shown it again."""
