@@ -41,10 +41,10 @@ _TOWNS = ("Aldermoor", "Bexcombe", "Carrow", "Dunley", "Elstead", "Farnham", "Gl
 
 def page(number: int) -> str:
     """Return a page of about 30 KB that answers one question about its bridge, different for each number."""
-    chance = random.Random(number)  # noqa: S311 - not for secrets
+    chance = random.Random(number)
     parts = [
-        f"<p>The council of {chance.choice(_TOWNS)} met {chance.randint(2, 90)} times in {1900 + n} and spoke of roads, "
-        f"schools and {chance.randint(3, 400)} lamps along the river.</p>"
+        f"<p>The council of {chance.choice(_TOWNS)} met {chance.randint(2, 90)} times in {1900 + n} and spoke of "
+        f"roads, schools and {chance.randint(3, 400)} lamps along the river.</p>"
         for n in range(120)
     ]
     parts.insert(60, "<h2>Bridge</h2><p>The bridge opened in 1932.</p><p>Trams run daily from six.</p>")
@@ -82,8 +82,11 @@ async def ask(port: int, number: int, question: str = QUESTION, *, slow: bool = 
         outcome.notes.append(str(error))
         return outcome
     try:
-        head = f"POST /v1/ask HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-        writer.write(head.encode() + b"Connection: close\r\n\r\n" + body)
+        head = (
+            "POST /v1/ask HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        writer.write(head.encode() + body)
         await writer.drain()
         status = await reader.readline()
         if b" 200 " not in status:
@@ -168,7 +171,7 @@ def served(at_once: int, seconds: float, model: list[str]) -> Iterator[tuple[sub
         with started(command, **variables) as (process, said):
             port = said.partition("127.0.0.1:")[2].partition(";")[0]
             if not port.isdecimal():
-                raise BenchError(f"the server did not start: {said.strip()} {process.stdout.read() if process.stdout and process.poll() is not None else str()}")
+                raise BenchError(f"the server did not start: {said.strip()}")
             yield process, int(port)
 
 
@@ -267,7 +270,9 @@ def run(options: argparse.Namespace) -> bool:
     print()
     met = [
         verdict("no answer is lost", not plain["lost"] and not mixed["lost"]),
-        verdict(f"p95 of the extra time to the first token <= {TARGET_EXTRA} s", plain["first_p95"] - alone <= TARGET_EXTRA),
+        verdict(
+            f"p95 of the extra time to the first token <= {TARGET_EXTRA} s", plain["first_p95"] - alone <= TARGET_EXTRA
+        ),
         verdict("the same beside slow clients and a dead model", mixed["first_p95"] - alone <= TARGET_EXTRA),
         verdict(f"memory grows by {TARGET_GROWTH:.0%} at most", growth <= TARGET_GROWTH),
         verdict("SIGTERM: every stream ends cleanly", not ends["broken"]),

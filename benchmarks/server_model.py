@@ -31,7 +31,9 @@ async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, opti
     """Answer one request."""
     with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
         head = await reader.readuntil(b"\r\n\r\n")
-        length = next((int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
+        length = next(
+            (int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0
+        )
         body = await reader.readexactly(length)
         if not head.startswith(b"POST"):  # a question about the model's window
             writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")

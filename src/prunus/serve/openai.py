@@ -17,7 +17,7 @@ from contextlib import aclosing
 from dataclasses import asdict
 from typing import Annotated, Any, Final, Literal, Protocol
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -30,6 +30,7 @@ from .mask import Mask
 from .routes import NO_BUFFER, SILENCE, answering
 from .server import Server
 from .wire import AskRequest, PageGiven, Turn
+from .work import unless_left
 
 PAGES: Final = "prunus"
 WEB: Final = "prunus-web"
@@ -109,9 +110,9 @@ def add_openai(app: FastAPI, server: Server) -> None:
         return _model(model)
 
     @routes.post("/chat/completions", response_model=None)
-    async def chat(body: ChatRequest) -> Response | dict[str, Any]:
+    async def chat(body: ChatRequest, request: Request) -> Response | dict[str, Any]:
         """Answer the last message of the user, with citations as annotations of the reply."""
-        return await respond(_Reply(body, server.mask), asked(body, server), server, bool(body.stream))
+        return await respond(_Reply(body, server.mask), asked(body, server), server, None if body.stream else request)
 
     app.include_router(routes)
 
@@ -254,14 +255,19 @@ class Reply(Protocol):
         ...
 
 
-async def respond(reply: Reply, question: AskRequest, server: Server, streamed: bool) -> Response | dict[str, Any]:
-    """Answer a question in the shapes of an API. That nothing bears on it is an outcome, which a chat shows as text."""
+async def respond(
+    reply: Reply, question: AskRequest, server: Server, request: Request | None
+) -> Response | dict[str, Any]:
+    """Answer a question in the shapes of an API. That nothing bears on it is an outcome, which a chat shows as text.
+
+    :param request: the request of a reply that is not streamed; None streams the reply.
+    """
     events = answering(server, question)
-    if streamed:
+    if request is None:
         first = await _next(events)  # before the response begins: an error here has an HTTP status of its own
         return StreamingResponse(_stream(reply, first, events), media_type="text/event-stream", headers=NO_BUFFER)
     try:
-        return reply.whole(await answer_of(events))
+        return reply.whole(await unless_left(request.receive, answer_of(events)))
     except NothingFound as error:
         return reply.whole(_nothing(error))
 

@@ -7,7 +7,7 @@ import secrets
 import time
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -52,10 +52,10 @@ def add_responses(app: FastAPI, server: Server) -> None:
     routes = APIRouter(prefix="/v1", tags=["openai"])
 
     @routes.post("/responses", response_model=None)
-    async def create(body: ResponseRequest) -> Response | dict[str, Any]:
+    async def create(body: ResponseRequest, request: Request) -> Response | dict[str, Any]:
         """Answer the last message of the user, with citations as annotations of the output."""
         question = asked(_as_chat(body), server)
-        return await respond(_Reply(body, server.mask), question, server, bool(body.stream))
+        return await respond(_Reply(body, server.mask), question, server, None if body.stream else request)
 
     app.include_router(routes)
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 
 from ..api.answers import search, stream
@@ -36,6 +36,7 @@ from .wire import (
     SearchBody,
     SearchResponse,
 )
+from .work import unless_left
 
 _REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": ErrorResponse} for status in (400, 401, 403, 404, 413, 429, 502, 503)
@@ -96,7 +97,7 @@ def add_routes(app: FastAPI, server: Server) -> None:
         response_model=AskResponse,
         responses={200: {"content": _EVENTS}},
     )
-    async def ask(body: AskRequest) -> Response | AskResponse:
+    async def ask(body: AskRequest, request: Request) -> Response | AskResponse:
         """Answer a question with citations that are checked against the pages.
 
         With `stream` the response is server-sent events: `plan`, `search`, `page`, `kept`, `extracted`, `token`,
@@ -106,7 +107,8 @@ def add_routes(app: FastAPI, server: Server) -> None:
         if body.stream:
             first = await anext(events)  # an error before the first event has a status of its own
             return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
-        return AskResponse(**server.mask.record(answer_record(body.question, await answer_of(events))))
+        answer = await unless_left(request.receive, answer_of(events))
+        return AskResponse(**server.mask.record(answer_record(body.question, answer)))
 
     app.include_router(routes)
 

@@ -65,7 +65,7 @@ def serve(settings: Settings, options: ServeOptions, *, quiet: bool = False, say
         listening.close()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    if app.state.server.workers.running:  # a computation that nothing can cancel: the process would wait for it
+    if app.state.server.workers.computing:  # a computation that nothing can cancel: the process would wait for it
         logging.shutdown()
         sys.stderr.flush()
         os._exit(0)
