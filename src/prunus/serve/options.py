@@ -30,6 +30,8 @@ class ServeOptions:
     :param budget: tokens of evidence that a request may ask for at most.
     :param tokens, usd: model tokens and USD of one answer at most; 0 is no limit.
     :param origins: web origins that browsers may call from (CORS), as ``https://app.example.org``; none by default.
+    :param log: folder of the request log, which holds questions, evidence and answers; '' keeps none.
+    :param log_days: days after which lines of the request log are deleted.
     :param state: file of keys and counts, or ``postgres:ADDRESS``; '' is that of the settings.
     """
 
@@ -47,13 +49,15 @@ class ServeOptions:
     usd: float = 0.0
     origins: tuple[str, ...] = ()
     state: str = field(default="", repr=False)
+    log: str = ""
+    log_days: int = 30
 
     def __post_init__(self) -> None:
         """Check the values.
 
         :raises BadInput: a number is out of range, an index has a bad name, or an origin is no origin.
         """
-        for name in ("at_once", "body_mb", "pages", "budget", "seconds"):
+        for name in ("at_once", "body_mb", "pages", "budget", "seconds", "log_days"):
             if getattr(self, name) <= 0:
                 raise BadInput(f"serve: {name} must be above 0, not {getattr(self, name)}", subject=name)
         for name in ("port", "waiting", "tokens", "usd"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from ..api.pages import Pruner, read, read_each
 from ..api.plain import answer_record, context_record
 from ..core.errors import PrunusError
 from ..core.events import ErrorEvent, Event, answer_of
+from ..core.options import Options
 from ..core.types import SearchRequest
 from ..pages.metadata import known_metadata
 from ..pages.write.kept import main_part
@@ -24,6 +25,7 @@ from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
 from .errors import note_bug
 from .given import budget_of, choices_of, conversation_of, pruning_of, sources_of
+from .request_log import Note
 from .server import Server
 from .wire import (
     AskRequest,
@@ -127,8 +129,13 @@ def answering(server: Server, body: AskRequest) -> AsyncGenerator[Event | None, 
     """
     sources = sources_of(body.pages, server.options)
     choices = choices_of(body, server.settings, server.options)
-    chat = conversation_of([(turn.role, turn.content) for turn in body.turns])
-    return server.workers.stream(partial(stream, body.question, sources or None, choices, chat))
+    turns = [(turn.role, turn.content) for turn in body.turns]
+    make = partial(stream, body.question, sources or None, choices, conversation_of(turns))
+    if server.requests is None:
+        return server.workers.stream(make)
+    note = Note(body.question, turns)
+    choices["options"] = replace(choices.get("options") or Options(), trace=note.listen)
+    return server.requests.noted(note, server.workers.stream(make), server.workers.later)
 
 
 async def _sse(server: Server, first: Event | None, events: AsyncGenerator[Event | None, None]) -> AsyncIterator[str]:

@@ -11,6 +11,7 @@ from ..core.errors import BadInput
 from ..core.settings import Settings
 from .mask import Mask
 from .options import ServeOptions
+from .request_log import RequestLog
 from .state import State, state_place
 from .work import Workers
 
@@ -38,6 +39,7 @@ class Server:
     """One running server.
 
     :param closed: whether every request needs a key.
+    :param requests: the request log, where the operator wants one.
     """
 
     settings: Settings
@@ -47,6 +49,7 @@ class Server:
     metrics: Metrics
     closed: bool
     mask: Mask
+    requests: RequestLog | None = None
 
 
 def make_server(settings: Settings, options: ServeOptions) -> Server:
@@ -66,6 +69,8 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
             "or listen on 127.0.0.1",
             subject="host",
         )
+    mask = Mask(settings)
+    requests = RequestLog(Path(options.log).expanduser(), options.log_days, mask) if options.log else None
     workers = Workers(options.at_once, options.waiting, options.seconds)
     return Server(
         settings,
@@ -74,5 +79,6 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
         state,
         Metrics(workers),
         closed=not options.is_local or bool(keys),
-        mask=Mask(settings),
+        mask=mask,
+        requests=requests,
     )
