@@ -130,7 +130,7 @@ def answering(server: Server, body: AskRequest) -> AsyncGenerator[Event | None, 
     sources = sources_of(body.pages, server.options)
     choices = choices_of(body, server.settings, server.options)
     turns = [(turn.role, turn.content) for turn in body.turns]
-    make = partial(stream, body.question, sources or None, choices, conversation_of(turns))
+    make = partial(stream, body.question, sources or None, choices, conversation_of(turns), shared=server.engines)
     if server.requests is None:
         return server.workers.stream(make)
     note = Note(body.question, turns)

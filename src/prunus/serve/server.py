@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ..core.errors import BadInput
 from ..core.settings import Settings
+from ..engines import SharedEngines
 from .mask import Mask
 from .options import ServeOptions
 from .request_log import RequestLog
@@ -39,6 +40,7 @@ class Server:
     """One running server.
 
     :param closed: whether every request needs a key.
+    :param engines: engines that hold a model; all answers use the same.
     :param requests: the request log, where the operator wants one.
     """
 
@@ -50,6 +52,7 @@ class Server:
     closed: bool
     mask: Mask
     requests: RequestLog | None = None
+    engines: SharedEngines = field(default_factory=SharedEngines)
 
 
 def make_server(settings: Settings, options: ServeOptions) -> Server:
