@@ -149,7 +149,8 @@ def test_answers_share_the_model(tmp_path: Path) -> None:
     made = tmp_path / "made"
     spec = model(tmp_path, "The bridge opened in 1932 [1].")
     file = Path(spec.rpartition(":")[0])
-    file.write_text(f"{file.read_text()}\n        open({str(made)!r}, 'a').write('x')\n", "utf-8")  # of the constructor
+    noted = f"with open({str(made)!r}, 'a') as made: made.write('x')"  # in the constructor
+    file.write_text(f"{file.read_text()}\n        {noted}\n", "utf-8")
     with running(tmp_path, {"llm": spec, "extractor": "sentences"}) as server:
         for _ in range(3):
             assert server.post("/v1/ask", {**ASK, "stream": False}).status_code == 200
