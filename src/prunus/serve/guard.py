@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..core.errors import PrunusError
 from .errors import Refused, error_body, note_bug, refusal
 from .keys import digest_of
-from .server import Server
+from .server import NO_KEY, Server
 
 log = logging.getLogger("prunus.serve.access")
 
@@ -51,7 +51,7 @@ class Guard:
         started = time.perf_counter()
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         request_id = secrets.token_hex(8)
-        key = "-"
+        key = NO_KEY
         status = 0
 
         async def answer(message: Message) -> None:
@@ -66,6 +66,7 @@ class Guard:
         try:
             self._check(headers)
             key = await self._admitted(scope, headers)
+            scope.setdefault("state", {})["caller"] = key
             await self._app(scope, self._limited(receive), answer)
         except Refused as error:
             await refusal(error)(scope, receive, answer)
@@ -104,7 +105,7 @@ class Guard:
         path, state = scope["path"], self._server.state
         preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
         if not self._server.closed or path in _OPEN or preflight:
-            return "-"
+            return NO_KEY
         kind, _, key = headers.get("authorization", "").partition(" ")
         try:
             digest = digest_of(key.strip()) if kind.lower() == "bearer" and key.strip() else ""
