@@ -17,6 +17,8 @@ from ..core.settings import Settings
 from ..core.version import __version__
 from .errors import handle_errors
 from .guard import Guard
+from .indexes import add_indexes
+from .jobs import add_jobs
 from .openai import add_openai
 from .options import ServeOptions
 from .responses import add_responses
@@ -38,7 +40,9 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        server.runner.start()
         yield
+        await asyncio.to_thread(server.runner.stop, _DRAIN)
         await server.workers.drain(_DRAIN)
         server.state.close()
 
@@ -55,6 +59,8 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     add_routes(app, server)
     add_openai(app, server)
     add_responses(app, server)
+    add_indexes(app, server)
+    add_jobs(app, server)
 
     @app.get("/healthz", tags=["operation"])
     async def healthz() -> dict[str, str]:
@@ -80,7 +86,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(options.origins),
-            allow_methods=["GET", "POST"],
+            allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
             expose_headers=["x-request-id", "retry-after"],
         )

@@ -25,8 +25,8 @@ _BODY_SECONDS: Final = 30.0
 """Seconds in which a client must have sent its request."""
 _OPEN: Final = frozenset({"/healthz", "/readyz", "/openapi.json"})
 _SCOPES: Final = {"/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read"}
-"""The scope of a route; all others need ``ask``."""
-_NOT_COUNTED: Final = ("/v1/models", "/metrics")
+"""The scope of a route; changes of indexes and all about jobs need ``index``, all others ``ask``."""
+_NOT_COUNTED: Final = ("/v1/models", "/v1/jobs", "/metrics")
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -112,9 +112,9 @@ class Guard:
             found = await asyncio.to_thread(state.key, digest) if digest else None
             if found is None:
                 raise Refused(401, "this needs a key: send Authorization: Bearer KEY")
-            wanted = _SCOPES.get(path, "ask")
-            if wanted not in found.scopes:
-                raise Refused(403, f"the key {found.name} may not {wanted}")
+            wanted = _wanted(path, scope["method"])
+            if not set(wanted) & set(found.scopes):
+                raise Refused(403, f"the key {found.name} may not {wanted[0]}")
             limits = {span: most for span, most in (("minute", found.a_minute), ("day", found.a_day)) if most}
             if limits and not path.startswith(_NOT_COUNTED):
                 wait = await asyncio.to_thread(state.count, found.name, limits, time.time())
@@ -150,6 +150,15 @@ class Guard:
 
     def _too_large(self) -> Refused:
         return Refused(413, f"the request is over {self._server.options.body_mb} MiB")
+
+
+def _wanted(path: str, method: str) -> tuple[str, ...]:
+    """Return the scopes of which a request needs one."""
+    if path.startswith("/v1/jobs"):
+        return ("index",)
+    if path.startswith("/v1/indexes") and not (method == "POST" and path.endswith("/ask")):
+        return ("ask", "index") if method in ("GET", "HEAD") else ("index",)
+    return (_SCOPES.get(path, "ask"),)
 
 
 def _name_of(address: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any, Final
 
@@ -18,12 +18,15 @@ _NAMES: Final = frozenset({"document", "url"})
 
 
 class Mask:
-    """Hides addresses of the settings in messages, and folders in the names of documents."""
+    """Hides addresses of the settings in messages, and folders in the names of documents.
 
-    def __init__(self, settings: Settings) -> None:
+    :param places: folders that messages hide, too.
+    """
+
+    def __init__(self, settings: Settings, places: Iterable[str] = ()) -> None:
         values = (getattr(settings, setting.name) for setting in fields(settings))
         hosts = {host for value in values if isinstance(value, str) for host in _HOST.findall(value)}
-        self._hosts = frozenset(host.rpartition("@")[2] for host in hosts)
+        self._hosts = frozenset([*(host.rpartition("@")[2] for host in hosts), *filter(None, places)])
 
     def text(self, text: str) -> str:
         """Return a message without the addresses of the operator's services."""

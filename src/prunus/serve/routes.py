@@ -37,15 +37,18 @@ from .wire import (
     SearchResponse,
 )
 
-_REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
+REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": ErrorResponse} for status in (400, 401, 403, 404, 413, 429, 502, 503)
 }
+"""Descriptions of errors, for OpenAPI."""
 _EVENTS: Final = {"text/event-stream": {"schema": {"type": "string"}, "example": 'event: token\ndata: {"text": "In"}'}}
+ASKED: Final[dict[int | str, dict[str, Any]]] = {200: {"content": _EVENTS}}
+"""The description of an answer that can be streamed, for OpenAPI."""
 
 
 def add_routes(app: FastAPI, server: Server) -> None:
     """Add the routes to an application."""
-    routes = APIRouter(prefix="/v1", tags=["prunus"], responses=_REFUSALS)
+    routes = APIRouter(prefix="/v1", tags=["prunus"], responses=REFUSALS)
 
     @routes.post("/clean")
     async def clean(body: CleanRequest) -> CleanResponse:
@@ -94,7 +97,7 @@ def add_routes(app: FastAPI, server: Server) -> None:
     @routes.post(
         "/ask",
         response_model=AskResponse,
-        responses={200: {"content": _EVENTS}},
+        responses=ASKED,
     )
     async def ask(body: AskRequest, caller: Caller) -> Response | AskResponse:
         """Answer a question with citations that are checked against the pages.
@@ -102,11 +105,7 @@ def add_routes(app: FastAPI, server: Server) -> None:
         With `stream` the response is server-sent events: `plan`, `search`, `page`, `kept`, `extracted`, `token`,
         `citation`, `usage`, and `done` or `error` at the end.
         """
-        events = await answering(server, body, caller)
-        if body.stream:
-            first = await anext(events)  # an error before the first event has a status of its own
-            return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
-        return AskResponse(**server.mask.record(answer_record(body.question, await answer_of(events))))
+        return await reply_to(server, body, caller)
 
     app.include_router(routes)
 
@@ -116,6 +115,15 @@ SILENCE: Final = ": wait\n\n"
 
 NO_BUFFER: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """Headers of a stream: no proxy keeps parts of it back."""
+
+
+async def reply_to(server: Server, body: AskRequest, caller: str) -> Response | AskResponse:
+    """Answer a question, whole or as a stream."""
+    events = await answering(server, body, caller)
+    if body.stream:
+        first = await anext(events)  # an error before the first event has a status of its own
+        return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
+    return AskResponse(**server.mask.record(answer_record(body.question, await answer_of(events))))
 
 
 async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGenerator[Event | None, None]:

@@ -13,6 +13,8 @@ from ..core.settings import Settings
 from .created import CreatedIndexes, index_home
 from .mask import Mask
 from .options import ServeOptions
+from .queue import Queue
+from .runner import Runner
 from .state import State, state_place
 from .work import Workers
 
@@ -47,6 +49,8 @@ class Server:
     workers: Workers
     state: State
     created: CreatedIndexes
+    queue: Queue
+    runner: Runner
     metrics: Metrics
     closed: bool
     mask: Mask
@@ -70,14 +74,19 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
             "or listen on 127.0.0.1",
             subject="host",
         )
+    created = CreatedIndexes(state, home)
+    queue = Queue(state, options.lease)
+    mask = Mask(settings, [home, *options.indexes.values()])
     workers = Workers(options.at_once, options.waiting, options.seconds)
     return Server(
         settings,
         options,
         workers,
         state,
-        CreatedIndexes(state, home),
+        created,
+        queue,
+        Runner(queue, created, settings, options, mask),
         Metrics(workers),
         closed=not options.is_local or bool(keys),
-        mask=Mask(settings),
+        mask=mask,
     )
