@@ -27,6 +27,8 @@ from .server import make_server
 
 _DRAIN: Final = 1.0
 """Seconds for threads to end when the server stops; before that, requests had their time to end."""
+_JOBS_DRAIN: Final = 10.0
+"""Seconds for a job to end what it has begun, so that another server can go on with it at once."""
 
 
 def create_app(settings: Settings, options: ServeOptions | None = None) -> FastAPI:
@@ -42,7 +44,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         server.runner.start()
         yield
-        await asyncio.to_thread(server.runner.stop, _DRAIN)
+        await asyncio.to_thread(server.runner.stop, _JOBS_DRAIN)
         await server.workers.drain(_DRAIN)
         server.state.close()
 
