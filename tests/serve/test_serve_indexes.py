@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -326,6 +327,23 @@ def test_a_server_that_fetches_nothing_takes_no_addresses_of_documents(tmp_path:
         assert reply.status_code == 403 and reply.json()["error"]["param"] == "documents.0.url"
 
 
+def test_messages_name_no_folder_of_the_server(server: Running, keys: dict[str, Head], tmp_path: Path) -> None:
+    anna, http = keys["anna"], server.http
+    filled(server, anna, "lost", [{"html": TRAIN}])
+    shutil.rmtree(tmp_path / "made")
+    shutil.rmtree(tmp_path / "town")
+    replies = [
+        http.get("/v1/indexes/lost", headers=anna),
+        http.get("/v1/indexes/lost/documents", headers=anna),
+        server.post("/v1/indexes/lost/ask", {"question": QUESTION}, **anna),
+        server.post("/v1/ask", {"question": QUESTION, "indexes": ["town"]}, **anna),
+    ]
+    assert {reply.status_code for reply in replies} == {400}
+    assert str(tmp_path) not in "".join(reply.text for reply in replies)
+    job = server.post("/v1/indexes/lost/documents", {"documents": [{"html": TRAIN}]}, **anna).json()["id"]
+    assert ended(http, job, anna)["added"] == 1  # a job makes the index anew
+
+
 def test_limits_of_indexes_documents_and_bytes_hold(tmp_path: Path) -> None:
     with running(tmp_path, index_home=str(tmp_path / "made"), key_indexes=1, index_documents=10, index_mb=1) as server:
         http = server.http
@@ -338,7 +356,7 @@ def test_limits_of_indexes_documents_and_bytes_hold(tmp_path: Path) -> None:
         assert ended(http, again)["unchanged"] == 8  # they are no new ones
         second = server.post("/v1/indexes", {"name": "second"})
         assert second.status_code == 403 and "1 indexes" in second.text
-        text = "".join(f"<p>Line {number} says something of its own, {number * 7919}.</p>" for number in range(9_000))
+        text = "".join(f"<p>Line {number} says something of its own, {number * 7919}.</p>" for number in range(4_000))
         large = server.post("/v1/indexes/small/documents", {"documents": [{"id": "note 0", "html": text}]}).json()["id"]
         assert ended(http, large)["added"] == 1  # it was below the limit before
         full = server.post("/v1/indexes/small/documents", {"documents": [{"id": "note 1", "html": text}]}).json()["id"]

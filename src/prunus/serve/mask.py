@@ -12,7 +12,7 @@ from ..core.settings import Settings
 
 _HOST: Final = re.compile(r"https?://([^/\s#?,]+)")
 _SPACE: Final = re.compile(r"(\s+)")
-_HIDDEN: Final = "[a service of this server]"
+_HIDDEN: Final = "[a service or folder of this server]"
 _TOLD: Final = frozenset({"failure", "failures", "warnings", "message"})
 _NAMES: Final = frozenset({"document", "url"})
 
@@ -20,7 +20,7 @@ _NAMES: Final = frozenset({"document", "url"})
 class Mask:
     """Hides addresses of the settings in messages, and folders in the names of documents.
 
-    :param places: folders that messages hide, too.
+    :param places: beginnings of folders that messages hide, too.
     """
 
     def __init__(self, settings: Settings, places: Iterable[str] = ()) -> None:

@@ -76,7 +76,8 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
         )
     created = CreatedIndexes(state, home)
     queue = Queue(state, options.lease)
-    mask = Mask(settings, [home, *options.indexes.values()])
+    folders = [place for place in options.indexes.values() if "/" in place]  # a bare name may be any word
+    mask = Mask(settings, [*folders, *([created.place("prunus_")] if home else [])])
     workers = Workers(options.at_once, options.waiting, options.seconds)
     return Server(
         settings,
