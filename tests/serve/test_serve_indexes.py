@@ -275,6 +275,10 @@ def test_malformed_documents_are_refused_and_name_the_field(
         assert ended(server.http, reply.json()["id"], anna)["documents"][0]["id"] == "a_b"
 
 
+def form(url: bytes) -> bytes:
+    return b'--b\r\nContent-Disposition: form-data; name="url"\r\n\r\n' + url + b"\r\n--b--\r\n"
+
+
 def test_malformed_forms_and_other_types_are_refused(server: Running, keys: dict[str, Head]) -> None:
     anna, path = keys["anna"], "/v1/indexes/odd/documents"
     server.post("/v1/indexes", {"name": "odd"}, **anna)
@@ -282,6 +286,9 @@ def test_malformed_forms_and_other_types_are_refused(server: Running, keys: dict
         ("multipart/form-data", b"x", 400),
         ("multipart/form-data; boundary=b", b"no boundary here", 400),
         ("multipart/form-data; boundary=b", b'--b\r\nContent-Disposition: form-data; name="x"\r\n\r\ny\r\n--b--', 400),
+        ("multipart/form-data; boundary=b", form(b""), 400),
+        ("multipart/form-data; boundary=b", form(b"x" * 5_000), 400),
+        ("multipart/form-data; boundary=b", form(b"\xf2\xac\x1b"), 400),
         ("text/plain", b"x", 415),
         ("application/x-www-form-urlencoded", b"documents=x", 415),
     ):

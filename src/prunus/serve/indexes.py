@@ -14,7 +14,6 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
 from ..api.index import Index
-from ..core.errors import BadInput
 from .created import Full, Taken
 from .errors import Refused
 from .given import Caller, index_place, no_index
@@ -31,9 +30,7 @@ from .wire import AskRequest, AskResponse, Body
 class IndexGiven(Body):
     """An index to make."""
 
-    name: Annotated[str, Field(min_length=1, max_length=64, examples=["handbook"])] = Field(
-        description="Letters, digits, `.`, `_` and `-`."
-    )
+    name: Annotated[str, Field(pattern=f"^{INDEX_NAME.pattern}$", examples=["handbook"])]
 
 
 class IndexRecord(BaseModel):
@@ -81,6 +78,7 @@ class DocumentList(BaseModel):
 
 
 _ACCEPTED: Final[dict[int | str, dict[str, Any]]] = {202: {"description": "The job that does it.", "model": Job}}
+_UPLOADED: Final[dict[int | str, dict[str, Any]]] = {**_ACCEPTED, 415: REFUSALS[400]}
 _UPLOAD: Final = {
     "requestBody": {
         "required": True,
@@ -145,8 +143,6 @@ def add_indexes(app: FastAPI, server: Server) -> None:
         if not created.home:
             raise Refused(403, "clients make no indexes on this server", param="name")
         name = body.name
-        if not INDEX_NAME.fullmatch(name):
-            raise BadInput("name: use letters, digits, . _ - and begin with a letter or digit", subject="name")
         if name in options.indexes:
             raise Refused(409, f"there is an index {name} already; choose another name", param="name")
         try:
@@ -218,7 +214,13 @@ def add_indexes(app: FastAPI, server: Server) -> None:
             ],
         )
 
-    @routes.post("/{name}/documents", status_code=202, response_model=None, responses=_ACCEPTED, openapi_extra=_UPLOAD)
+    @routes.post(
+        "/{name}/documents",
+        status_code=202,
+        response_model=None,
+        responses=_UPLOADED,
+        openapi_extra=_UPLOAD,
+    )
     async def add(name: str, request: Request, caller: Caller) -> Response:
         """Add documents as a job: JSON with content or addresses, or a form with files.
 

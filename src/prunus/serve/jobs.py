@@ -64,7 +64,7 @@ class JobDetail(Job):
 
 
 class JobList(BaseModel):
-    """The jobs of a key, the newest first."""
+    """The newest jobs of a key, the newest first."""
 
     jobs: list[Job]
 
@@ -101,7 +101,7 @@ def add_jobs(app: FastAPI, server: Server) -> None:
 
     @routes.get("")
     async def jobs(caller: Caller) -> JobList:
-        """List the jobs of the key, the newest first; ended ones for seven days."""
+        """List the newest hundred jobs of the key, the newest first; ended ones for seven days."""
         return JobList(jobs=[job_of(record) for record in await asyncio.to_thread(queue.of, caller)])
 
     @routes.get("/{id}")
@@ -154,9 +154,7 @@ def add_jobs(app: FastAPI, server: Server) -> None:
     app.include_router(routes)
 
 
-_EVENTS: Final = {
-    "text/event-stream": {"schema": {"type": "string"}, "example": 'event: progress\ndata: {"of": 9, "done": 3}'}
-}
+_EVENTS: Final = {"text/event-stream": {"schema": {}, "example": 'event: progress\ndata: {"of": 9, "done": 3}'}}
 
 
 def _event(name: str, job: Job) -> str:

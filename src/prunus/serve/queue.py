@@ -158,9 +158,9 @@ class Queue:
             return self._found(run, "id = ?", self._put(run, index.owner, "delete", index.id, index.name))[0]
 
     def of(self, owner: str) -> list[JobRecord]:
-        """Return the jobs of a key, the newest first."""
+        """Return the newest hundred jobs of a key, the newest first."""
         with self._state.transaction(writes=False) as run:
-            return self._found(run, "owner = ? ORDER BY number DESC", owner)
+            return self._found(run, "owner = ? ORDER BY number DESC LIMIT 100", owner)
 
     def find(self, owner: str, id: str) -> JobRecord | None:
         """Return a job of a key."""

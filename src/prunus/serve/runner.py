@@ -131,6 +131,9 @@ class Runner:
                     return
                 state = "cancelled"
             except PrunusError as caught:
+                if job.kind == "delete":  # the data must not stay: another try when the lease has run out
+                    log.error("job %s: %s", job.id, caught)
+                    return
                 state, error = "failed", self._mask.text(one_line(str(caught), longest=500))
             except Exception as caught:
                 note_bug(caught, f"job {job.id}")

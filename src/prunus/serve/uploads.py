@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from fastapi import Request
@@ -28,6 +29,7 @@ MOST: Final = 1_000
 """Documents of one request at most."""
 _LONGEST: Final = 1_000
 """Code points of a document's name that are kept."""
+_LONGEST_ADDRESS: Final = 4_096
 _UNWANTED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
@@ -86,6 +88,7 @@ async def documents_of(request: Request, options: ServeOptions) -> list[InputDoc
     :raises RequestValidationError: the body has other fields.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    given: Sequence[DocumentGiven | InputDocument]
     if kind == "multipart/form-data":
         given = await _form(request)
     elif kind == "application/json":
@@ -95,71 +98,68 @@ async def documents_of(request: Request, options: ServeOptions) -> list[InputDoc
     return await asyncio.to_thread(_documents, given, options)
 
 
-def _documents(given: Sequence[tuple[DocumentGiven, Page | None]], options: ServeOptions) -> list[InputDocument]:
-    found: dict[str, InputDocument] = {}
-    for number, each in enumerate(given):
-        place = f"documents.{number}"
-        document = _document(each, options, place)
-        if document.id in found:
-            raise BadInput(f"{place}: two documents are called {document.id}", subject=f"{place}.id")
-        found[document.id] = document
-    return list(found.values())
-
-
 def name_of(text: str) -> str:
     """Return the name of a document: valid Unicode in one line."""
     return _UNWANTED.sub("_", text.encode("utf-8", "replace").decode())[:_LONGEST].strip()
 
 
-def _json(body: bytes) -> Sequence[tuple[DocumentGiven, Page | None]]:
+def _json(body: bytes) -> Sequence[DocumentGiven]:
     try:
-        found = json.loads(body)
-        return [(document, None) for document in DocumentsGiven.model_validate(found).documents]
+        given: DocumentsGiven = DocumentsGiven.model_validate(json.loads(body))
     except ValidationError as error:
         raise RequestValidationError([{**one, "loc": ("body", *one["loc"])} for one in error.errors()]) from None
     except (ValueError, RecursionError):
         raise BadInput("the body is not valid JSON", subject="documents") from None
+    return given.documents
 
 
-async def _form(request: Request) -> Sequence[tuple[DocumentGiven, Page | None]]:
+async def _form(request: Request) -> Sequence[DocumentGiven | InputDocument]:
     """Return the files and addresses of a form, in its order."""
-    found: list[tuple[DocumentGiven, Page | None]] = []
+    found: list[DocumentGiven | InputDocument] = []
     async with request.form(max_files=MOST, max_fields=MOST) as form:
         for field, value in form.multi_items():
             if isinstance(value, UploadFile):
-                name = re.split(r"[/\\]", value.filename or "")[-1]
-                content = await value.read()
-                found.append((DocumentGiven(id=name[-300:], url="", html=""), Page(content, media_type=_type(name))))
-            elif field == "url":
-                found.append((DocumentGiven(url=value[:5_000]), None))
-            else:
+                name = name_of(re.split(r"[/\\]", value.filename or "")[-1])
+                found.append(InputDocument(name, "", _type(name), await value.read()))
+            elif field != "url":
                 raise BadInput(f"{field[:100]!r} is no file and no url", subject="files")
-    if not found or len(found) > MOST:
+            elif not 0 < len(value) <= _LONGEST_ADDRESS:
+                raise BadInput("url: an address is empty or too long", subject="url")
+            else:
+                found.append(DocumentGiven(url=value))
+    if not 0 < len(found) <= MOST:
         raise BadInput(f"a form holds 1 to {MOST} files and addresses", subject="files")
     return found
 
 
 def _type(name: str) -> str:
     """Return the media type of a file by the suffix of its name; '' where that says nothing."""
-    dot, suffix = name.rpartition(".")[1:]
-    return formats().media_type(dot + suffix) if dot + suffix.lower() in formats().suffixes else ""
+    suffix = "".join(name.rpartition(".")[1:]).lower()
+    return formats().media_type(suffix) if suffix in formats().suffixes else ""
 
 
-def _document(given: tuple[DocumentGiven, Page | None], options: ServeOptions, place: str) -> InputDocument:
-    document, file = given
-    if file is not None:
-        content: str | bytes = file.content
-        url, media_type = "", file.media_type
-    else:
-        [source] = sources_of([document], options, place)
-        if not isinstance(source, Page):
-            url = str(source)
-            if _UNWANTED.search(url):
-                raise BadInput(f"{place}.url: an address is one line", subject=f"{place}.url")
-            return InputDocument(name_of(document.id) or name_of(hide_logins(url)), url)
-        content, url, media_type = source.content, source.final_url, source.media_type
-    id = name_of(document.id) or name_of(hide_logins(url)) or snapshot_of(content)
-    return InputDocument(id, name_of(url), media_type, content)
+def _documents(given: Sequence[DocumentGiven | InputDocument], options: ServeOptions) -> list[InputDocument]:
+    found: dict[str, InputDocument] = {}
+    for number, each in enumerate(given):
+        place = f"documents.{number}"
+        document = each if isinstance(each, InputDocument) else _document(each, options, place)
+        if not document.id:
+            id = name_of(hide_logins(document.url)) or snapshot_of(document.content or b"")
+            document = replace(document, id=id)
+        if document.id in found:
+            raise BadInput(f"{place}: two documents are called {document.id}", subject=f"{place}.id")
+        found[document.id] = document
+    return list(found.values())
+
+
+def _document(given: DocumentGiven, options: ServeOptions, place: str) -> InputDocument:
+    [source] = sources_of([given], options, place)
+    name = name_of(given.id)
+    if isinstance(source, Page):
+        return InputDocument(name, name_of(source.final_url), source.media_type, source.content)
+    if _UNWANTED.search(given.url.strip()):
+        raise BadInput(f"{place}.url: an address is one line", subject=f"{place}.url")
+    return InputDocument(name, given.url.strip())
 
 
 def ids_of(ids: Iterable[str]) -> list[InputDocument]:
