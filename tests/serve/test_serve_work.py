@@ -27,6 +27,8 @@ pytestmark = pytest.mark.full
 
 ASK = {"question": QUESTION, "pages": [{"html": BRIDGE}], "stream": True}
 
+CHAT = {"model": "prunus", "messages": [{"role": "user", "content": QUESTION}], "pages": [{"html": BRIDGE}]}
+
 
 async def slow(words: int, pause: float, ended: list[str]) -> AsyncIterator[Event]:
     try:
@@ -111,6 +113,18 @@ def test_a_client_that_leaves_frees_the_place_for_the_next(tmp_path: Path) -> No
             assert time.monotonic() < until and again.headers["retry-after"]
             time.sleep(0.05)
         assert again.status_code == 200
+
+
+def test_a_client_that_leaves_a_reply_that_is_not_streamed_frees_the_place_too(tmp_path: Path) -> None:
+    settings = {"llm": model(tmp_path, " ".join(f"word{n}" for n in range(900)), pause=0.05), "extractor": "sentences"}
+    with running(tmp_path, settings, at_once=1, waiting=0) as server:
+        for path, body in (("/v1/ask", {**ASK, "stream": False}), ("/v1/chat/completions", CHAT)):
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.post(f"{server.url}{path}", json=body, timeout=1, trust_env=False)
+            until = time.monotonic() + 10
+            while server.post("/v1/clean", {"page": {"html": BRIDGE}}).status_code == 503:
+                assert time.monotonic() < until
+                time.sleep(0.05)
 
 
 def test_answers_stream_side_by_side_while_others_compute(tmp_path: Path) -> None:

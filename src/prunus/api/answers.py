@@ -98,11 +98,13 @@ async def stream(
     settings, options = choices.get("settings") or load_settings(), choices.get("options") or Options()
     options = replace(options, search=choices["search"]) if choices.get("search") else options
     maker = Maker(settings, options, taped.tape if taped is not None else None)
-    engines = engines_of(maker)
+    engines = await in_a_thread(lambda: engines_of(maker))  # may load a model
     index = choices.get("index", ())
     indexes = list(index) if isinstance(index, Sequence) and not isinstance(index, str) else [index]
     no_pages = pages is None or (isinstance(pages, tuple | list) and not pages)
-    web = web_of(maker, engines) if options.search or (no_pages and not indexes) else None
+    web = None
+    if options.search or (no_pages and not indexes):
+        web = await in_a_thread(lambda: web_of(maker, engines))
     documents: Documents | None = None
     if isinstance(pages, Documents):
         documents = pages

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 from fastapi import FastAPI
@@ -42,6 +43,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        server.workers.start()
         server.runner.start()
         yield
         await asyncio.to_thread(server.runner.stop, _JOBS_DRAIN)
@@ -73,7 +75,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     async def readyz() -> JSONResponse:
         """Tell whether requests can be served: whether the state can be read."""
         try:
-            await asyncio.to_thread(server.state.key, "")
+            await server.workers.lookup(partial(server.state.key, ""))
         except PrunusError:
             return JSONResponse({"status": "the state cannot be read"}, 503)
         return JSONResponse({"status": "ok"})

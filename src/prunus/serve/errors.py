@@ -13,12 +13,13 @@ from starlette.exceptions import HTTPException
 
 from ..core.errors import BadInput, MissingExtra, NothingFound, OutsideFailed, PrunusError, one_line
 from .mask import Mask
-from .work import Busy, TooLong
+from .work import Busy, Left, TooLong
 
 log = logging.getLogger("prunus.serve")
 
 _KINDS: Final[tuple[tuple[type[PrunusError], int, str], ...]] = (
     (Busy, 503, "busy"),
+    (Left, 499, "left"),
     (TooLong, 504, "too_long"),
     (BadInput, 400, "bad_input"),
     (NothingFound, 404, "nothing_found"),

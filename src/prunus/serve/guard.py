@@ -6,6 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
+from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -102,14 +103,14 @@ class Guard:
 
         :raises Refused: 401 without a working key, 403 without the scope, 429 above the quota.
         """
-        path, state = scope["path"], self._server.state
+        path, state, lookup = scope["path"], self._server.state, self._server.workers.lookup
         preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
         if not self._server.closed or path in _OPEN or preflight:
             return NO_KEY
         kind, _, key = headers.get("authorization", "").partition(" ")
         try:
             digest = digest_of(key.strip()) if kind.lower() == "bearer" and key.strip() else ""
-            found = await asyncio.to_thread(state.key, digest) if digest else None
+            found = await lookup(partial(state.key, digest)) if digest else None
             if found is None:
                 raise Refused(401, "this needs a key: send Authorization: Bearer KEY")
             wanted = _wanted(path, scope["method"])
@@ -117,7 +118,7 @@ class Guard:
                 raise Refused(403, f"the key {found.name} may not {wanted[0]}")
             limits = {span: most for span, most in (("minute", found.a_minute), ("day", found.a_day)) if most}
             if limits and not path.startswith(_NOT_COUNTED):
-                wait = await asyncio.to_thread(state.count, found.name, limits, time.time())
+                wait = await lookup(partial(state.count, found.name, limits, time.time()))
                 if wait:
                     raise Refused(429, f"the key {found.name} has used its quota", retry_after=wait)
         except PrunusError as error:

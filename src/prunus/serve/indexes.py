@@ -7,6 +7,7 @@ other key it does not exist. The operator's own indexes can be asked by all, and
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, FastAPI, Query, Request
@@ -96,7 +97,7 @@ def add_indexes(app: FastAPI, server: Server) -> None:
     options, created, queue = server.options, server.created, server.queue
 
     async def listed(caller: str) -> list[IndexRecord]:
-        own = await asyncio.to_thread(created.of, caller)
+        own = await server.workers.lookup(partial(created.of, caller))
         named = [
             IndexRecord(name=name, own=False, writable=name in options.writable, made="") for name in options.indexes
         ]
@@ -112,7 +113,7 @@ def add_indexes(app: FastAPI, server: Server) -> None:
             if name not in options.writable:
                 raise Refused(403, f"{name} is an index of the operator, and cannot be changed here", param="name")
             return f"={name}"
-        found = await asyncio.to_thread(created.find, caller, name)
+        found = await server.workers.lookup(partial(created.find, caller, name))
         if found is None:
             raise await no_index(name, server, caller, "name")
         return found.id
@@ -146,7 +147,7 @@ def add_indexes(app: FastAPI, server: Server) -> None:
         if name in options.indexes:
             raise Refused(409, f"there is an index {name} already; choose another name", param="name")
         try:
-            index = await asyncio.to_thread(created.add, caller, name, now(), options.key_indexes)
+            index = await server.workers.lookup(partial(created.add, caller, name, now(), options.key_indexes))
         except Taken as error:
             raise Refused(409, str(error), param="name") from None
         except Full as error:
@@ -154,7 +155,7 @@ def add_indexes(app: FastAPI, server: Server) -> None:
         try:
             await server.workers.call(lambda: Index.open(created.place(index.id), settings=server.settings))
         except BaseException:
-            await asyncio.to_thread(queue.delete_index, index)
+            await server.workers.lookup(partial(queue.delete_index, index))
             server.runner.wake()
             raise
         return IndexRecord(name=name, own=True, writable=True, made=index.made)
@@ -183,8 +184,8 @@ def add_indexes(app: FastAPI, server: Server) -> None:
         """Delete an index of the key. It is gone at once, and its jobs end; the job removes its data."""
         if name in options.indexes:
             raise Refused(403, f"{name} is an index of the operator, and cannot be deleted here", param="name")
-        found = await asyncio.to_thread(created.find, caller, name)
-        job = await asyncio.to_thread(queue.delete_index, found) if found else None
+        found = await server.workers.lookup(partial(created.find, caller, name))
+        job = await server.workers.lookup(partial(queue.delete_index, found)) if found else None
         if job is None:
             raise await no_index(name, server, caller, "name")
         server.runner.wake()
@@ -235,10 +236,10 @@ def add_indexes(app: FastAPI, server: Server) -> None:
         return await given(caller, "remove", name, await writable(name, caller), ids_of(id))
 
     @routes.post("/{name}/ask", response_model=AskResponse, responses=ASKED)
-    async def ask(name: str, body: AskRequest, caller: Caller) -> Response | AskResponse:
+    async def ask(name: str, body: AskRequest, request: Request, caller: Caller) -> Response | AskResponse:
         """Answer a question from an index: `/v1/ask` with the index in its address."""
         names = list(dict.fromkeys([name, *body.indexes]))
-        return await reply_to(server, body.model_copy(update={"indexes": names}), caller)
+        return await reply_to(server, body.model_copy(update={"indexes": names}), caller, request)
 
     app.include_router(routes)
 

@@ -7,6 +7,7 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any, Final, Literal
 
 from fastapi import APIRouter, FastAPI
@@ -94,7 +95,7 @@ def add_jobs(app: FastAPI, server: Server) -> None:
     queue = server.queue
 
     async def found(id: str, caller: str) -> JobRecord:
-        record = await asyncio.to_thread(queue.find, caller, id) if _ID.fullmatch(id) else None
+        record = await server.workers.lookup(partial(queue.find, caller, id)) if _ID.fullmatch(id) else None
         if record is None:
             raise _unknown(id)
         return record
@@ -102,13 +103,13 @@ def add_jobs(app: FastAPI, server: Server) -> None:
     @routes.get("")
     async def jobs(caller: Caller) -> JobList:
         """List the newest hundred jobs of the key, the newest first; ended ones for seven days."""
-        return JobList(jobs=[job_of(record) for record in await asyncio.to_thread(queue.of, caller)])
+        return JobList(jobs=[job_of(record) for record in await server.workers.lookup(partial(queue.of, caller))])
 
     @routes.get("/{id}")
     async def job(id: str, caller: Caller) -> JobDetail:
         """Show a job: its state, its progress, and what became of each document."""
         record = await found(id, caller)
-        fates = await asyncio.to_thread(queue.fates, id)
+        fates = await server.workers.lookup(partial(queue.fates, id))
         documents = [DocumentFate(id=fate.id, fate=fate.fate, failure=fate.failure) for fate in fates]
         return JobDetail(**job_of(record).model_dump(), documents=documents)
 
@@ -118,7 +119,7 @@ def add_jobs(app: FastAPI, server: Server) -> None:
 
         A running job ends after the documents that it has begun. A job that has ended stays as it is.
         """
-        record = await asyncio.to_thread(queue.cancel, caller, id) if _ID.fullmatch(id) else None
+        record = await server.workers.lookup(partial(queue.cancel, caller, id)) if _ID.fullmatch(id) else None
         if record is None:
             raise _unknown(id)
         return job_of(record)
@@ -146,7 +147,7 @@ def add_jobs(app: FastAPI, server: Server) -> None:
             if time.monotonic() > ends:  # as long as any request; the client asks again
                 return
             await asyncio.sleep(_LOOK)
-            again = await asyncio.to_thread(queue.find, record.owner, record.id)
+            again = await server.workers.lookup(partial(queue.find, record.owner, record.id))
             if again is None:
                 return
             record = again

@@ -23,7 +23,7 @@ class ServeOptions:
     :param host, port: where the server listens; by default only this machine can reach it.
     :param indexes: indexes that clients may ask, as folder or address by name.
     :param fetch: whether clients may name addresses of pages; the server then fetches them by the rules of `fetch`.
-    :param at_once: requests that are worked on at the same time.
+    :param at_once: requests that are worked on at the same time; an answer mostly waits for its model.
     :param waiting: further requests that wait for their turn; more are refused with 503.
     :param seconds: wall time of one request at most.
     :param body_mb: size of a request at most, in MiB.
@@ -46,7 +46,7 @@ class ServeOptions:
     port: int = 8080
     indexes: Mapping[str, str] = field(default_factory=dict)
     fetch: bool = True
-    at_once: int = 8
+    at_once: int = 64
     waiting: int = 256
     seconds: float = 120.0
     body_mb: int = 16

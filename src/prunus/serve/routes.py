@@ -9,7 +9,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 
 from ..api.answers import search, stream
@@ -36,6 +36,7 @@ from .wire import (
     SearchBody,
     SearchResponse,
 )
+from .work import unless_left
 
 REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": ErrorResponse} for status in (400, 401, 403, 404, 413, 429, 502, 503)
@@ -99,13 +100,13 @@ def add_routes(app: FastAPI, server: Server) -> None:
         response_model=AskResponse,
         responses=ASKED,
     )
-    async def ask(body: AskRequest, caller: Caller) -> Response | AskResponse:
+    async def ask(body: AskRequest, request: Request, caller: Caller) -> Response | AskResponse:
         """Answer a question with citations that are checked against the pages.
 
         With `stream` the response is server-sent events: `plan`, `search`, `page`, `kept`, `extracted`, `token`,
         `citation`, `usage`, and `done` or `error` at the end.
         """
-        return await reply_to(server, body, caller)
+        return await reply_to(server, body, caller, request)
 
     app.include_router(routes)
 
@@ -117,13 +118,14 @@ NO_BUFFER: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """Headers of a stream: no proxy keeps parts of it back."""
 
 
-async def reply_to(server: Server, body: AskRequest, caller: str) -> Response | AskResponse:
-    """Answer a question, whole or as a stream."""
+async def reply_to(server: Server, body: AskRequest, caller: str, request: Request) -> Response | AskResponse:
+    """Answer a question, whole or as a stream, for as long as the client of the request stays."""
     events = await answering(server, body, caller)
     if body.stream:
         first = await anext(events)  # an error before the first event has a status of its own
         return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
-    return AskResponse(**server.mask.record(answer_record(body.question, await answer_of(events))))
+    answer = await unless_left(request.receive, answer_of(events))
+    return AskResponse(**server.mask.record(answer_record(body.question, answer)))
 
 
 async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGenerator[Event | None, None]:

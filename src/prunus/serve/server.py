@@ -35,6 +35,9 @@ class Metrics:
         Gauge("prunus_running", "Requests at work or waiting.", registry=self.registry).set_function(
             lambda: workers.running
         )
+        Gauge("prunus_computing", "Computations at work or waiting for a thread.", registry=self.registry).set_function(
+            lambda: workers.computing
+        )
 
 
 @dataclass(slots=True)
