@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -17,6 +18,8 @@ from ..core.settings import Settings
 from ..core.version import __version__
 from .errors import handle_errors
 from .guard import Guard
+from .indexes import add_indexes
+from .jobs import add_jobs
 from .openai import add_openai
 from .options import ServeOptions
 from .responses import add_responses
@@ -25,6 +28,8 @@ from .server import make_server
 
 _DRAIN: Final = 1.0
 """Seconds for threads to end when the server stops; before that, requests had their time to end."""
+_JOBS_DRAIN: Final = 10.0
+"""Seconds for a job to end what it has begun, so that another server can go on with it at once."""
 
 
 def create_app(settings: Settings, options: ServeOptions | None = None) -> FastAPI:
@@ -39,7 +44,9 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         server.workers.start()
+        server.runner.start()
         yield
+        await asyncio.to_thread(server.runner.stop, _JOBS_DRAIN)
         await server.workers.drain(_DRAIN)
         server.state.close()
 
@@ -56,6 +63,8 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     add_routes(app, server)
     add_openai(app, server)
     add_responses(app, server)
+    add_indexes(app, server)
+    add_jobs(app, server)
 
     @app.get("/healthz", tags=["operation"])
     async def healthz() -> dict[str, str]:
@@ -81,7 +90,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(options.origins),
-            allow_methods=["GET", "POST"],
+            allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
             expose_headers=["x-request-id", "retry-after"],
         )

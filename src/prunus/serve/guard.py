@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..core.errors import PrunusError
 from .errors import Refused, error_body, note_bug, refusal
 from .keys import digest_of
-from .server import Server
+from .server import NO_KEY, Server
 
 log = logging.getLogger("prunus.serve.access")
 
@@ -26,8 +26,8 @@ _BODY_SECONDS: Final = 30.0
 """Seconds in which a client must have sent its request."""
 _OPEN: Final = frozenset({"/healthz", "/readyz", "/openapi.json"})
 _SCOPES: Final = {"/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read"}
-"""The scope of a route; all others need ``ask``."""
-_NOT_COUNTED: Final = ("/v1/models", "/metrics")
+"""The scope of a route; changes of indexes and all about jobs need ``index``, all others ``ask``."""
+_NOT_COUNTED: Final = ("/v1/models", "/v1/jobs", "/metrics")
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -52,7 +52,7 @@ class Guard:
         started = time.perf_counter()
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         request_id = secrets.token_hex(8)
-        key = "-"
+        key = NO_KEY
         status = 0
 
         async def answer(message: Message) -> None:
@@ -67,6 +67,7 @@ class Guard:
         try:
             self._check(headers)
             key = await self._admitted(scope, headers)
+            scope.setdefault("state", {})["caller"] = key
             await self._app(scope, self._limited(receive), answer)
         except Refused as error:
             await refusal(error)(scope, receive, answer)
@@ -105,16 +106,16 @@ class Guard:
         path, state, lookup = scope["path"], self._server.state, self._server.workers.lookup
         preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
         if not self._server.closed or path in _OPEN or preflight:
-            return "-"
+            return NO_KEY
         kind, _, key = headers.get("authorization", "").partition(" ")
         try:
             digest = digest_of(key.strip()) if kind.lower() == "bearer" and key.strip() else ""
             found = await lookup(partial(state.key, digest)) if digest else None
             if found is None:
                 raise Refused(401, "this needs a key: send Authorization: Bearer KEY")
-            wanted = _SCOPES.get(path, "ask")
-            if wanted not in found.scopes:
-                raise Refused(403, f"the key {found.name} may not {wanted}")
+            wanted = _wanted(path, scope["method"])
+            if not set(wanted) & set(found.scopes):
+                raise Refused(403, f"the key {found.name} may not {wanted[0]}")
             limits = {span: most for span, most in (("minute", found.a_minute), ("day", found.a_day)) if most}
             if limits and not path.startswith(_NOT_COUNTED):
                 wait = await lookup(partial(state.count, found.name, limits, time.time()))
@@ -150,6 +151,15 @@ class Guard:
 
     def _too_large(self) -> Refused:
         return Refused(413, f"the request is over {self._server.options.body_mb} MiB")
+
+
+def _wanted(path: str, method: str) -> tuple[str, ...]:
+    """Return the scopes of which a request needs one."""
+    if path.startswith("/v1/jobs"):
+        return ("index",)
+    if path.startswith("/v1/indexes") and not (method == "POST" and path.endswith("/ask")):
+        return ("ask", "index") if method in ("GET", "HEAD") else ("index",)
+    return (_SCOPES.get(path, "ask"),)
 
 
 def _name_of(address: str) -> str:

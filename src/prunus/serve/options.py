@@ -12,7 +12,8 @@ from typing import Any, Final
 from ..core.errors import BadInput
 from ..core.text.near import did_you_mean
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+INDEX_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+"""Names of indexes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,15 @@ class ServeOptions:
     :param origins: web origins that browsers may call from (CORS), as ``https://app.example.org``; none by default.
     :param log: folder of the request log, which holds questions, evidence and answers; '' keeps none.
     :param log_days: days after which lines of the request log are deleted.
+    :param writable: names of ``indexes`` whose documents keys with the scope ``index`` may add and remove.
+    :param key_indexes: indexes that a key may make.
+    :param index_documents, index_mb: documents and MiB of an index, above which clients add no more.
+    :param jobs: jobs of indexes that this server works on at the same time; 0 leaves them to other servers.
+    :param key_jobs: unfinished jobs of a key at most.
+    :param lease: seconds after which another server takes over the job of one that is gone.
     :param state: file of keys and counts, or ``postgres:ADDRESS``; '' is that of the settings.
+    :param index_home: where the indexes that clients make are kept: a folder, or ``postgres:ADDRESS``; '' is that of
+        the settings, where by default clients make none.
     """
 
     host: str = "127.0.0.1"
@@ -48,24 +57,46 @@ class ServeOptions:
     tokens: int = 0
     usd: float = 0.0
     origins: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    key_indexes: int = 20
+    index_documents: int = 10_000
+    index_mb: int = 1_024
+    jobs: int = 1
+    key_jobs: int = 10
+    lease: float = 20.0
     state: str = field(default="", repr=False)
     log: str = ""
     log_days: int = 30
+    index_home: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         """Check the values.
 
         :raises BadInput: a number is out of range, an index has a bad name, or an origin is no origin.
         """
-        for name in ("at_once", "body_mb", "pages", "budget", "seconds", "log_days"):
+        for name in (
+            "at_once",
+            "body_mb",
+            "pages",
+            "budget",
+            "seconds",
+            "log_days",
+            "index_documents",
+            "index_mb",
+            "key_jobs",
+            "lease",
+        ):
             if getattr(self, name) <= 0:
                 raise BadInput(f"serve: {name} must be above 0, not {getattr(self, name)}", subject=name)
-        for name in ("port", "waiting", "tokens", "usd"):
+        for name in ("port", "waiting", "tokens", "usd", "key_indexes", "jobs"):
             if getattr(self, name) < 0 or (name == "port" and self.port > 65_535):
                 raise BadInput(f"serve: {name} {getattr(self, name)} is out of range", subject=name)
         for name in self.indexes:
-            if not _NAME.fullmatch(name):
+            if not INDEX_NAME.fullmatch(name):
                 raise BadInput(f"serve: {name!r} is no name of an index; use letters, digits, . _ -", subject="indexes")
+        for name in self.writable:
+            if name not in self.indexes:
+                raise BadInput(f"serve: writable names no index: {name!r}", subject="writable")
         for origin in self.origins:
             if not re.fullmatch(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?", origin):
                 raise BadInput(f"serve: {origin!r} is no origin; write https://HOST", subject="origins")
@@ -90,9 +121,9 @@ def serve_options(table: Mapping[str, Any], **given: Any) -> ServeOptions:
     plain = ServeOptions()
     known = [option.name for option in fields(ServeOptions)]
     values: dict[str, Any] = {}
-    if "state" in table:
+    for name in {"state", "index_home"} & table.keys():
         raise BadInput(
-            "serve: the state is a setting of its own, serve_state, because its address is secret", subject="serve"
+            f"serve: {name} is a setting of its own, serve_{name}, because its address is secret", subject="serve"
         )
     for name, value in {**table, **{name: value for name, value in given.items() if value is not None}}.items():
         if name not in known:
@@ -118,6 +149,6 @@ def index_named(text: str) -> tuple[str, str]:
     name, equals, place = text.partition("=")
     if not equals:
         name, place = Path(text).name, text
-    if not _NAME.fullmatch(name) or not place:
+    if not INDEX_NAME.fullmatch(name) or not place:
         raise BadInput(f"--index {text}: write it as NAME=FOLDER", subject="index")
     return name, place

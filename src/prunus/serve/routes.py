@@ -24,7 +24,7 @@ from ..pages.write.kept import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
 from .errors import note_bug
-from .given import budget_of, choices_of, conversation_of, pruning_of, sources_of
+from .given import Caller, budget_of, choices_of, conversation_of, index_place, pruning_of, sources_of
 from .request_log import Note
 from .server import Server
 from .wire import (
@@ -40,15 +40,18 @@ from .wire import (
 )
 from .work import unless_left
 
-_REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
+REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": ErrorResponse} for status in (400, 401, 403, 404, 413, 429, 502, 503)
 }
+"""Descriptions of errors, for OpenAPI."""
 _EVENTS: Final = {"text/event-stream": {"schema": {"type": "string"}, "example": 'event: token\ndata: {"text": "In"}'}}
+ASKED: Final[dict[int | str, dict[str, Any]]] = {200: {"content": _EVENTS}}
+"""The description of an answer that can be streamed, for OpenAPI."""
 
 
 def add_routes(app: FastAPI, server: Server) -> None:
     """Add the routes to an application."""
-    routes = APIRouter(prefix="/v1", tags=["prunus"], responses=_REFUSALS)
+    routes = APIRouter(prefix="/v1", tags=["prunus"], responses=REFUSALS)
 
     @routes.post("/clean")
     async def clean(body: CleanRequest) -> CleanResponse:
@@ -97,20 +100,15 @@ def add_routes(app: FastAPI, server: Server) -> None:
     @routes.post(
         "/ask",
         response_model=AskResponse,
-        responses={200: {"content": _EVENTS}},
+        responses=ASKED,
     )
-    async def ask(body: AskRequest, request: Request) -> Response | AskResponse:
+    async def ask(body: AskRequest, request: Request, caller: Caller) -> Response | AskResponse:
         """Answer a question with citations that are checked against the pages.
 
         With `stream` the response is server-sent events: `plan`, `search`, `page`, `kept`, `extracted`, `token`,
         `citation`, `usage`, and `done` or `error` at the end.
         """
-        events = answering(server, body)
-        if body.stream:
-            first = await anext(events)  # an error before the first event has a status of its own
-            return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
-        answer = await unless_left(request.receive, answer_of(events))
-        return AskResponse(**server.mask.record(answer_record(body.question, answer)))
+        return await reply_to(server, body, caller, request)
 
     app.include_router(routes)
 
@@ -122,13 +120,26 @@ NO_BUFFER: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """Headers of a stream: no proxy keeps parts of it back."""
 
 
-def answering(server: Server, body: AskRequest) -> AsyncGenerator[Event | None, None]:
+async def reply_to(server: Server, body: AskRequest, caller: str, request: Request) -> Response | AskResponse:
+    """Answer a question, whole or as a stream, for as long as the client of the request stays."""
+    events = await answering(server, body, caller)
+    if body.stream:
+        first = await anext(events)  # an error before the first event has a status of its own
+        return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
+    answer = await unless_left(request.receive, answer_of(events))
+    return AskResponse(**server.mask.record(answer_record(body.question, answer)))
+
+
+async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGenerator[Event | None, None]:
     """Return the events of an answer, None in long silences; the request is checked at once.
 
+    :param caller: the name of the request's key.
     :raises BadInput: the request asks for what is not enabled.
+    :raises Refused: 404; the caller has no index of a name.
     """
     sources = sources_of(body.pages, server.options)
-    choices = choices_of(body, server.settings, server.options)
+    places = [await index_place(name, server, caller) for name in body.indexes]
+    choices = choices_of(body, server.settings, server.options, places)
     turns = [(turn.role, turn.content) for turn in body.turns]
     make = partial(stream, body.question, sources or None, choices, conversation_of(turns), shared=server.engines)
     if server.requests is None:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ..core.errors import BadInput
 from ..core.settings import Settings
 from ..engines import SharedEngines
+from .created import CreatedIndexes, index_home
 from .mask import Mask
 from .options import ServeOptions
+from .queue import Queue
 from .request_log import RequestLog
+from .runner import Runner
 from .state import State, state_place
 from .work import Workers
+
+NO_KEY: Final = "-"
+"""Stands for the name of the key where the server needs none; no key can have this name."""
 
 
 class Metrics:
@@ -48,6 +55,9 @@ class Server:
     options: ServeOptions
     workers: Workers
     state: State
+    created: CreatedIndexes
+    queue: Queue
+    runner: Runner
     metrics: Metrics
     closed: bool
     mask: Mask
@@ -63,6 +73,7 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
     for name, place in options.indexes.items():
         if ":" not in place[2:] and not Path(place).is_dir():
             raise BadInput(f"index {name}: there is no index in {place}; make it with prunus index add", subject=place)
+    home = index_home(settings, options.index_home)
     state = State(state_place(settings, options.state))
     keys = state.keys()
     if not options.is_local and not any(not key.revoked for key in keys):
@@ -72,7 +83,10 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
             "or listen on 127.0.0.1",
             subject="host",
         )
-    mask = Mask(settings)
+    created = CreatedIndexes(state, home)
+    queue = Queue(state, options.lease)
+    folders = [place for place in options.indexes.values() if "/" in place]  # a bare name may be any word
+    mask = Mask(settings, [*folders, *([created.place("prunus_")] if home else [])])
     requests = RequestLog(Path(options.log).expanduser(), options.log_days, mask) if options.log else None
     workers = Workers(options.at_once, options.waiting, options.seconds)
     return Server(
@@ -80,6 +94,9 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
         options,
         workers,
         state,
+        created,
+        queue,
+        Runner(queue, created, settings, options, mask),
         Metrics(workers),
         closed=not options.is_local or bool(keys),
         mask=mask,

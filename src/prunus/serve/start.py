@@ -65,7 +65,8 @@ def serve(settings: Settings, options: ServeOptions, *, quiet: bool = False, say
         listening.close()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    if app.state.server.workers.computing:  # a computation that nothing can cancel: the process would wait for it
+    server = app.state.server
+    if server.workers.computing or server.runner.running:  # a computation that nothing can cancel: do not wait for it
         logging.shutdown()
         sys.stderr.flush()
         os._exit(0)
