@@ -22,6 +22,7 @@ from .options import ServeOptions
 from .responses import add_responses
 from .routes import add_routes
 from .server import make_server
+from .trees import add_trees
 
 _DRAIN: Final = 1.0
 """Seconds for threads to end when the server stops; before that, requests had their time to end."""
@@ -55,6 +56,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     add_routes(app, server)
     add_openai(app, server)
     add_responses(app, server)
+    add_trees(app, server)
 
     @app.get("/healthz", tags=["operation"])
     async def healthz() -> dict[str, str]:

@@ -66,6 +66,7 @@ class Guard:
         try:
             self._check(headers)
             key = await self._admitted(scope, headers)
+            scope.setdefault("state", {})["caller"] = key
             await self._app(scope, self._limited(receive), answer)
         except Refused as error:
             await refusal(error)(scope, receive, answer)

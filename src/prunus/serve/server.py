@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ..core.errors import BadInput
 from ..core.settings import Settings
+from .kept import KeptPages
 from .mask import Mask
 from .options import ServeOptions
 from .state import State, state_place
@@ -44,6 +45,7 @@ class Server:
     metrics: Metrics
     closed: bool
     mask: Mask
+    kept: KeptPages
 
 
 def make_server(settings: Settings, options: ServeOptions) -> Server:
@@ -72,4 +74,5 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
         Metrics(workers),
         closed=not options.is_local or bool(keys),
         mask=Mask(settings),
+        kept=KeptPages(),
     )
