@@ -19,6 +19,7 @@ from .errors import handle_errors
 from .guard import Guard
 from .openai import add_openai
 from .options import ServeOptions
+from .page.files import add_page
 from .responses import add_responses
 from .routes import add_routes
 from .server import make_server
@@ -55,6 +56,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     add_routes(app, server)
     add_openai(app, server)
     add_responses(app, server)
+    add_page(app, server)
 
     @app.get("/healthz", tags=["operation"])
     async def healthz() -> dict[str, str]:

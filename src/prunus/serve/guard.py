@@ -23,7 +23,9 @@ log = logging.getLogger("prunus.serve.access")
 _MIB: Final = 1024 * 1024
 _BODY_SECONDS: Final = 30.0
 """Seconds in which a client must have sent its request."""
-_OPEN: Final = frozenset({"/healthz", "/readyz", "/openapi.json"})
+_OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})
+_OPEN_FOLDER: Final = "/page/"
+"""The files of the web page."""
 _SCOPES: Final = {"/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read"}
 """The scope of a route; all others need ``ask``."""
 _NOT_COUNTED: Final = ("/v1/models", "/metrics")
@@ -103,7 +105,7 @@ class Guard:
         """
         path, state = scope["path"], self._server.state
         preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
-        if not self._server.closed or path in _OPEN or preflight:
+        if not self._server.closed or path in _OPEN or path.startswith(_OPEN_FOLDER) or preflight:
             return "-"
         kind, _, key = headers.get("authorization", "").partition(" ")
         try:

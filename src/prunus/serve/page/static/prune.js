@@ -1,0 +1,6 @@
+// The view Prune.
+
+/** Fill the section of this view; called once, when it is first shown. */
+export function mount(section) {
+  section.append();
+}
