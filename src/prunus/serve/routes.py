@@ -23,7 +23,7 @@ from ..pages.write.kept import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
 from .errors import note_bug
-from .given import budget_of, choices_of, conversation_of, pruning_of, sources_of
+from .given import Caller, budget_of, choices_of, conversation_of, index_place, pruning_of, sources_of
 from .server import Server
 from .wire import (
     AskRequest,
@@ -96,13 +96,13 @@ def add_routes(app: FastAPI, server: Server) -> None:
         response_model=AskResponse,
         responses={200: {"content": _EVENTS}},
     )
-    async def ask(body: AskRequest) -> Response | AskResponse:
+    async def ask(body: AskRequest, caller: Caller) -> Response | AskResponse:
         """Answer a question with citations that are checked against the pages.
 
         With `stream` the response is server-sent events: `plan`, `search`, `page`, `kept`, `extracted`, `token`,
         `citation`, `usage`, and `done` or `error` at the end.
         """
-        events = answering(server, body)
+        events = await answering(server, body, caller)
         if body.stream:
             first = await anext(events)  # an error before the first event has a status of its own
             return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
@@ -118,13 +118,16 @@ NO_BUFFER: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """Headers of a stream: no proxy keeps parts of it back."""
 
 
-def answering(server: Server, body: AskRequest) -> AsyncGenerator[Event | None, None]:
+async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGenerator[Event | None, None]:
     """Return the events of an answer, None in long silences; the request is checked at once.
 
+    :param caller: the name of the request's key.
     :raises BadInput: the request asks for what is not enabled.
+    :raises Refused: 404; the caller has no index of a name.
     """
     sources = sources_of(body.pages, server.options)
-    choices = choices_of(body, server.settings, server.options)
+    places = [await index_place(name, server, caller) for name in body.indexes]
+    choices = choices_of(body, server.settings, server.options, places)
     chat = conversation_of([(turn.role, turn.content) for turn in body.turns])
     return server.workers.stream(partial(stream, body.question, sources or None, choices, chat))
 

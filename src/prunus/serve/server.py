@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ..core.errors import BadInput
 from ..core.settings import Settings
+from .created import CreatedIndexes, index_home
 from .mask import Mask
 from .options import ServeOptions
 from .state import State, state_place
 from .work import Workers
+
+NO_KEY: Final = "-"
+"""Stands for the name of the key where the server needs none; no key can have this name."""
 
 
 class Metrics:
@@ -41,6 +46,7 @@ class Server:
     options: ServeOptions
     workers: Workers
     state: State
+    created: CreatedIndexes
     metrics: Metrics
     closed: bool
     mask: Mask
@@ -54,6 +60,7 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
     for name, place in options.indexes.items():
         if ":" not in place[2:] and not Path(place).is_dir():
             raise BadInput(f"index {name}: there is no index in {place}; make it with prunus index add", subject=place)
+    home = index_home(settings, options.index_home)
     state = State(state_place(settings, options.state))
     keys = state.keys()
     if not options.is_local and not any(not key.revoked for key in keys):
@@ -69,6 +76,7 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
         options,
         workers,
         state,
+        CreatedIndexes(state, home),
         Metrics(workers),
         closed=not options.is_local or bool(keys),
         mask=Mask(settings),
