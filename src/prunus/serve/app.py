@@ -23,6 +23,7 @@ from .page.files import add_page
 from .responses import add_responses
 from .routes import add_routes
 from .server import make_server
+from .snapshot_routes import add_snapshots
 
 _DRAIN: Final = 1.0
 """Seconds for threads to end when the server stops; before that, requests had their time to end."""
@@ -56,6 +57,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     add_routes(app, server)
     add_openai(app, server)
     add_responses(app, server)
+    add_snapshots(app, server)
     add_page(app, server)
 
     @app.get("/healthz", tags=["operation"])

@@ -25,6 +25,7 @@ from ..pages.write.whole import write_tree
 from .errors import note_bug
 from .given import Caller, budget_of, choices_of, conversation_of, index_place, pruning_of, sources_of
 from .server import Server
+from .snapshots import KeepsPages
 from .wire import (
     AskRequest,
     AskResponse,
@@ -128,7 +129,8 @@ async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGener
     sources = sources_of(body.pages, server.options)
     places = [await index_place(name, server, caller) for name in body.indexes]
     choices = choices_of(body, server.settings, server.options, places)
-    chat = conversation_of([(turn.role, turn.content) for turn in body.turns])
+    keeps = KeepsPages(server.snapshots, caller) if body.keep else None
+    chat = conversation_of([(turn.role, turn.content) for turn in body.turns], keeps)
     return server.workers.stream(partial(stream, body.question, sources or None, choices, chat))
 
 

@@ -13,6 +13,7 @@ from ..core.settings import Settings
 from .created import CreatedIndexes, index_home
 from .mask import Mask
 from .options import ServeOptions
+from .snapshots import Snapshots
 from .state import State, state_place
 from .work import Workers
 
@@ -47,6 +48,7 @@ class Server:
     workers: Workers
     state: State
     created: CreatedIndexes
+    snapshots: Snapshots
     metrics: Metrics
     closed: bool
     mask: Mask
@@ -70,6 +72,7 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
             "or listen on 127.0.0.1",
             subject="host",
         )
+    mask = Mask(settings)
     workers = Workers(options.at_once, options.waiting, options.seconds)
     return Server(
         settings,
@@ -77,7 +80,8 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
         workers,
         state,
         CreatedIndexes(state, home),
+        Snapshots(state, mask),
         Metrics(workers),
         closed=not options.is_local or bool(keys),
-        mask=Mask(settings),
+        mask=mask,
     )
