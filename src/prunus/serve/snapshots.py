@@ -23,7 +23,6 @@ from ..answer.chat import Conversation
 from ..core.errors import PrunusError
 from ..core.text.numbers import bounded_int
 from ..core.types import Answer, Metadata
-from ..pages.clean import rules
 from ..pages.metadata import known_metadata
 from ..pages.tree import Tree
 from .mask import Mask
@@ -257,6 +256,12 @@ _SHOWN: Final = frozenset(
     """p h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table caption thead tbody tfoot tr td th pre blockquote figure figcaption
     strong b em i u s del ins code kbd samp var sub sup small q abbr cite dfn time ruby rt rp""".split()
 )
+_INLINE: Final = frozenset(
+    """a acronym audio bdi bdo big button data font img input label mark math meter nobr noscript object output picture
+    progress rb rtc select span strike textarea tt video mi mo mn ms mtext mrow mfrac msup msub msubsup msqrt mroot
+    mover munder munderover mspace mstyle mpadded mfenced menclose semantics""".split()
+)
+"""Elements that become a span; all others become a div."""
 _EMPTY: Final = frozenset({"br", "hr"})
 _STYLE: Final = (
     ":root{color-scheme:light dark}"
@@ -302,7 +307,7 @@ def write_snapshot(page: Tree, spans: Sequence[tuple[int, int]]) -> str:
         if tag in _EMPTY:
             out.append(f"<{tag}>")
         elif tag and tag not in ("html", "body", "head"):
-            name = tag if tag in _SHOWN else "span" if tag in rules.INLINE else "div"
+            name = tag if tag in _SHOWN else "span" if tag in _INLINE else "div"
             alt = ' class="alt"' if text and name not in _SHOWN else ""
             out.append(f"<{name}{_numbers(page.attrs[node])}{alt}>" + ("\n" if name == "pre" else ""))
             closing.append((page.end[node], f"</{name}>"))
