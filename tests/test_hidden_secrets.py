@@ -114,6 +114,7 @@ SPECS = {
     "search": [f"{name}:{{}}" for name in NAMES],
     "store": ["postgres:{}"],
     "serve_state": ["postgres:{}"],
+    "serve_index_home": ["postgres:{}"],
     "tokenizer": ["tiktoken:{}", "hf:{}"],
     "scorer": ["generative:vllm:{}#m", "{}"],
     "fine": ["generative:llamacpp:{}"],

@@ -94,7 +94,6 @@ def test_where_nothing_answers_the_reply_says_so(server: Running) -> None:
         ("/v1/prune", {"pages": [PAGE], "question": QUESTION, "scorer": "x.py:Y"}, "scorer"),
         ("/v1/search", {"query": "bridges"}, None),
         ("/v1/ask", {"question": QUESTION, "search": True}, "search"),
-        ("/v1/ask", {"question": QUESTION, "indexes": ["../secret"]}, "indexes"),
         ("/v1/ask", {"question": QUESTION, "pages": [PAGE], "llm": "http://evil.example"}, "llm"),
     ],
 )
@@ -140,9 +139,10 @@ def test_only_indexes_that_the_operator_named_can_be_asked(tmp_path: Path) -> No
         found = server.post("/v1/ask", {"question": QUESTION, "indexes": ["town"]}).json()
         assert found["citations"][0]["quote"] == "The bridge opened in 1932."
         wrong = server.post("/v1/ask", {"question": QUESTION, "indexes": ["twon"]})
-        assert wrong.status_code == 400 and "town" in wrong.json()["error"]["message"]
-        path = server.post("/v1/ask", {"question": QUESTION, "indexes": [str(tmp_path / "made")]})
-        assert path.status_code == 400
+        assert wrong.status_code == 404 and "town" in wrong.json()["error"]["message"]
+        for name in (str(tmp_path / "made"), "../made", "", "\x00", "town\n"):
+            path = server.post("/v1/ask", {"question": QUESTION, "indexes": [name]})
+            assert path.status_code == 404 and path.json()["error"]["param"] == "indexes"
 
 
 def test_health_metrics_and_the_description_are_served(server: Running) -> None:

@@ -90,6 +90,8 @@ class Settings:
     :param serve: options of ``prunus serve``, as ``{"port": 9000, "indexes": {"handbook": "indexes/handbook"}}``.
     :param serve_state: file of the keys and counts of ``prunus serve``, or ``postgres:ADDRESS``, which is never shown;
         '' is ``serve.db`` in ``home``.
+    :param serve_index_home: folder of the indexes that clients of ``prunus serve`` make, or ``postgres:ADDRESS``, which
+        is never shown; '' lets clients make none.
     :param chromium: path of the browser's program; '' looks for an installed one.
     """
 
@@ -155,6 +157,7 @@ class Settings:
     chromium: str = ""
     serve: Mapping[str, Any] = field(default_factory=dict)
     serve_state: str = field(default="", repr=False)
+    serve_index_home: str = field(default="", repr=False)
 
     @property
     def folder(self) -> Path:
@@ -167,7 +170,7 @@ SECRETS: Final = frozenset(
 )
 """Settings whose values are never shown."""
 
-ADDRESSED: Final = frozenset({"store", "serve_state"})
+ADDRESSED: Final = frozenset({"store", "serve_state", "serve_index_home"})
 """Settings whose value may hold an address with a password behind the engine's name; only the name is shown."""
 
 _CHOICES: Final = {

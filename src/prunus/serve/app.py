@@ -23,6 +23,7 @@ from .page.files import add_page
 from .responses import add_responses
 from .routes import add_routes
 from .server import make_server
+from .snapshot_routes import add_snapshots
 from .trees import add_trees
 
 _DRAIN: Final = 1.0
@@ -58,6 +59,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     add_openai(app, server)
     add_responses(app, server)
     add_trees(app, server)
+    add_snapshots(app, server)
     add_page(app, server)
 
     @app.get("/healthz", tags=["operation"])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 from collections.abc import Sequence
+from typing import Annotated, TypeAlias
+
+from fastapi import Depends, Request
 
 from ..answer.chat import Conversation
 from ..api.answers import Choices
@@ -17,6 +21,7 @@ from ..engines import formats
 from ..pages.sources import Source, is_address
 from .errors import Refused
 from .options import ServeOptions
+from .server import NO_KEY, Server
 from .wire import AskRequest, PageGiven, PruneRequest
 
 
@@ -81,10 +86,11 @@ def pruning_of(body: PruneRequest) -> Options:
     )
 
 
-def choices_of(body: AskRequest, settings: Settings, options: ServeOptions) -> Choices:
+def choices_of(body: AskRequest, settings: Settings, options: ServeOptions, places: Sequence[str] = ()) -> Choices:
     """Return the choices of a question.
 
-    :raises BadInput: an index or the search is not enabled, or the budget is too large.
+    :param places: the indexes of the question, from :func:`index_place`.
+    :raises BadInput: the search is not enabled, or the budget is too large.
     """
     if body.search and not settings.search:
         raise BadInput("this server has no search provider; give pages or an index", subject="search")
@@ -108,8 +114,8 @@ def choices_of(body: AskRequest, settings: Settings, options: ServeOptions) -> C
         ),
     )
     choices = Choices(settings=settings, options=made, budget=budget_of(body.budget, options))
-    if body.indexes:
-        choices["index"] = [index_place(name, options) for name in body.indexes]
+    if places:
+        choices["index"] = list(places)
     return choices
 
 
@@ -118,24 +124,50 @@ def _least(asked: float, allowed: float) -> float:
     return min(asked, allowed) if asked and allowed else asked or allowed
 
 
-def index_place(name: str, options: ServeOptions) -> str:
-    """Return the place of an index that the operator enabled.
+def caller_of(request: Request) -> str:
+    """Return the name of the key of a request, :data:`~prunus.serve.server.NO_KEY` where the server needs none."""
+    return getattr(request.state, "caller", NO_KEY)
 
-    :raises BadInput: no index has this name.
+
+Caller: TypeAlias = Annotated[str, Depends(caller_of)]
+"""The name of the request's key, as an argument of a route."""
+
+
+async def index_place(name: str, server: Server, caller: str, param: str = "indexes") -> str:
+    """Return the place of an index that a caller may ask: one that the operator named, or one that the caller made.
+
+    :param caller: from :func:`caller_of`.
+    :param param: the field of the request that names the index.
+    :raises Refused: 404; the caller has no such index, whether or not others have one.
     """
-    if name not in options.indexes:
-        hint = did_you_mean(name, options.indexes)
-        raise BadInput(f"no index is called {name[:100]!r}{hint}", subject="indexes")
-    return options.indexes[name]
+    operators = server.options.indexes
+    if name in operators:
+        return operators[name]
+    if found := await asyncio.to_thread(server.created.find, caller, name):
+        return server.created.place(found.id)
+    raise await no_index(name, server, caller, param)
 
 
-def conversation_of(turns: Sequence[tuple[str, str]]) -> Conversation | None:
+async def no_index(name: str, server: Server, caller: str, param: str) -> Refused:
+    """Return the refusal of a name that stands for no index of the caller."""
+    hint = did_you_mean(name, await index_names(server, caller))
+    return Refused(404, f"no index is called {name[:100]!r}{hint}", param=param)
+
+
+async def index_names(server: Server, caller: str) -> list[str]:
+    """Return the names of all indexes that a caller may ask: the operator's, then the caller's own."""
+    own = await asyncio.to_thread(server.created.of, caller) if server.created.home else []
+    return list(dict.fromkeys([*server.options.indexes, *(index.name for index in own)]))
+
+
+def conversation_of(turns: Sequence[tuple[str, str]], chat: Conversation | None = None) -> Conversation | None:
     """Return earlier turns as a conversation; None where there are none.
 
     :param turns: pairs of role (``user`` or ``assistant``) and text, the oldest first.
+    :param chat: the conversation that gets the turns; by default a new one.
     """
     if not turns:
-        return None
-    chat = Conversation()
+        return chat
+    chat = chat or Conversation()
     chat.turns = [Message("user" if role == "user" else "assistant", text) for role, text in turns]
     return chat

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..core.errors import PrunusError
 from .errors import Refused, error_body, note_bug, refusal
 from .keys import digest_of
-from .server import Server
+from .server import NO_KEY, Server
 
 log = logging.getLogger("prunus.serve.access")
 
@@ -26,9 +26,11 @@ _BODY_SECONDS: Final = 30.0
 _OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})
 _OPEN_FOLDER: Final = "/page/"
 """The files of the web page."""
-_SCOPES: Final = {"/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read"}
-"""The scope of a route; all others need ``ask``."""
-_NOT_COUNTED: Final = ("/v1/models", "/metrics")
+_SCOPES: Final = {
+    "/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read", "/v1/choices": "",
+}  # fmt: skip
+"""The scope of a route; all others need ``ask``. '' is any."""
+_NOT_COUNTED: Final = ("/v1/models", "/v1/choices", "/v1/snapshots", "/metrics")
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -53,7 +55,7 @@ class Guard:
         started = time.perf_counter()
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         request_id = secrets.token_hex(8)
-        key = "-"
+        key = NO_KEY
         status = 0
 
         async def answer(message: Message) -> None:
@@ -107,7 +109,7 @@ class Guard:
         path, state = scope["path"], self._server.state
         preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
         if not self._server.closed or path in _OPEN or path.startswith(_OPEN_FOLDER) or preflight:
-            return "-"
+            return NO_KEY
         kind, _, key = headers.get("authorization", "").partition(" ")
         try:
             digest = digest_of(key.strip()) if kind.lower() == "bearer" and key.strip() else ""
@@ -115,7 +117,7 @@ class Guard:
             if found is None:
                 raise Refused(401, "this needs a key: send Authorization: Bearer KEY")
             wanted = _SCOPES.get(path, "ask")
-            if wanted not in found.scopes:
+            if wanted and wanted not in found.scopes:
                 raise Refused(403, f"the key {found.name} may not {wanted}")
             limits = {span: most for span, most in (("minute", found.a_minute), ("day", found.a_day)) if most}
             if limits and not path.startswith(_NOT_COUNTED):

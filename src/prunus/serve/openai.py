@@ -26,6 +26,7 @@ from ..core.events import DoneEvent, Event, TokenEvent, answer_of
 from ..core.text.near import did_you_mean
 from ..core.types import Answer
 from .errors import Refused, error_body, note_bug
+from .given import Caller, index_names
 from .mask import Mask
 from .routes import NO_BUFFER, SILENCE, answering
 from .server import Server
@@ -98,30 +99,34 @@ def add_openai(app: FastAPI, server: Server) -> None:
     routes = APIRouter(prefix="/v1", tags=["openai"])
 
     @routes.get("/models")
-    async def models() -> dict[str, Any]:
+    async def models(caller: Caller) -> dict[str, Any]:
         """List the models."""
-        return {"object": "list", "data": [_model(name) for name in _names(server)]}
+        return {"object": "list", "data": [_model(name) for name in await model_names(server, caller)]}
 
     @routes.get("/models/{model:path}")
-    async def model(model: str) -> dict[str, Any]:
+    async def model(model: str, caller: Caller) -> dict[str, Any]:
         """Show one model."""
-        _check_model(model, server)
+        _check_model(model, await model_names(server, caller))
         return _model(model)
 
     @routes.post("/chat/completions", response_model=None)
-    async def chat(body: ChatRequest) -> Response | dict[str, Any]:
+    async def chat(body: ChatRequest, caller: Caller) -> Response | dict[str, Any]:
         """Answer the last message of the user, with citations as annotations of the reply."""
-        return await respond(_Reply(body, server.mask), asked(body, server), server, bool(body.stream))
+        question = asked(body, await model_names(server, caller))
+        return await respond(_Reply(body, server.mask), question, server, caller, bool(body.stream))
 
     app.include_router(routes)
 
 
-def asked(body: ChatRequest, server: Server) -> AskRequest:
+def asked(body: ChatRequest, models: Sequence[str]) -> AskRequest:
     """Return the question of a chat, with its sources and its earlier turns.
 
-    :raises BadInput: the model is unknown, a parameter cannot be obeyed, or there is no question.
+    :param models: from :func:`model_names`.
+
+    :raises Refused: 404; the model is unknown.
+    :raises BadInput: a parameter cannot be obeyed, or there is no question.
     """
-    _check_model(body.model, server)
+    _check_model(body.model, models)
     extra = body.model_extra or {}
     for name in _REFUSED:
         if name in extra and extra[name] not in (None, [], {}, _PLAIN.get(name)):
@@ -141,7 +146,7 @@ def asked(body: ChatRequest, server: Server) -> AskRequest:
         if not pages:
             raise BadInput(
                 f"{PAGES} answers from pages: put addresses or files into the message, or choose another model: "
-                f"{', '.join(_names(server))}",
+                f"{', '.join(models)}",
                 subject="messages",
             )
     turns = [
@@ -188,17 +193,17 @@ def _trimmed(address: str) -> str:
     return address
 
 
-def _names(server: Server) -> list[str]:
+async def model_names(server: Server, caller: str) -> list[str]:
+    """Return the names of the models that a caller may use."""
     web = [WEB] if server.settings.search else []
-    return [PAGES, *web, *(f"{INDEX}{name}" for name in server.options.indexes)]
+    return [PAGES, *web, *(f"{INDEX}{name}" for name in await index_names(server, caller))]
 
 
 def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "prunus"}
 
 
-def _check_model(name: str, server: Server) -> None:
-    known = _names(server)
+def _check_model(name: str, known: Sequence[str]) -> None:
     if name not in known:
         hint = did_you_mean(name, known)
         raise Refused(404, f"no model is called {name[:100]!r}; there are: {', '.join(known)}{hint}", param="model")
@@ -254,9 +259,11 @@ class Reply(Protocol):
         ...
 
 
-async def respond(reply: Reply, question: AskRequest, server: Server, streamed: bool) -> Response | dict[str, Any]:
+async def respond(
+    reply: Reply, question: AskRequest, server: Server, caller: str, streamed: bool
+) -> Response | dict[str, Any]:
     """Answer a question in the shapes of an API. That nothing bears on it is an outcome, which a chat shows as text."""
-    events = answering(server, question)
+    events = await answering(server, question, caller)
     if streamed:
         first = await _next(events)  # before the response begins: an error here has an HTTP status of its own
         return StreamingResponse(_stream(reply, first, events), media_type="text/event-stream", headers=NO_BUFFER)

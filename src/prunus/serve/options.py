@@ -12,7 +12,8 @@ from typing import Any, Final
 from ..core.errors import BadInput
 from ..core.text.near import did_you_mean
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+INDEX_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+"""Names of indexes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class ServeOptions:
     :param tokens, usd: model tokens and USD of one answer at most; 0 is no limit.
     :param origins: web origins that browsers may call from (CORS), as ``https://app.example.org``; none by default.
     :param state: file of keys and counts, or ``postgres:ADDRESS``; '' is that of the settings.
+    :param index_home: where the indexes that clients make are kept: a folder, or ``postgres:ADDRESS``; '' is that of
+        the settings, where by default clients make none.
     """
 
     host: str = "127.0.0.1"
@@ -47,6 +50,7 @@ class ServeOptions:
     usd: float = 0.0
     origins: tuple[str, ...] = ()
     state: str = field(default="", repr=False)
+    index_home: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -60,7 +64,7 @@ class ServeOptions:
             if getattr(self, name) < 0 or (name == "port" and self.port > 65_535):
                 raise BadInput(f"serve: {name} {getattr(self, name)} is out of range", subject=name)
         for name in self.indexes:
-            if not _NAME.fullmatch(name):
+            if not INDEX_NAME.fullmatch(name):
                 raise BadInput(f"serve: {name!r} is no name of an index; use letters, digits, . _ -", subject="indexes")
         for origin in self.origins:
             if not re.fullmatch(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?", origin):
@@ -86,9 +90,9 @@ def serve_options(table: Mapping[str, Any], **given: Any) -> ServeOptions:
     plain = ServeOptions()
     known = [option.name for option in fields(ServeOptions)]
     values: dict[str, Any] = {}
-    if "state" in table:
+    for name in {"state", "index_home"} & table.keys():
         raise BadInput(
-            "serve: the state is a setting of its own, serve_state, because its address is secret", subject="serve"
+            f"serve: {name} is a setting of its own, serve_{name}, because its address is secret", subject="serve"
         )
     for name, value in {**table, **{name: value for name, value in given.items() if value is not None}}.items():
         if name not in known:
@@ -114,6 +118,6 @@ def index_named(text: str) -> tuple[str, str]:
     name, equals, place = text.partition("=")
     if not equals:
         name, place = Path(text).name, text
-    if not _NAME.fullmatch(name) or not place:
+    if not INDEX_NAME.fullmatch(name) or not place:
         raise BadInput(f"--index {text}: write it as NAME=FOLDER", subject="index")
     return name, place

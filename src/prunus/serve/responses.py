@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..core.errors import BadInput
 from ..core.types import Answer
 from .errors import error_body
+from .given import Caller
 from .mask import Mask
-from .openai import PAGES, ChatMessage, ChatRequest, asked, details, respond, url_citations
+from .openai import PAGES, ChatMessage, ChatRequest, asked, details, model_names, respond, url_citations
 from .server import Server
 from .wire import PageGiven
 
@@ -52,10 +53,10 @@ def add_responses(app: FastAPI, server: Server) -> None:
     routes = APIRouter(prefix="/v1", tags=["openai"])
 
     @routes.post("/responses", response_model=None)
-    async def create(body: ResponseRequest) -> Response | dict[str, Any]:
+    async def create(body: ResponseRequest, caller: Caller) -> Response | dict[str, Any]:
         """Answer the last message of the user, with citations as annotations of the output."""
-        question = asked(_as_chat(body), server)
-        return await respond(_Reply(body, server.mask), question, server, bool(body.stream))
+        question = asked(_as_chat(body), await model_names(server, caller))
+        return await respond(_Reply(body, server.mask), question, server, caller, bool(body.stream))
 
     app.include_router(routes)
 

@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI
 from fastapi.responses import Response, StreamingResponse
 
 from ..api.answers import search, stream
@@ -28,10 +28,11 @@ from ..pages.write.kept import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
 from .errors import note_bug
-from .given import budget_of, choices_of, conversation_of, pruning_of, sources_of
+from .given import Caller, budget_of, choices_of, conversation_of, index_place, pruning_of, sources_of
 from .kept import SECONDS, Kept
 from .outline import outline_of
 from .server import Server
+from .snapshots import KeepsPages
 from .wire import (
     AskRequest,
     AskResponse,
@@ -70,12 +71,11 @@ def add_routes(app: FastAPI, server: Server) -> None:
         return await server.workers.call(work)
 
     @routes.post("/prune")
-    async def prune(body: PruneRequest, request: Request) -> PruneResponse:
+    async def prune(body: PruneRequest, caller: Caller) -> PruneResponse:
         """Keep the evidence of pages for a question within a token budget.
 
         With `keep` the server keeps the pages for ten minutes: another budget or question then needs no new fetch.
         """
-        caller = str(getattr(request.state, "caller", ""))
         if bool(body.pages) == bool(body.kept):
             raise BadInput("give pages, or kept, and not both", subject="pages")
         sources = sources_of(body.pages, server.options)
@@ -98,13 +98,13 @@ def add_routes(app: FastAPI, server: Server) -> None:
         response_model=AskResponse,
         responses={200: {"content": _EVENTS}},
     )
-    async def ask(body: AskRequest) -> Response | AskResponse:
+    async def ask(body: AskRequest, caller: Caller) -> Response | AskResponse:
         """Answer a question with citations that are checked against the pages.
 
         With `stream` the response is server-sent events: `plan`, `search`, `page`, `kept`, `extracted`, `token`,
         `citation`, `usage`, and `done` or `error` at the end.
         """
-        events = answering(server, body)
+        events = await answering(server, body, caller)
         if body.stream:
             first = await anext(events)  # an error before the first event has a status of its own
             return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
@@ -144,14 +144,18 @@ NO_BUFFER: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """Headers of a stream: no proxy keeps parts of it back."""
 
 
-def answering(server: Server, body: AskRequest) -> AsyncGenerator[Event | None, None]:
+async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGenerator[Event | None, None]:
     """Return the events of an answer, None in long silences; the request is checked at once.
 
+    :param caller: the name of the request's key.
     :raises BadInput: the request asks for what is not enabled.
+    :raises Refused: 404; the caller has no index of a name.
     """
     sources = sources_of(body.pages, server.options)
-    choices = choices_of(body, server.settings, server.options)
-    chat = conversation_of([(turn.role, turn.content) for turn in body.turns])
+    places = [await index_place(name, server, caller) for name in body.indexes]
+    choices = choices_of(body, server.settings, server.options, places)
+    keeps = KeepsPages(server.snapshots, caller) if body.keep else None
+    chat = conversation_of([(turn.role, turn.content) for turn in body.turns], keeps)
     return server.workers.stream(partial(stream, body.question, sources or None, choices, chat))
 
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ..core.errors import BadInput
 from ..core.settings import Settings
+from .created import CreatedIndexes, index_home
 from .kept import KeptPages
 from .mask import Mask
 from .options import ServeOptions
+from .snapshots import Snapshots
 from .state import State, state_place
 from .work import Workers
+
+NO_KEY: Final = "-"
+"""Stands for the name of the key where the server needs none; no key can have this name."""
 
 
 class Metrics:
@@ -42,6 +48,8 @@ class Server:
     options: ServeOptions
     workers: Workers
     state: State
+    created: CreatedIndexes
+    snapshots: Snapshots
     metrics: Metrics
     closed: bool
     mask: Mask
@@ -56,6 +64,7 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
     for name, place in options.indexes.items():
         if ":" not in place[2:] and not Path(place).is_dir():
             raise BadInput(f"index {name}: there is no index in {place}; make it with prunus index add", subject=place)
+    home = index_home(settings, options.index_home)
     state = State(state_place(settings, options.state))
     keys = state.keys()
     if not options.is_local and not any(not key.revoked for key in keys):
@@ -65,14 +74,17 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
             "or listen on 127.0.0.1",
             subject="host",
         )
+    mask = Mask(settings)
     workers = Workers(options.at_once, options.waiting, options.seconds)
     return Server(
         settings,
         options,
         workers,
         state,
+        CreatedIndexes(state, home),
+        Snapshots(state, mask),
         Metrics(workers),
         closed=not options.is_local or bool(keys),
-        mask=Mask(settings),
+        mask=mask,
         kept=KeptPages(),
     )

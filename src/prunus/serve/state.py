@@ -74,7 +74,7 @@ class State:
             except OSError as error:
                 raise BadInput(f"{place}: cannot be written ({error.strerror})", subject=place) from error
         self._connection = self._connect()
-        with self._transaction() as run:
+        with self.transaction() as run:
             for statement in _SCHEMA:
                 run(statement)
 
@@ -88,7 +88,7 @@ class State:
 
         :raises BadInput: a key has this name already.
         """
-        with self._transaction() as run:
+        with self.transaction() as run:
             run("DELETE FROM serve_keys WHERE name = ? AND revoked <> ''", (key.name,))  # its name is free again
             if run("SELECT 1 FROM serve_keys WHERE name = ?", (key.name,)):
                 raise BadInput(f"a key is called {key.name} already; choose another name", subject=key.name)
@@ -97,19 +97,19 @@ class State:
 
     def keys(self) -> list[KeyRecord]:
         """Return all keys in the order in which they were made, revoked ones too."""
-        with self._transaction() as run:
+        with self.transaction() as run:
             rows = run(f"SELECT {_COLUMNS} FROM serve_keys ORDER BY made, name")  # noqa: S608 - a constant
         return [_record(row) for row in rows]
 
     def key(self, digest: str) -> KeyRecord | None:
         """Return the working key with this digest."""
-        with self._transaction(writes=False) as run:
+        with self.transaction(writes=False) as run:
             rows = run(f"SELECT {_COLUMNS} FROM serve_keys WHERE digest = ? AND revoked = ''", (digest,))  # noqa: S608
         return _record(rows[0]) if rows else None
 
     def revoke(self, name: str, now: str) -> bool:
         """Stop a key; False where no working key has this name."""
-        with self._transaction() as run:
+        with self.transaction() as run:
             known = run("SELECT 1 FROM serve_keys WHERE name = ? AND revoked = ''", (name,))
             run("UPDATE serve_keys SET revoked = ? WHERE name = ? AND revoked = ''", (now, name))
         return bool(known)
@@ -122,7 +122,7 @@ class State:
         :returns: 0 where it was counted, else the seconds until the limit allows the next request.
         """
         wait = 0
-        with self._transaction() as run:
+        with self.transaction() as run:
             rows = run("SELECT span, start, count FROM serve_counts WHERE name = ?", (name,))
             known = {span: (start, count) for span, start, count in rows}
             current = {}
@@ -163,7 +163,7 @@ class State:
         return made
 
     @contextmanager
-    def _transaction(self, writes: bool = True) -> Iterator[Any]:
+    def transaction(self, writes: bool = True) -> Iterator[Any]:
         """Yield a function that runs a statement and returns its rows; all statements hold, or none.
 
         :param writes: wait until no other process writes.

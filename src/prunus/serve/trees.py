@@ -14,7 +14,7 @@ from ..core.text.words import sentence_spans
 from ..index.nodes import IndexedDocument
 from ..index.terms import Retrieval
 from .errors import Refused
-from .given import budget_of, index_place
+from .given import Caller, budget_of, index_place
 from .server import Server
 from .wire import ErrorResponse, NodesResponse, RetrieveBody, RetrievedResponse
 
@@ -126,12 +126,13 @@ def add_trees(app: FastAPI, server: Server) -> None:
     @routes.get("/{name}/nodes")
     async def nodes(
         name: str,
+        caller: Caller,
         parent: Annotated[int | None, Query(ge=0, le=_LARGEST)] = None,
         start: Annotated[int, Query(ge=0, le=_LARGEST)] = 0,
         count: Annotated[int, Query(ge=1, le=500)] = 100,
     ) -> NodesResponse:
         """Return children of a node of the summary tree, or its roots: some at a time."""
-        place = index_place(name, server.options)
+        place = await index_place(name, server, caller, "name")
 
         def work() -> NodesResponse:
             walk = walks.walk(place)
@@ -151,9 +152,9 @@ def add_trees(app: FastAPI, server: Server) -> None:
         return await server.workers.call(work)
 
     @routes.post("/{name}/retrieved")
-    async def retrieved(name: str, body: RetrieveBody) -> RetrievedResponse:
+    async def retrieved(name: str, body: RetrieveBody, caller: Caller) -> RetrievedResponse:
         """Return the nodes that a question takes from an index, the best first, each with its path from a root."""
-        place = index_place(name, server.options)
+        place = await index_place(name, server, caller, "name")
         budget = budget_of(body.budget, server.options)
 
         def work() -> RetrievedResponse:

@@ -157,6 +157,7 @@ class AskRequest(Body):
     max_tokens: Annotated[int, Field(ge=0)] = Field(0, description="Model tokens at most; 0 is no limit.")
     max_usd: Annotated[float, Field(ge=0)] = Field(0.0, description="USD at most; 0 is no limit.")
     stream: bool = Field(False, description="Send server-sent events instead of one JSON body.")
+    keep: bool = Field(False, description="Keep the cited pages as snapshots, which `/v1/snapshots/show` shows.")
 
 
 class AskResponse(BaseModel):
@@ -232,6 +233,48 @@ class RetrievedResponse(BaseModel):
     way: str
     tokens: int
     nodes: list[NodeTaken]
+
+
+class ChoicesResponse(BaseModel):
+    """What a client may choose here."""
+
+    fetch: bool = Field(description="Pages may be given by their addresses.")
+    search: bool = Field(description="The web can be searched.")
+    model: bool = Field(description="A model writes the answers; otherwise they are quotes.")
+    indexes: list[str]
+    budget: int = Field(description="Tokens of evidence at most.")
+    pages: int = Field(description="Pages of a request at most.")
+    body_mb: int = Field(description="Size of a request at most, in MiB.")
+
+
+class PlaceGiven(Body):
+    """A place in a page: code points of its canonical text, as `span` of a citation tells them."""
+
+    start: Annotated[int, Field(ge=0, le=1 << 40)]
+    end: Annotated[int, Field(ge=0, le=1 << 40)]
+
+
+class ShowRequest(Body):
+    """Show a kept page with places marked; all values are those of its citations."""
+
+    document: Annotated[str, Field(max_length=4096)]
+    snapshot: Annotated[str, Field(max_length=200)]
+    places: Annotated[list[PlaceGiven], Field(max_length=50)] = Field(
+        [], description="Places to mark; the browser scrolls to the first."
+    )
+
+
+class ShowResponse(BaseModel):
+    """Where a browser finds the page."""
+
+    id: str
+    address: str = Field(description="Relative to the root of this server; good for ten minutes.")
+
+
+class SnapshotsResponse(BaseModel):
+    """The pages that are kept for this key, the latest cited first."""
+
+    snapshots: list[dict[str, Any]]
 
 
 class ErrorBody(BaseModel):

@@ -1,0 +1,115 @@
+"""The indexes that clients made: whose they are, how they are called, and where they are kept.
+
+An index belongs to the name of the key that made it; a name is free for every key. The place of an index comes from a
+random id, never from a client.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ..core.errors import BadInput
+from ..core.settings import Settings
+from .options import INDEX_NAME
+from .state import State
+
+_SCHEMA: Final = """CREATE TABLE IF NOT EXISTS serve_indexes (
+    id TEXT PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, made TEXT NOT NULL, UNIQUE (owner, name))"""
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedIndex:
+    """An index that a client made.
+
+    :param id: random; names its folder or schema.
+    :param owner: name of the key that made it; ``-`` where the server needs no key.
+    :param made: UTC time, ISO 8601.
+    """
+
+    id: str
+    owner: str
+    name: str
+    made: str
+
+
+class Taken(BadInput):
+    """The key has an index of this name already."""
+
+
+class Full(BadInput):
+    """A limit of the operator is reached."""
+
+
+class CreatedIndexes:
+    """The records of created indexes, in the server's state. Every call may wait for the disk or the database.
+
+    :param home: where indexes are kept: a folder, or ``postgres:ADDRESS``; '' where clients may make none.
+    """
+
+    def __init__(self, state: State, home: str) -> None:
+        self._state, self.home = state, home
+        if home:
+            with state.transaction() as run:
+                run(_SCHEMA)
+
+    def add(self, owner: str, name: str, made: str, most: int) -> CreatedIndex:
+        """Note a new index.
+
+        :param most: indexes of a key at most.
+        :raises Taken: the name is in use.
+        :raises Full: the key has as many indexes as it may have.
+        """
+        made_index = CreatedIndex(f"prunus_{secrets.token_hex(8)}", owner, name, made)
+        with self._state.transaction() as run:
+            names = [known for (known,) in run("SELECT name FROM serve_indexes WHERE owner = ?", (owner,))]
+            if name in names:
+                raise Taken(f"there is an index {name} already; choose another name", subject="name")
+            if len(names) >= most:
+                raise Full(f"a key may have {most} indexes here; delete one first", subject="name")
+            row = (made_index.id, owner, name, made)
+            run("INSERT INTO serve_indexes (id, owner, name, made) VALUES (?, ?, ?, ?)", row)
+        return made_index
+
+    def of(self, owner: str) -> list[CreatedIndex]:
+        """Return the indexes of a key, by name."""
+        return self._where("owner = ? ORDER BY name", owner) if self.home else []
+
+    def find(self, owner: str, name: str) -> CreatedIndex | None:
+        """Return an index of a key by its name."""
+        if not self.home or not INDEX_NAME.fullmatch(name):
+            return None
+        return next(iter(self._where("owner = ? AND name = ?", owner, name)), None)
+
+    def place(self, id: str) -> str:
+        """Return the place of an index, as `prunus.Index.open` takes it."""
+        if self.home.startswith("postgres:"):
+            return f"{self.home.partition(':')[2]}#{id}"
+        return str(Path(self.home).expanduser() / id)
+
+    def _where(self, condition: str, *values: Any) -> list[CreatedIndex]:
+        with self._state.transaction(writes=False) as run:
+            rows = run(f"SELECT id, owner, name, made FROM serve_indexes WHERE {condition}", values)  # noqa: S608
+        return [CreatedIndex(*row) for row in rows]
+
+
+def index_home(settings: Settings, given: str = "") -> str:
+    """Return where clients' indexes are kept: as given, or by the setting ``serve_index_home``; '' is nowhere.
+
+    :raises BadInput: the place cannot be used.
+    """
+    home = given or settings.serve_index_home
+    engine, colon, address = home.partition(":")
+    if engine == "postgres" and colon:
+        if not re.match(r"postgres(ql)?://", address):
+            raise BadInput("index_home: write it as postgres:postgresql://USER@HOST/DATABASE", subject="index_home")
+    elif home and settings.store.startswith("postgres"):
+        raise BadInput(
+            "index_home is a folder, but the setting store keeps indexes in PostgreSQL; set index_home to "
+            "postgres:ADDRESS",
+            subject="index_home",
+        )
+    return home
