@@ -34,6 +34,7 @@ from .outline import outline_of
 from .server import Server
 from .snapshots import KeepsPages
 from .wire import (
+    AlsoWritten,
     AskRequest,
     AskResponse,
     CleanRequest,
@@ -134,7 +135,8 @@ def _pruned(
             starts = [block["span"]["start"] for block in of_page]
             record["documents"][number]["outline"] = outline_of(documents.trees[number], starts, of_page[0]["index"])
     id = server.kept.keep(kept) if fresh and body.keep else body.kept
-    return PruneResponse(**server.mask.record(record), kept=id)
+    also = {name: AlsoWritten(output=context.render(name), tokens=context.tokens_of(name)) for name in body.also}
+    return PruneResponse(**server.mask.record(record), kept=id, also=also)
 
 
 SILENCE: Final = ": wait\n\n"

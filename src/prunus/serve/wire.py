@@ -73,12 +73,22 @@ class PruneRequest(Body):
     question: Text
     budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of the output at most.")
     format: OutputFormat = "html"
+    also: Annotated[list[OutputFormat], Field(max_length=3)] = Field(
+        [], description="Further formats to write the same evidence in; the budget holds for `format` alone."
+    )
     all_blocks: bool = Field(False, description="List the dropped blocks, too.")
     max_words: Annotated[int, Field(ge=0)] = Field(0, description="Words of a block at most; 0 chooses.")
     breadcrumbs: bool = Field(False, description="Keep the headings above each kept block.")
     links: bool = False
     images: bool = False
     emphasis: bool = False
+
+
+class AlsoWritten(BaseModel):
+    """The evidence in a further format."""
+
+    output: str
+    tokens: int
 
 
 class PruneResponse(BaseModel):
@@ -96,6 +106,7 @@ class PruneResponse(BaseModel):
     documents: list[dict[str, Any]] = Field(description="With `all_blocks` each has an `outline`: its headings.")
     failures: dict[str, str]
     kept: str = Field("", description="The id of the kept pages; empty where they are not kept.")
+    also: dict[str, AlsoWritten] = Field({}, description="The same evidence in the further formats.")
 
 
 class WebChoices(Body):

@@ -77,11 +77,11 @@ export function mount(section) {
 /** One pruning and its latest result. The server keeps the pages for a while; when they are gone they are sent again. */
 class Pruning {
   constructor({ pages, question, budget }) {
-    Object.assign(this, { pages, question, budget, format: "html", kept: "", got: null });
+    Object.assign(this, { pages, question, budget, also: [], kept: "", got: null });
   }
 
   async again() {
-    const body = { question: this.question, budget: this.budget, format: this.format, all_blocks: true };
+    const body = { question: this.question, budget: this.budget, also: this.also, all_blocks: true };
     try {
       this.got = await post("v1/prune", this.kept ? { ...body, kept: this.kept } : { ...body, pages: this.pages, keep: true });
     } catch (error) {
@@ -136,12 +136,9 @@ function draw(result, pruning) {
 
   function choose(name) {
     way = name;
-    const format = name === "heat" ? pruning.format : name;
-    if (format === pruning.format) show();
-    else {
-      pruning.format = format;
-      refresh();
-    }
+    pruning.also = name === "heat" || name === "html" ? [] : [name];
+    if (written(pruning.got, way)) show();
+    else refresh();
   }
 
   /** Prune again; moves of the slider meanwhile are one more pruning at the end. */
@@ -179,8 +176,9 @@ function draw(result, pruning) {
       el("p", { class: "muted number" }, `${share < 10 ? share.toFixed(1) : Math.round(share)} % of the ${got.documents.length > 1 ? "pages" : "page"} · ${count(kept)} of ${count(got.blocks.length)} blocks kept · blocks of up to ${got.max_words} words`));
     times.replaceChildren(...timesOf(got));
     const notes = [...got.warnings, ...Object.values(got.failures)].map((text) => el("p", { class: "warning", dir: "auto" }, text));
+    const shown = written(got, way);
     if (way === "heat") body.replaceChildren(...notes, ...new Heat(got, opened).nodes());
-    else if (way === got.format) body.replaceChildren(...notes, outputOf(got));
+    else if (shown) body.replaceChildren(...notes, outputOf(shown));
   }
 
   result.replaceChildren(
@@ -217,17 +215,22 @@ function milliseconds(seconds) {
   return `${value < 10 ? value.toFixed(1) : count(Math.round(value))} ms`;
 }
 
-function outputOf(got) {
-  const text = el("pre", { class: "output", dir: "auto", tabindex: 0, "aria-label": "What is kept" }, got.output);
+/** Return `{output, tokens}` of the form that a tab shows; undefined where the server was not asked for it. */
+function written(got, way) {
+  return way === "heat" || way === "html" ? got : got.also[way];
+}
+
+function outputOf({ output, tokens }) {
+  const text = el("pre", { class: "output", dir: "auto", tabindex: 0, "aria-label": "What is kept" }, output);
   const copy = el("button", { type: "button", class: "quiet copy", onclick: async () => {
     try {
-      await navigator.clipboard.writeText(got.output);
+      await navigator.clipboard.writeText(output);
       copy.textContent = "Copied";
     } catch {
       getSelection().selectAllChildren(text); // a browser may forbid it: then the text is ready to be copied by hand
     }
   } }, "Copy");
-  return el("div", { class: "output-box" }, copy, text);
+  return el("div", { class: "output-box" }, el("div", { class: "row" }, el("span", { class: "muted number grow" }, `${count(tokens)} tokens in this form`), copy), text);
 }
 
 /** The heat map of one result. */
@@ -268,7 +271,7 @@ class Heat {
     const several = this.got.documents.length > 1;
     return el("article", { class: "card heat", "aria-label": page.title || page.url || "page" },
       el("header", {},
-        el("h3", { dir: "auto" }, page.title || "(no title)"),
+        el("h3", { dir: "auto" }, page.title || page.url || "A page without a title"),
         el("p", { class: "muted" }, page.url && outside(page.url, page.url), page.url && several ? " · " : "", several && `${count(page.kept)} of ${count(page.blocks)} blocks kept`)),
       this.map(blocks),
       el("div", { class: "rows" }, this.items(top.items, false)));
