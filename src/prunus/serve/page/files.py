@@ -22,6 +22,9 @@ _FILES: Final = (
     "http.js",
     "pages.js",
     "ask.js",
+    "progress.js",
+    "snapshot.js",
+    "markdown.js",
     "prune.js",
     "indexes.js",
 )
