@@ -5,8 +5,8 @@ import { el } from "./dom.js";
 const LARGEST = 11 * 1024 * 1024; // bytes; Base64 makes a third more of them, and the server takes 16 MiB by default
 
 /**
- * Return `{node, value}`: the field, and a function that returns the pages as the server takes them,
- * `[{url} | {html} | {base64, url}]`. A file keeps its name as the address, so that citations name it.
+ * Return `{node, value, names, fetches}`: the field; a function that returns the pages as the server takes them,
+ * `[{url} | {html} | {base64}]`; one that returns what to call them; and one that says whether addresses are taken.
  */
 export function pageField({ hint = "" } = {}) {
   const files = [];
@@ -41,19 +41,26 @@ export function pageField({ hint = "" } = {}) {
     }, "×"))));
   }
 
-  const node = el("div", { class: "pages" },
-    el("label", { class: "field" }, "Addresses, one a line", addresses),
+  const named = el("label", { class: "field" }, "Addresses, one a line", addresses);
+  const node = el("div", { class: "pages" }, named,
     el("label", { class: "field" }, "Or paste a page", pasted),
     drop, list, said, hint && el("p", { class: "muted" }, hint));
 
+  const given = () => named.hidden ? [] : addresses.value.split(/\s+/).filter(Boolean);
+
   function value() {
-    const pages = addresses.value.split(/\s+/).filter(Boolean).map((url) => ({ url }));
-    if (pasted.value.trim()) pages.push({ html: pasted.value });
+    const pages = given().map((url) => ({ url }));
+    const text = pasted.value;
+    if (text.trim()) pages.push(/<[a-z!]/i.test(text) ? { html: text } : { html: text, type: ".txt" });
     for (const file of files) pages.push({ base64: file.base64, type: suffixOf(file.name) });
     return pages;
   }
 
-  return { node, value };
+  function names() {
+    return [...given(), ...(pasted.value.trim() ? ["Pasted page"] : []), ...files.map((file) => file.name)];
+  }
+
+  return { node, value, names, fetches: (allowed) => { named.hidden = !allowed; } };
 }
 
 function suffixOf(name) {
