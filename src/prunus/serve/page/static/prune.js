@@ -327,10 +327,15 @@ class Heat {
 
   item(item) {
     if (item.block) return this.row(item.block);
+    const [first] = item.items;
+    const own = first.block && plain(first.block.text) === item.text ? first.block : null; // the heading is a block itself
+    const rest = own ? item.items.slice(1) : item.items;
     const told = item.kept ? `${count(item.kept)} of ${count(item.blocks)} kept` : `${count(item.blocks)} dropped`;
-    return el("section", { class: item.kept ? "part" : "part none" },
-      el("div", { class: "heading", role: "heading", "aria-level": Math.min(6, 3 + item.level) }, el("span", { dir: "auto" }, item.text), el("span", { class: "muted number" }, told)),
-      el("div", { class: "inside" }, this.items(item.items, !item.kept && item.items.every((one) => one.block))));
+    const heading = el("div", { class: own && own.kept ? "heading k" : "heading", role: "heading", "aria-level": Math.min(6, 3 + item.level), title: own ? this.why(own) : false },
+      ...(own ? [this.fate(own), this.score(own)] : []), el("span", { class: "grow", dir: "auto" }, item.text), el("span", { class: "muted number" }, told));
+    if (own) heading.dataset.index = own.index;
+    return el("section", { class: item.kept ? "part" : "part none" }, heading,
+      rest.length > 0 && el("div", { class: "inside" }, this.items(rest, !item.kept && rest.every((one) => one.block))));
   }
 
   fold(run) {
@@ -369,10 +374,16 @@ class Heat {
     return node;
   }
 
+  fate({ kept }) {
+    return el("span", { class: kept ? "fate yes" : "fate" }, el("span", { "aria-hidden": "true" }, kept ? "✓" : "–"), el("span", { class: "unseen" }, kept ? "kept" : "dropped"));
+  }
+
+  score(block) {
+    return el("span", { class: `score number ${this.shade(block)}`, title: `${block.path}; stage ${block.stage}` }, block.score.toFixed(2));
+  }
+
   row(block) {
-    const node = el("div", { class: block.kept ? "block k" : "block" },
-      el("span", { class: block.kept ? "fate yes" : "fate", "aria-label": block.kept ? "kept" : "dropped" }, block.kept ? "✓" : "–"),
-      el("span", { class: `score number ${this.shade(block)}`, title: `${block.path}; stage ${block.stage}` }, block.score.toFixed(2)),
+    const node = el("div", { class: block.kept ? "block k" : "block" }, this.fate(block), this.score(block),
       el("div", { class: "text" }, el("span", { dir: "auto" }, block.text.trim()), el("small", { class: "why" }, this.why(block))));
     node.dataset.index = block.index;
     return node;
@@ -388,6 +399,11 @@ class Heat {
     const reason = block.score > this.least && block.stage === this.stage ? "did not fit what was left of the budget" : "below the kept blocks";
     return `dropped: ${reason} · ${rank} · ${words}${part}`;
   }
+}
+
+/** Return a text on one line, as headings are told. */
+function plain(text) {
+  return text.split(/\s+/).filter(Boolean).join(" ").slice(0, 300);
 }
 
 /** Nest blocks in sections by the page's headings; sections without blocks are left out. */
