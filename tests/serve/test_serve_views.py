@@ -59,6 +59,30 @@ def test_kept_pages_are_pruned_to_another_budget_as_the_same_pages_sent_again_ar
     assert "Town 9" in other["output"]
 
 
+def test_the_same_evidence_is_also_written_in_further_formats(server: Running) -> None:
+    found = pruned(server, pages=[PAGE], budget=200, also=["markdown", "text"])
+    assert set(found["also"]) == {"markdown", "text"} and "## Town 17" in found["also"]["markdown"]["output"]
+    assert "<" not in found["also"]["text"]["output"] and found["also"]["text"]["tokens"] < found["tokens"]
+    assert pruned(server, pages=[PAGE], budget=200)["also"] == {}
+    assert server.post("/v1/prune", {"question": WANTED, "pages": [PAGE], "also": ["pdf"]}).status_code == 400
+
+
+def test_no_key_can_prune_the_kept_pages_of_another_key(tmp_path: Path) -> None:
+    pytest.importorskip("fastapi")
+    from prunus.serve.keys import new_key
+    from prunus.serve.state import State, state_place
+
+    state = State(state_place(load_settings({"home": str(tmp_path / "home")})))
+    keys = [new_key(state, name, ("read",)) for name in ("anna", "bert")]
+    state.close()
+    with running(tmp_path) as server:
+        body: dict[str, Any] = {"question": WANTED, "budget": 100}
+        anna, bert = ({"Authorization": f"Bearer {key}"} for key in keys)
+        kept = server.post("/v1/prune", {**body, "pages": [PAGE], "keep": True}, **anna).json()["kept"]
+        assert server.post("/v1/prune", {**body, "kept": kept}, **anna).status_code == 200
+        assert server.post("/v1/prune", {**body, "kept": kept}, **bert).status_code == 404
+
+
 def test_unknown_or_forgotten_pages_are_404_and_pages_and_kept_exclude_each_other(server: Running) -> None:
     reply = server.post("/v1/prune", {"question": QUESTION, "kept": "nothing"})
     assert reply.status_code == 404 and reply.json()["error"]["param"] == "kept"

@@ -17,6 +17,7 @@ _FILES: Final = (
     "page.css",
     "prune.css",
     "indexes.css",
+    "tree.css",
     "icon.svg",
     "main.js",
     "dom.js",
