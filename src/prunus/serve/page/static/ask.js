@@ -77,7 +77,7 @@ class Form {
   constructor(send) {
     this.pages = pageField();
     this.question = el("textarea", {
-      rows: 2, required: true, maxlength: LONGEST, id: "question", placeholder: "When did the bridge open?",
+      rows: 2, required: true, maxlength: LONGEST, id: "question", placeholder: "Your question",
       onkeydown: (event) => {
         if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
           event.preventDefault();
@@ -96,10 +96,10 @@ class Form {
     this.fresh = el("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.onnew() }, "New conversation");
     this.hint = el("p", { class: "muted" });
     this.node = el("form", { class: "card ask", "aria-label": "Question", onsubmit: (event) => { event.preventDefault(); this.submit(send); } },
-      el("label", { class: "field first", for: "question" }, "Question"), this.question, this.wrong,
-      el("div", { class: "row" }, this.searching, this.indexes, el("span", { class: "grow" }), this.fresh, this.halt, this.go),
-      this.material,
+      el("label", { class: "unseen", for: "question" }, "Question"), this.question, this.material,
       el("details", {}, el("summary", {}, "Budget"), el("label", { class: "field narrow" }, "Tokens of evidence at most", this.budget)),
+      this.wrong,
+      el("div", { class: "row" }, this.searching, this.indexes, el("span", { class: "grow" }), this.fresh, this.halt, this.go),
       this.hint);
   }
 
