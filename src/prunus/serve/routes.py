@@ -136,7 +136,8 @@ def _pruned(
             record["documents"][number]["outline"] = outline_of(documents.trees[number], starts, of_page[0]["index"])
     id = server.kept.keep(kept) if fresh and body.keep else body.kept
     also = {name: AlsoWritten(output=context.render(name), tokens=context.tokens_of(name)) for name in body.also}
-    return PruneResponse(**server.mask.record(record), kept=id, also=also)
+    blocks = record.pop("blocks")  # words of the pages and numbers: nothing in them is to be masked
+    return PruneResponse(**server.mask.record(record), blocks=blocks, kept=id, also=also)
 
 
 SILENCE: Final = ": wait\n\n"
