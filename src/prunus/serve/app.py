@@ -22,9 +22,12 @@ from .indexes import add_indexes
 from .jobs import add_jobs
 from .openai import add_openai
 from .options import ServeOptions
+from .page.files import add_page
 from .responses import add_responses
 from .routes import add_routes
 from .server import make_server
+from .snapshot_routes import add_snapshots
+from .trees import add_trees
 
 _DRAIN: Final = 1.0
 """Seconds for threads to end when the server stops; before that, requests had their time to end."""
@@ -65,6 +68,9 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     add_responses(app, server)
     add_indexes(app, server)
     add_jobs(app, server)
+    add_trees(app, server)
+    add_snapshots(app, server)
+    add_page(app, server)
 
     @app.get("/healthz", tags=["operation"])
     async def healthz() -> dict[str, str]:

@@ -24,10 +24,14 @@ log = logging.getLogger("prunus.serve.access")
 _MIB: Final = 1024 * 1024
 _BODY_SECONDS: Final = 30.0
 """Seconds in which a client must have sent its request."""
-_OPEN: Final = frozenset({"/healthz", "/readyz", "/openapi.json"})
-_SCOPES: Final = {"/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read"}
-"""The scope of a route; changes of indexes and all about jobs need ``index``, all others ``ask``."""
-_NOT_COUNTED: Final = ("/v1/models", "/v1/jobs", "/metrics")
+_OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})
+_OPEN_FOLDER: Final = "/page/"
+"""The files of the web page."""
+_SCOPES: Final = {
+    "/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read", "/v1/choices": "",
+}  # fmt: skip
+"""The scope of a route, '' for any; changes of indexes and all about jobs need ``index``, all others ``ask``."""
+_NOT_COUNTED: Final = ("/v1/models", "/v1/choices", "/v1/snapshots", "/v1/jobs", "/metrics")
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -105,7 +109,7 @@ class Guard:
         """
         path, state, lookup = scope["path"], self._server.state, self._server.workers.lookup
         preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
-        if not self._server.closed or path in _OPEN or preflight:
+        if not self._server.closed or path in _OPEN or path.startswith(_OPEN_FOLDER) or preflight:
             return NO_KEY
         kind, _, key = headers.get("authorization", "").partition(" ")
         try:
@@ -114,7 +118,7 @@ class Guard:
             if found is None:
                 raise Refused(401, "this needs a key: send Authorization: Bearer KEY")
             wanted = _wanted(path, scope["method"])
-            if not set(wanted) & set(found.scopes):
+            if wanted and not set(wanted) & set(found.scopes):
                 raise Refused(403, f"the key {found.name} may not {wanted[0]}")
             limits = {span: most for span, most in (("minute", found.a_minute), ("day", found.a_day)) if most}
             if limits and not path.startswith(_NOT_COUNTED):
@@ -154,12 +158,13 @@ class Guard:
 
 
 def _wanted(path: str, method: str) -> tuple[str, ...]:
-    """Return the scopes of which a request needs one."""
+    """Return the scopes of which a request needs one; () where any key will do."""
     if path.startswith("/v1/jobs"):
         return ("index",)
     if path.startswith("/v1/indexes") and not (method == "POST" and path.endswith("/ask")):
         return ("ask", "index") if method in ("GET", "HEAD") else ("index",)
-    return (_SCOPES.get(path, "ask"),)
+    scope = _SCOPES.get(path, "ask")
+    return (scope,) if scope else ()
 
 
 def _name_of(address: str) -> str:

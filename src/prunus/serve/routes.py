@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI, Request
@@ -15,19 +19,24 @@ from fastapi.responses import Response, StreamingResponse
 from ..api.answers import search, stream
 from ..api.pages import Pruner, read, read_each
 from ..api.plain import answer_record, context_record
-from ..core.errors import PrunusError
+from ..core.errors import BadInput, PrunusError
 from ..core.events import ErrorEvent, Event, answer_of
 from ..core.options import Options
 from ..core.types import SearchRequest
 from ..pages.metadata import known_metadata
+from ..pages.sources import Source
 from ..pages.write.kept import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
 from .errors import note_bug
 from .given import Caller, budget_of, choices_of, conversation_of, index_place, pruning_of, sources_of
+from .kept import SECONDS, Kept
+from .outline import outline_of
 from .request_log import Note
 from .server import Server
+from .snapshots import KeepsPages
 from .wire import (
+    AlsoWritten,
     AskRequest,
     AskResponse,
     CleanRequest,
@@ -69,26 +78,20 @@ def add_routes(app: FastAPI, server: Server) -> None:
         return await server.workers.call(work)
 
     @routes.post("/prune")
-    async def prune(body: PruneRequest) -> PruneResponse:
-        """Keep the evidence of pages for a question within a token budget."""
+    async def prune(body: PruneRequest, caller: Caller) -> PruneResponse:
+        """Keep the evidence of pages for a question within a token budget.
+
+        With `keep` the server keeps the pages for ten minutes: another budget or question then needs no new fetch.
+        """
+        if bool(body.pages) == bool(body.kept):
+            raise BadInput("give pages, or kept, and not both", subject="pages")
         sources = sources_of(body.pages, server.options)
+        found = server.kept.find(body.kept, caller) if body.kept else None
         budget = budget_of(body.budget, server.options)
-
-        def work() -> PruneResponse:
-            documents = read(sources, strict=False, settings=server.settings)
-            pruner = Pruner(pruning_of(body), server.settings)
-            context = pruner.prune(documents, body.question, budget, body.format)
-            record = context_record(
-                context,
-                documents.trees,
-                context.tokens_before(),
-                context.seconds,
-                documents.failures,
-                body.all_blocks,
-            )
-            return PruneResponse(**server.mask.record(record))
-
-        return await server.workers.call(work)
+        result = await server.workers.call(partial(_pruned, server, body, found or sources, caller, budget))
+        if result.kept:
+            asyncio.get_running_loop().call_later(SECONDS + 1, server.kept.forget_old)
+        return result
 
     @routes.post("/search")
     async def search_web(body: SearchBody) -> SearchResponse:
@@ -111,6 +114,32 @@ def add_routes(app: FastAPI, server: Server) -> None:
         return await reply_to(server, body, caller, request)
 
     app.include_router(routes)
+
+
+def _pruned(
+    server: Server, body: PruneRequest, given: Kept | list[Source], caller: str, budget: int | None
+) -> PruneResponse:
+    """Prune pages, or kept pages once more."""
+    started = time.perf_counter()
+    fresh = not isinstance(given, Kept)
+    kept = Kept(caller, read(given, strict=False, settings=server.settings)) if not isinstance(given, Kept) else given
+    reading = {"read": time.perf_counter() - started} if fresh else {}
+    documents = kept.documents
+    context = Pruner(pruning_of(body), server.settings).prune(documents, body.question, budget, body.format)
+    if body.format not in kept.before:
+        kept.before[body.format] = context.tokens_before()
+    before = kept.before[body.format]
+    seconds = {**reading, **context.seconds}
+    record = context_record(context, documents.trees, before, seconds, documents.failures, body.all_blocks)
+    if body.all_blocks:
+        for number, blocks in groupby(record["blocks"], key=itemgetter("document")):
+            of_page = list(blocks)
+            starts = [block["span"]["start"] for block in of_page]
+            record["documents"][number]["outline"] = outline_of(documents.trees[number], starts, of_page[0]["index"])
+    id = server.kept.keep(kept) if fresh and body.keep else body.kept
+    also = {name: AlsoWritten(output=context.render(name), tokens=context.tokens_of(name)) for name in body.also}
+    blocks = record.pop("blocks")  # words of the pages and numbers: nothing in them is to be masked
+    return PruneResponse(**server.mask.record(record), blocks=blocks, kept=id, also=also)
 
 
 SILENCE: Final = ": wait\n\n"
@@ -140,8 +169,10 @@ async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGener
     sources = sources_of(body.pages, server.options)
     places = [await index_place(name, server, caller) for name in body.indexes]
     choices = choices_of(body, server.settings, server.options, places)
+    keeps = KeepsPages(server.snapshots, caller) if body.keep else None
     turns = [(turn.role, turn.content) for turn in body.turns]
-    make = partial(stream, body.question, sources or None, choices, conversation_of(turns), shared=server.engines)
+    chat = conversation_of(turns, keeps)
+    make = partial(stream, body.question, sources or None, choices, chat, shared=server.engines)
     if server.requests is None:
         return server.workers.stream(make)
     note = Note(body.question, turns)

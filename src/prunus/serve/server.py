@@ -12,11 +12,13 @@ from ..core.errors import BadInput
 from ..core.settings import Settings
 from ..engines import SharedEngines
 from .created import CreatedIndexes, index_home
+from .kept import KeptPages
 from .mask import Mask
 from .options import ServeOptions
 from .queue import Queue
 from .request_log import RequestLog
 from .runner import Runner
+from .snapshots import Snapshots
 from .state import State, state_place
 from .work import Workers
 
@@ -58,9 +60,11 @@ class Server:
     created: CreatedIndexes
     queue: Queue
     runner: Runner
+    snapshots: Snapshots
     metrics: Metrics
     closed: bool
     mask: Mask
+    kept: KeptPages
     requests: RequestLog | None = None
     engines: SharedEngines = field(default_factory=SharedEngines)
 
@@ -97,8 +101,10 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
         created,
         queue,
         Runner(queue, created, settings, options, mask),
+        Snapshots(state, mask),
         Metrics(workers),
         closed=not options.is_local or bool(keys),
         mask=mask,
+        kept=KeptPages(),
         requests=requests,
     )
