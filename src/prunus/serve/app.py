@@ -17,6 +17,7 @@ from ..core.settings import Settings
 from ..core.version import __version__
 from .errors import handle_errors
 from .guard import Guard
+from .mcp_transports import add_mcp
 from .openai import add_openai
 from .options import ServeOptions
 from .page.files import add_page
@@ -40,7 +41,8 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with mcp.run():
+            yield
         await server.workers.drain(_DRAIN)
         server.state.close()
 
@@ -59,6 +61,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     add_responses(app, server)
     add_snapshots(app, server)
     add_page(app, server)
+    mcp = add_mcp(app, server)
 
     @app.get("/healthz", tags=["operation"])
     async def healthz() -> dict[str, str]:
@@ -84,8 +87,8 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(options.origins),
-            allow_methods=["GET", "POST"],
+            allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
-            expose_headers=["x-request-id", "retry-after"],
+            expose_headers=["x-request-id", "retry-after", "mcp-session-id"],
         )
     return app
