@@ -115,6 +115,25 @@ def test_a_cancelled_call_ends_its_work(web: World, tmp_path: Path, mode: str) -
         assert asyncio.run(scene(server)) < 12
 
 
+def test_a_cancelled_read_ends_its_transfer(web: World, tmp_path: Path) -> None:
+    web.pages["/slow"] = 60  # seconds until it replies
+
+    async def scene(server: Running) -> None:
+        async with over_http(server.url) as client:
+            call = asyncio.create_task(client.call_tool("read", {"question": QUESTION, "page": f"{web.url}/slow"}))
+            until = time.monotonic() + 20
+            while "/slow" not in web.requests:
+                assert time.monotonic() < until
+                await asyncio.sleep(0.05)
+            call.cancel()
+            while await running_now(server):
+                assert time.monotonic() < until, "the work goes on"
+                await asyncio.sleep(0.05)
+
+    with running(tmp_path) as server:
+        asyncio.run(scene(server))
+
+
 async def running_now(server: Running) -> int:
     """Return how many requests the server works on, by its metrics."""
     text = (await asyncio.to_thread(server.http.get, "/metrics")).text
@@ -195,6 +214,32 @@ def test_an_error_names_no_folder_and_no_service_of_the_operator(web: World, tmp
     with running(tmp_path, settings) as server:
         for text in asyncio.run(scene(server.url)):
             assert "127.0.0.1:9/" not in text and "127.0.0.1:9 " not in text and str(tmp_path) not in text, text
+
+
+def test_a_state_that_fails_is_told_without_its_place(tmp_path: Path) -> None:
+    from prunus.core.errors import OutsideFailed
+
+    def fail(*_: object) -> None:
+        raise (
+            OutsideFailed("http://db.corp.example: locked")
+            if failures.pop()
+            else ZeroDivisionError("/home/anna/serve.db")
+        )
+
+    failures = [True, False]
+
+    async def scene(url: str) -> list[str]:
+        found = []
+        async with over_http(url) as client:
+            while failures:
+                with pytest.raises(need("mcp").MCPError) as error:
+                    await client.list_resources(cache_mode="bypass")
+                found.append(str(error.value))
+        return found
+
+    with running(tmp_path, {"search": "searxng:http://db.corp.example"}) as server:
+        server.server.config.app.state.server.snapshots.list = fail
+        assert not any("corp" in line or "anna" in line for line in asyncio.run(scene(server.url)))
 
 
 def test_used_pages_are_resources_of_the_key_that_used_them(web: World, tmp_path: Path) -> None:
