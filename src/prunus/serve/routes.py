@@ -131,7 +131,8 @@ async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGener
     choices = choices_of(body, server.settings, server.options, places)
     keeps = KeepsPages(server.snapshots, caller) if body.keep else None
     chat = conversation_of([(turn.role, turn.content) for turn in body.turns], keeps)
-    return server.workers.stream(partial(stream, body.question, sources or None, choices, chat))
+    answer = partial(stream, body.question, sources or None, choices, chat)
+    return server.workers.stream(lambda: keeps.events(answer()) if keeps is not None else answer())
 
 
 async def _sse(server: Server, first: Event | None, events: AsyncGenerator[Event | None, None]) -> AsyncIterator[str]:

@@ -17,8 +17,9 @@ export function mount(section) {
   const said = el("p", { class: "unseen", role: "status" });
   const talk = el("div", { class: "talk" });
   const form = new Form((body, names) => ask(body, names));
-  const column = el("div", { class: "column" }, talk, form.node);
-  section.append(el("h1", { class: "unseen" }, "Ask"), said, el("div", { class: "desk" }, column, snapshot.node));
+  const lead = el("h1", { class: "lead" }, "Ask, and check every citation where it stands");
+  const column = el("div", { class: "column" }, lead, talk, form.node);
+  section.append(said, el("div", { class: "desk" }, column, snapshot.node));
   let turns = [];
   let running = null;
 
@@ -28,6 +29,7 @@ export function mount(section) {
     turns = [];
     talk.replaceChildren();
     snapshot.close();
+    lead.className = "lead";
     form.began(false);
     form.question.focus();
   };
@@ -37,6 +39,7 @@ export function mount(section) {
     const { signal } = running;
     const turn = new Turn(body.question, names, snapshot);
     talk.append(turn.node);
+    lead.className = "unseen";
     form.began(true);
     form.busy(true);
     said.textContent = "Working on the answer.";
@@ -52,7 +55,10 @@ export function mount(section) {
       if (!turn.ended) turn.fail("The stream ended before the answer was complete.");
     } catch (error) {
       if (error.name === "AbortError") turn.stop();
-      else if (form.point(error)) turn.node.remove();
+      else if (form.point(error)) {
+        turn.node.remove();
+        form.question.value ||= body.question;
+      }
       else turn.fail(error.message);
     } finally {
       if (running?.signal === signal) {
@@ -71,7 +77,7 @@ class Form {
   constructor(send) {
     this.pages = pageField();
     this.question = el("textarea", {
-      rows: 2, required: true, maxlength: LONGEST, id: "question", placeholder: "When did the bridge open?",
+      rows: 2, required: true, maxlength: LONGEST, id: "question", placeholder: "Your question",
       onkeydown: (event) => {
         if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
           event.preventDefault();
@@ -90,10 +96,10 @@ class Form {
     this.fresh = el("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.onnew() }, "New conversation");
     this.hint = el("p", { class: "muted" });
     this.node = el("form", { class: "card ask", "aria-label": "Question", onsubmit: (event) => { event.preventDefault(); this.submit(send); } },
-      el("label", { class: "field first", for: "question" }, "Question"), this.question, this.wrong,
-      el("div", { class: "row" }, this.searching, this.indexes, el("span", { class: "grow" }), this.fresh, this.halt, this.go),
-      this.material,
+      el("label", { class: "unseen", for: "question" }, "Question"), this.question, this.material,
       el("details", {}, el("summary", {}, "Budget"), el("label", { class: "field narrow" }, "Tokens of evidence at most", this.budget)),
+      this.wrong,
+      el("div", { class: "row" }, this.searching, this.indexes, el("span", { class: "grow" }), this.fresh, this.halt, this.go),
       this.hint);
   }
 
@@ -116,7 +122,7 @@ class Form {
     } catch (error) {
       this.wrong.replaceChildren(problem(error.message));
     }
-    this.question.focus();
+    if (document.activeElement === document.body) this.question.focus();
   }
 
   submit(send) {
@@ -290,7 +296,7 @@ class Turn {
         el("ul", { class: "quotes" }, cited.map((one) => el("li", {}, el("button", {
           type: "button", class: "quote", onclick: (event) => this.open(one, event.currentTarget),
         }, el("span", { class: one.found ? "cite" : "cite lost" }, String(one.number)), el("q", {}, one.quote),
-        el("span", { class: one.found ? "fate good" : "fate bad" }, one.found ? fateOf(one) : "not found in the page"))))),
+        fateOf(one))))),
         el("div", { class: "muted small" }, this.why(first)));
     });
     return el("section", { class: "sources", "aria-label": "Sources" }, el("h3", {}, "Sources"), el("ul", {}, items));
@@ -332,18 +338,24 @@ class Turn {
   }
 }
 
+/** Return a line on a quote: whether its page has it, and how well it bears out the sentence that cites it. */
 function fateOf(citation) {
-  return citation.support >= 0.995 ? "found" : `found, support ${Math.round(100 * citation.support)} %`;
+  if (!citation.found) return el("span", { class: "fate bad" }, "not found in the page");
+  const percent = Math.round(100 * citation.support);
+  if (percent < 50) return el("span", { class: "fate weak" }, `found, but hardly supports the sentence (${percent} %)`);
+  return el("span", { class: "fate good" }, percent > 99 ? "found" : `found, support ${percent} %`);
 }
 
 /** Return the citation whose quote shares most words with the sentence before a mark. */
 function nearest(cited, button) {
   if (cited.length === 1) return cited[0];
-  const block = button.closest("p, li, td, th, blockquote, h3, h4, h5, h6") || button.parentElement;
-  const range = document.createRange();
-  range.setStart(block, 0);
-  range.setEndBefore(button);
-  const words = new Set(wordsOf(range.toString().slice(-400)));
+  const block = button.closest("p, tr, li, blockquote, h3, h4, h5, h6") || button.parentElement;
+  const texts = [];
+  const walk = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+  for (let node = walk.nextNode(); node && !button.contains(node); node = walk.nextNode()) {
+    if (!node.parentElement.closest("button")) texts.push(node.data);
+  }
+  const words = new Set(wordsOf(texts.join(" ").slice(-400)));
   const shared = (one) => { const own = wordsOf(one.quote); return own.filter((word) => words.has(word)).length / (own.length || 1); };
   return cited.reduce((best, one) => (shared(one) > shared(best) ? one : best));
 }

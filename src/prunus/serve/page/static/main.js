@@ -27,6 +27,11 @@ function show() {
 }
 
 for (const [place, tab] of tabs.entries()) {
+  tab.addEventListener("click", (event) => {
+    event.preventDefault(); // following the link would take the focus away from the tab
+    if (location.hash !== tab.hash) history.pushState(null, "", tab.hash);
+    show();
+  });
   tab.addEventListener("keydown", (event) => {
     const step = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: tabs.length - 1 }[event.key];
     if (step === undefined && event.key !== " ") return;
@@ -37,5 +42,5 @@ for (const [place, tab] of tabs.entries()) {
   });
 }
 document.getElementById("key-open").addEventListener("click", () => askKey());
-addEventListener("hashchange", show);
+addEventListener("popstate", show);
 show();

@@ -116,6 +116,7 @@ function cells(line) {
 const OPEN = 20; // emphasis inside each other; more stays text
 const TOKENS = [
   ["escape", /\\([!-/:-@[-`{-~])/y],
+  ["entity", /&(amp|lt|gt|quot|apos|nbsp|#\d{1,7}|#x[\da-f]{1,6});/iy],
   ["code", /(`+)(?!`)([^\n]{1,2000}?)(?<!`)\1(?!`)/y],
   ["picture", /!\[([^\[\]\n]{0,500})\]\([^()\n]{0,2000}\)/y],
   ["link", /\[([^\[\]\n]{1,500})\]\(\s{0,9}<?((?:[^\s()<>]|\([^\s()<>]{0,200}\)){1,2000})>?(?:\s{1,9}["'(][^\n]{0,200}?["')])?\s{0,9}\)/y],
@@ -124,7 +125,7 @@ const TOKENS = [
   ["delimiter", /\*\*\*|\*\*|\*|~~|(?<![\p{L}\p{N}])___?(?=\S)|(?<![\p{L}\p{N}])_(?=\S)|(?<=\S)___?(?![\p{L}\p{N}])|(?<=\S)_(?![\p{L}\p{N}])/uy],
   ["break", /(?: {2,}|\\)?\n/y],
 ];
-const PLAIN = /[^\\`!\[<h*~_\n ]+|[\s\S]/giy;
+const PLAIN = /[^\\`&!\[<h*~_\n ]+|[\s\S]/giy;
 const TAGS = { "*": "em", _: "em", "**": "strong", __: "strong", "~~": "del" };
 
 function spans(text, mark) {
@@ -159,6 +160,7 @@ function spans(text, mark) {
       const before = text[at - 1];
       at += whole.length;
       if (kind === "escape") put(first);
+      else if (kind === "entity") put(letterOf(first.toLowerCase()));
       else if (kind === "code") put(el("code", {}, second.trim() ? second.replace(/^ (.*) $/, "$1") : second));
       else if (kind === "picture") put(el("span", { class: "picture" }, first ? `[picture: ${first}]` : "[picture]"));
       else if (kind === "link") put(webAddress(second) ? outside(second, ...spans(first, null)) : `${first} (${second})`);
@@ -178,4 +180,12 @@ function spans(text, mark) {
   }
   while (frames.length > 1) spill();
   return frames[0].nodes;
+}
+
+const LETTERS = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
+
+function letterOf(name) {
+  if (!name.startsWith("#")) return LETTERS[name];
+  const code = name[1] === "x" ? Number.parseInt(name.slice(2), 16) : Number.parseInt(name.slice(1), 10);
+  return code > 31 && code < 0x110000 ? String.fromCodePoint(code) : "\ufffd";
 }

@@ -12,8 +12,8 @@ export function pageField({ hint = "" } = {}) {
   const files = [];
   const list = el("ul", { class: "files", "aria-label": "Files" });
   const said = el("p", { class: "muted", role: "status" });
-  const addresses = el("textarea", { rows: 2, placeholder: "https://example.org/article", spellcheck: "false", name: "addresses" });
-  const pasted = el("textarea", { rows: 4, placeholder: "<h1>…</h1> or plain text", spellcheck: "false", name: "pasted" });
+  const addresses = el("textarea", { rows: 1, placeholder: "https://example.org/article", spellcheck: "false", name: "addresses" });
+  const pasted = el("textarea", { rows: 3, placeholder: "<h1>…</h1> or plain text", spellcheck: "false", name: "pasted" });
   const chosen = el("input", { type: "file", multiple: true, class: "unseen", onchange: () => { add(chosen.files); chosen.value = ""; } });
   const drop = el("label", {
     class: "drop",
