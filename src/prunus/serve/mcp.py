@@ -361,7 +361,8 @@ class Tools:
 
     async def _answered(self, question: str, pages: Sequence[Source] | None, choices: Choices, caller: Caller) -> Done:
         keeps = KeepsPages(self._server.snapshots, caller.name)
-        event = await self._followed(partial(stream, question, cast(Pages, pages), choices, keeps), caller)
+        asked = partial(stream, question, cast(Pages, pages), choices, keeps)
+        event = await self._followed(lambda: keeps.events(asked()), caller)
         answer = cast(DoneEvent, event).answer
         cited = [self._safe({"document": citation.document})["document"] for citation in answer.citations]
         ids = [(document, citation.snapshot) for document, citation in zip(cited, answer.citations, strict=True)]
