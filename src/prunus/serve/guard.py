@@ -29,8 +29,10 @@ _OPEN_FOLDER: Final = "/page/"
 """The files of the web page."""
 _SCOPES: Final = {
     "/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read", "/v1/choices": "",
+    "/mcp": "",
 }  # fmt: skip
-"""The scope of a route, '' for any; changes of indexes and all about jobs need ``index``, all others ``ask``."""
+"""The scope of a route, '' for any; changes of indexes and all about jobs need ``index``, all others ``ask``. Each tool
+of ``/mcp`` checks its own."""
 _NOT_COUNTED: Final = ("/v1/models", "/v1/choices", "/v1/snapshots", "/v1/jobs", "/metrics")
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HEADERS: Final = (
@@ -128,6 +130,7 @@ class Guard:
         except PrunusError as error:
             logging.getLogger("prunus.serve").error("the state cannot be read: %s", error)
             raise Refused(503, "the server cannot check keys now; try again soon", retry_after=5) from None
+        scope.setdefault("state", {})["key"] = found
         return found.name
 
     def _limited(self, receive: Receive) -> Receive:

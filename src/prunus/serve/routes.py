@@ -172,12 +172,12 @@ async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGener
     keeps = KeepsPages(server.snapshots, caller) if body.keep else None
     turns = [(turn.role, turn.content) for turn in body.turns]
     chat = conversation_of(turns, keeps)
-    make = partial(stream, body.question, sources or None, choices, chat, shared=server.engines)
-    if server.requests is None:
-        return server.workers.stream(make)
     note = Note(body.question, turns)
-    choices["options"] = replace(choices.get("options") or Options(), trace=note.listen)
-    return server.requests.noted(note, server.workers.stream(make), server.workers.later)
+    if server.requests is not None:
+        choices["options"] = replace(choices.get("options") or Options(), trace=note.listen)
+    answer = partial(stream, body.question, sources or None, choices, chat, shared=server.engines)
+    events = server.workers.stream(lambda: keeps.events(answer()) if keeps is not None else answer())
+    return events if server.requests is None else server.requests.noted(note, events, server.workers.later)
 
 
 async def _sse(server: Server, first: Event | None, events: AsyncGenerator[Event | None, None]) -> AsyncIterator[str]:

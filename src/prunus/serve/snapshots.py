@@ -6,6 +6,7 @@ of a fixed list and almost no attributes, so that nothing of the page's own mark
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -14,13 +15,15 @@ import logging
 import secrets
 import time
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ..answer.chat import Conversation
 from ..core.errors import PrunusError
+from ..core.events import DoneEvent, Event
 from ..core.text.numbers import bounded_int
 from ..core.types import Answer, Metadata
 from ..pages.metadata import known_metadata
@@ -176,7 +179,7 @@ class Snapshots:
 
 
 class KeepsPages(Conversation):
-    """A conversation that keeps the pages that its answers cite.
+    """A conversation that keeps the pages that its answer cites.
 
     :param owner: the name of the key that asks.
     """
@@ -184,14 +187,29 @@ class KeepsPages(Conversation):
     def __init__(self, snapshots: Snapshots, owner: str) -> None:
         super().__init__()
         self._snapshots, self._owner = snapshots, owner
+        self._cited: list[str] = []
+        self._shown: Sequence[Reference] = ()
 
     def take(self, question: str, answer: Answer, references: Sequence[Reference], cited: Collection[int]) -> None:
-        """Add a turn, and keep the pages of its citations; a page that cannot be kept does not fail the answer."""
+        """Add a turn."""
         super().take(question, answer, references, cited)
-        pages = {reference.tree.document: reference.tree for reference in references if reference.origin is None}
-        origins = [reference.origin for reference in references if reference.origin is not None]
+        self._cited = list(dict.fromkeys(citation.document for citation in answer.citations if citation.found))
+        self._shown = references
+
+    async def events(self, events: AsyncIterator[Event]) -> AsyncIterator[Event]:
+        """Return the events of an answer, passed through; its pages are kept before its end is told."""
+        async with aclosing(cast(Any, events)):
+            async for event in events:
+                if isinstance(event, DoneEvent):
+                    await asyncio.to_thread(self._keep)
+                yield event
+
+    def _keep(self) -> None:
+        """Keep the cited pages; a page that cannot be kept does not fail the answer."""
+        pages = {reference.tree.document: reference.tree for reference in self._shown if reference.origin is None}
+        origins = [reference.origin for reference in self._shown if reference.origin is not None]
         try:
-            for document in dict.fromkeys(citation.document for citation in answer.citations if citation.found):
+            for document in self._cited:
                 page = pages.get(document) or next(filter(None, (origin.page(document) for origin in origins)), None)
                 if page is not None:
                     self._snapshots.put(self._owner, page)
