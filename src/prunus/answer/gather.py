@@ -80,7 +80,7 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
     run.names |= context.engines
     yield KeptEvent(context.tokens, len(context.kept), len(context.blocks), context.warnings)
     trees = {tree.document: tree for tree in documents.trees}
-    tagged = segments(context.kept, trees)
+    tagged = await asyncio.to_thread(segments, context.kept, trees)
     with run.stages.stage("extract", segments=len(tagged)) as detail:
         run.chosen = await _extract(run, tagged, {tree.document: tree.url for tree in documents.trees})
         if not run.chosen and run.writer is None:  # "Summarize it" shares no word with the text to be summarised
