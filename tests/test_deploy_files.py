@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import click
 import pytest
 from tests.extras import need
 
@@ -36,10 +35,11 @@ def compose() -> Any:
 def check_command(words: list[str]) -> dict[str, Any]:
     """Parse a command line of prunus without running it; return its options."""
     assert Path(words[0]).name == "prunus"
-    serve = app.get_command(click.Context(app), "serve")
-    assert serve is not None and words[1] == "serve"
-    with serve.make_context("prunus serve", words[2:]) as context:
-        return context.params
+    with app.make_context("prunus", words[1:2]) as outer:
+        serve = app.get_command(outer, words[1])
+        assert serve is not None
+        with serve.make_context(words[1], words[2:], parent=outer) as context:
+            return context.params
 
 
 def check_settings(variables: dict[str, str]) -> None:
@@ -95,6 +95,7 @@ def test_the_commands_have_options_that_serve_knows() -> None:
     assert check_command(shlex.split(started))["host"] == "127.0.0.1"
 
 
+@pytest.mark.full
 def test_the_health_check_asks_a_route_of_the_server() -> None:
     need("fastapi")
     from prunus.serve.app import create_app
@@ -120,6 +121,7 @@ def test_the_service_gives_running_requests_their_time_and_may_write_one_folder(
 # --- the compose file --------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_every_image_is_pinned_and_no_service_gains_rights() -> None:
     for name, service in compose()["services"].items():
         if "build" not in service:
@@ -131,6 +133,7 @@ def test_every_image_is_pinned_and_no_service_gains_rights() -> None:
     assert (DEPLOY / prunus["build"]["context"] / prunus["build"]["dockerfile"]).is_file()
 
 
+@pytest.mark.full
 def test_the_compose_file_sets_settings_that_exist_and_starts_what_the_image_starts() -> None:
     prunus = compose()["services"]["prunus"]
     check_settings(prunus["environment"])
@@ -139,6 +142,7 @@ def test_the_compose_file_sets_settings_that_exist_and_starts_what_the_image_sta
     assert int(prunus["stop_grace_period"].removesuffix("s")) > 30
 
 
+@pytest.mark.full
 def test_addresses_in_the_compose_file_are_those_of_its_services() -> None:
     services = compose()["services"]
     variables = services["prunus"]["environment"]
@@ -157,6 +161,7 @@ def test_no_secret_stands_in_the_files() -> None:
     assert set(re.findall(r"://\w+:([^@\s]+?)@", re.sub(r"\$\{[^}]*\}", "$", text))) == {"$"}
 
 
+@pytest.mark.full
 def test_searxng_answers_in_json_and_lets_prunus_in() -> None:
     settings = need("yaml").safe_load((DEPLOY / "searxng" / "settings.yml").read_text("utf-8"))
     assert "json" in settings["search"]["formats"]
