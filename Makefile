@@ -9,9 +9,9 @@ EVALS := $(VENV)/.evals
 ALL := $(VENV)/.all
 ORACLES := $(VENV)/.oracles
 comma := ,
-EXTRAS := browser,evals,faiss,multilingual,ocr,onnx,otel,postgres,raptor,sentence-transformers,server,tiktoken,train,transformers,zstd
+EXTRAS := browser,evals,faiss,mcp,multilingual,ocr,onnx,otel,postgres,raptor,sentence-transformers,server,tiktoken,train,transformers,zstd
 
-.PHONY: help setup demo test test-all check gate bench fuzz oracles lock dist clean
+.PHONY: help setup demo test test-all check gate bench fuzz oracles conformance lock dist clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -81,6 +81,9 @@ $(ORACLES): requirements/oracles.txt $(DEV)
 
 oracles: $(ORACLES) ## our readers against other libraries on real files (FOLDER=…)
 	$(BIN)/python tests/oracles_run.py $(or $(FOLDER),$(error give a folder: make oracles FOLDER=documents))
+
+conformance: $(ALL) ## the public conformance suite of the Model Context Protocol (needs Node 22)
+	$(BIN)/python tests/conformance_run.py
 
 dist: $(DEV) ## build the wheel and test it in a fresh environment
 	$(BIN)/python -m hatchling build -t wheel

@@ -28,7 +28,7 @@ HOMES = {  # the only rooms that may import each package
     "umap": "index", "faiss": "index", "psycopg": "index serve", "click": "cli", "rich": "cli", "playwright": "web",
     "socket": "web serve", "http.client": "web", "urllib.request": "web", "ftplib": "web", "requests": "web", "aiohttp": "web",
     "urllib3": "web", "httpcore": "web", "anyio": "web", "certifi": "web", "idna": "web", "httpx": "web core.ports models.llm",
-    **dict.fromkeys(["fastapi", "starlette", "pydantic", "uvicorn", "prometheus_client"], "serve"),
+    **dict.fromkeys(["fastapi", "starlette", "pydantic", "uvicorn", "prometheus_client", "mcp", "sse_starlette"], "serve"),
     **dict.fromkeys(["pickle", "marshal", "shelve", "dill", "joblib"], "nowhere"),
 }  # fmt: skip
 
