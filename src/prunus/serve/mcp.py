@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,7 @@ from mcp.server import Server as Protocol
 from mcp.server import ServerRequestContext
 from pydantic import BaseModel, ValidationError
 
-from ..api.answers import Choices, Pages, search, stream
+from ..api.answers import Choices, search
 from ..api.pages import Pruner, read
 from ..core.errors import BadInput, PrunusError, one_line
 from ..core.events import (
@@ -38,6 +38,7 @@ from ..pages.sources import Source, is_address, read_file
 from ..pages.write.style import CLEAN
 from ..pages.write.whole import write_tree
 from ..web.reader import PageReader
+from .asking import Asked, events_of
 from .errors import Refused, note_bug
 from .given import budget_of, index_names, index_place
 from .mask import Mask
@@ -303,7 +304,7 @@ class Tools:
                 log.error("a page could not be kept: %s", type(error).__name__)
             yield tree, context, context.tokens_before()
 
-        tree, context, before = await self._followed(work, caller)
+        tree, context, before = await self._followed(self._workers.stream(work), caller)
         kept = await self._kept(caller, [(tree.document, tree.snapshot)])
         record = self._safe({
             "url": tree.url, "title": one_line(tree.title, longest=_LINE), "published": tree.published,
@@ -361,8 +362,7 @@ class Tools:
 
     async def _answered(self, question: str, pages: Sequence[Source] | None, choices: Choices, caller: Caller) -> Done:
         keeps = KeepsPages(self._server.snapshots, caller.name)
-        asked = partial(stream, question, cast(Pages, pages), choices, keeps)
-        event = await self._followed(lambda: keeps.events(asked()), caller)
+        event = await self._followed(events_of(self._server, Asked(question, pages, choices), keeps), caller)
         answer = cast(DoneEvent, event).answer
         cited = [self._safe({"document": citation.document})["document"] for citation in answer.citations]
         ids = [(document, citation.snapshot) for document, citation in zip(cited, answer.citations, strict=True)]
@@ -389,11 +389,11 @@ class Tools:
         """Return a result without addresses and folders of the operator, and without marks that only models read."""
         return cast(dict[str, Any], _harmless(self._server.mask.record(record)))
 
-    async def _followed(self, make: Callable[[], AsyncIterator[Event]], caller: Caller) -> Any:
-        """Run an answer in a thread, tell the client its stages, and return its last event."""
+    async def _followed(self, answer: AsyncGenerator[Event | None, None], caller: Caller) -> Any:
+        """Follow an answer, tell the client its stages, and return its last event."""
         last: Any = None
         written = False
-        async with aclosing(self._workers.stream(make)) as events:
+        async with aclosing(answer) as events:
             async for event in events:
                 first = isinstance(event, TokenEvent) and not written
                 said = "the answer is being written" if first else _stage(event)
