@@ -16,7 +16,7 @@ from ..core.settings import Settings, load_settings
 from ..core.sync import in_a_thread, run
 from ..core.text.near import did_you_mean
 from ..core.types import Answer, Results, SearchRequest
-from ..engines import Maker, engines_of, web_of
+from ..engines import Maker, SharedEngines, engines_of, web_of
 from ..evidence.documents import Documents
 from ..pages.clean.parse import without_surrogates
 from ..pages.sources import Source
@@ -78,13 +78,19 @@ async def astream(question: str, pages: Pages = None, **choices: Unpack[Choices]
 
 
 async def stream(
-    question: str, pages: Pages, choices: Choices, chat: Conversation | None = None, taped: Taped | None = None
+    question: str,
+    pages: Pages,
+    choices: Choices,
+    chat: Conversation | None = None,
+    taped: Taped | None = None,
+    shared: SharedEngines | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Answer a question; the library, the command line and batches all call this function.
 
     :param choices: see :func:`astream`.
     :param chat: the earlier turns; this turn is added to it.
     :param taped: records the run, or replays it.
+    :param shared: engines that other answers with the same settings share.
     """
     from ..answer.from_web import answer_from_web  # here: `clean` and `prune` should not load these modules
     from ..answer.run import Asked
@@ -97,12 +103,14 @@ async def stream(
     check_choices(choices.get("budget"), choices.get("options"), choices.get("settings"))
     settings, options = choices.get("settings") or load_settings(), choices.get("options") or Options()
     options = replace(options, search=choices["search"]) if choices.get("search") else options
-    maker = Maker(settings, options, taped.tape if taped is not None else None)
-    engines = engines_of(maker)
+    maker = Maker(settings, options, taped.tape if taped is not None else None, shared)
+    engines = await in_a_thread(lambda: engines_of(maker))  # may load a model
     index = choices.get("index", ())
     indexes = list(index) if isinstance(index, Sequence) and not isinstance(index, str) else [index]
     no_pages = pages is None or (isinstance(pages, tuple | list) and not pages)
-    web = web_of(maker, engines) if options.search or (no_pages and not indexes) else None
+    web = None
+    if options.search or (no_pages and not indexes):
+        web = await in_a_thread(lambda: web_of(maker, engines))
     documents: Documents | None = None
     if isinstance(pages, Documents):
         documents = pages

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 
-from ..api.answers import search, stream
+from ..api.answers import Choices, search, stream
 from ..api.pages import Pruner, read, read_each
 from ..api.plain import answer_record, context_record
-from ..core.errors import PrunusError
+from ..core.errors import BadInput, PrunusError
 from ..core.events import ErrorEvent, Event, answer_of
+from ..core.options import Options
 from ..core.types import SearchRequest
 from ..pages.metadata import known_metadata
+from ..pages.sources import Source
 from ..pages.write.kept import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
 from .errors import note_bug
 from .given import Caller, budget_of, choices_of, conversation_of, index_place, pruning_of, sources_of
+from .kept import SECONDS, Kept
+from .outline import outline_of
+from .request_log import Note
 from .server import Server
 from .snapshots import KeepsPages
 from .wire import (
+    AlsoWritten,
     AskRequest,
     AskResponse,
     CleanRequest,
@@ -37,16 +47,20 @@ from .wire import (
     SearchBody,
     SearchResponse,
 )
+from .work import unless_left
 
-_REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
+REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": ErrorResponse} for status in (400, 401, 403, 404, 413, 429, 502, 503)
 }
+"""Descriptions of errors, for OpenAPI."""
 _EVENTS: Final = {"text/event-stream": {"schema": {"type": "string"}, "example": 'event: token\ndata: {"text": "In"}'}}
+ASKED: Final[dict[int | str, dict[str, Any]]] = {200: {"content": _EVENTS}}
+"""The description of an answer that can be streamed, for OpenAPI."""
 
 
 def add_routes(app: FastAPI, server: Server) -> None:
     """Add the routes to an application."""
-    routes = APIRouter(prefix="/v1", tags=["prunus"], responses=_REFUSALS)
+    routes = APIRouter(prefix="/v1", tags=["prunus"], responses=REFUSALS)
 
     @routes.post("/clean")
     async def clean(body: CleanRequest) -> CleanResponse:
@@ -64,26 +78,20 @@ def add_routes(app: FastAPI, server: Server) -> None:
         return await server.workers.call(work)
 
     @routes.post("/prune")
-    async def prune(body: PruneRequest) -> PruneResponse:
-        """Keep the evidence of pages for a question within a token budget."""
+    async def prune(body: PruneRequest, caller: Caller) -> PruneResponse:
+        """Keep the evidence of pages for a question within a token budget.
+
+        With `keep` the server keeps the pages for ten minutes: another budget or question then needs no new fetch.
+        """
+        if bool(body.pages) == bool(body.kept):
+            raise BadInput("give pages, or kept, and not both", subject="pages")
         sources = sources_of(body.pages, server.options)
+        found = server.kept.find(body.kept, caller) if body.kept else None
         budget = budget_of(body.budget, server.options)
-
-        def work() -> PruneResponse:
-            documents = read(sources, strict=False, settings=server.settings)
-            pruner = Pruner(pruning_of(body), server.settings)
-            context = pruner.prune(documents, body.question, budget, body.format)
-            record = context_record(
-                context,
-                documents.trees,
-                context.tokens_before(),
-                context.seconds,
-                documents.failures,
-                body.all_blocks,
-            )
-            return PruneResponse(**server.mask.record(record))
-
-        return await server.workers.call(work)
+        result = await server.workers.call(partial(_pruned, server, body, found or sources, caller, budget))
+        if result.kept:
+            asyncio.get_running_loop().call_later(SECONDS + 1, server.kept.forget_old)
+        return result
 
     @routes.post("/search")
     async def search_web(body: SearchBody) -> SearchResponse:
@@ -95,21 +103,43 @@ def add_routes(app: FastAPI, server: Server) -> None:
     @routes.post(
         "/ask",
         response_model=AskResponse,
-        responses={200: {"content": _EVENTS}},
+        responses=ASKED,
     )
-    async def ask(body: AskRequest, caller: Caller) -> Response | AskResponse:
+    async def ask(body: AskRequest, request: Request, caller: Caller) -> Response | AskResponse:
         """Answer a question with citations that are checked against the pages.
 
         With `stream` the response is server-sent events: `plan`, `search`, `page`, `kept`, `extracted`, `token`,
         `citation`, `usage`, and `done` or `error` at the end.
         """
-        events = await answering(server, body, caller)
-        if body.stream:
-            first = await anext(events)  # an error before the first event has a status of its own
-            return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
-        return AskResponse(**server.mask.record(answer_record(body.question, await answer_of(events))))
+        return await reply_to(server, body, caller, request)
 
     app.include_router(routes)
+
+
+def _pruned(
+    server: Server, body: PruneRequest, given: Kept | list[Source], caller: str, budget: int | None
+) -> PruneResponse:
+    """Prune pages, or kept pages once more."""
+    started = time.perf_counter()
+    fresh = not isinstance(given, Kept)
+    kept = Kept(caller, read(given, strict=False, settings=server.settings)) if not isinstance(given, Kept) else given
+    reading = {"read": time.perf_counter() - started} if fresh else {}
+    documents = kept.documents
+    context = Pruner(pruning_of(body), server.settings).prune(documents, body.question, budget, body.format)
+    if body.format not in kept.before:
+        kept.before[body.format] = context.tokens_before()
+    before = kept.before[body.format]
+    seconds = {**reading, **context.seconds}
+    record = context_record(context, documents.trees, before, seconds, documents.failures, body.all_blocks)
+    if body.all_blocks:
+        for number, blocks in groupby(record["blocks"], key=itemgetter("document")):
+            of_page = list(blocks)
+            starts = [block["span"]["start"] for block in of_page]
+            record["documents"][number]["outline"] = outline_of(documents.trees[number], starts, of_page[0]["index"])
+    id = server.kept.keep(kept) if fresh and body.keep else body.kept
+    also = {name: AlsoWritten(output=context.render(name), tokens=context.tokens_of(name)) for name in body.also}
+    blocks = record.pop("blocks")  # words of the pages and numbers: nothing in them is to be masked
+    return PruneResponse(**server.mask.record(record), blocks=blocks, kept=id, also=also)
 
 
 SILENCE: Final = ": wait\n\n"
@@ -117,6 +147,16 @@ SILENCE: Final = ": wait\n\n"
 
 NO_BUFFER: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """Headers of a stream: no proxy keeps parts of it back."""
+
+
+async def reply_to(server: Server, body: AskRequest, caller: str, request: Request) -> Response | AskResponse:
+    """Answer a question, whole or as a stream, for as long as the client of the request stays."""
+    events = await answering(server, body, caller)
+    if body.stream:
+        first = await anext(events)  # an error before the first event has a status of its own
+        return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
+    answer = await unless_left(request.receive, answer_of(events))
+    return AskResponse(**server.mask.record(answer_record(body.question, answer)))
 
 
 async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGenerator[Event | None, None]:
@@ -130,9 +170,32 @@ async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGener
     places = [await index_place(name, server, caller) for name in body.indexes]
     choices = choices_of(body, server.settings, server.options, places)
     keeps = KeepsPages(server.snapshots, caller) if body.keep else None
-    chat = conversation_of([(turn.role, turn.content) for turn in body.turns], keeps)
-    answer = partial(stream, body.question, sources or None, choices, chat)
-    return server.workers.stream(lambda: keeps.events(answer()) if keeps is not None else answer())
+    return answered(server, body.question, sources, choices, [(turn.role, turn.content) for turn in body.turns], keeps)
+
+
+def answered(
+    server: Server,
+    question: str,
+    sources: Sequence[Source],
+    choices: Choices,
+    turns: Sequence[tuple[str, str]] = (),
+    keeps: KeepsPages | None = None,
+) -> AsyncGenerator[Event | None, None]:
+    """Return the events of an answer, which all answers of the server share: its engines, its turns, its request log.
+
+    :param turns: earlier turns, pairs of role and text.
+    :param keeps: keeps the cited pages.
+    """
+    answer = partial(stream, question, sources or None, choices, conversation_of(turns, keeps), shared=server.engines)
+
+    def make() -> AsyncIterator[Event]:
+        return answer() if keeps is None else keeps.events(answer())
+
+    if server.requests is None:
+        return server.workers.stream(make)
+    note = Note(question, turns)
+    choices["options"] = replace(choices.get("options") or Options(), trace=note.listen)
+    return server.requests.noted(note, server.workers.stream(make), server.workers.later)
 
 
 async def _sse(server: Server, first: Event | None, events: AsyncGenerator[Event | None, None]) -> AsyncIterator[str]:

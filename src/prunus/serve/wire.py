@@ -67,16 +67,28 @@ class PruneRequest(Body):
         json_schema_extra={"examples": [{"pages": [_PAGE], "question": "When did it open?", "budget": 200}]},
     )
 
-    pages: Annotated[list[PageGiven], Field(min_length=1)]
+    pages: list[PageGiven] = []
+    kept: Short = Field("", description="In place of pages: the `kept` of a response, to prune the same pages again.")
+    keep: bool = Field(False, description="Keep the pages for ten minutes; the response names them in `kept`.")
     question: Text
     budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of the output at most.")
     format: OutputFormat = "html"
+    also: Annotated[list[OutputFormat], Field(max_length=3)] = Field(
+        [], description="Further formats to write the same evidence in; the budget holds for `format` alone."
+    )
     all_blocks: bool = Field(False, description="List the dropped blocks, too.")
     max_words: Annotated[int, Field(ge=0)] = Field(0, description="Words of a block at most; 0 chooses.")
     breadcrumbs: bool = Field(False, description="Keep the headings above each kept block.")
     links: bool = False
     images: bool = False
     emphasis: bool = False
+
+
+class AlsoWritten(BaseModel):
+    """The evidence in a further format."""
+
+    output: str
+    tokens: int
 
 
 class PruneResponse(BaseModel):
@@ -91,8 +103,10 @@ class PruneResponse(BaseModel):
     tokens_before: int
     budget: int
     blocks: list[dict[str, Any]]
-    documents: list[dict[str, Any]]
+    documents: list[dict[str, Any]] = Field(description="With `all_blocks` each has an `outline`: its headings.")
     failures: dict[str, str]
+    kept: str = Field("", description="The id of the kept pages; empty where they are not kept.")
+    also: dict[str, AlsoWritten] = Field({}, description="The same evidence in the further formats.")
 
 
 class WebChoices(Body):
@@ -168,6 +182,68 @@ class AskResponse(BaseModel):
     unsupported: list[str]
     failures: dict[str, str]
     warnings: list[str]
+
+
+class NodeTold(BaseModel):
+    """A node of a summary tree: a summary, or a leaf, which is a passage of a document."""
+
+    id: int
+    layer: int = Field(description="0 for a leaf.")
+    tokens: int
+    children: int = Field(description="How many nodes are right below it.")
+    text: str = Field(description="The summary or the passage; empty for a summary that is not written yet.")
+    above: list[str] = Field(description="Of a leaf: the headings above the passage.")
+    sentences: list[str] = Field(description="Of a leaf: the sentences of the passage.")
+    document: str = Field(description="The document of all leaves below; empty above several documents.")
+    title: str
+    url: str
+
+
+class NodesResponse(BaseModel):
+    """Some children of a node, or some roots of the tree."""
+
+    index: str
+    parent: int | None
+    start: int
+    total: int = Field(description="How many children or roots there are.")
+    nodes: list[NodeTold]
+    layers: list[int] = Field(description="The number of nodes of each layer of the tree, the leaves first.")
+    documents: int
+
+
+class RetrieveBody(Body):
+    """Retrieve nodes of an index for a question."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"question": "When did it open?"}]})
+
+    question: Annotated[str, Field(min_length=1, max_length=20_000)]
+    budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of the nodes at most; 2,000.")
+    retrieval: Literal["", "hybrid", "collapsed", "traversal", "flat"] = Field(
+        "", description="How to search; empty is the index's own way."
+    )
+
+
+class PathStep(BaseModel):
+    """A node on the way from a root."""
+
+    id: int
+    place: int = Field(description="Its place among its siblings, from 0.")
+
+
+class NodeTaken(NodeTold):
+    """A node that a question takes."""
+
+    score: float
+    path: list[PathStep] = Field(description="From a root to this node itself.")
+
+
+class RetrievedResponse(BaseModel):
+    """The nodes that a question takes, the best first."""
+
+    index: str
+    way: str
+    tokens: int
+    nodes: list[NodeTaken]
 
 
 class ChoicesResponse(BaseModel):

@@ -6,6 +6,7 @@ weighing tells from the best segments whether the pages bear on the question at 
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -55,8 +56,9 @@ class Engine:
 
     async def extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
         """Return the tags of the best segments, best first, or None when nothing bears on the question."""
-        if not tagged:
-            return None
+        return await asyncio.to_thread(self._extract, query, tagged) if tagged else None
+
+    def _extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
         question = Question(query, tagged, cosines(self.embedder, query, tagged))
         score = weights().scores(question.features)
         if not weights().answers(question, score):

@@ -15,6 +15,9 @@ from ..server import Server
 _TYPES: Final = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _FILES: Final = (
     "page.css",
+    "prune.css",
+    "indexes.css",
+    "tree.css",
     "icon.svg",
     "main.js",
     "dom.js",
@@ -27,6 +30,7 @@ _FILES: Final = (
     "markdown.js",
     "prune.js",
     "indexes.js",
+    "tree.js",
 )
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; "
