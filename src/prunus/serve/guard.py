@@ -31,8 +31,8 @@ _SCOPES: Final = {
     "/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read", "/v1/choices": "",
     "/mcp": "",
 }  # fmt: skip
-"""The scope of a route, '' for any; changes of indexes and all about jobs need ``index``, all others ``ask``. Each tool
-of ``/mcp`` checks its own."""
+"""The scope of a route, '' for any: each tool of ``/mcp`` checks its own. Changes of indexes and all about jobs need
+``index``, all others ``ask``."""
 _NOT_COUNTED: Final = ("/v1/models", "/v1/choices", "/v1/snapshots", "/v1/jobs", "/metrics")
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HEADERS: Final = (
