@@ -25,6 +25,7 @@ Head = dict[str, str]
 @pytest.fixture
 def keys(tmp_path: Path) -> dict[str, Head]:
     need("fastapi")
+    need("python_multipart")
     state = str(tmp_path / "home" / "serve.db")
     return {
         "anna": key_of(state, "anna"),
@@ -299,6 +300,7 @@ def test_malformed_forms_and_other_types_are_refused(server: Running, keys: dict
 
 
 def test_an_upload_over_the_limit_is_refused(tmp_path: Path) -> None:
+    need("python_multipart")
     with running(tmp_path, index_home=str(tmp_path / "made"), body_mb=1) as server:
         server.post("/v1/indexes", {"name": "large"})
         large = b"<p>x" * 400_000
