@@ -10,6 +10,7 @@ import subprocess
 import time
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.command import PROGRAM, Cli, environment, lines_of, only_line
@@ -225,40 +226,30 @@ def test_the_page_of_a_tree_loads_nothing_and_texts_stay_texts(cli: Cli, folder:
     reader = Reader(text)
     assert reader.tags.count("script") == 2 and "img" not in reader.tags and not reader.links
     assert "default-src 'none'" in text and "http://" not in text and "https://" not in text
-    assert 'class="leaf flat"' in text or 'class="leaf tree flat"' in text
-    assert "Taken by tree retrieval" in text and 'id="search"' in text and "wheel" in text
+    data = data_of(text)
+    assert data["taken"]["tree"] and data["taken"]["flat"] and len(data["roots"]) == 1
+    assert evil in "".join("".join(row[3]) for row in data["nodes"].values())
+    assert "Taken by tree retrieval" in text and 'id="search"' in text
 
 
-def test_a_node_under_two_parents_and_a_tree_without_leaves_are_drawn() -> None:
+def data_of(page: str) -> Any:
+    """Return the data in the page of a tree."""
+    [found] = re.findall(r'<script type="application/json" id="nodes">(.*?)</script>', page)
+    return json.loads(found)
+
+
+def test_a_node_under_two_parents_and_a_tree_without_leaves_are_written() -> None:
     nodes = [
-        {"id": 1, "layer": 0, "document": "a", "tokens": 1, "text": "one", "children": [], "root": False},
+        {"id": 1, "layer": 0, "document": "a", "tokens": 1, "text": "One. Two.", "children": [], "root": False},
         {"id": 2, "layer": 1, "document": "", "tokens": 1, "text": "", "children": [1], "root": True},
-        {"id": 3, "layer": 1, "document": "", "tokens": 1, "text": "", "children": [1], "root": True},
+        {"id": 3, "layer": 2, "document": "", "tokens": 1, "text": "A. B.", "children": [1], "root": True},
     ]
-    text = write_tree(TreeDrawing("I", nodes, True), "q", [Taken("tree", [1], "one", 1)])
-    assert text.count("<circle") == 3 and text.count('<path d="') == 2 and "left out" in text
-
-
-def test_a_tree_opens_where_its_nodes_can_be_read() -> None:
-    leaves = [
-        {"id": id, "layer": 0, "document": "a", "tokens": 1, "text": f"leaf {id} <b>", "children": [], "root": False}
-        for id in range(1, 401)
-    ]
-    root = {
-        "id": 401,
-        "layer": 1,
-        "document": "",
-        "tokens": 1,
-        "text": "all",
-        "children": [*range(1, 401)],
-        "root": True,
-    }
-    for taken, centre in (([], 5187), ([Taken("tree", [300, 2], "x", 2)], 7774)):
-        text = write_tree(TreeDrawing("I", [*leaves, root]), "q", taken)
-        [box] = re.findall(r'viewBox="([^"]*)"', text)
-        left, _, width, height = map(float, box.split())
-        assert (width, height) == (1000, 440) and left + width / 2 == pytest.approx(centre, abs=1)
-        assert ">leaf 300 &lt;b&gt;</text>" in text and ">all</text>" in text
+    text = write_tree(TreeDrawing("I", nodes, True), "q", [Taken("tree", [1, 9], "one", 1)])
+    data = data_of(text)
+    assert "left out" in text and data["roots"] == [3, 2], "the highest layer comes first"
+    assert data["nodes"]["2"][4] == data["nodes"]["3"][4] == [1]
+    assert data["nodes"]["1"][3] == ["One. ", "Two."] and data["nodes"]["3"][3] == ["A. B."], "a leaf is its sentences"
+    assert data["taken"] == {"tree": [1]}, "a node that is left out is not marked"
 
 
 # --- processes -----------------------------------------------------------------------------------

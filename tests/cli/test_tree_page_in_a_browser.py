@@ -14,6 +14,7 @@ from tests.cli.conftest import cli  # noqa: F401
 from tests.extras import need
 
 from prunus import Index
+from prunus.cli.tree_page import Taken, TreeDrawing, write_tree
 from prunus.core.errors import MissingExtra
 from prunus.web.fetch.browser import find_browser
 
@@ -69,100 +70,86 @@ def opened(browser: str, page: Path, work: Callable[[Any], Awaitable[None]], wid
     return wrong
 
 
-def test_every_node_is_drawn_inside_the_picture_and_marked_nodes_look_it(
+def test_it_opens_at_what_the_question_takes_and_the_keyboard_walks_to_every_node(
     browser: str, drawn: Path, folder: Path
 ) -> None:
-    store = Index.open(folder / "tale", create=False).store
-    ids, edges = {f"n{one}" for one in store.view().ids.tolist()}, sum(map(len, store.edges().values()))
+    ids = set(Index.open(folder / "tale", create=False).store.view().ids.tolist())
 
     async def look(tab: Any) -> None:
         assert await tab.title() == "Summary tree: tale"
-        await tab.locator("#whole").click()  # it opens at what was retrieved
-        circles = await tab.locator("circle").evaluate_all(
-            "all => all.map(one => { const b = one.getBoundingClientRect(), s = getComputedStyle(one);"
-            " return [one.id, b.left, b.top, b.right, b.bottom, one.getAttribute('class'), s.fill, s.stroke]; })"
-        )
-        assert {one[0] for one in circles} == ids and await tab.locator(".lines path").count() == edges
-        frame = await tab.locator("#tree").bounding_box()
-        for _, left, top, right, bottom, *_ in circles:
-            assert right - left > 1 and bottom - top > 1
-            assert frame["x"] <= left and right <= frame["x"] + frame["width"]
-            assert frame["y"] <= top and bottom <= frame["y"] + frame["height"]
-        fills = {name: {one[6] for one in circles if (name in one[5].split()) == there}
-                 for name, there in (("tree", True), ("leaf", False))}  # fmt: skip
-        assert len(fills["tree"]) == 1, "nodes that the tree takes have a colour of their own"
-        plain = {one[6] for one in circles if "tree" not in one[5].split()}
-        assert fills["tree"].isdisjoint(plain)
-        flat = {one[7] for one in circles if "flat" in one[5].split()}
-        assert len(flat) == 1 and flat.isdisjoint({one[7] for one in circles if "flat" not in one[5].split()})
+        await tab.wait_for_selector(".tree .hit[aria-selected=true]")
+        assert await tab.locator(".tree .near").count() >= 1, "closed summaries tell what is taken below them"
+        chosen = await tab.locator("[aria-selected=true] > .line > .label").bounding_box()
+        frame = await tab.locator("#walk").bounding_box()
+        assert frame["y"] <= chosen["y"] and chosen["y"] + chosen["height"] <= frame["y"] + frame["height"]
         assert await tab.locator(".columns section").count() == 2 and await tab.locator(".key").count() == 2
+        await tab.focus(".tree [aria-selected=true]")
+        await tab.keyboard.press("Home")
+        closed = tab.locator(".tree .summary[aria-expanded=false]")
+        while await closed.count():
+            await closed.first.focus()
+            await tab.keyboard.press("ArrowRight")
+        seen = set(await tab.locator(".tree [data-id]").evaluate_all("all => all.map((one) => +one.dataset.id)"))
+        assert seen == ids
+        leaf = tab.locator(".tree .leaf").first
+        await leaf.focus()
+        await tab.keyboard.press("ArrowRight")
+        await tab.keyboard.press("ArrowRight")
+        assert await tab.evaluate("document.activeElement.className") == "sentence"
+        assert await tab.inner_text("#text mark") in await tab.inner_text("#text")
+        assert (await tab.inner_text("#about")).startswith("Leaf ")
 
     assert opened(browser, drawn, look) == []
 
 
 def test_search_finds_nodes_and_a_chosen_node_shows_its_text_as_text(browser: str, drawn: Path) -> None:
     async def look(tab: Any) -> None:
-        search, hits = tab.locator("#search"), tab.locator("#hits")
-        filtered = "one => getComputedStyle(one).filter"
-        strokes = "all => all.map(one => getComputedStyle(one).stroke)"
-        taken = await tab.locator("circle.flat").evaluate_all(strokes)
+        search, found = tab.locator("#search"), tab.locator("#found")
         await search.fill("SLIPPER")
-        found = await tab.locator("circle.hit").count()
-        assert found > 1 and await hits.inner_text() == f"{found} nodes"
-        assert await tab.locator("circle.flat.hit").first.evaluate(filtered) != "none", "a hit is seen"
-        assert await tab.locator("circle.flat").evaluate_all(strokes) == taken, "and so is what retrieval took"
+        hits = await tab.locator("#hits button").count()
+        assert hits > 1 and await found.inner_text() == f"{hits} nodes"
         await search.fill("onerror")
-        assert await tab.locator("circle.leaf.hit").count() == 1
-        leaf = tab.locator("circle.leaf.hit")
-        await leaf.focus()
-        await tab.keyboard.press("Enter")
-        assert EVIL in await tab.locator("#text").inner_text() and await tab.locator("#text img").count() == 0
-        assert (await tab.locator("#about").inner_text()).startswith("Leaf ")
+        await tab.locator("#hits button").first.click()
+        await tab.wait_for_selector(".tree [aria-selected=true]:focus")
+        assert EVIL in await tab.inner_text("#text") and await tab.locator("#text img").count() == 0
         await search.fill("no such words anywhere")
-        assert await tab.locator("circle.hit").count() == 0 and await hits.inner_text() == "0 nodes"
+        assert await tab.locator("#hits button").count() == 0 and await found.inner_text() == "0 nodes"
         await search.fill("")
-        assert await hits.inner_text() == "" and await tab.title() == "Summary tree: tale"
-        await tab.locator("#whole").click()
-        summary = tab.locator("circle.summary").first
-        await summary.click()
-        assert (await tab.locator("#about").inner_text()).startswith("Summary ")
-        assert await tab.locator("circle.chosen").count() == 1
-        await tab.locator("circle.leaf").first.focus()
-        await tab.keyboard.press(" ")
-        assert (await tab.locator("#about").inner_text()).startswith("Leaf ")
+        assert await found.inner_text() == "" and await tab.title() == "Summary tree: tale"
 
     assert opened(browser, drawn, look) == []
 
 
-def test_the_picture_is_zoomed_moved_and_made_whole_again(browser: str, drawn: Path) -> None:
+def test_of_a_large_tree_only_what_is_open_is_in_the_page(browser: str, folder: Path) -> None:
+    leaves = [
+        {"id": id, "layer": 0, "document": "a", "tokens": 3, "text": f"Leaf {id}.", "children": [], "root": False}
+        for id in range(1, 40_001)
+    ]
+    root = {"id": 40_001, "layer": 1, "document": "", "tokens": 1, "text": "All", "children": [*range(1, 40_001)]}
+    page = folder / "large.html"
+    page.write_text(
+        write_tree(TreeDrawing("I", [*leaves, {**root, "root": True}]), "q", [Taken("tree", [20_050], "", 3)])
+    )
+
     async def look(tab: Any) -> None:
-        async def box() -> list[float]:
-            return [float(one) for one in (await tab.locator("#tree").get_attribute("viewBox")).split()]
+        await tab.wait_for_selector(".tree .hit[aria-selected=true]")
+        assert await tab.inner_text("#text") == "Leaf 20050." and await tab.locator(".tree li").count() < 110
+        for way, first, last in (("more", 20_001, 20_200), ("earlier", 19_901, 20_200)):
+            await tab.locator(f".rest[data-way={way}]").click()
+            await tab.wait_for_selector(f"[data-id='{first if way == 'earlier' else last}']")
+            shown = await tab.locator(".tree .leaf").evaluate_all("all => all.map((one) => +one.dataset.id)")
+            assert shown == [*range(first, last + 1)]
+        assert await tab.locator(".rest").evaluate_all("all => all.map((one) => one.innerText.trim())") == [
+            "Show the ones before (19,900)",
+            "Show more (19,800 follow)",
+        ]
 
-        await tab.locator("#whole").click()
-        whole = await box()
-        await tab.locator("#in").click()
-        near = await box()
-        assert near[2] < whole[2] and near[3] < whole[3]
-        await tab.mouse.move(400, 400)
-        await tab.mouse.down()
-        await tab.mouse.move(300, 350, steps=4)
-        await tab.mouse.up()
-        moved = await box()
-        assert moved[0] > near[0] and moved[1] > near[1] and moved[2:] == near[2:]
-        await tab.mouse.wheel(0, -200)
-        await tab.wait_for_function("before => +tree.getAttribute('viewBox').split(' ')[2] < before", arg=moved[2])
-        await tab.locator("#whole").click()
-        assert await box() == whole
-        await tab.locator("#out").click()
-        assert (await box())[2] > whole[2]
-
-    assert opened(browser, drawn, look) == []
+    assert opened(browser, page, look) == []
 
 
 def test_on_a_narrow_screen_nothing_stands_outside(browser: str, drawn: Path) -> None:
     async def look(tab: Any) -> None:
+        await tab.wait_for_selector(".tree [aria-selected=true]")
         assert await tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        assert await tab.locator("circle").count() > 3
 
     assert opened(browser, drawn, look, 380) == []

@@ -145,6 +145,18 @@ def test_answers_stream_side_by_side_while_others_compute(tmp_path: Path) -> Non
         assert found == ["done"] * 16 and health.elapsed.total_seconds() < 2
 
 
+def test_answers_share_the_model(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    spec = model(tmp_path, "The bridge opened in 1932 [1].")
+    file = Path(spec.rpartition(":")[0])
+    noted = f"with open({str(made)!r}, 'a') as made: made.write('x')"  # in the constructor
+    file.write_text(f"{file.read_text()}\n        {noted}\n", "utf-8")
+    with running(tmp_path, {"llm": spec, "extractor": "sentences"}) as server:
+        for _ in range(3):
+            assert server.post("/v1/ask", {**ASK, "stream": False}).status_code == 200
+    assert made.read_text() == "x"
+
+
 def test_sigterm_lets_running_streams_end(tmp_path: Path) -> None:
     need("fastapi")
     spec = model(tmp_path, "The bridge opened in 1932 [1].", pause=0.2)

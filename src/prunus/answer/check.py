@@ -71,6 +71,10 @@ class Origin(Protocol):
         """Return the sentences of the span that the index's own check found unsupported."""
         ...
 
+    def page(self, document: str) -> Tree | None:
+        """Return a page that was cited; None where it is no page of this index."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:

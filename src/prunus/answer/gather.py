@@ -83,7 +83,10 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
     trees = {tree.document: tree for tree in documents.trees}
     tagged = await asyncio.to_thread(segments, kept, trees)
     with run.stages.stage("extract", segments=len(tagged)) as detail:
-        run.chosen = await _extract(run, tagged, {tree.document: tree.url for tree in documents.trees})
+        urls = {tree.document: tree.url for tree in documents.trees}
+        if run.stages.listened:
+            detail["tagged"] = [{"tag": one.tag, "page": urls[one.span.document], "text": one.text} for one in tagged]
+        run.chosen = await _extract(run, tagged, urls)
         if not run.chosen and run.writer is None:  # "Summarize it" shares no word with the text to be summarised
             overview = [segment for segment in tagged if segment.span.document in documents.overview]
             run.chosen = sorted(overview, key=lambda segment: -segment.score)[:_OVERVIEW]

@@ -1,4 +1,4 @@
-"""``prunus index tree``: draw the tree of an index as text, or as a page with zoom and search."""
+"""``prunus index tree``: draw the tree of an index as text, or write it as a page to walk."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .indexes import retrieval_from, retrieval_options
 from .output import emit, emit_json, say, write_whole
 from .tree_page import Taken, TreeDrawing, write_tree
 
-_MOST: int = 20_000
-"""Nodes drawn on a page at most; a larger tree is drawn without its leaves."""
+_MOST: int = 100_000
+"""Nodes of a page at most (about 60 MB); of a larger tree the leaves are left out."""
 
 _COLUMNS = 78
 
@@ -26,14 +26,14 @@ _COLUMNS = 78
 @click.command("tree")
 @click.argument("index", metavar="INDEX")
 @click.option(
-    "--html", "page", type=click.Path(readable=False), metavar="FILE", help="Write a page with zoom and search."
+    "--html", "page", type=click.Path(readable=False), metavar="FILE", help="Write a page to walk and search."
 )
 @question("Show what it retrieves.")
 @click.option("--budget", type=click.IntRange(min=1), default=2000, show_default=True, help="Tokens to retrieve.")
 @retrieval_options
 @common
 def tree(index: str, question: str, **flags: Any) -> None:
-    """Draw the tree of an index: as text, or as a page with zoom and search that loads nothing from elsewhere.
+    """Draw the tree of an index: as text, or as a page to walk and search that loads nothing from elsewhere.
 
     With a question, nodes that tree retrieval takes are marked [T], leaves that flat dense retrieval takes are marked
     [F], and both texts are shown. Tree retrieval is the paper's collapsed retrieval unless --retrieval names another.
@@ -55,7 +55,7 @@ def tree(index: str, question: str, **flags: Any) -> None:
     if flags["page"]:
         write_whole(Path(flags["page"]), write_tree(drawing, question, taken))
         if not flags["quiet"]:
-            say(f"{len(drawing.nodes):,} nodes drawn in {flags['page']}")
+            say(f"{len(drawing.nodes):,} nodes written to {flags['page']}")
         return
     if flags["as_json"]:
         ways = {way.name: {"nodes": way.ids, "text": way.text, "tokens": way.tokens} for way in taken}
@@ -69,7 +69,7 @@ def tree(index: str, question: str, **flags: Any) -> None:
 def drawing_of(opened: Index, bounded: bool) -> TreeDrawing:
     """Read the whole tree of an index.
 
-    :param bounded: leave the leaves out where there are more than 20,000 nodes.
+    :param bounded: leave the leaves out where there are more than 100,000 nodes.
     :raises BadInput: the index is empty.
     """
     view, edges = opened.store.view(), opened.store.edges()

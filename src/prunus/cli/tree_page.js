@@ -1,53 +1,59 @@
-"use strict";
-const nodes = JSON.parse(document.getElementById("nodes").textContent);
-const tree = document.getElementById("tree");
-const about = document.getElementById("about"), text = document.getElementById("text");
-const whole = tree.dataset.whole.split(" ").map(Number);
-let box = tree.getAttribute("viewBox").split(" ").map(Number);
-function show(next) { box = next; tree.setAttribute("viewBox", box.join(" ")); }
-function zoom(factor, x, y) {
-  const width = Math.min(Math.max(box[2] * factor, 120), whole[2] * 4), scale = width / box[2];
-  show([x - (x - box[0]) * scale, y - (y - box[1]) * scale, width, box[3] * scale]);
+
+// The page of prunus index tree --html: its data is in the page, and the tree above shows what is open of it.
+const data = JSON.parse(document.getElementById("nodes").textContent);
+const about = document.getElementById("about"), words = document.getElementById("text"), hits = document.getElementById("hits");
+const parents = new Map();
+for (const [id, [, , , , children]] of Object.entries(data.nodes)) for (const child of children) if (!parents.has(child)) parents.set(child, Number(id));
+const ways = new Map(), below = new Map();
+for (const [way, ids] of Object.entries(data.taken)) for (const id of ids) ways.set(id, [...(ways.get(id) || []), way]);
+for (const id of ways.keys()) for (const step of pathOf(id).slice(0, -1)) below.set(step.id, (below.get(step.id) || 0) + 1);
+
+function nodeOf(id) {
+  const [layer, from, tokens, sentences, children] = data.nodes[id];
+  return { id, layer, from, tokens, text: sentences.join(""), sentences: layer ? [] : sentences, children: children.length };
 }
-function place(event) {
-  const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(tree.getScreenCTM().inverse());
-  return [point.x, point.y];
+
+/** Return the way from a root to a node, each with its place among its siblings. */
+function pathOf(id) {
+  const way = [id];
+  while (parents.has(way[0])) way.unshift(parents.get(way[0]));
+  return way.map((one, depth) => ({ id: one, place: (depth ? data.nodes[way[depth - 1]][4] : data.roots).indexOf(one) }));
 }
-function choose(circle) {
-  for (const other of tree.querySelectorAll(".chosen")) other.classList.remove("chosen");
-  circle.classList.add("chosen");
-  const id = circle.id.slice(1), [layer, from, tokens, words] = nodes[id];
-  about.textContent = (layer ? "Summary " + id + ", layer " + layer : "Leaf " + id) + ", " + tokens + " tokens" + (from ? ", " + from : "");
-  text.textContent = words || "(no summary yet)";
-}
-let start = null, moved = false;
-tree.addEventListener("wheel", (event) => { event.preventDefault(); zoom(event.deltaY > 0 ? 1.2 : 1 / 1.2, ...place(event)); }, { passive: false });
-tree.addEventListener("pointerdown", (event) => { start = place(event); moved = false; });
-tree.addEventListener("pointermove", (event) => {
-  if (!start) return;
-  const [x, y] = place(event);
-  if (Math.hypot(x - start[0], y - start[1]) * tree.clientWidth / box[2] > 3) moved = true;
-  if (moved) show([box[0] + start[0] - x, box[1] + start[1] - y, box[2], box[3]]);
+
+const walk = tree({
+  load: (parent, start, count) => {
+    const ids = parent === null ? data.roots : data.nodes[parent][4];
+    return { nodes: ids.slice(start, start + count).map(nodeOf), total: ids.length };
+  },
+  marks: (id) => (ways.has(id) ? [["hit", ...ways.get(id).map((way) => `by-${way}`)], `taken by ${ways.get(id).join(" and ")}`] : below.has(id) ? [["near"], `${below.get(id)} taken below`] : null),
+  chosen: (node) => {
+    about.textContent = `${node.layer ? `Summary ${node.id}, layer ${node.layer}` : `Leaf ${node.id}`}, ${node.tokens} tokens${node.from ? `, ${node.from}` : ""}`;
+    words.replaceChildren(...(node.sentence === undefined ? [node.text || "(no summary yet)"] : node.sentences.map((one, place) => {
+      if (place !== node.sentence) return one;
+      const mark = document.createElement("mark");
+      mark.textContent = one;
+      return mark;
+    })));
+  },
 });
-window.addEventListener("pointerup", () => { start = null; });
-tree.addEventListener("click", (event) => { if (!moved && event.target.tagName === "circle") choose(event.target); });
-tree.addEventListener("keydown", (event) => {
-  if ((event.key !== "Enter" && event.key !== " ") || event.target.tagName !== "circle") return;
-  event.preventDefault();
-  choose(event.target);
-});
-const middle = () => [box[0] + box[2] / 2, box[1] + box[3] / 2];
-document.getElementById("in").addEventListener("click", () => zoom(1 / 1.5, ...middle()));
-document.getElementById("out").addEventListener("click", () => zoom(1.5, ...middle()));
-document.getElementById("whole").addEventListener("click", () => show(whole.slice()));
+document.getElementById("walk").append(walk.node);
+const best = Object.values(data.taken).flat()[0];
+walk.walkTo(best === undefined ? [] : pathOf(best));
+
 document.getElementById("search").addEventListener("input", (event) => {
   const wanted = event.target.value.trim().toLowerCase();
-  let found = 0;
-  for (const [id, row] of Object.entries(nodes)) {
-    const hit = wanted !== "" && (row[3] + " " + row[1]).toLowerCase().includes(wanted);
-    const circle = document.getElementById("n" + id);
-    if (circle) circle.classList.toggle("hit", hit);
-    found += hit;
-  }
-  document.getElementById("hits").textContent = wanted ? found + " nodes" : "";
+  const found = wanted === "" ? [] : Object.keys(data.nodes).map(Number).filter((id) => {
+    const [, from, , sentences] = data.nodes[id];
+    return `${sentences.join("")} ${from}`.toLowerCase().includes(wanted);
+  });
+  hits.replaceChildren(...found.slice(0, 100).map((id) => {
+    const row = document.createElement("li"), button = document.createElement("button");
+    button.type = "button";
+    button.dir = "auto";
+    button.textContent = firstWords(nodeOf(id).text) || "(no summary yet)";
+    button.addEventListener("click", async () => (await walk.walkTo(pathOf(id)))?.focus());
+    row.append(button);
+    return row;
+  }));
+  document.getElementById("found").textContent = wanted ? `${found.length.toLocaleString("en")} ${found.length === 1 ? "node" : "nodes"}` : "";
 });

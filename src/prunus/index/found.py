@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..answer.cite import cite
-from ..core.errors import BadPage, errors_of_page
+from ..core.errors import BadInput, BadPage, errors_of_page
 from ..core.text.likeness import Likeness
 from ..core.text.words import count_words, normalise, sentence_spans
 from ..core.types import Citation, Span
@@ -163,6 +163,12 @@ class Summaries:
         """Return the text of the span where ``prunus index verify`` judged it unsupported; else nothing."""
         node, sentence = self._node_at(span)
         return [sentence] if is_unsupported(self._found.retriever.store, node, sentence) else []
+
+    def page(self, document: str) -> Tree | None:
+        """Return a page that was cited; None where it is no page of this index."""
+        with suppress(BadInput):
+            return self._found.pages.tree(document)
+        return None
 
 
 class Evidence(Documents):

@@ -20,11 +20,15 @@ from .errors import handle_errors
 from .guard import Guard
 from .indexes import add_indexes
 from .jobs import add_jobs
+from .mcp_transports import add_mcp
 from .openai import add_openai
 from .options import ServeOptions
+from .page.files import add_page
 from .responses import add_responses
 from .routes import add_routes
 from .server import make_server
+from .snapshot_routes import add_snapshots
+from .trees import add_trees
 
 _DRAIN: Final = 1.0
 """Seconds for threads to end when the server stops; before that, requests had their time to end."""
@@ -45,7 +49,8 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         server.workers.start()
         server.runner.start()
-        yield
+        async with mcp.run():
+            yield
         await asyncio.to_thread(server.runner.stop, _JOBS_DRAIN)
         await server.workers.drain(_DRAIN)
         server.state.close()
@@ -65,6 +70,10 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     add_responses(app, server)
     add_indexes(app, server)
     add_jobs(app, server)
+    add_trees(app, server)
+    add_snapshots(app, server)
+    add_page(app, server)
+    mcp = add_mcp(app, server)
 
     @app.get("/healthz", tags=["operation"])
     async def healthz() -> dict[str, str]:
@@ -92,6 +101,6 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
             allow_origins=list(options.origins),
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
-            expose_headers=["x-request-id", "retry-after"],
+            expose_headers=["x-request-id", "retry-after", "mcp-session-id"],
         )
     return app

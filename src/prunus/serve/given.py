@@ -160,13 +160,14 @@ async def index_names(server: Server, caller: str) -> list[str]:
     return list(dict.fromkeys([*server.options.indexes, *(index.name for index in own)]))
 
 
-def conversation_of(turns: Sequence[tuple[str, str]]) -> Conversation | None:
+def conversation_of(turns: Sequence[tuple[str, str]], chat: Conversation | None = None) -> Conversation | None:
     """Return earlier turns as a conversation; None where there are none.
 
     :param turns: pairs of role (``user`` or ``assistant``) and text, the oldest first.
+    :param chat: the conversation that gets the turns; by default a new one.
     """
     if not turns:
-        return None
-    chat = Conversation()
+        return chat
+    chat = chat or Conversation()
     chat.turns = [Message("user" if role == "user" else "assistant", text) for role, text in turns]
     return chat

@@ -24,10 +24,18 @@ log = logging.getLogger("prunus.serve.access")
 _MIB: Final = 1024 * 1024
 _BODY_SECONDS: Final = 30.0
 """Seconds in which a client must have sent its request."""
-_OPEN: Final = frozenset({"/healthz", "/readyz", "/openapi.json"})
-_SCOPES: Final = {"/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read"}
-"""The scope of a route; changes of indexes and all about jobs need ``index``, all others ``ask``."""
-_NOT_COUNTED: Final = ("/v1/models", "/v1/jobs", "/metrics")
+_OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})
+_OPEN_FOLDER: Final = "/page/"
+"""The files of the web page."""
+_SCOPES: Final = {
+    "/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read", "/v1/choices": "",
+    "/mcp": "",
+}  # fmt: skip
+"""The scope of a route, '' for any; changes of indexes and all about jobs need ``index``, all others ``ask``. Each tool
+of ``/mcp`` checks its own."""
+_QUESTIONS: Final = ("/ask", "/retrieved")
+"""Ends of the routes of an index that change nothing."""
+_NOT_COUNTED: Final = ("/v1/models", "/v1/choices", "/v1/snapshots", "/v1/jobs", "/metrics")
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -105,7 +113,7 @@ class Guard:
         """
         path, state, lookup = scope["path"], self._server.state, self._server.workers.lookup
         preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
-        if not self._server.closed or path in _OPEN or preflight:
+        if not self._server.closed or path in _OPEN or path.startswith(_OPEN_FOLDER) or preflight:
             return NO_KEY
         kind, _, key = headers.get("authorization", "").partition(" ")
         try:
@@ -114,7 +122,7 @@ class Guard:
             if found is None:
                 raise Refused(401, "this needs a key: send Authorization: Bearer KEY")
             wanted = _wanted(path, scope["method"])
-            if not set(wanted) & set(found.scopes):
+            if wanted and not set(wanted) & set(found.scopes):
                 raise Refused(403, f"the key {found.name} may not {wanted[0]}")
             limits = {span: most for span, most in (("minute", found.a_minute), ("day", found.a_day)) if most}
             if limits and not path.startswith(_NOT_COUNTED):
@@ -124,6 +132,7 @@ class Guard:
         except PrunusError as error:
             logging.getLogger("prunus.serve").error("the state cannot be read: %s", error)
             raise Refused(503, "the server cannot check keys now; try again soon", retry_after=5) from None
+        scope.setdefault("state", {})["key"] = found
         return found.name
 
     def _limited(self, receive: Receive) -> Receive:
@@ -154,12 +163,14 @@ class Guard:
 
 
 def _wanted(path: str, method: str) -> tuple[str, ...]:
-    """Return the scopes of which a request needs one."""
+    """Return the scopes of which a request needs one; () where any key will do."""
     if path.startswith("/v1/jobs"):
         return ("index",)
-    if path.startswith("/v1/indexes") and not (method == "POST" and path.endswith("/ask")):
+    asks = method == "POST" and path.endswith(_QUESTIONS)
+    if path.startswith("/v1/indexes") and not asks:
         return ("ask", "index") if method in ("GET", "HEAD") else ("index",)
-    return (_SCOPES.get(path, "ask"),)
+    scope = _SCOPES.get(path, "ask")
+    return (scope,) if scope else ()
 
 
 def _name_of(address: str) -> str:

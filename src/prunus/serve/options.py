@@ -31,6 +31,8 @@ class ServeOptions:
     :param budget: tokens of evidence that a request may ask for at most.
     :param tokens, usd: model tokens and USD of one answer at most; 0 is no limit.
     :param origins: web origins that browsers may call from (CORS), as ``https://app.example.org``; none by default.
+    :param log: folder of the request log, which holds questions, evidence and answers; '' keeps none.
+    :param log_days: days after which lines of the request log are deleted.
     :param writable: names of ``indexes`` whose documents keys with the scope ``index`` may add and remove.
     :param key_indexes: indexes that a key may make.
     :param index_documents, index_mb: documents and MiB of an index, above which clients add no more.
@@ -63,6 +65,8 @@ class ServeOptions:
     key_jobs: int = 10
     lease: float = 20.0
     state: str = field(default="", repr=False)
+    log: str = ""
+    log_days: int = 30
     index_home: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
@@ -76,6 +80,7 @@ class ServeOptions:
             "pages",
             "budget",
             "seconds",
+            "log_days",
             "index_documents",
             "index_mb",
             "key_jobs",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI, Request
@@ -15,17 +19,25 @@ from fastapi.responses import Response, StreamingResponse
 from ..api.answers import search, stream
 from ..api.pages import Pruner, read, read_each
 from ..api.plain import answer_record, context_record
-from ..core.errors import PrunusError
+from ..core.errors import BadInput, PrunusError
 from ..core.events import ErrorEvent, Event, answer_of
+from ..core.options import Options
 from ..core.types import SearchRequest
+from ..evidence.documents import Documents
 from ..pages.metadata import known_metadata
+from ..pages.sources import Source
 from ..pages.write.kept import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
-from .errors import note_bug
+from .errors import Refused, note_bug
 from .given import Caller, budget_of, choices_of, conversation_of, index_place, pruning_of, sources_of
+from .kept import SECONDS, Kept
+from .outline import outline_of
+from .request_log import Note
 from .server import Server
+from .snapshots import KeepsPages, snapshot_id
 from .wire import (
+    AlsoWritten,
     AskRequest,
     AskResponse,
     CleanRequest,
@@ -67,26 +79,26 @@ def add_routes(app: FastAPI, server: Server) -> None:
         return await server.workers.call(work)
 
     @routes.post("/prune")
-    async def prune(body: PruneRequest) -> PruneResponse:
-        """Keep the evidence of pages for a question within a token budget."""
-        sources = sources_of(body.pages, server.options)
+    async def prune(body: PruneRequest, caller: Caller) -> PruneResponse:
+        """Keep the evidence of pages for a question within a token budget.
+
+        With `keep` the server keeps the pages for ten minutes: another budget or question then needs no new fetch.
+        """
+        if [bool(body.pages), bool(body.kept), body.snapshot is not None].count(True) != 1:
+            raise BadInput("give one of pages, kept and snapshot", subject="pages")
         budget = budget_of(body.budget, server.options)
-
-        def work() -> PruneResponse:
-            documents = read(sources, strict=False, settings=server.settings)
-            pruner = Pruner(pruning_of(body), server.settings)
-            context = pruner.prune(documents, body.question, budget, body.format)
-            record = context_record(
-                context,
-                documents.trees,
-                context.tokens_before(),
-                context.seconds,
-                documents.failures,
-                body.all_blocks,
-            )
-            return PruneResponse(**server.mask.record(record))
-
-        return await server.workers.call(work)
+        sources = sources_of(body.pages, server.options)
+        found = server.kept.find(body.kept, caller) if body.kept else None
+        if body.snapshot is not None:
+            id = snapshot_id(body.snapshot.document, body.snapshot.snapshot)
+            tree = await asyncio.to_thread(server.snapshots.get, caller, id)
+            if tree is None:
+                raise Refused(404, "this page is not kept; ask again with keep", param="snapshot")
+            found = Kept(caller, Documents([tree]))
+        result = await server.workers.call(partial(_pruned, server, body, found or sources, caller, budget))
+        if result.kept:
+            asyncio.get_running_loop().call_later(SECONDS + 1, server.kept.forget_old)
+        return result
 
     @routes.post("/search")
     async def search_web(body: SearchBody) -> SearchResponse:
@@ -109,6 +121,35 @@ def add_routes(app: FastAPI, server: Server) -> None:
         return await reply_to(server, body, caller, request)
 
     app.include_router(routes)
+
+
+def _pruned(
+    server: Server, body: PruneRequest, given: Kept | list[Source], caller: str, budget: int | None
+) -> PruneResponse:
+    """Prune pages, or pages that are kept."""
+    reading: dict[str, float] = {}
+    if isinstance(given, Kept):
+        kept = given
+    else:
+        started = time.perf_counter()
+        kept = Kept(caller, read(given, strict=False, settings=server.settings))
+        reading["read"] = time.perf_counter() - started
+    documents = kept.documents
+    context = Pruner(pruning_of(body), server.settings).prune(documents, body.question, budget, body.format)
+    if body.format not in kept.before:
+        kept.before[body.format] = context.tokens_before()
+    before = kept.before[body.format]
+    seconds = {**reading, **context.seconds}
+    record = context_record(context, documents.trees, before, seconds, documents.failures, body.all_blocks)
+    if body.all_blocks:
+        for number, blocks in groupby(record["blocks"], key=itemgetter("document")):
+            of_page = list(blocks)
+            starts = [block["span"]["start"] for block in of_page]
+            record["documents"][number]["outline"] = outline_of(documents.trees[number], starts, of_page[0]["index"])
+    id = server.kept.keep(kept) if body.keep and not body.kept else body.kept
+    also = {name: AlsoWritten(output=context.render(name), tokens=context.tokens_of(name)) for name in body.also}
+    blocks = record.pop("blocks")  # words of the pages and numbers: nothing in them is to be masked
+    return PruneResponse(**server.mask.record(record), blocks=blocks, kept=id, also=also)
 
 
 SILENCE: Final = ": wait\n\n"
@@ -138,8 +179,15 @@ async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGener
     sources = sources_of(body.pages, server.options)
     places = [await index_place(name, server, caller) for name in body.indexes]
     choices = choices_of(body, server.settings, server.options, places)
-    chat = conversation_of([(turn.role, turn.content) for turn in body.turns])
-    return server.workers.stream(partial(stream, body.question, sources or None, choices, chat))
+    keeps = KeepsPages(server.snapshots, caller) if body.keep else None
+    turns = [(turn.role, turn.content) for turn in body.turns]
+    chat = conversation_of(turns, keeps)
+    note = Note(body.question, turns)
+    if server.requests is not None:
+        choices["options"] = replace(choices.get("options") or Options(), trace=note.listen)
+    answer = partial(stream, body.question, sources or None, choices, chat, shared=server.engines)
+    events = server.workers.stream(lambda: keeps.events(answer()) if keeps is not None else answer())
+    return events if server.requests is None else server.requests.noted(note, events, server.workers.later)
 
 
 async def _sse(server: Server, first: Event | None, events: AsyncGenerator[Event | None, None]) -> AsyncIterator[str]:

@@ -59,6 +59,13 @@ class CleanResponse(BaseModel):
     metadata: dict[str, Any] = Field(description="Title, authors, dates, language, site, description, address.")
 
 
+class SnapshotGiven(Body):
+    """A page that an answer with `keep` cited, by two fields of its citations."""
+
+    document: Annotated[str, Field(max_length=4096)]
+    snapshot: Short
+
+
 class PruneRequest(Body):
     """Keep the evidence of pages for a question."""
 
@@ -67,16 +74,29 @@ class PruneRequest(Body):
         json_schema_extra={"examples": [{"pages": [_PAGE], "question": "When did it open?", "budget": 200}]},
     )
 
-    pages: Annotated[list[PageGiven], Field(min_length=1)]
+    pages: list[PageGiven] = []
+    kept: Short = Field("", description="In place of pages: the `kept` of a response, to prune the same pages again.")
+    snapshot: SnapshotGiven | None = Field(None, description="In place of pages: a page that an answer cited.")
+    keep: bool = Field(False, description="Keep the pages for ten minutes; the response names them in `kept`.")
     question: Text
     budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of the output at most.")
     format: OutputFormat = "html"
+    also: Annotated[list[OutputFormat], Field(max_length=3)] = Field(
+        [], description="Further formats to write the same evidence in; the budget holds for `format` alone."
+    )
     all_blocks: bool = Field(False, description="List the dropped blocks, too.")
     max_words: Annotated[int, Field(ge=0)] = Field(0, description="Words of a block at most; 0 chooses.")
     breadcrumbs: bool = Field(False, description="Keep the headings above each kept block.")
     links: bool = False
     images: bool = False
     emphasis: bool = False
+
+
+class AlsoWritten(BaseModel):
+    """The evidence in a further format."""
+
+    output: str
+    tokens: int
 
 
 class PruneResponse(BaseModel):
@@ -91,8 +111,10 @@ class PruneResponse(BaseModel):
     tokens_before: int
     budget: int
     blocks: list[dict[str, Any]]
-    documents: list[dict[str, Any]]
+    documents: list[dict[str, Any]] = Field(description="With `all_blocks` each has an `outline`: its headings.")
     failures: dict[str, str]
+    kept: str = Field("", description="The id of the kept pages; empty where they are not kept.")
+    also: dict[str, AlsoWritten] = Field({}, description="The same evidence in the further formats.")
 
 
 class WebChoices(Body):
@@ -154,6 +176,7 @@ class AskRequest(Body):
     max_tokens: Annotated[int, Field(ge=0)] = Field(0, description="Model tokens at most; 0 is no limit.")
     max_usd: Annotated[float, Field(ge=0)] = Field(0.0, description="USD at most; 0 is no limit.")
     stream: bool = Field(False, description="Send server-sent events instead of one JSON body.")
+    keep: bool = Field(False, description="Keep the cited pages as snapshots, which `/v1/snapshots/show` shows.")
 
 
 class AskResponse(BaseModel):
@@ -167,6 +190,110 @@ class AskResponse(BaseModel):
     unsupported: list[str]
     failures: dict[str, str]
     warnings: list[str]
+
+
+class NodeTold(BaseModel):
+    """A node of a summary tree: a summary, or a leaf, which is a passage of a document."""
+
+    id: int
+    layer: int = Field(description="0 for a leaf.")
+    tokens: int
+    children: int = Field(description="How many nodes are right below it.")
+    text: str = Field(description="The summary or the passage; empty for a summary that is not written yet.")
+    above: list[str] = Field(description="Of a leaf: the headings above the passage.")
+    sentences: list[str] = Field(description="Of a leaf: the sentences of the passage.")
+    document: str = Field(description="The document of all leaves below; empty above several documents.")
+    title: str
+    url: str
+
+
+class NodesResponse(BaseModel):
+    """Some children of a node, or some roots of the tree."""
+
+    index: str
+    parent: int | None
+    start: int
+    total: int = Field(description="How many children or roots there are.")
+    nodes: list[NodeTold]
+    layers: list[int] = Field(description="The number of nodes of each layer of the tree, the leaves first.")
+    documents: int
+
+
+class RetrieveBody(Body):
+    """Retrieve nodes of an index for a question."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"question": "When did it open?"}]})
+
+    question: Annotated[str, Field(min_length=1, max_length=20_000)]
+    budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of the nodes at most; 2,000.")
+    retrieval: Literal["", "hybrid", "collapsed", "traversal", "flat"] = Field(
+        "", description="How to search; empty is the index's own way."
+    )
+
+
+class PathStep(BaseModel):
+    """A node on the way from a root."""
+
+    id: int
+    place: int = Field(description="Its place among its siblings, from 0.")
+
+
+class NodeTaken(NodeTold):
+    """A node that a question takes."""
+
+    score: float
+    path: list[PathStep] = Field(description="From a root to this node itself.")
+
+
+class RetrievedResponse(BaseModel):
+    """The nodes that a question takes, the best first."""
+
+    index: str
+    way: str
+    tokens: int
+    nodes: list[NodeTaken]
+
+
+class ChoicesResponse(BaseModel):
+    """What a client may choose here."""
+
+    fetch: bool = Field(description="Pages may be given by their addresses.")
+    search: bool = Field(description="The web can be searched.")
+    model: bool = Field(description="A model writes the answers; otherwise they are quotes.")
+    indexes: list[str]
+    budget: int = Field(description="Tokens of evidence at most.")
+    pages: int = Field(description="Pages of a request at most.")
+    body_mb: int = Field(description="Size of a request at most, in MiB.")
+
+
+class PlaceGiven(Body):
+    """A place in a page: code points of its canonical text, as `span` of a citation tells them."""
+
+    start: Annotated[int, Field(ge=0, le=1 << 40)]
+    end: Annotated[int, Field(ge=0, le=1 << 40)]
+
+
+class ShowRequest(Body):
+    """Show a kept page with places marked; all values are those of its citations."""
+
+    document: Annotated[str, Field(max_length=4096)]
+    snapshot: Annotated[str, Field(max_length=200)]
+    places: Annotated[list[PlaceGiven], Field(max_length=50)] = Field(
+        [], description="Places to mark; the browser scrolls to the first."
+    )
+
+
+class ShowResponse(BaseModel):
+    """Where a browser finds the page."""
+
+    id: str
+    address: str = Field(description="Relative to the root of this server; good for ten minutes.")
+
+
+class SnapshotsResponse(BaseModel):
+    """The pages that are kept for this key, the latest cited first."""
+
+    snapshots: list[dict[str, Any]]
 
 
 class ErrorBody(BaseModel):

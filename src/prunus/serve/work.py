@@ -83,6 +83,10 @@ class Workers:
         """Return the result of a short call that waits for the disk or a database. It needs no turn."""
         return await asyncio.get_running_loop().run_in_executor(self._lookups, work)
 
+    def later(self, work: Callable[[], None]) -> None:
+        """Run a short call that waits for the disk, when a thread is free; nobody waits for it but :meth:`drain`."""
+        self._lookups.submit(work)
+
     async def call(self, work: Callable[[], T]) -> T:
         """Return the result of blocking work.
 
@@ -135,7 +139,7 @@ class Workers:
         while self.running and asyncio.get_running_loop().time() < ends:
             await asyncio.sleep(0.05)
         self._threads.shutdown()
-        self._lookups.shutdown(wait=False, cancel_futures=True)
+        self._lookups.shutdown()
 
     async def _turn(self) -> None:
         """Wait until the request's turn comes.

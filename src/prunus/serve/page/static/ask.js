@@ -1,0 +1,421 @@
+// The view Ask: a question, its answer as it is written, and each citation where it stands in its page.
+
+import { el, outside, problem } from "./dom.js";
+import { events, get } from "./http.js";
+import { markdown } from "./markdown.js";
+import { pageField } from "./pages.js";
+import { Progress } from "./progress.js";
+import { open as openPruned } from "./prune.js";
+import { Snapshot } from "./snapshot.js";
+
+const TURNS = 20; // messages that the server takes
+const LONGEST = 20_000; // characters of a message that the server takes
+const PAUSE = 80; // milliseconds between two drawings of an answer that is being written
+
+/** Fill the section of this view; called once, when it is first shown. */
+export function mount(section) {
+  const snapshot = new Snapshot();
+  const said = el("p", { class: "unseen", role: "status" });
+  const talk = el("div", { class: "talk" });
+  const form = new Form((body, names) => ask(body, names));
+  const lead = el("h1", { class: "lead" }, "Ask, and check every citation where it stands");
+  const column = el("div", { class: "column" }, lead, talk, form.node);
+  section.append(said, el("div", { class: "desk" }, column, snapshot.node));
+  let turns = [];
+  let running = null;
+
+  form.onstop = () => running?.abort();
+  form.onnew = () => {
+    running?.abort();
+    turns = [];
+    talk.replaceChildren();
+    snapshot.close();
+    lead.className = "lead";
+    form.began(false);
+    form.question.focus();
+  };
+
+  async function ask(body, names) {
+    running = new AbortController();
+    const { signal } = running;
+    const turn = new Turn(body.question, names, snapshot);
+    talk.append(turn.node);
+    lead.className = "unseen";
+    form.began(true);
+    form.busy(true);
+    said.textContent = "Working on the answer.";
+    turn.node.scrollIntoView({ block: "start" });
+    try {
+      for await (const event of events("v1/ask", { ...body, turns, stream: true, keep: true }, signal)) {
+        turn.take(event);
+        if (event.event === "done") {
+          const messages = [{ role: "user", content: body.question }, { role: "assistant", content: event.answer.text }];
+          turns = [...turns, ...messages.map((one) => ({ ...one, content: one.content.slice(0, LONGEST) }))].slice(-TURNS);
+        }
+      }
+      if (!turn.ended) turn.fail("The stream ended before the answer was complete.");
+    } catch (error) {
+      if (error.name === "AbortError") turn.stop();
+      else if (form.point(error)) {
+        turn.node.remove();
+        form.question.value ||= body.question;
+      }
+      else turn.fail(error.message);
+    } finally {
+      if (running?.signal === signal) {
+        running = null;
+        form.busy(false);
+      }
+      said.textContent = turn.summary;
+    }
+  }
+
+  form.load();
+}
+
+/** The box for the question, with what it may be answered from. */
+class Form {
+  constructor(send) {
+    this.pages = pageField();
+    this.question = el("textarea", {
+      rows: 2, required: true, maxlength: LONGEST, id: "question", placeholder: "Your question",
+      onkeydown: (event) => {
+        if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+          event.preventDefault();
+          this.node.requestSubmit();
+        }
+      },
+    });
+    this.wrong = el("div", {});
+    this.search = el("input", { type: "checkbox" });
+    this.searching = el("label", { class: "check", hidden: true }, this.search, "Search the web");
+    this.indexes = el("span", { class: "row" });
+    this.budget = el("input", { type: "number", min: 1, step: 1, placeholder: "chosen for you", inputmode: "numeric" });
+    this.material = el("details", { class: "material" }, el("summary", {}, "Pages and files"), this.pages.node);
+    this.go = el("button", { type: "submit" }, "Ask");
+    this.halt = el("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.onstop() }, "Stop");
+    this.fresh = el("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.onnew() }, "New conversation");
+    this.hint = el("p", { class: "muted" });
+    this.node = el("form", { class: "card ask", "aria-label": "Question", onsubmit: (event) => { event.preventDefault(); this.submit(send); } },
+      el("label", { class: "unseen", for: "question" }, "Question"), this.question, this.material,
+      el("details", {}, el("summary", {}, "Budget"), el("label", { class: "field narrow" }, "Tokens of evidence at most", this.budget)),
+      this.wrong,
+      el("div", { class: "row" }, this.searching, this.indexes, el("span", { class: "grow" }), this.fresh, this.halt, this.go),
+      this.hint);
+  }
+
+  /** Learn what this server allows, and offer that. */
+  async load() {
+    try {
+      const choices = await get("v1/choices");
+      this.searching.hidden = !choices.search;
+      this.search.checked = choices.search;
+      this.budget.max = choices.budget;
+      this.pages.fetches(choices.fetch);
+      this.material.open = !choices.search && !choices.indexes.length;
+      this.boxes = choices.indexes.map((name) => {
+        const box = el("input", { type: "checkbox", value: name });
+        box.checked = choices.indexes.length === 1 && !choices.search;
+        this.indexes.append(el("label", { class: "check" }, box, name));
+        return box;
+      });
+      this.hint.textContent = choices.model ? "" : "No model is set up here: answers are quotes of the pages.";
+    } catch (error) {
+      this.wrong.replaceChildren(problem(error.message));
+    }
+    if (document.activeElement === document.body) this.question.focus();
+  }
+
+  submit(send) {
+    const question = this.question.value.trim();
+    if (!question || this.go.disabled) return;
+    const pages = this.pages.value();
+    const indexes = (this.boxes || []).filter((box) => box.checked).map((box) => box.value);
+    const search = this.search.checked;
+    this.wrong.replaceChildren();
+    if (!pages.length && !indexes.length && !search) {
+      this.material.open = true;
+      this.wrong.replaceChildren(problem("Give a page or a file, or choose what to search."));
+      return;
+    }
+    const body = { question, pages, indexes, search };
+    if (this.budget.value) body.budget = Number(this.budget.value);
+    send(body, this.pages.names());
+    this.question.value = "";
+  }
+
+  /** Show an error at its field; false where it belongs to no field. */
+  point(error) {
+    if (!/^(pages|indexes|budget|question|search|key)/.test(error.param) && ![401, 403, 413].includes(error.status)) return false;
+    if (error.param.startsWith("pages")) this.material.open = true;
+    this.wrong.replaceChildren(problem(error.message));
+    return true;
+  }
+
+  busy(is) {
+    this.go.disabled = is;
+    this.halt.hidden = !is;
+  }
+
+  began(has) {
+    this.fresh.hidden = !has;
+    if (has) this.material.open = false;
+  }
+}
+
+/** One question with its answer. */
+class Turn {
+  constructor(question, names, snapshot) {
+    this.snapshot = snapshot;
+    this.question = question;
+    this.names = names;
+    this.text = "";
+    this.citations = [];
+    this.hits = new Map(); // by address
+    this.passages = new Map(); // by document
+    this.read = [];
+    this.ended = false;
+    this.summary = "";
+    this.progress = new Progress();
+    this.answer = el("div", { class: "answer", "aria-busy": "true" });
+    this.below = el("div", {});
+    this.node = el("article", { class: "card turn" }, el("h2", { class: "asked" }, question), this.progress.node, this.answer, this.below);
+  }
+
+  take(event) {
+    this.progress.take(event, (url) => this.label(url));
+    if (event.event === "search") for (const hit of event.hits) this.hit(event.query, hit);
+    else if (event.event === "page") this.read.push(event);
+    else if (event.event === "extracted") this.extracted(event.passages);
+    else if (event.event === "token") {
+      this.text += event.text;
+      this.timer ??= setTimeout(() => { this.timer = null; this.draw(); }, PAUSE);
+    } else if (event.event === "citation") this.citations.push(event.citation);
+    else if (event.event === "done") this.done(event.answer);
+    else if (event.event === "error") this.fail(event.message);
+  }
+
+  hit(query, hit) {
+    const known = this.hits.get(hit.url) || [];
+    this.hits.set(hit.url, [...known, `hit ${hit.rank || "?"} of “${query}”${hit.engine ? ` (${hit.engine})` : ""}`]);
+  }
+
+  extracted(passages) {
+    for (const passage of passages) {
+      const document = passage.spans[0]?.document;
+      this.passages.set(document, [...(this.passages.get(document) || []), passage.score]);
+    }
+  }
+
+  /** Return what to call a page: its address, or the name of the file that was sent. */
+  label(url) {
+    const place = /^pages\.(\d+)$/.exec(url);
+    if (place) return this.names[Number(place[1])] || url;
+    return url || this.names[0] || "the page";
+  }
+
+  draw() {
+    this.answer.replaceChildren(markdown(this.text, (number) => this.mark(number)));
+  }
+
+  /** Return the node of a mark [number]: a button where a citation has the number. */
+  mark(number) {
+    const cited = this.citations.filter((one) => one.number === number);
+    if (!cited.length) return this.ended ? `[${number}]` : el("span", { class: "cite pending" }, String(number));
+    const good = cited.some((one) => one.found);
+    return el("button", {
+      type: "button", class: good ? "cite" : "cite lost",
+      "aria-label": `Citation ${number}: ${this.name(cited[0])}${good ? "" : ", quote not found"}`,
+      onclick: (event) => this.open(nearest(cited, event.currentTarget), event.currentTarget),
+    }, String(number));
+  }
+
+  name(citation) {
+    return citation.title || citation.site || this.label(citation.url);
+  }
+
+  open(citation, from) {
+    this.snapshot.open(citation, this.citations, (one) => this.name(one), from);
+  }
+
+  done(answer) {
+    clearTimeout(this.timer);
+    this.ended = true;
+    this.text = answer.text;
+    this.citations = answer.citations;
+    this.draw();
+    const rest = markUnsupported(this.answer, answer.unsupported);
+    this.answer.removeAttribute("aria-busy");
+    this.progress.done(answer);
+    const missing = answer.unsupported.length;
+    this.below.append(...[
+      missing ? el("p", { class: "warning" }, `${missing === 1 ? "One sentence is" : `${missing} sentences are`} not supported by any page that was read; marked in the answer.`) : null,
+      rest.length ? el("ul", { class: "small" }, rest.map((one) => el("li", {}, el("mark", { class: "unsupported" }, one)))) : null,
+      ...answer.warnings.map((one) => el("p", { class: "warning" }, one)),
+      ...Object.entries(answer.failures).map(([name, one]) => el("p", { class: "warning" }, `${this.label(name)}: ${one}`)),
+      this.sources(), this.also(), this.copying(),
+    ].filter(Boolean));
+    const good = this.citations.filter((one) => one.found).length;
+    this.summary = `The answer is complete: ${good} of ${this.citations.length} quotes were found in their pages`
+      + `${missing ? `; ${missing} sentences are not supported` : ""}.`;
+  }
+
+  fail(message) {
+    this.end();
+    this.progress.fail();
+    this.below.append(problem(message));
+    this.summary = message;
+  }
+
+  stop() {
+    this.end();
+    this.progress.stop();
+    this.below.append(el("p", { class: "muted" }, "Stopped."));
+    this.summary = "Stopped.";
+  }
+
+  end() {
+    clearTimeout(this.timer);
+    this.ended = true;
+    this.answer.removeAttribute("aria-busy");
+    if (this.text) this.draw();
+  }
+
+  /** Return the list of the cited pages: who wrote them and when, their quotes, and why they were chosen. */
+  sources() {
+    if (!this.citations.length) return null;
+    const groups = new Map();
+    for (const citation of this.citations) {
+      const key = `${citation.document} ${citation.snapshot}`;
+      groups.set(key, [...(groups.get(key) || []), citation]);
+    }
+    const items = [...groups.values()].map((cited) => {
+      const [first] = cited;
+      const facts = [first.site, (first.authors || []).join(", "), first.published].filter(Boolean).join(" · ");
+      return el("li", { class: "source" },
+        el("div", { class: "title" }, outside(first.url, this.name(first))),
+        facts && el("div", { class: "muted" }, facts),
+        el("ul", { class: "quotes" }, cited.map((one) => el("li", {}, el("button", {
+          type: "button", class: "quote", onclick: (event) => this.open(one, event.currentTarget),
+        }, el("span", { class: one.found ? "cite" : "cite lost" }, String(one.number)), el("q", {}, one.quote),
+        fateOf(one))))),
+        el("div", { class: "muted small" }, this.why(first)),
+        cited.some((one) => one.found) && el("button", {
+          type: "button", class: "quiet small", onclick: () => openPruned({ snapshot: { document: first.document, snapshot: first.snapshot }, question: this.question }),
+        }, "What was pruned of this page"));
+    });
+    return el("section", { class: "sources", "aria-label": "Sources" }, el("h3", {}, "Sources"), el("ul", {}, items));
+  }
+
+  /** Return why a page was chosen, where the events told it. */
+  why(citation) {
+    const reasons = [...(this.hits.get(citation.url) || [])];
+    const scores = this.passages.get(citation.document) || [];
+    if (scores.length) {
+      const best = Math.max(...scores).toFixed(2);
+      reasons.push(scores.length === 1 ? `one passage, score ${best}` : `${scores.length} passages, best score ${best}`);
+    }
+    return reasons.length ? `Chosen for ${reasons.join("; ")}` : "";
+  }
+
+  /** Return the list of pages that were read and are not cited. */
+  also() {
+    const cited = new Set(this.citations.map((one) => one.url));
+    const rest = this.read.filter((page) => !page.failure && !cited.has(page.url));
+    if (!rest.length) return null;
+    return el("details", {}, el("summary", {}, `Read and not cited: ${rest.length}`),
+      el("ul", { class: "small" }, rest.map((page) => el("li", {}, outside(page.url, page.title || this.label(page.url))))));
+  }
+
+  copying() {
+    const said = el("span", { class: "muted", role: "status" });
+    return el("div", { class: "row" }, el("button", {
+      type: "button", class: "quiet", onclick: async () => { said.textContent = await copy(this.asMarkdown()) ? "Copied." : "Copying is not allowed here."; },
+    }, "Copy as Markdown"), said);
+  }
+
+  asMarkdown() {
+    const plain = (text) => text.replace(/\s+/g, " ").replace(/[\\`*_\[\]<>]/g, "\\$&");
+    const sources = this.citations.map((one) => `- [${one.number}] ${plain(this.name(one))}`
+      + `${one.published ? `, ${one.published}` : ""}${/^https?:/.test(one.url) ? `, <${one.url.replace(/[<>\s]/g, "")}>` : ""}: “${plain(one.quote)}”`
+      + `${one.found ? "" : " (not found in the page)"}`);
+    return `${this.text}\n\n## Sources\n\n${sources.join("\n")}\n`;
+  }
+}
+
+/** Return a line on a quote: whether its page has it, and how well it bears out the sentence that cites it. */
+function fateOf(citation) {
+  if (!citation.found) return el("span", { class: "fate bad" }, "not found in the page");
+  const percent = Math.round(100 * citation.support);
+  if (percent < 50) return el("span", { class: "fate weak" }, `found, but hardly supports the sentence (${percent} %)`);
+  return el("span", { class: "fate good" }, percent > 99 ? "found" : `found, support ${percent} %`);
+}
+
+/** Return the citation whose quote shares most words with the sentence before a mark. */
+function nearest(cited, button) {
+  if (cited.length === 1) return cited[0];
+  const block = button.closest("p, tr, li, blockquote, h3, h4, h5, h6") || button.parentElement;
+  const texts = [];
+  const walk = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+  for (let node = walk.nextNode(); node && !button.contains(node); node = walk.nextNode()) {
+    if (!node.parentElement.closest("button")) texts.push(node.data);
+  }
+  const words = new Set(wordsOf(texts.join(" ").slice(-400)));
+  const shared = (one) => { const own = wordsOf(one.quote); return own.filter((word) => words.has(word)).length / (own.length || 1); };
+  return cited.reduce((best, one) => (shared(one) > shared(best) ? one : best));
+}
+
+function wordsOf(text) {
+  return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) || [];
+}
+
+/** Mark sentences in the answer; return those that are not found in it. White space and signs of Markdown do not count. */
+function markUnsupported(answer, sentences) {
+  const rest = [];
+  for (const sentence of sentences) {
+    const places = []; // of each letter: its text node, and its offset there
+    let letters = "";
+    const walk = document.createTreeWalker(answer, NodeFilter.SHOW_TEXT);
+    for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+      if (node.parentElement.closest("button, .badge, .pending")) continue;
+      for (let at = 0; at < node.data.length; at++) {
+        if (/[\s*_`|>#+\[\]-]/.test(node.data[at])) continue;
+        letters += node.data[at];
+        places.push([node, at]);
+      }
+    }
+    const wanted = sentence.replace(/\[\d{1,4}\]/g, "").replace(/[\s*_`|>#+\[\]-]/g, "");
+    const start = wanted ? letters.indexOf(wanted) : -1;
+    if (start < 0) {
+      rest.push(sentence);
+      continue;
+    }
+    const parts = new Map(); // text node -> first and last offset
+    for (const [node, at] of places.slice(start, start + wanted.length)) parts.set(node, [parts.get(node)?.[0] ?? at, at]);
+    let last = null;
+    for (const [node, [from, to]] of parts) {
+      const range = document.createRange();
+      range.setStart(node, from);
+      range.setEnd(node, to + 1);
+      last = el("mark", { class: "unsupported" });
+      range.surroundContents(last);
+    }
+    last.after(el("span", { class: "badge" }, "not supported"));
+  }
+  return rest;
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const box = el("textarea", { class: "unseen" });
+    box.value = text;
+    document.body.append(box);
+    box.select();
+    const done = document.execCommand("copy"); // where the page is not on a secure address
+    box.remove();
+    return done;
+  }
+}

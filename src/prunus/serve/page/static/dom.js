@@ -1,0 +1,40 @@
+// Make nodes. Text is always text: nothing in this page parses a string as HTML.
+
+/** Return a new element. `on…` properties are listeners; `class`, `for` and others are attributes; false leaves one out. */
+export function el(name, properties = {}, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (value === true) node.setAttribute(key, "");
+    else if (value !== false && value !== null && value !== undefined) node.setAttribute(key, value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+/** Return the address where it is http or https, else "". Only such addresses become links. */
+export function webAddress(text) {
+  try {
+    const url = new URL(text);
+    return url.protocol === "https:" || url.protocol === "http:" ? url.href : "";
+  } catch {
+    return "";
+  }
+}
+
+/** Return a link that opens in a new tab and tells the other site nothing; plain text where the address is no web address. */
+export function outside(address, ...label) {
+  const href = webAddress(address);
+  if (!href) return el("span", {}, ...label);
+  return el("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, ...label);
+}
+
+/** Return a line that says what went wrong; screen readers read it at once. */
+export function problem(message) {
+  return el("p", { class: "problem", role: "alert" }, message);
+}
+
+/** Return a number with separators of thousands. */
+export function count(number) {
+  return Number(number).toLocaleString("en");
+}

@@ -1,0 +1,81 @@
+// Talk to the server that this page is from. Paths are relative, as "v1/ask", so that a proxy may put it under a folder.
+
+import { askKey, key } from "./key.js";
+
+/** What went wrong: `message` in one line, `param` the field that it is about or "", `status` of HTTP or 0. */
+export class Failed extends Error {
+  constructor(message, param = "", status = 0) {
+    super(message);
+    this.param = param;
+    this.status = status;
+  }
+}
+
+export async function get(path) {
+  return (await call("GET", path)).json();
+}
+
+export async function post(path, body, signal) {
+  return (await call("POST", path, body, signal)).json();
+}
+
+/** Yield the server-sent events of a path as `{event, ...data}`; throw Failed where the request fails. Breaking off closes the stream. */
+export async function* events(path, body, signal) {
+  const response = await call("POST", path, body, signal);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const parts = (text + value).split("\n\n");
+      text = parts.pop();
+      for (const part of parts) {
+        const event = eventOf(part);
+        if (event) yield event;
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => {}); // the server hears that nobody listens
+  }
+}
+
+function eventOf(part) {
+  let name = "message";
+  const data = [];
+  for (const line of part.split("\n")) {
+    if (line.startsWith("event: ")) name = line.slice(7);
+    else if (line.startsWith("data: ")) data.push(line.slice(6));
+  }
+  return data.length ? { event: name, ...JSON.parse(data.join("\n")) } : null;
+}
+
+/** Call the server; where it wants a key, ask for one and call again. DELETE and others go through here, too. */
+export async function call(method, path, body, signal) {
+  for (;;) {
+    const headers = body === undefined ? {} : { "Content-Type": "application/json" };
+    if (key()) headers.Authorization = `Bearer ${key()}`;
+    let response;
+    try {
+      response = await fetch(path, {
+        method, headers, signal, credentials: "omit", cache: "no-store",
+        body: body === undefined ? undefined : JSON.stringify(body),
+      });
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new Failed("the server cannot be reached");
+    }
+    if (response.ok) return response;
+    if (response.status === 401 && await askKey(key() ? "This key does not work here." : "")) continue;
+    throw await failed(response);
+  }
+}
+
+async function failed(response) {
+  try {
+    const { error } = await response.json();
+    return new Failed(error.message, error.param || "", response.status);
+  } catch {
+    return new Failed(`the server said ${response.status}`, "", response.status);
+  }
+}
