@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests import extras
 from tests.extras import need
+from tests.llamacpp import llamacpp
 from tests.serve.running import BRIDGE, QUESTION, Running, model, running
 
 from prunus.core.errors import MissingExtra
@@ -573,3 +574,25 @@ def test_an_index_is_chosen_and_its_page_opens(browser: str, tmp_path: Path) -> 
 
     with running(tmp_path, indexes={"town": str(tmp_path / "made")}) as server:
         assert opened(browser, server.url, work) == []
+
+
+@pytest.mark.slow
+def test_a_real_model_answers_and_its_citation_opens(browser: str, tmp_path: Path) -> None:
+    page = (
+        "<title>Dunnock Quay</title><h1>Ferry</h1><p>The ferry leaves Dunnock Quay at 9:40 every morning.</p>"
+        "<h2>Charts</h2><p>Charts of the harbour are sold at the office.</p>"
+    )
+
+    async def work(tab: Any) -> None:
+        tab.set_default_timeout(90_000)
+        await ask(tab, page, "Repeat this sentence: The ferry leaves Dunnock Quay at 9:40 every morning [1].")
+        assert "model tokens" in await tab.locator(".progress > summary").inner_text()
+        assert "9:40" in await tab.locator(".answer").inner_text()
+        await tab.locator("button.quote").first.click()
+        await framed(tab).locator("#quote").wait_for()
+        assert await framed(tab).locator("#quote").inner_text() in page
+
+    with llamacpp() as address:
+        settings = {"llm": f"{address}/v1#smollm2", "extractor": "sentences:3", "model_calls": True}
+        with running(tmp_path, settings) as server:
+            assert opened(browser, server.url, work) == []
