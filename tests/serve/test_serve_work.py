@@ -27,6 +27,8 @@ pytestmark = pytest.mark.full
 
 ASK = {"question": QUESTION, "pages": [{"html": BRIDGE}], "stream": True}
 
+CHAT = {"model": "prunus", "messages": [{"role": "user", "content": QUESTION}], "pages": [{"html": BRIDGE}]}
+
 
 async def slow(words: int, pause: float, ended: list[str]) -> AsyncIterator[Event]:
     try:
@@ -113,6 +115,18 @@ def test_a_client_that_leaves_frees_the_place_for_the_next(tmp_path: Path) -> No
         assert again.status_code == 200
 
 
+def test_a_client_that_leaves_a_reply_that_is_not_streamed_frees_the_place_too(tmp_path: Path) -> None:
+    settings = {"llm": model(tmp_path, " ".join(f"word{n}" for n in range(900)), pause=0.05), "extractor": "sentences"}
+    with running(tmp_path, settings, at_once=1, waiting=0) as server:
+        for path, body in (("/v1/ask", {**ASK, "stream": False}), ("/v1/chat/completions", CHAT)):
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.post(f"{server.url}{path}", json=body, timeout=1, trust_env=False)
+            until = time.monotonic() + 10
+            while server.post("/v1/clean", {"page": {"html": BRIDGE}}).status_code == 503:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+
+
 def test_answers_stream_side_by_side_while_others_compute(tmp_path: Path) -> None:
     settings = {"llm": model(tmp_path, "The bridge opened in 1932 [1].", pause=0.05), "extractor": "sentences"}
     with running(tmp_path, settings, at_once=32) as server:
@@ -129,6 +143,18 @@ def test_answers_stream_side_by_side_while_others_compute(tmp_path: Path) -> Non
         for thread in threads:
             thread.join()
         assert found == ["done"] * 16 and health.elapsed.total_seconds() < 2
+
+
+def test_answers_share_the_model(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    spec = model(tmp_path, "The bridge opened in 1932 [1].")
+    file = Path(spec.rpartition(":")[0])
+    noted = f"with open({str(made)!r}, 'a') as made: made.write('x')"  # in the constructor
+    file.write_text(f"{file.read_text()}\n        {noted}\n", "utf-8")
+    with running(tmp_path, {"llm": spec, "extractor": "sentences"}) as server:
+        for _ in range(3):
+            assert server.post("/v1/ask", {**ASK, "stream": False}).status_code == 200
+    assert made.read_text() == "x"
 
 
 def test_sigterm_lets_running_streams_end(tmp_path: Path) -> None:

@@ -75,14 +75,18 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
     with run.stages.stage("prune", budget=budget) as detail:
         arguments = (documents, asked.sought, budget, "html", asked.options, engines)
         context = await asyncio.to_thread(lambda: prune(*cast(Any, arguments)))
-        detail |= {"tokens": context.tokens, "kept": len(context.kept), "blocks": len(context.blocks)}
+        kept = await asyncio.to_thread(lambda: context.kept)  # once: each access makes the records anew
+        detail |= {"tokens": context.tokens, "kept": len(kept), "blocks": len(context.blocks)}
     run.warnings += [warning for warning in context.warnings if warning not in run.warnings]
     run.names |= context.engines
-    yield KeptEvent(context.tokens, len(context.kept), len(context.blocks), context.warnings)
+    yield KeptEvent(context.tokens, len(kept), len(context.blocks), context.warnings)
     trees = {tree.document: tree for tree in documents.trees}
-    tagged = segments(context.kept, trees)
+    tagged = await asyncio.to_thread(segments, kept, trees)
     with run.stages.stage("extract", segments=len(tagged)) as detail:
-        run.chosen = await _extract(run, tagged, {tree.document: tree.url for tree in documents.trees})
+        urls = {tree.document: tree.url for tree in documents.trees}
+        if run.stages.listened:
+            detail["tagged"] = [{"tag": one.tag, "page": urls[one.span.document], "text": one.text} for one in tagged]
+        run.chosen = await _extract(run, tagged, urls)
         if not run.chosen and run.writer is None:  # "Summarize it" shares no word with the text to be summarised
             overview = [segment for segment in tagged if segment.span.document in documents.overview]
             run.chosen = sorted(overview, key=lambda segment: -segment.score)[:_OVERVIEW]
@@ -96,7 +100,7 @@ async def gather_evidence(run: Run, documents: Documents, indexes: Finder | None
     shown = [(tree, tuple(map(passage_of, group)), _as_markdown(group)) for tree, group in pages]
     run.references = _number_pages(run, documents, shown)
     if asked.options.web.pictures and run.writer is not None:
-        await _load_pictures(run, context.kept)
+        await _load_pictures(run, kept)
 
 
 def _document_of(segment: Tagged) -> str:

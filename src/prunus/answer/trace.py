@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..core.errors import MissingExtra
 from ..core.text.secrets import hide_secrets
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 Listener: TypeAlias = Callable[[Trace], None]
 """Called with the trace of each stage when the stage ends."""
+
+
+_LONG: Final = frozenset({"tagged"})
+"""Details that hold the text of pages; a span does not take them."""
 
 
 class Stages:
@@ -31,6 +35,11 @@ class Stages:
         self.meter = meter
         self.spent: dict[str, Usage] = {}
         self._listen = listen
+
+    @property
+    def listened(self) -> bool:
+        """Whether anybody gets the traces; details that cost time are only made then."""
+        return self._listen is not None
 
     @contextmanager
     def stage(self, name: str, **detail: Any) -> Iterator[dict[str, Any]]:
@@ -87,6 +96,8 @@ def spans(tracer: Any = None) -> Listener:
         end = time.time_ns()
         span = tracer.start_span(f"prunus.{trace.stage}", start_time=end - int(trace.seconds * 1e9))
         for key, value in trace.detail.items():
+            if key in _LONG:
+                continue
             plain = _plain(value)
             shown = plain if isinstance(plain, str | bool | int | float) else json.dumps(plain)
             span.set_attribute(f"prunus.{key}", shown)

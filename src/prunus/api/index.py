@@ -170,6 +170,7 @@ class Index:
         *,
         done: Callable[[str, str], None] = lambda id, fate: None,
         strict: bool = True,
+        tree: bool = True,
     ) -> Report:
         """Add documents, or replace documents of the same id that have changed; then update the tree.
 
@@ -179,12 +180,14 @@ class Index:
         :param documents: files, folders, addresses, HTML, bytes, Pages; or a mapping from ids to sources.
         :param done: called with the id and ``added`` (it is stored on disk), ``unchanged`` or ``failed``.
         :param strict: raise where a document cannot be read, after the others were added; else only report it.
+        :param tree: update the tree; False leaves that to a later :meth:`update`, where many calls follow each other.
         :raises BadInput: there is no document, or with ``strict`` a document cannot be read.
         """
         given = named(documents, self.settings)
         report = Report()
         self._take_in(given, report, done)
-        self.update()
+        if tree:
+            self.update()
         if strict and report.failures:
             raise report.failures.first or BadInput("a document cannot be read")
         return report

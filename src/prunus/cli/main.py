@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "fetch": "Fetch pages unchanged, within the configured limits.",
     "cache": "Show or clear the caches on disk.",
     "serve": "Serve Prunus over HTTP, and as a model to OpenAI's clients.",
+    "mcp": "Give an assistant Prunus as tools, over the Model Context Protocol.",
     "doctor": "Show the settings in force, and test the engines.",
     "completion": "Print the completion script of a shell.",
 }

@@ -223,6 +223,10 @@ class NodeStore(Protocol):
         """Return what the index holds: documents, nodes and tokens by layer, unsummarised, embedder, bytes."""
         ...
 
+    def size(self) -> int:
+        """Return the bytes that the index takes on the disk."""
+        ...
+
     def damage(self) -> list[str]:
         """Check everything that is stored; return each damaged part in one line."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 from fastapi import FastAPI
@@ -17,6 +18,9 @@ from ..core.settings import Settings
 from ..core.version import __version__
 from .errors import handle_errors
 from .guard import Guard
+from .indexes import add_indexes
+from .jobs import add_jobs
+from .mcp_transports import add_mcp
 from .openai import add_openai
 from .options import ServeOptions
 from .page.files import add_page
@@ -28,6 +32,8 @@ from .trees import add_trees
 
 _DRAIN: Final = 1.0
 """Seconds for threads to end when the server stops; before that, requests had their time to end."""
+_JOBS_DRAIN: Final = 10.0
+"""Seconds for a job to end what it has begun, so that another server can go on with it at once."""
 
 
 def create_app(settings: Settings, options: ServeOptions | None = None) -> FastAPI:
@@ -41,7 +47,11 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        yield
+        server.workers.start()
+        server.runner.start()
+        async with mcp.run():
+            yield
+        await asyncio.to_thread(server.runner.stop, _JOBS_DRAIN)
         await server.workers.drain(_DRAIN)
         server.state.close()
 
@@ -58,9 +68,12 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     add_routes(app, server)
     add_openai(app, server)
     add_responses(app, server)
+    add_indexes(app, server)
+    add_jobs(app, server)
     add_trees(app, server)
     add_snapshots(app, server)
     add_page(app, server)
+    mcp = add_mcp(app, server)
 
     @app.get("/healthz", tags=["operation"])
     async def healthz() -> dict[str, str]:
@@ -71,7 +84,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     async def readyz() -> JSONResponse:
         """Tell whether requests can be served: whether the state can be read."""
         try:
-            await asyncio.to_thread(server.state.key, "")
+            await server.workers.lookup(partial(server.state.key, ""))
         except PrunusError:
             return JSONResponse({"status": "the state cannot be read"}, 503)
         return JSONResponse({"status": "ok"})
@@ -86,8 +99,8 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(options.origins),
-            allow_methods=["GET", "POST"],
+            allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
-            expose_headers=["x-request-id", "retry-after"],
+            expose_headers=["x-request-id", "retry-after", "mcp-session-id"],
         )
     return app

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import secrets
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..core.errors import BadInput
+from ..core.errors import BadInput, OutsideFailed
 from ..core.settings import Settings
 from .options import INDEX_NAME
 from .state import State
@@ -89,6 +90,28 @@ class CreatedIndexes:
         if self.home.startswith("postgres:"):
             return f"{self.home.partition(':')[2]}#{id}"
         return str(Path(self.home).expanduser() / id)
+
+    def remove(self, id: str) -> None:
+        """Remove the data of an index; nothing happens where it is gone.
+
+        :raises OutsideFailed: the disk or the database refuses.
+        """
+        if not self.home.startswith("postgres:"):
+            try:
+                shutil.rmtree(self.place(id))
+            except FileNotFoundError:
+                return
+            except OSError as error:
+                raise OutsideFailed(f"an index cannot be removed ({error.strerror})", subject="index") from error
+            return
+        import psycopg  # there: it has made the schema
+        from psycopg.sql import SQL, Identifier
+
+        try:
+            with psycopg.connect(self.home.partition(":")[2], connect_timeout=10, autocommit=True) as connection:
+                connection.execute(SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(Identifier(id)))
+        except psycopg.Error as error:  # its text may hold parts of the address
+            raise OutsideFailed(f"an index cannot be removed (SQLSTATE {error.sqlstate})", subject="index") from None
 
     def _where(self, condition: str, *values: Any) -> list[CreatedIndex]:
         with self._state.transaction(writes=False) as run:

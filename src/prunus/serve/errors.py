@@ -13,12 +13,13 @@ from starlette.exceptions import HTTPException
 
 from ..core.errors import BadInput, MissingExtra, NothingFound, OutsideFailed, PrunusError, one_line
 from .mask import Mask
-from .work import Busy, TooLong
+from .work import Busy, Left, TooLong
 
 log = logging.getLogger("prunus.serve")
 
 _KINDS: Final[tuple[tuple[type[PrunusError], int, str], ...]] = (
     (Busy, 503, "busy"),
+    (Left, 499, "left"),
     (TooLong, 504, "too_long"),
     (BadInput, 400, "bad_input"),
     (NothingFound, 404, "nothing_found"),
@@ -27,7 +28,7 @@ _KINDS: Final[tuple[tuple[type[PrunusError], int, str], ...]] = (
 )
 _STATUS: Final = {
     400: "bad_input", 401: "no_key", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 408: "too_slow",
-    413: "too_large", 415: "bad_type", 429: "too_many_requests", 503: "busy",
+    409: "taken", 413: "too_large", 415: "bad_type", 429: "too_many_requests", 503: "busy",
 }  # fmt: skip
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, TypeAlias
 
 from fastapi import Depends, Request
@@ -143,7 +143,7 @@ async def index_place(name: str, server: Server, caller: str, param: str = "inde
     operators = server.options.indexes
     if name in operators:
         return operators[name]
-    if found := await asyncio.to_thread(server.created.find, caller, name):
+    if found := await server.workers.lookup(partial(server.created.find, caller, name)):
         return server.created.place(found.id)
     raise await no_index(name, server, caller, param)
 
@@ -156,7 +156,7 @@ async def no_index(name: str, server: Server, caller: str, param: str) -> Refuse
 
 async def index_names(server: Server, caller: str) -> list[str]:
     """Return the names of all indexes that a caller may ask: the operator's, then the caller's own."""
-    own = await asyncio.to_thread(server.created.of, caller) if server.created.home else []
+    own = await server.workers.lookup(partial(server.created.of, caller)) if server.created.home else []
     return list(dict.fromkeys([*server.options.indexes, *(index.name for index in own)]))
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
+from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -28,9 +29,11 @@ _OPEN_FOLDER: Final = "/page/"
 """The files of the web page."""
 _SCOPES: Final = {
     "/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read", "/v1/choices": "",
+    "/mcp": "",
 }  # fmt: skip
-"""The scope of a route; all others need ``ask``. '' is any."""
-_NOT_COUNTED: Final = ("/v1/models", "/v1/choices", "/v1/snapshots", "/metrics")
+"""The scope of a route, '' for any; changes of indexes and all about jobs need ``index``, all others ``ask``. Each tool
+of ``/mcp`` checks its own."""
+_NOT_COUNTED: Final = ("/v1/models", "/v1/choices", "/v1/snapshots", "/v1/jobs", "/metrics")
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -106,27 +109,28 @@ class Guard:
 
         :raises Refused: 401 without a working key, 403 without the scope, 429 above the quota.
         """
-        path, state = scope["path"], self._server.state
+        path, state, lookup = scope["path"], self._server.state, self._server.workers.lookup
         preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
         if not self._server.closed or path in _OPEN or path.startswith(_OPEN_FOLDER) or preflight:
             return NO_KEY
         kind, _, key = headers.get("authorization", "").partition(" ")
         try:
             digest = digest_of(key.strip()) if kind.lower() == "bearer" and key.strip() else ""
-            found = await asyncio.to_thread(state.key, digest) if digest else None
+            found = await lookup(partial(state.key, digest)) if digest else None
             if found is None:
                 raise Refused(401, "this needs a key: send Authorization: Bearer KEY")
-            wanted = _SCOPES.get(path, "ask")
-            if wanted and wanted not in found.scopes:
-                raise Refused(403, f"the key {found.name} may not {wanted}")
+            wanted = _wanted(path, scope["method"])
+            if wanted and not set(wanted) & set(found.scopes):
+                raise Refused(403, f"the key {found.name} may not {wanted[0]}")
             limits = {span: most for span, most in (("minute", found.a_minute), ("day", found.a_day)) if most}
             if limits and not path.startswith(_NOT_COUNTED):
-                wait = await asyncio.to_thread(state.count, found.name, limits, time.time())
+                wait = await lookup(partial(state.count, found.name, limits, time.time()))
                 if wait:
                     raise Refused(429, f"the key {found.name} has used its quota", retry_after=wait)
         except PrunusError as error:
             logging.getLogger("prunus.serve").error("the state cannot be read: %s", error)
             raise Refused(503, "the server cannot check keys now; try again soon", retry_after=5) from None
+        scope.setdefault("state", {})["key"] = found
         return found.name
 
     def _limited(self, receive: Receive) -> Receive:
@@ -154,6 +158,16 @@ class Guard:
 
     def _too_large(self) -> Refused:
         return Refused(413, f"the request is over {self._server.options.body_mb} MiB")
+
+
+def _wanted(path: str, method: str) -> tuple[str, ...]:
+    """Return the scopes of which a request needs one; () where any key will do."""
+    if path.startswith("/v1/jobs"):
+        return ("index",)
+    if path.startswith("/v1/indexes") and not (method == "POST" and path.endswith("/ask")):
+        return ("ask", "index") if method in ("GET", "HEAD") else ("index",)
+    scope = _SCOPES.get(path, "ask")
+    return (scope,) if scope else ()
 
 
 def _name_of(address: str) -> str:

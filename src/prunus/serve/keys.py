@@ -17,6 +17,7 @@ SCOPES: Final = {
     "read": "clean and prune pages, and read their metadata",
     "search": "search the web",
     "ask": "ask questions, also as a client of OpenAI's API",
+    "index": "make, fill and delete indexes",
 }
 """What a key may do."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any, Final
 
@@ -12,18 +12,21 @@ from ..core.settings import Settings
 
 _HOST: Final = re.compile(r"https?://([^/\s#?,]+)")
 _SPACE: Final = re.compile(r"(\s+)")
-_HIDDEN: Final = "[a service of this server]"
+_HIDDEN: Final = "[a service or folder of this server]"
 _TOLD: Final = frozenset({"failure", "failures", "warnings", "message"})
 _NAMES: Final = frozenset({"document", "url"})
 
 
 class Mask:
-    """Hides addresses of the settings in messages, and folders in the names of documents."""
+    """Hides addresses of the settings in messages, and folders in the names of documents.
 
-    def __init__(self, settings: Settings) -> None:
+    :param places: beginnings of folders that messages hide, too.
+    """
+
+    def __init__(self, settings: Settings, places: Iterable[str] = ()) -> None:
         values = (getattr(settings, setting.name) for setting in fields(settings))
         hosts = {host for value in values if isinstance(value, str) for host in _HOST.findall(value)}
-        self._hosts = frozenset(host.rpartition("@")[2] for host in hosts)
+        self._hosts = frozenset([*(host.rpartition("@")[2] for host in hosts), *filter(None, places)])
 
     def text(self, text: str) -> str:
         """Return a message without the addresses of the operator's services."""

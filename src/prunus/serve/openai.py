@@ -17,7 +17,7 @@ from contextlib import aclosing
 from dataclasses import asdict
 from typing import Annotated, Any, Final, Literal, Protocol
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -31,6 +31,7 @@ from .mask import Mask
 from .routes import NO_BUFFER, SILENCE, answering
 from .server import Server
 from .wire import AskRequest, PageGiven, Turn
+from .work import unless_left
 
 PAGES: Final = "prunus"
 WEB: Final = "prunus-web"
@@ -110,10 +111,11 @@ def add_openai(app: FastAPI, server: Server) -> None:
         return _model(model)
 
     @routes.post("/chat/completions", response_model=None)
-    async def chat(body: ChatRequest, caller: Caller) -> Response | dict[str, Any]:
+    async def chat(body: ChatRequest, request: Request, caller: Caller) -> Response | dict[str, Any]:
         """Answer the last message of the user, with citations as annotations of the reply."""
         question = asked(body, await model_names(server, caller))
-        return await respond(_Reply(body, server.mask), question, server, caller, bool(body.stream))
+        reply = _Reply(body, server.mask)
+        return await respond(reply, question, server, caller, None if body.stream else request)
 
     app.include_router(routes)
 
@@ -260,15 +262,19 @@ class Reply(Protocol):
 
 
 async def respond(
-    reply: Reply, question: AskRequest, server: Server, caller: str, streamed: bool
+    reply: Reply, question: AskRequest, server: Server, caller: str, request: Request | None
 ) -> Response | dict[str, Any]:
-    """Answer a question in the shapes of an API. That nothing bears on it is an outcome, which a chat shows as text."""
+    """Answer a question in the shapes of an API. That nothing bears on it is an outcome, which a chat shows as text.
+
+    :param caller: the name of the request's key.
+    :param request: the request of a reply that is not streamed; None streams the reply.
+    """
     events = await answering(server, question, caller)
-    if streamed:
+    if request is None:
         first = await _next(events)  # before the response begins: an error here has an HTTP status of its own
         return StreamingResponse(_stream(reply, first, events), media_type="text/event-stream", headers=NO_BUFFER)
     try:
-        return reply.whole(await answer_of(events))
+        return reply.whole(await unless_left(request.receive, answer_of(events)))
     except NothingFound as error:
         return reply.whole(_nothing(error))
 

@@ -23,7 +23,7 @@ class ServeOptions:
     :param host, port: where the server listens; by default only this machine can reach it.
     :param indexes: indexes that clients may ask, as folder or address by name.
     :param fetch: whether clients may name addresses of pages; the server then fetches them by the rules of `fetch`.
-    :param at_once: requests that are worked on at the same time.
+    :param at_once: requests that are worked on at the same time; an answer mostly waits for its model.
     :param waiting: further requests that wait for their turn; more are refused with 503.
     :param seconds: wall time of one request at most.
     :param body_mb: size of a request at most, in MiB.
@@ -31,6 +31,14 @@ class ServeOptions:
     :param budget: tokens of evidence that a request may ask for at most.
     :param tokens, usd: model tokens and USD of one answer at most; 0 is no limit.
     :param origins: web origins that browsers may call from (CORS), as ``https://app.example.org``; none by default.
+    :param log: folder of the request log, which holds questions, evidence and answers; '' keeps none.
+    :param log_days: days after which lines of the request log are deleted.
+    :param writable: names of ``indexes`` whose documents keys with the scope ``index`` may add and remove.
+    :param key_indexes: indexes that a key may make.
+    :param index_documents, index_mb: documents and MiB of an index, above which clients add no more.
+    :param jobs: jobs of indexes that this server works on at the same time; 0 leaves them to other servers.
+    :param key_jobs: unfinished jobs of a key at most.
+    :param lease: seconds after which another server takes over the job of one that is gone.
     :param state: file of keys and counts, or ``postgres:ADDRESS``; '' is that of the settings.
     :param index_home: where the indexes that clients make are kept: a folder, or ``postgres:ADDRESS``; '' is that of
         the settings, where by default clients make none.
@@ -40,7 +48,7 @@ class ServeOptions:
     port: int = 8080
     indexes: Mapping[str, str] = field(default_factory=dict)
     fetch: bool = True
-    at_once: int = 8
+    at_once: int = 64
     waiting: int = 256
     seconds: float = 120.0
     body_mb: int = 16
@@ -49,7 +57,16 @@ class ServeOptions:
     tokens: int = 0
     usd: float = 0.0
     origins: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    key_indexes: int = 20
+    index_documents: int = 10_000
+    index_mb: int = 1_024
+    jobs: int = 1
+    key_jobs: int = 10
+    lease: float = 20.0
     state: str = field(default="", repr=False)
+    log: str = ""
+    log_days: int = 30
     index_home: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
@@ -57,15 +74,29 @@ class ServeOptions:
 
         :raises BadInput: a number is out of range, an index has a bad name, or an origin is no origin.
         """
-        for name in ("at_once", "body_mb", "pages", "budget", "seconds"):
+        for name in (
+            "at_once",
+            "body_mb",
+            "pages",
+            "budget",
+            "seconds",
+            "log_days",
+            "index_documents",
+            "index_mb",
+            "key_jobs",
+            "lease",
+        ):
             if getattr(self, name) <= 0:
                 raise BadInput(f"serve: {name} must be above 0, not {getattr(self, name)}", subject=name)
-        for name in ("port", "waiting", "tokens", "usd"):
+        for name in ("port", "waiting", "tokens", "usd", "key_indexes", "jobs"):
             if getattr(self, name) < 0 or (name == "port" and self.port > 65_535):
                 raise BadInput(f"serve: {name} {getattr(self, name)} is out of range", subject=name)
         for name in self.indexes:
             if not INDEX_NAME.fullmatch(name):
                 raise BadInput(f"serve: {name!r} is no name of an index; use letters, digits, . _ -", subject="indexes")
+        for name in self.writable:
+            if name not in self.indexes:
+                raise BadInput(f"serve: writable names no index: {name!r}", subject="writable")
         for origin in self.origins:
             if not re.fullmatch(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?", origin):
                 raise BadInput(f"serve: {origin!r} is no origin; write https://HOST", subject="origins")

@@ -7,7 +7,7 @@ import secrets
 import time
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -53,10 +53,11 @@ def add_responses(app: FastAPI, server: Server) -> None:
     routes = APIRouter(prefix="/v1", tags=["openai"])
 
     @routes.post("/responses", response_model=None)
-    async def create(body: ResponseRequest, caller: Caller) -> Response | dict[str, Any]:
+    async def create(body: ResponseRequest, request: Request, caller: Caller) -> Response | dict[str, Any]:
         """Answer the last message of the user, with citations as annotations of the output."""
         question = asked(_as_chat(body), await model_names(server, caller))
-        return await respond(_Reply(body, server.mask), question, server, caller, bool(body.stream))
+        reply = _Reply(body, server.mask)
+        return await respond(reply, question, server, caller, None if body.stream else request)
 
     app.include_router(routes)
 

@@ -7,13 +7,13 @@ import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 
 from ..api.answers import search, stream
@@ -21,6 +21,7 @@ from ..api.pages import Pruner, read, read_each
 from ..api.plain import answer_record, context_record
 from ..core.errors import BadInput, PrunusError
 from ..core.events import ErrorEvent, Event, answer_of
+from ..core.options import Options
 from ..core.types import SearchRequest
 from ..evidence.documents import Documents
 from ..pages.metadata import known_metadata
@@ -32,6 +33,7 @@ from .errors import Refused, note_bug
 from .given import Caller, budget_of, choices_of, conversation_of, index_place, pruning_of, sources_of
 from .kept import SECONDS, Kept
 from .outline import outline_of
+from .request_log import Note
 from .server import Server
 from .snapshots import KeepsPages, snapshot_id
 from .wire import (
@@ -46,16 +48,20 @@ from .wire import (
     SearchBody,
     SearchResponse,
 )
+from .work import unless_left
 
-_REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
+REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": ErrorResponse} for status in (400, 401, 403, 404, 413, 429, 502, 503)
 }
+"""Descriptions of errors, for OpenAPI."""
 _EVENTS: Final = {"text/event-stream": {"schema": {"type": "string"}, "example": 'event: token\ndata: {"text": "In"}'}}
+ASKED: Final[dict[int | str, dict[str, Any]]] = {200: {"content": _EVENTS}}
+"""The description of an answer that can be streamed, for OpenAPI."""
 
 
 def add_routes(app: FastAPI, server: Server) -> None:
     """Add the routes to an application."""
-    routes = APIRouter(prefix="/v1", tags=["prunus"], responses=_REFUSALS)
+    routes = APIRouter(prefix="/v1", tags=["prunus"], responses=REFUSALS)
 
     @routes.post("/clean")
     async def clean(body: CleanRequest) -> CleanResponse:
@@ -104,19 +110,15 @@ def add_routes(app: FastAPI, server: Server) -> None:
     @routes.post(
         "/ask",
         response_model=AskResponse,
-        responses={200: {"content": _EVENTS}},
+        responses=ASKED,
     )
-    async def ask(body: AskRequest, caller: Caller) -> Response | AskResponse:
+    async def ask(body: AskRequest, request: Request, caller: Caller) -> Response | AskResponse:
         """Answer a question with citations that are checked against the pages.
 
         With `stream` the response is server-sent events: `plan`, `search`, `page`, `kept`, `extracted`, `token`,
         `citation`, `usage`, and `done` or `error` at the end.
         """
-        events = await answering(server, body, caller)
-        if body.stream:
-            first = await anext(events)  # an error before the first event has a status of its own
-            return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
-        return AskResponse(**server.mask.record(answer_record(body.question, await answer_of(events))))
+        return await reply_to(server, body, caller, request)
 
     app.include_router(routes)
 
@@ -157,6 +159,16 @@ NO_BUFFER: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """Headers of a stream: no proxy keeps parts of it back."""
 
 
+async def reply_to(server: Server, body: AskRequest, caller: str, request: Request) -> Response | AskResponse:
+    """Answer a question, whole or as a stream, for as long as the client of the request stays."""
+    events = await answering(server, body, caller)
+    if body.stream:
+        first = await anext(events)  # an error before the first event has a status of its own
+        return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
+    answer = await unless_left(request.receive, answer_of(events))
+    return AskResponse(**server.mask.record(answer_record(body.question, answer)))
+
+
 async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGenerator[Event | None, None]:
     """Return the events of an answer, None in long silences; the request is checked at once.
 
@@ -168,8 +180,14 @@ async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGener
     places = [await index_place(name, server, caller) for name in body.indexes]
     choices = choices_of(body, server.settings, server.options, places)
     keeps = KeepsPages(server.snapshots, caller) if body.keep else None
-    chat = conversation_of([(turn.role, turn.content) for turn in body.turns], keeps)
-    return server.workers.stream(partial(stream, body.question, sources or None, choices, chat))
+    turns = [(turn.role, turn.content) for turn in body.turns]
+    chat = conversation_of(turns, keeps)
+    note = Note(body.question, turns)
+    if server.requests is not None:
+        choices["options"] = replace(choices.get("options") or Options(), trace=note.listen)
+    answer = partial(stream, body.question, sources or None, choices, chat, shared=server.engines)
+    events = server.workers.stream(lambda: keeps.events(answer()) if keeps is not None else answer())
+    return events if server.requests is None else server.requests.noted(note, events, server.workers.later)
 
 
 async def _sse(server: Server, first: Event | None, events: AsyncGenerator[Event | None, None]) -> AsyncIterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -10,10 +10,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ..core.errors import BadInput
 from ..core.settings import Settings
+from ..engines import SharedEngines
 from .created import CreatedIndexes, index_home
 from .kept import KeptPages
 from .mask import Mask
 from .options import ServeOptions
+from .queue import Queue
+from .request_log import RequestLog
+from .runner import Runner
 from .snapshots import Snapshots
 from .state import State, state_place
 from .work import Workers
@@ -35,6 +39,9 @@ class Metrics:
         Gauge("prunus_running", "Requests at work or waiting.", registry=self.registry).set_function(
             lambda: workers.running
         )
+        Gauge("prunus_computing", "Computations at work or waiting for a thread.", registry=self.registry).set_function(
+            lambda: workers.computing
+        )
 
 
 @dataclass(slots=True)
@@ -42,6 +49,8 @@ class Server:
     """One running server.
 
     :param closed: whether every request needs a key.
+    :param engines: engines that hold a model; all answers use the same.
+    :param requests: the request log, where the operator wants one.
     """
 
     settings: Settings
@@ -49,11 +58,15 @@ class Server:
     workers: Workers
     state: State
     created: CreatedIndexes
+    queue: Queue
+    runner: Runner
     snapshots: Snapshots
     metrics: Metrics
     closed: bool
     mask: Mask
     kept: KeptPages
+    requests: RequestLog | None = None
+    engines: SharedEngines = field(default_factory=SharedEngines)
 
 
 def make_server(settings: Settings, options: ServeOptions) -> Server:
@@ -74,17 +87,24 @@ def make_server(settings: Settings, options: ServeOptions) -> Server:
             "or listen on 127.0.0.1",
             subject="host",
         )
-    mask = Mask(settings)
+    created = CreatedIndexes(state, home)
+    queue = Queue(state, options.lease)
+    folders = [place for place in options.indexes.values() if "/" in place]  # a bare name may be any word
+    mask = Mask(settings, [*folders, *([created.place("prunus_")] if home else [])])
+    requests = RequestLog(Path(options.log).expanduser(), options.log_days, mask) if options.log else None
     workers = Workers(options.at_once, options.waiting, options.seconds)
     return Server(
         settings,
         options,
         workers,
         state,
-        CreatedIndexes(state, home),
+        created,
+        queue,
+        Runner(queue, created, settings, options, mask),
         Snapshots(state, mask),
         Metrics(workers),
         closed=not options.is_local or bool(keys),
         mask=mask,
         kept=KeptPages(),
+        requests=requests,
     )

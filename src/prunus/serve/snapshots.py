@@ -6,21 +6,25 @@ of a fixed list and almost no attributes, so that nothing of the page's own mark
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
 import json
 import logging
+import re
 import secrets
 import time
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ..answer.chat import Conversation
 from ..core.errors import PrunusError
+from ..core.events import DoneEvent, Event
 from ..core.text.numbers import bounded_int
 from ..core.types import Answer, Metadata
 from ..pages.metadata import known_metadata
@@ -54,6 +58,7 @@ _SCHEMA: Final = (
         about TEXT NOT NULL, page BYTEA NOT NULL, PRIMARY KEY (owner, id))""",
     "CREATE INDEX IF NOT EXISTS serve_snapshots_cited ON serve_snapshots (cited)",
 )
+_ID: Final = re.compile(r"[0-9a-f]{32}")
 _ABOUT: Final = ("document", "snapshot", "url", "title", "published", "site")
 
 
@@ -161,9 +166,10 @@ class Snapshots:
         try:
             told = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
             owner, id, ends, spans = json.loads(told)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             return None
-        secret = self._secret(str(owner), str(id)) if isinstance(owner, str) and isinstance(id, str) else ""
+        named = isinstance(owner, str) and owner.isprintable() and isinstance(id, str) and _ID.fullmatch(id)
+        secret = self._secret(owner, id) if named else ""
         if not secret or not hmac.compare_digest(_sealed(secret, told).encode(), seal.encode()) or ends < time.time():
             return None
         page = self.get(owner, id)
@@ -176,7 +182,7 @@ class Snapshots:
 
 
 class KeepsPages(Conversation):
-    """A conversation that keeps the pages that its answers cite.
+    """A conversation that keeps the pages that its answer cites.
 
     :param owner: the name of the key that asks.
     """
@@ -184,14 +190,29 @@ class KeepsPages(Conversation):
     def __init__(self, snapshots: Snapshots, owner: str) -> None:
         super().__init__()
         self._snapshots, self._owner = snapshots, owner
+        self._cited: list[str] = []
+        self._shown: Sequence[Reference] = ()
 
     def take(self, question: str, answer: Answer, references: Sequence[Reference], cited: Collection[int]) -> None:
-        """Add a turn, and keep the pages of its citations; a page that cannot be kept does not fail the answer."""
+        """Add a turn."""
         super().take(question, answer, references, cited)
-        pages = {reference.tree.document: reference.tree for reference in references if reference.origin is None}
-        origins = [reference.origin for reference in references if reference.origin is not None]
+        self._cited = list(dict.fromkeys(citation.document for citation in answer.citations if citation.found))
+        self._shown = references
+
+    async def events(self, events: AsyncIterator[Event]) -> AsyncIterator[Event]:
+        """Return the events of an answer, passed through; its pages are kept before its end is told."""
+        async with aclosing(cast(Any, events)):
+            async for event in events:
+                if isinstance(event, DoneEvent):
+                    await asyncio.to_thread(self._keep)
+                yield event
+
+    def _keep(self) -> None:
+        """Keep the cited pages; a page that cannot be kept does not fail the answer."""
+        pages = {reference.tree.document: reference.tree for reference in self._shown if reference.origin is None}
+        origins = [reference.origin for reference in self._shown if reference.origin is not None]
         try:
-            for document in dict.fromkeys(citation.document for citation in answer.citations if citation.found):
+            for document in self._cited:
                 page = pages.get(document) or next(filter(None, (origin.page(document) for origin in origins)), None)
                 if page is not None:
                     self._snapshots.put(self._owner, page)

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from typing import Final
 
 import uvicorn
 
@@ -15,6 +16,9 @@ from ..core.errors import BadInput
 from ..core.settings import Settings
 from .app import create_app
 from .options import ServeOptions
+
+_BACKLOG: Final = 2_048
+"""Connections that wait to be accepted at most."""
 
 
 def serve(settings: Settings, options: ServeOptions, *, quiet: bool = False, say: Callable[[str], None]) -> None:
@@ -29,6 +33,7 @@ def serve(settings: Settings, options: ServeOptions, *, quiet: bool = False, say
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((options.host.strip("[]"), options.port))
+        listening.listen(_BACKLOG)  # now: who reads the line below can connect
     except OSError as error:
         listening.close()
         raise BadInput(
@@ -60,7 +65,8 @@ def serve(settings: Settings, options: ServeOptions, *, quiet: bool = False, say
         listening.close()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    if app.state.server.workers.running:  # a computation that nothing can cancel: the process would wait for it
+    server = app.state.server
+    if server.workers.computing or server.runner.running:  # a computation that nothing can cancel: do not wait for it
         logging.shutdown()
         sys.stderr.flush()
         os._exit(0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -140,6 +141,16 @@ class State:
                         (name, span, start, count),
                     )
         return wait
+
+    def time(self, run: Any) -> float:
+        """Return the seconds since 1970 by a clock that all servers of this state share.
+
+        :param run: from :meth:`transaction`.
+        """
+        if not self._postgres:
+            return time.time()
+        seconds: float = run("SELECT extract(epoch FROM clock_timestamp())::double precision")[0][0]
+        return seconds
 
     def _connect(self) -> Any:
         if self._postgres:

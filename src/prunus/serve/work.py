@@ -1,13 +1,16 @@
-"""Run requests in threads: a few at once; others wait for their turn, or are refused."""
+"""Run requests: so many at once; others wait for their turn, or are refused.
+
+An answer mostly waits: for pages, for the model, for its client. It is a task of the server's event loop. What computes
+(parsing, pruning, checking) runs in a few threads that all requests share, so that no request holds up the loop.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import aclosing
 from typing import Any, Final, TypeVar, cast
 
 from ..core.errors import OutsideFailed, PrunusError
@@ -19,6 +22,10 @@ _TURN: Final = 30.0
 """Seconds that a request waits for its turn at most."""
 _SILENCE: Final = 15.0
 """Seconds without an event after which a stream says that it lives: proxies end connections that are silent."""
+_THREADS: Final = 32
+"""Threads that compute. More than cores: some wait for pages, and a long computation must not hold up short ones."""
+_LOOKUPS: Final = 4
+"""Threads that look up keys and count; they never wait behind a computation."""
 
 
 class Busy(PrunusError):
@@ -39,8 +46,15 @@ class TooLong(OutsideFailed):
         super().__init__(f"this took longer than {seconds:g} seconds, the limit here", subject="seconds")
 
 
+class Left(PrunusError):
+    """The client has left before its answer was ready; nobody reads this."""
+
+    def __init__(self) -> None:
+        super().__init__("the client has left", subject="client")
+
+
 class Workers:
-    """The threads that requests are worked on in. A turn ends when its thread ends, not when its client leaves.
+    """Turns of requests, and the threads that compute.
 
     :param at_once: requests that are worked on at the same time.
     :param waiting: further requests that wait; more raise :class:`Busy`.
@@ -50,9 +64,28 @@ class Workers:
     def __init__(self, at_once: int, waiting: int, seconds: float) -> None:
         self._most, self._seconds = at_once + waiting, seconds
         self._turns = asyncio.Semaphore(at_once)
-        self._pool = ThreadPoolExecutor(at_once, thread_name_prefix="prunus-serve")
+        self._threads = _Threads(_THREADS, "prunus-compute")
+        self._lookups = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="prunus-lookup")
+        self._answers: set[asyncio.Task[None]] = set()
         self.running = 0
         """Requests that are worked on or wait."""
+
+    @property
+    def computing(self) -> int:
+        """Computations that run or wait for a thread, those of requests that were given up too."""
+        return self._threads.busy
+
+    def start(self) -> None:
+        """Let what the event loop gives to threads run in those of this server; called inside the loop."""
+        asyncio.get_running_loop().set_default_executor(self._threads)
+
+    async def lookup(self, work: Callable[[], T]) -> T:
+        """Return the result of a short call that waits for the disk or a database. It needs no turn."""
+        return await asyncio.get_running_loop().run_in_executor(self._lookups, work)
+
+    def later(self, work: Callable[[], None]) -> None:
+        """Run a short call that waits for the disk, when a thread is free; nobody waits for it but :meth:`drain`."""
+        self._lookups.submit(work)
 
     async def call(self, work: Callable[[], T]) -> T:
         """Return the result of blocking work.
@@ -60,34 +93,36 @@ class Workers:
         :raises Busy: too many requests wait.
         :raises TooLong: the work takes longer than allowed; its thread goes on, and keeps its turn, until it ends.
         """
-        future = await self._started(work)
+        await self._turn()
+        future = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        future.add_done_callback(self._ended)
         done, _ = await asyncio.wait({future}, timeout=self._seconds)  # does not cancel the future
         if not done:
             raise TooLong(self._seconds)
         return future.result()
 
     async def stream(self, make: Callable[[], AsyncIterator[Event]]) -> AsyncGenerator[Event | None, None]:
-        """Yield the events of an answer, which runs in a thread with an event loop of its own; None in long silences.
+        """Yield the events of an answer; None in long silences.
 
-        Closing this generator, as a disconnected client does, cancels the answer and its calls to the outside.
+        Closing this generator, as a disconnected client does, cancels the answer and its calls to the outside. A
+        computation that runs in a thread goes on to its end.
 
-        :param make: starts the answer; called in the thread.
+        :param make: starts the answer.
         :raises Busy: too many requests wait.
         :raises TooLong: the answer takes longer than allowed.
         """
-        loop = asyncio.get_running_loop()
+        await self._turn()
         arrived: asyncio.Queue[Any] = asyncio.Queue()
-        job = _Job(make, self._seconds, lambda item: loop.call_soon_threadsafe(arrived.put_nowait, item))
-        await self._started(job.run)
-        ends = time.monotonic() + self._seconds
+        answer = asyncio.create_task(self._follow(make, arrived.put_nowait))
+        self._answers.add(answer)
+        answer.add_done_callback(self._answers.discard)
+        answer.add_done_callback(self._ended)
         try:
             while True:
-                left = ends - time.monotonic()
                 try:
-                    item = await asyncio.wait_for(arrived.get(), max(0.0, min(left, _SILENCE)))
+                    async with asyncio.timeout(_SILENCE):
+                        item = await arrived.get()
                 except TimeoutError:
-                    if left <= _SILENCE:  # a computation of the answer does not let its own limit act
-                        raise TooLong(self._seconds) from None
                     yield None
                     continue
                 if item is _END:
@@ -96,17 +131,18 @@ class Workers:
                     raise item
                 yield cast(Event, item)
         finally:
-            job.cancel()
+            answer.cancel()
 
     async def drain(self, seconds: float) -> None:
         """Wait until all requests have ended, for some seconds at most; then take no more."""
-        ends = time.monotonic() + seconds
-        while self.running and time.monotonic() < ends:
+        ends = asyncio.get_running_loop().time() + seconds
+        while self.running and asyncio.get_running_loop().time() < ends:
             await asyncio.sleep(0.05)
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown()
+        self._lookups.shutdown()
 
-    async def _started(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        """Start work in a thread when its turn has come.
+    async def _turn(self) -> None:
+        """Wait until the request's turn comes.
 
         :raises Busy: too many requests wait, or the turn does not come.
         """
@@ -114,64 +150,81 @@ class Workers:
             raise Busy
         self.running += 1
         try:
-            await asyncio.wait_for(self._turns.acquire(), _TURN)
+            async with asyncio.timeout(_TURN):
+                await self._turns.acquire()
         except TimeoutError:
             self.running -= 1
             raise Busy from None
         except BaseException:
             self.running -= 1
             raise
-        future = asyncio.get_running_loop().run_in_executor(self._pool, work)
-        future.add_done_callback(self._ended)
-        return future
 
-    def _ended(self, future: asyncio.Future[Any]) -> None:
+    async def _follow(self, make: Callable[[], AsyncIterator[Event]], send: Callable[[Any], Any]) -> None:
+        """Send all events, then the error that ended them or the mark of the end."""
+        limit = asyncio.timeout(self._seconds)
+        try:
+            async with limit, aclosing(cast(Any, make())) as events:
+                async for event in events:
+                    send(event)
+            send(_END)
+        except TimeoutError as error:
+            send(TooLong(self._seconds) if limit.expired() else error)
+        except Exception as error:  # the request's own task raises it
+            send(error)
+
+    def _ended(self, work: asyncio.Future[Any]) -> None:
         self.running -= 1
         self._turns.release()
-        if not future.cancelled():
-            future.exception()  # read, so that nobody is told that it was not
+        if not work.cancelled():
+            work.exception()  # read, so that nobody is told that it was not
+
+
+async def unless_left(receive: Callable[[], Awaitable[Any]], work: Awaitable[T]) -> T:
+    """Return the result of work; it is cancelled where its client leaves before.
+
+    :param receive: returns the next message of the client, whose body has been read: that it left.
+    :raises Left: the client has left.
+    """
+
+    async def left() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(left())
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise Left
+        return working.result()
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
 
 
 _END: Final = object()
 
 
-class _Job:
-    """One answer in a thread."""
+class _Threads(ThreadPoolExecutor):
+    """Threads that an ending event loop does not wait for: a computation cannot be cancelled."""
 
-    def __init__(self, make: Callable[[], AsyncIterator[Event]], seconds: float, send: Callable[[Any], Any]) -> None:
-        self._make, self._seconds, self._send = make, seconds, send
+    def __init__(self, count: int, name: str) -> None:
+        super().__init__(count, thread_name_prefix=name)
+        self.busy = 0
         self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._cancelled = False
 
-    def run(self) -> None:
-        """Send all events, then the error that ended them or the mark of the end."""
-        with suppress(asyncio.CancelledError, RuntimeError):  # the server's loop may have been closed meanwhile
-            asyncio.run(self._follow())
-
-    def cancel(self) -> None:
-        """End the answer early; nothing happens where it has ended."""
+    def submit(self, fn: Callable[..., T], /, *args: Any, **rest: Any) -> Future[T]:
+        """Start work, and count it until it has ended."""
+        future = super().submit(fn, *args, **rest)
         with self._lock:
-            self._cancelled = True
-            if self._loop is not None and self._task is not None:
-                self._loop.call_soon_threadsafe(self._task.cancel)
+            self.busy += 1
+        future.add_done_callback(self._done)
+        return future
 
-    async def _follow(self) -> None:
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more work; never wait."""
+        super().shutdown(wait=False, cancel_futures=True)
+
+    def _done(self, future: Future[Any]) -> None:
         with self._lock:
-            if self._cancelled:
-                return
-            self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
-        limit = asyncio.timeout(self._seconds)
-        try:
-            async with limit, aclosing(cast(Any, self._make())) as events:
-                async for event in events:
-                    self._send(event)
-            self._send(_END)  # at once: the end of this loop waits for its threads
-        except TimeoutError as error:
-            self._send(TooLong(self._seconds) if limit.expired() else error)
-        except Exception as error:  # the request's own task raises it
-            self._send(error)
-        finally:
-            with self._lock:
-                self._loop = self._task = None
+            self.busy -= 1

@@ -17,10 +17,16 @@ from ..output import emit, emit_json, say
 @click.option("--host", default=None, metavar="HOST", help="Address to listen on; by default 127.0.0.1.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=None, metavar="PORT", help="Port; by default 8080.")
 @click.option("--index", multiple=True, metavar="NAME=FOLDER", help="Let clients ask this index; repeatable.")
+@click.option("--writable", multiple=True, metavar="NAME", help="Let clients change this index, too; repeatable.")
+@click.option(
+    "--index-home", default=None, metavar="PLACE", help="Let clients make indexes in this folder, or postgres:ADDRESS."
+)
+@click.option("--jobs", type=click.IntRange(min=0), default=None, metavar="N", help="Jobs of indexes at work at once.")
 @click.option("--fetch/--no-fetch", default=None, help="Let clients name addresses of pages; on by default.")
 @click.option("--at-once", type=click.IntRange(min=1), default=None, metavar="N", help="Requests at work at once.")
 @click.option("--seconds", type=click.FloatRange(min=1), default=None, metavar="N", help="Seconds a request may take.")
 @click.option("--state", default=None, metavar="PLACE", help="File of keys and counts, or postgres:ADDRESS.")
+@click.option("--log", default=None, metavar="FOLDER", help="Keep questions, evidence and answers as JSON lines.")
 @common
 @click.pass_context
 def command(context: click.Context, /, **flags: Any) -> None:
@@ -34,6 +40,7 @@ def command(context: click.Context, /, **flags: Any) -> None:
     Examples:
       prunus serve
       prunus serve --index handbook=indexes/handbook --port 9000
+      prunus serve --index-home indexes
       prunus serve keys add anna && prunus serve --host 0.0.0.0
     """
     context.obj = {"state": flags["state"]}
@@ -46,8 +53,9 @@ def command(context: click.Context, /, **flags: Any) -> None:
     except ImportError as error:
         raise _missing(error) from error
     indexes = dict(index_named(text) for text in flags["index"]) or None
-    names = ("host", "port", "fetch", "at_once", "seconds", "state")
-    options = serve_options(settings.serve, indexes=indexes, **{name: flags[name] for name in names})
+    names = ("host", "port", "index_home", "jobs", "fetch", "at_once", "seconds", "state", "log")
+    given = {name: flags[name] for name in names} | {"writable": flags["writable"] or None}
+    options = serve_options(settings.serve, indexes=indexes, **given)
     serve(settings, options, quiet=flags["quiet"], say=say)
 
 
@@ -65,7 +73,7 @@ def keys() -> None:
 
 @keys.command("add")
 @click.argument("name", metavar="NAME")
-@click.option("--scope", multiple=True, metavar="SCOPE", help="read, search or ask; repeatable; by default all.")
+@click.option("--scope", multiple=True, metavar="SCOPE", help="read, search, ask or index; repeatable; by default all.")
 @click.option("--a-minute", type=click.IntRange(min=0), default=0, metavar="N", help="Requests a minute at most.")
 @click.option("--a-day", type=click.IntRange(min=0), default=0, metavar="N", help="Requests a day at most.")
 @common

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from typing import Final
 
 from .sentences import sentence_spans, sentences
@@ -76,6 +77,11 @@ _FUNCTION_WORDS: Final[dict[str, frozenset[str]]] = {
     "ru": frozenset("и в не на что с по как из к для это кто где когда какой от за был о".split()),
 }
 
+_LANGUAGES_OF: Final = {
+    word: tuple(code for code, known in _FUNCTION_WORDS.items() if word in known)
+    for word in frozenset().union(*_FUNCTION_WORDS.values())
+}
+
 _SCRIPTS: Final = (
     (re.compile("[\u3040-\u30ff]"), "ja"),
     (re.compile("[\u4e00-\u9fff\u3400-\u4dbf]"), "zh"),
@@ -98,7 +104,9 @@ def guess_language(text: str, default: str = "en") -> str:
         for pattern, code in _SCRIPTS:
             if len(pattern.findall(sample)) * 5 > len(sample):  # a fifth: a foreign name does not decide
                 return code
-    words = sample.lower().split()
-    scores = {code: sum(word in known for word in words) for code, known in _FUNCTION_WORDS.items()}
+    scores = dict.fromkeys(_FUNCTION_WORDS, 0)
+    for word, times in Counter(sample.lower().split()).items():
+        for code in _LANGUAGES_OF.get(word, ()):
+            scores[code] += times
     best = max(scores, key=lambda code: (scores[code], code == default))
     return best if scores[best] > scores.get(default, 0) else default

@@ -47,6 +47,12 @@ _LONGEST_LINE: Final = 8 * 1024 * 1024
 _MOST_LISTED: Final = 4 * 1024 * 1024
 """Most bytes of a server's list of models."""
 
+_ASK_AGAIN: Final = 600.0
+"""Seconds after which a server that states no window is asked again."""
+
+_AFTER_FAILURE: Final = 30.0
+"""Seconds after which a server that failed to state its window is asked again."""
+
 _MOST_OF_ERROR: Final = 16_384
 """Most bytes of an error response that are read."""
 
@@ -95,6 +101,7 @@ class Engine(LanguageModel):
         self._tokenizer = tokenizer
         self._patience = Patience.of(options)
         self.context_window = self._patience.context_window
+        self._ask_after = 0.0
         self._place = ServedModel(f"{one_line(model, longest=80)} at {parts.netloc}", model, key.strip())
 
     def __repr__(self) -> str:
@@ -114,14 +121,17 @@ class Engine(LanguageModel):
 
         :raises OutsideFailed: the server failed.
         """
-        if not self.context_window:
-            end = time.monotonic() + self._patience.connect + self._patience.gap
+        if not self.context_window and time.monotonic() >= self._ask_after:
+            now = time.monotonic()
+            end = now + self._patience.connect + self._patience.gap
+            self._ask_after = now + _AFTER_FAILURE
             listing = await self._get(self._endpoint + "/models", end)
             self.context_window, ask_props = window_of(listing, self.model)
             if ask_props:
                 with suppress(OutsideFailed):  # a server in between may not pass it on: the window is unknown
                     properties = await self._get(self._endpoint.removesuffix("/v1") + "/props", end)
                     self.context_window = window_in_props(properties)
+            self._ask_after = now + _ASK_AGAIN
         return self.context_window
 
     async def _get(self, url: str, end: float) -> bytes:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
-from functools import cached_property
+from functools import cache, cached_property
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final
 
@@ -224,29 +224,34 @@ class Egress:
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        return self._context()
+        return _context(self.rules.ca_file, "http1")
 
     @cached_property
     def _tls_http2(self) -> ssl.SSLContext:
-        return self._context()  # separate from _tls: the HTTP library writes the offered protocols into the context
+        return _context(self.rules.ca_file, "http2")
 
     @cached_property
     def _tls_proxy(self) -> ssl.SSLContext:
-        return self._context()
+        return _context(self.rules.ca_file, "proxy")
 
-    def _context(self) -> ssl.SSLContext:
-        """Return a TLS context that trusts the public certificates and those of ``ca_file``."""
-        context = ssl.create_default_context(cafile=certifi.where())
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        if self.rules.ca_file:
-            try:
-                context.load_verify_locations(cafile=self.rules.ca_file)
-            except (OSError, ssl.SSLError) as error:
-                reason = getattr(error, "strerror", "") or error
-                raise BadInput(
-                    f"ca_file: {self.rules.ca_file} cannot be read as PEM ({reason})", subject="ca_file"
-                ) from error
-        return context
+
+@cache
+def _context(ca_file: str, use: str) -> ssl.SSLContext:
+    """Return a TLS context that trusts the public certificates and those of ``ca_file``.
+
+    Made once a process: certificates take 15 ms to load, and a server opens a door for each answer.
+
+    :param use: contexts are separate by use: the HTTP library writes the offered protocols into them.
+    """
+    context = ssl.create_default_context(cafile=certifi.where())
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if ca_file:
+        try:
+            context.load_verify_locations(cafile=ca_file)
+        except (OSError, ssl.SSLError) as error:
+            reason = getattr(error, "strerror", "") or error
+            raise BadInput(f"ca_file: {ca_file} cannot be read as PEM ({reason})", subject="ca_file") from error
+    return context
 
 
 def _no_cookies() -> CookieJar:

@@ -13,7 +13,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -310,8 +310,16 @@ class Engine:
             "nodes": {layer: int(np.count_nonzero(view.layer == layer)) for layer in layers},
             "tokens": {layer: int(view.tokens[view.layer == layer].sum()) for layer in layers},
             "unsummarised": len(self.unsummarised()),
-            "bytes": sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file()),
+            "bytes": self.size(),
         }
+
+    def size(self) -> int:
+        """Return the bytes of the files of the index."""
+        total = 0
+        for path in self.folder.iterdir():
+            with suppress(FileNotFoundError):  # a writer has just removed it
+                total += path.stat().st_size if path.is_file() else 0
+        return total
 
     def compact(self) -> None:
         """Write a new matrix without dead rows."""

@@ -301,11 +301,6 @@ class Engine:
             query = "SELECT layer, count(*), sum(tokens)::bigint FROM nodes GROUP BY layer ORDER BY layer"
             layers = cursor.execute(query).fetchall()
             (documents,) = cursor.execute("SELECT count(*) FROM documents").fetchone()
-            (size,) = cursor.execute(
-                "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace s "
-                "ON s.oid = c.relnamespace WHERE s.nspname = %s AND c.relkind = 'r'",
-                (self._schema,),
-            ).fetchone()
         return {
             "folder": self.place,
             "embedder": self.embedder,
@@ -314,8 +309,18 @@ class Engine:
             "nodes": {layer: count for layer, count, _ in layers},
             "tokens": {layer: tokens for layer, _, tokens in layers},
             "unsummarised": len(self.unsummarised()),
-            "bytes": size,
+            "bytes": self.size(),
         }
+
+    def size(self) -> int:
+        """Return the bytes of the tables of the index, with those of deleted rows that are not freed yet."""
+        with self._reading() as cursor:
+            (size,) = cursor.execute(
+                "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace s "
+                "ON s.oid = c.relnamespace WHERE s.nspname = %s AND c.relkind = 'r'",
+                (self._schema,),
+            ).fetchone()
+        return int(size or 0)
 
     def damage(self) -> list[str]:
         """Check every text against its checksum; return each damaged one in one line."""

@@ -1,0 +1,99 @@
+"""What the tools of the Model Context Protocol take and return, as clients see it in the schemas of the tools."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from .wire import Body
+
+Question = Annotated[
+    str, Field(min_length=1, max_length=20_000, description="What you want to know, as one whole question.")
+]
+Budget = Annotated[int, Field(ge=0, description="Tokens of evidence at most; 0: as this server is set.")]
+Address = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class SearchCall(Body):
+    """Arguments of `search`."""
+
+    query: Annotated[str, Field(min_length=1, max_length=2_000, description="Keywords, as for a search engine.")]
+    count: Annotated[int, Field(ge=1, le=20, description="Hits at most.")] = 10
+
+
+class ReadCall(Body):
+    """Arguments of `read`."""
+
+    page: Address = Field(description="Address of a page or document; or the path of a file, where files are allowed.")
+    question: Question
+    budget: Budget = 0
+
+
+class AskCall(Body):
+    """Arguments of `ask`."""
+
+    question: Question
+    pages: Annotated[list[Address], Field(max_length=20)] = Field(
+        [], description="Addresses of the pages to answer from; without any the web is searched."
+    )
+    budget: Budget = 0
+
+
+class IndexAskCall(Body):
+    """Arguments of `index_ask`."""
+
+    index: Annotated[str, Field(max_length=64, description="Name of the collection.")]
+    question: Question
+    budget: Budget = 0
+
+
+class Hit(BaseModel):
+    """A page that a search found."""
+
+    url: str
+    title: str
+    snippet: str
+    published: str = Field(description="Date, '' where it is not known.")
+
+
+class SearchResult(BaseModel):
+    """Result of `search`."""
+
+    hits: list[Hit]
+    warnings: list[str]
+
+
+class ReadResult(BaseModel):
+    """Result of `read`."""
+
+    url: str
+    title: str
+    published: str
+    evidence: str = Field(description="Markdown; … marks what was left out.")
+    tokens: int = Field(description="Tokens of the evidence.")
+    tokens_before: int = Field(description="Tokens of the whole page.")
+    resource: str = Field(description="Resource with the whole page; '' where it is not kept.")
+    warnings: list[str]
+
+
+class CitedSource(BaseModel):
+    """A place that an answer cites."""
+
+    number: int = Field(description="The n of its mark [n] in the answer.")
+    url: str
+    title: str
+    published: str
+    quote: str = Field(description="The words of the page, letter for letter.")
+    found: bool = Field(description="Whether the quote was found in the page, checked by code.")
+    resource: str = Field(description="Resource with the whole page; '' where it is not kept.")
+
+
+class AskResult(BaseModel):
+    """Result of `ask` and `index_ask`."""
+
+    answer: str
+    sources: list[CitedSource]
+    unsupported: list[str] = Field(description="Sentences of the answer that no page supports.")
+    warnings: list[str]
+    failures: dict[str, str] = Field(description="Pages that could not be read, each with the reason.")

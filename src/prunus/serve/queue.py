@@ -1,0 +1,312 @@
+"""The jobs of a server, in its state: what waits, who works on what, and how far it has come.
+
+A job that is worked on is leased to one worker. The worker renews the lease; when it dies, the lease runs out and
+another takes the job over, on this server or another one with the same state. Jobs of one index run one after the
+other, in the order in which they came. The content of documents is kept until the document is done, or the job ends.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from ..core.errors import BadInput
+from .created import CreatedIndex
+from .keys import now
+from .state import State
+
+Kind: TypeAlias = Literal["add", "remove", "delete"]
+JobState: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
+Told: TypeAlias = Literal["", "cancel", "lost"]
+"""What a worker is told: to go on, to end the job early, or that the job is no longer its own."""
+
+_KEPT: Final = 7 * 86_400
+"""Seconds for which ended jobs can be looked up."""
+_TRIES: Final = 3
+"""Times that a job may end its server without getting any further, before it is given up."""
+_SCHEMA: Final = (
+    """CREATE TABLE IF NOT EXISTS serve_jobs (
+        id TEXT PRIMARY KEY, number BIGINT NOT NULL, owner TEXT NOT NULL, kind TEXT NOT NULL, place TEXT NOT NULL,
+        name TEXT NOT NULL, state TEXT NOT NULL, made TEXT NOT NULL, started TEXT NOT NULL DEFAULT '',
+        ended TEXT NOT NULL DEFAULT '', ended_at BIGINT NOT NULL DEFAULT 0, error TEXT NOT NULL DEFAULT '',
+        cancel INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0, worker TEXT NOT NULL DEFAULT '',
+        until DOUBLE PRECISION NOT NULL DEFAULT 0)""",
+    """CREATE TABLE IF NOT EXISTS serve_documents (
+        job TEXT NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL, url TEXT NOT NULL, type TEXT NOT NULL,
+        is_text INTEGER NOT NULL, content BYTEA, fate TEXT NOT NULL DEFAULT '', failure TEXT NOT NULL DEFAULT '',
+        PRIMARY KEY (job, place))""",
+)
+_COLUMNS: Final = "id, owner, kind, place, name, state, made, started, ended, error, cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class InputDocument:
+    """A document that a job adds or removes.
+
+    :param id: its name in the index.
+    :param content: None for a document that is fetched from ``url``, or removed.
+    :param type: media type of the content; '' where it is found out.
+    """
+
+    id: str
+    url: str = ""
+    type: str = ""
+    content: str | bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a document.
+
+    :param fate: ``added``, ``unchanged``, ``removed`` or ``failed``; ``left`` where the job ended before.
+    :param failure: why it failed.
+    """
+
+    place: int
+    id: str
+    fate: str
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """A job.
+
+    :param owner: name of the key that gave it.
+    :param place: the index: the id of a created one, or ``=NAME`` of one of the operator's.
+    :param name: the index, as its owner calls it.
+    :param cancelled: 1 where its owner wants it to end early.
+    :param counts: documents by fate; '' are those to do.
+    """
+
+    id: str
+    owner: str
+    kind: Kind
+    place: str
+    name: str
+    state: JobState
+    made: str
+    started: str
+    ended: str
+    error: str
+    cancelled: int
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+class ManyJobs(BadInput):
+    """The key has as many unfinished jobs as it may have."""
+
+
+class NoSuchIndex(BadInput):
+    """The index was deleted meanwhile."""
+
+
+class Queue:
+    """The jobs in the server's state. Every call may wait for the disk or the database.
+
+    :param lease: seconds after which a worker that does not renew its lease loses the job.
+    """
+
+    def __init__(self, state: State, lease: float) -> None:
+        self._state, self.lease = state, lease
+        with state.transaction() as run:
+            for statement in _SCHEMA:
+                run(statement)
+
+    # --- for clients -------------------------------------------------------------------------
+
+    def add(
+        self, owner: str, kind: Kind, place: str, name: str, documents: Sequence[InputDocument], most: int
+    ) -> JobRecord:
+        """Note a new job.
+
+        :param most: unfinished jobs of a key at most.
+        :raises ManyJobs: the key has that many.
+        :raises NoSuchIndex: the index was deleted meanwhile.
+        """
+        with self._state.transaction() as run:
+            self._forget(run)
+            [(count,)] = run("SELECT count(*) FROM serve_jobs WHERE owner = ? AND ended = ''", (owner,))
+            if count >= most:
+                raise ManyJobs(f"{count} jobs of this key wait or run; wait for one to end", subject="jobs")
+            if not place.startswith("=") and not run("SELECT 1 FROM serve_indexes WHERE id = ?", (place,)):
+                raise NoSuchIndex(f"no index is called {name}", subject="name")
+            id = self._put(run, owner, kind, place, name)
+            for number, document in enumerate(documents):
+                content = document.content
+                is_text = isinstance(content, str)
+                data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+                row = (id, number, document.id, document.url, document.type, int(is_text), data)
+                run(
+                    "INSERT INTO serve_documents (job, place, id, url, type, is_text, content) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    row,
+                )
+            return self._found(run, "id = ?", id)[0]
+
+    def delete_index(self, index: CreatedIndex) -> JobRecord | None:
+        """Forget an index at once, end its jobs, and note the job that removes its data; None where it is gone."""
+        with self._state.transaction() as run:
+            if not run("SELECT 1 FROM serve_indexes WHERE id = ?", (index.id,)):
+                return None
+            run("DELETE FROM serve_indexes WHERE id = ?", (index.id,))
+            for job in self._found(run, "place = ? AND ended = ''", index.id):
+                self._cancel(run, job)
+            return self._found(run, "id = ?", self._put(run, index.owner, "delete", index.id, index.name))[0]
+
+    def of(self, owner: str) -> list[JobRecord]:
+        """Return the newest hundred jobs of a key, the newest first."""
+        with self._state.transaction(writes=False) as run:
+            return self._found(run, "owner = ? ORDER BY number DESC LIMIT 100", owner)
+
+    def find(self, owner: str, id: str) -> JobRecord | None:
+        """Return a job of a key."""
+        with self._state.transaction(writes=False) as run:
+            return next(iter(self._found(run, "owner = ? AND id = ?", owner, id)), None)
+
+    def fates(self, job: str) -> list[Fate]:
+        """Return the documents of a job, in their order."""
+        with self._state.transaction(writes=False) as run:
+            rows = run("SELECT place, id, fate, failure FROM serve_documents WHERE job = ? ORDER BY place", (job,))
+        return [Fate(*row) for row in rows]
+
+    def cancel(self, owner: str, id: str) -> JobRecord | None:
+        """End a job early: at once where it waits, else after the documents that its worker has begun.
+
+        The job that removes a deleted index goes on.
+        """
+        with self._state.transaction() as run:
+            for job in self._found(run, "owner = ? AND id = ? AND ended = '' AND kind <> 'delete'", owner, id):
+                self._cancel(run, job)
+            return next(iter(self._found(run, "owner = ? AND id = ?", owner, id)), None)
+
+    # --- for workers -------------------------------------------------------------------------
+
+    def claim(self, worker: str, can: Callable[[str], bool]) -> JobRecord | None:
+        """Lease the next job to a worker; None where there is none.
+
+        :param can: whether the worker can reach the index at a place.
+        """
+        if not self._next(writes=False, worker=worker, can=can):  # most calls find nothing, and then nobody waits
+            return None
+        return self._next(writes=True, worker=worker, can=can)
+
+    def renew(self, job: str, worker: str) -> Told:
+        """Renew the lease of a job."""
+        with self._state.transaction() as run:
+            return self._told(run, job, worker)
+
+    def pending(self, job: str, most: int) -> list[tuple[int, InputDocument]]:
+        """Return the next documents of a job that have no fate yet, each with its place."""
+        with self._state.transaction(writes=False) as run:
+            rows = run(
+                "SELECT place, id, url, type, is_text, content FROM serve_documents WHERE job = ? AND fate = '' "
+                "ORDER BY place LIMIT ?",
+                (job, most),
+            )
+        found = []
+        for place, id, url, media_type, is_text, data in rows:
+            content: str | bytes | None = None if data is None else bytes(data)
+            if is_text and isinstance(content, bytes):
+                content = content.decode("utf-8", "surrogatepass")
+            found.append((place, InputDocument(id, url, media_type, content)))
+        return found
+
+    def note(self, job: str, worker: str, fates: Iterable[Fate]) -> Told:
+        """Note what became of documents, drop their content, and renew the lease."""
+        with self._state.transaction() as run:
+            told = self._told(run, job, worker)
+            if told != "lost":
+                for fate in fates:
+                    run(
+                        "UPDATE serve_documents SET fate = ?, failure = ?, content = NULL WHERE job = ? AND place = ?",
+                        (fate.fate, fate.failure, job, fate.place),
+                    )
+                run("UPDATE serve_jobs SET tries = 1 WHERE id = ?", (job,))
+        return told
+
+    def end(self, job: str, worker: str, state: JobState, error: str = "") -> None:
+        """End a job, and drop the content of documents that are left; nothing happens where the lease is lost."""
+        with self._state.transaction() as run:
+            if self._told(run, job, worker) != "lost":
+                self._end(run, job, state, error)
+
+    def release(self, job: str, worker: str) -> None:
+        """Give a job back, so that another worker takes it at once."""
+        with self._state.transaction() as run:
+            run(
+                "UPDATE serve_jobs SET state = 'waiting', worker = '', tries = tries - 1 WHERE id = ? AND worker = ?",
+                (job, worker),
+            )
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _next(self, writes: bool, worker: str, can: Callable[[str], bool]) -> JobRecord | None:
+        with self._state.transaction(writes) as run:
+            at = self._state.time(run)
+            busy: set[str] = set()
+            rows = run("SELECT id, place, state, until, tries FROM serve_jobs WHERE ended = '' ORDER BY number")
+            for id, place, state, until, tries in rows:
+                if place in busy or not can(place) or (state == "running" and until > at):
+                    busy.add(place)  # the later jobs of an index wait for the earlier ones
+                    continue
+                if writes and tries >= _TRIES:
+                    self._end(run, id, "failed", f"given up: it ended its server {tries} times")
+                    continue
+                if writes:
+                    run(
+                        "UPDATE serve_jobs SET state = 'running', worker = ?, until = ?, tries = tries + 1, "
+                        "started = CASE started WHEN '' THEN ? ELSE started END WHERE id = ?",
+                        (worker, at + self.lease, now(), id),
+                    )
+                return self._found(run, "id = ?", id)[0]
+        return None
+
+    def _told(self, run: Any, job: str, worker: str) -> Told:
+        rows = run("SELECT cancel FROM serve_jobs WHERE id = ? AND worker = ? AND ended = ''", (job, worker))
+        if not rows:
+            return "lost"
+        run("UPDATE serve_jobs SET until = ? WHERE id = ?", (self._state.time(run) + self.lease, job))
+        return "cancel" if rows[0][0] else ""
+
+    def _put(self, run: Any, owner: str, kind: Kind, place: str, name: str) -> str:
+        id = secrets.token_hex(16)
+        [(last,)] = run("SELECT coalesce(max(number), 0) FROM serve_jobs")
+        row = (id, last + 1, owner, kind, place, name, now())
+        run(
+            "INSERT INTO serve_jobs (id, number, owner, kind, place, name, state, made) "
+            "VALUES (?, ?, ?, ?, ?, ?, 'waiting', ?)",
+            row,
+        )
+        return id
+
+    def _cancel(self, run: Any, job: JobRecord) -> None:
+        if job.state == "waiting":
+            self._end(run, job.id, "cancelled", "")
+        else:
+            run("UPDATE serve_jobs SET cancel = 1 WHERE id = ?", (job.id,))
+
+    def _end(self, run: Any, job: str, state: JobState, error: str) -> None:
+        run(
+            "UPDATE serve_jobs SET state = ?, error = ?, ended = ?, ended_at = ?, worker = '' WHERE id = ?",
+            (state, error, now(), int(time.time()), job),
+        )
+        run("UPDATE serve_documents SET fate = 'left' WHERE job = ? AND fate = ''", (job,))
+        run("UPDATE serve_documents SET content = NULL WHERE job = ? AND content IS NOT NULL", (job,))
+
+    def _forget(self, run: Any) -> None:
+        before = int(time.time()) - _KEPT
+        old = "ended <> '' AND ended_at < ?"
+        run(f"DELETE FROM serve_documents WHERE job IN (SELECT id FROM serve_jobs WHERE {old})", (before,))  # noqa: S608
+        run(f"DELETE FROM serve_jobs WHERE {old}", (before,))  # noqa: S608 - a constant
+
+    def _found(self, run: Any, condition: str, *values: Any) -> list[JobRecord]:
+        rows = run(f"SELECT {_COLUMNS} FROM serve_jobs WHERE {condition}", values)  # noqa: S608 - from constants
+        found = []
+        for row in rows:
+            counts = run("SELECT fate, count(*) FROM serve_documents WHERE job = ? GROUP BY fate", (row[0],))
+            found.append(JobRecord(*(*row, dict(counts))))
+        return found

@@ -1,0 +1,243 @@
+"""Work on the jobs of indexes, in threads of their own beside those of requests.
+
+A job goes on where it was left: documents that have a fate are not taken up again, and documents that were stored
+before a crash are seen to be unchanged. The tree is updated once, at the end: it is that of a run without a crash.
+A job that is cancelled keeps what it has added, and the tree covers it.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from ..api.index import Index
+from ..core.errors import PrunusError, one_line
+from ..core.settings import Settings
+from ..core.types import Page
+from ..pages.sources import Source
+from .created import CreatedIndexes, Full
+from .errors import note_bug
+from .mask import Mask
+from .options import ServeOptions
+from .queue import Fate, InputDocument, JobRecord, JobState, Queue
+
+log = logging.getLogger("prunus.serve.jobs")
+
+_GROUP: Final = 8
+"""Documents that are read and stored together; a cancelled job ends after them."""
+_IDLE: Final = 2.0
+"""Seconds after which a worker looks again for a job: of another server, or of one that is gone."""
+_MIB: Final = 1024 * 1024
+
+
+class _Ended(Exception):
+    """The job goes no further in this worker.
+
+    :param told: ``cancel``, ``lost``, or ``stop`` where the server ends.
+    """
+
+    def __init__(self, told: str) -> None:
+        super().__init__(told)
+        self.told = told
+
+
+class Runner:
+    """The workers of one server.
+
+    :param queue, created: the server's state.
+    """
+
+    def __init__(
+        self, queue: Queue, created: CreatedIndexes, settings: Settings, options: ServeOptions, mask: Mask
+    ) -> None:
+        self._queue, self._created, self._mask = queue, created, mask
+        self._settings, self._options = settings, options
+        self._wake, self._stopping = threading.Event(), threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Start the workers, where clients can change any index."""
+        if not self._created.home and not self._options.writable:
+            return
+        for _ in range(self._options.jobs):
+            # a daemon: an update of a large tree cannot be stopped, and the process does not wait for it
+            thread = threading.Thread(target=self._work, name="prunus-job", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def wake(self) -> None:
+        """Tell the workers that there is a new job."""
+        self._wake.set()
+
+    def stop(self, seconds: float) -> None:
+        """Stop the workers after the documents that they have begun; their jobs wait for another server.
+
+        :param seconds: to wait for them at most; a job that is cut off then goes on when its lease has run out.
+        """
+        self._stopping.set()
+        self._wake.set()
+        ends = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, ends - time.monotonic()))
+
+    @property
+    def running(self) -> bool:
+        """Whether a worker is at work still."""
+        return any(thread.is_alive() for thread in self._threads)
+
+    def place(self, place: str) -> str:
+        """Return where the index of a job is, as `prunus.Index.open` takes it."""
+        return self._options.indexes[place[1:]] if place.startswith("=") else self._created.place(place)
+
+    def _can(self, place: str) -> bool:
+        """Tell whether the index of a job can be changed from here."""
+        return place[1:] in self._options.writable if place.startswith("=") else bool(self._created.home)
+
+    # --- one worker --------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        worker = secrets.token_hex(8)
+        while not self._stopping.is_set():
+            self._wake.clear()
+            try:
+                job = self._queue.claim(worker, self._can)
+                if job is not None:
+                    self._do(job, worker)
+                    continue
+            except PrunusError as error:
+                log.error("jobs cannot go on: %s", error)
+            except Exception as error:  # a bug ends no worker
+                note_bug(error, "a worker of jobs")
+            self._wake.wait(_IDLE)
+
+    def _do(self, job: JobRecord, worker: str) -> None:
+        """Work on a job until it has ended, or is another worker's."""
+        started = time.monotonic()
+        state: JobState = "done"
+        error = ""
+        with self._leased(job, worker) as lost:
+            try:
+                self._perform(job, worker, lost)
+            except _Ended as end:
+                if end.told == "lost":
+                    return
+                if end.told == "stop":
+                    self._queue.release(job.id, worker)
+                    return
+                state = "cancelled"
+            except PrunusError as caught:
+                if job.kind == "delete":  # the data must not stay: another try when the lease has run out
+                    log.error("job %s: %s", job.id, caught)
+                    return
+                state, error = "failed", self._mask.text(one_line(str(caught), longest=500))
+            except Exception as caught:
+                note_bug(caught, f"job {job.id}")
+                state, error = "failed", "an internal error; the server's log has the details"
+            self._queue.end(job.id, worker, state, error)
+        log.info("job %s %s %s %.1f s key=%s", job.id, job.kind, state, time.monotonic() - started, job.owner)
+
+    @contextmanager
+    def _leased(self, job: JobRecord, worker: str) -> Iterator[threading.Event]:
+        """Renew the lease in the background; the event is set where the lease is lost."""
+        over, lost = threading.Event(), threading.Event()
+
+        def renew() -> None:
+            while not over.wait(self._queue.lease / 4):
+                try:
+                    if self._queue.renew(job.id, worker) == "lost":
+                        lost.set()
+                        return
+                except PrunusError as error:  # the state may come back before the lease runs out
+                    log.error("a lease cannot be renewed: %s", error)
+
+        thread = threading.Thread(target=renew, name="prunus-lease", daemon=True)
+        thread.start()
+        try:
+            yield lost
+        finally:
+            over.set()
+            thread.join()
+
+    # --- the work ----------------------------------------------------------------------------
+
+    def _perform(self, job: JobRecord, worker: str, lost: threading.Event) -> None:
+        if job.kind == "delete":
+            self._created.remove(job.place)
+            return
+        own = not job.place.startswith("=")
+        index = Index.open(self.place(job.place), create=own, settings=self._settings)
+        told = "cancel" if job.cancelled else ""
+        try:
+            while not told:
+                group = self._queue.pending(job.id, _GROUP)
+                if not group:
+                    break
+                if lost.is_set() or self._stopping.is_set():
+                    raise _Ended("lost" if lost.is_set() else "stop")
+                fates = self._added(index, group) if job.kind == "add" else self._removed(index, group)
+                told = self._queue.note(job.id, worker, fates)
+        except Full:
+            index.update()
+            raise
+        if told == "lost":
+            raise _Ended("lost")
+        index.update()
+        if told:
+            raise _Ended(told)
+
+    def _added(self, index: Index, group: list[tuple[int, InputDocument]]) -> list[Fate]:
+        """Add documents to an index without updating the tree; return what became of each.
+
+        :raises Full: the index has as many documents or bytes as it may have.
+        """
+        options = self._options
+        known = {document.id for document in index.store.documents()}
+        new = {document.id for _, document in group} - known
+        if len(known) + len(new) > options.index_documents:
+            raise Full(f"the index is full: it may have {options.index_documents} documents", subject="index")
+        if index.store.size() > options.index_mb * _MIB:
+            raise Full(f"the index is full: it may have {options.index_mb} MiB", subject="index")
+        fates: dict[str, str] = {}
+        report = index.add(
+            {document.id: _source(document) for _, document in group}, done=fates.__setitem__, strict=False, tree=False
+        )
+        return [
+            Fate(place, document.id, fates.get(document.id, "failed"), self._told(report.failures, document.id))
+            for place, document in group
+        ]
+
+    def _removed(self, index: Index, group: list[tuple[int, InputDocument]]) -> list[Fate]:
+        """Remove documents from an index without updating the tree.
+
+        A document is named by its id, or as clients see it, without the folder of a file of the operator.
+        """
+        by_name: dict[str, list[str]] = {}
+        for known in index.store.documents():
+            for name in {known.id, self._mask.record(known.id, "document")}:
+                by_name.setdefault(name, []).append(known.id)
+        fates, gone = [], []
+        for place, document in group:
+            ids = by_name.get(document.id, [])
+            if len(ids) == 1:
+                gone += ids
+                fates.append(Fate(place, document.id, "removed"))
+            else:
+                why = "several documents have this name" if ids else "there is no such document"
+                fates.append(Fate(place, document.id, "failed", why))
+        index.store.delete_many(gone)
+        return fates
+
+    def _told(self, failures: dict[str, str], id: str) -> str:
+        return self._mask.text(one_line(failures.get(id, ""), longest=500))
+
+
+def _source(document: InputDocument) -> Source:
+    """Return a document as `prunus.Index.add` takes it; never a path."""
+    if document.content is None:
+        return document.url
+    return Page(document.content, url=document.id, final_url=document.url, media_type=document.type)

@@ -1,0 +1,350 @@
+"""Jobs of indexes: progress, cancel, crashes, leases, and several servers on one state."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.cli.command import PROGRAM, environment
+from tests.extras import need
+from tests.index.test_store_contract import server as postgres  # noqa: F401
+from tests.serve.filling import QUESTION, TRAIN, content, ended, key_of, notes, slow_embedder
+from tests.serve.running import Running, events_of, running
+
+import prunus
+from prunus.core.settings import load_settings
+
+pytestmark = pytest.mark.full
+
+
+def posted(server: Running, name: str, documents: Any, **headers: str) -> str:
+    """Give documents to an index; return the id of the job."""
+    reply = server.post(f"/v1/indexes/{name}/documents", {"documents": documents}, **headers)
+    assert reply.status_code == 202, reply.text
+    return str(reply.json()["id"])
+
+
+def waited(look: Callable[[], Any], seconds: float = 60) -> Any:
+    """Return what a function returns as soon as it is true."""
+    until = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < until, "it did not come"
+        time.sleep(0.05)
+    return found
+
+
+def built(folder: Path, documents: list[dict[str, str]], **settings: Any) -> tuple[Any, ...]:
+    """Return what an index holds that was built at once, in this process."""
+    index = prunus.Index.open(folder, settings=load_settings(settings))
+    index.add({document["id"]: prunus.Page(document["html"], url=document["id"]) for document in documents})
+    return content(index)
+
+
+def made(home: Path, **settings: Any) -> tuple[Any, ...]:
+    """Return what the only index below a folder holds."""
+    [folder] = home.iterdir()
+    return content(prunus.Index.open(folder, create=False, settings=load_settings(settings)))
+
+
+@contextmanager
+def process(folder: Path, **settings: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """Run ``prunus serve`` as a process of its own."""
+    need("fastapi")
+    (folder / "prunus.toml").write_text("[serve]\nlease = 2\n", "utf-8")
+    env = {**environment(), "PRUNUS_HOME": str(folder / "home"), "PRUNUS_SERVE_INDEX_HOME": str(folder / "made")}
+    env |= {f"PRUNUS_{name.upper()}": value for name, value in settings.items()}
+    program = subprocess.Popen(
+        [*PROGRAM, "serve", "--port", "0"], env=env, stderr=subprocess.PIPE, text=True, cwd=folder
+    )
+    try:
+        assert program.stderr is not None
+        url = next(word.rstrip(";") for word in program.stderr.readline().split() if word.startswith("http"))
+        with httpx.Client(base_url=url, timeout=60, trust_env=False) as http:
+            waited(lambda: _lives(http), 20)
+            yield program, http
+    finally:
+        program.kill()
+        program.communicate()
+
+
+def _lives(http: httpx.Client) -> bool:
+    try:
+        return http.get("/healthz").status_code == 200
+    except httpx.ConnectError:
+        return False
+
+
+def test_progress_streams_to_the_end(tmp_path: Path) -> None:
+    settings = {"embedder": slow_embedder(tmp_path, 0.5)}
+    with running(tmp_path, settings, index_home=str(tmp_path / "made")) as server:
+        server.post("/v1/indexes", {"name": "town"})
+        job = posted(server, "town", notes(24))
+        events = events_of(server.http.get(f"/v1/jobs/{job}/events").text)
+        names = [name for name, _ in events]
+        assert names[-1] == "done" and set(names[:-1]) == {"progress"} and len(names) > 3
+        assert server.http.get(f"/v1/jobs/{'0' * 32}").status_code == 404
+        assert server.http.get("/v1/jobs/x%00y").status_code == 404
+        assert [each["id"] for each in server.http.get("/v1/jobs").json()["jobs"]] == [job]
+
+
+def test_requests_are_answered_while_a_job_runs(tmp_path: Path) -> None:
+    settings = {"embedder": slow_embedder(tmp_path, 0.5)}
+    with running(tmp_path, settings, index_home=str(tmp_path / "made"), at_once=1) as server:
+        for name in ("filled", "waits"):
+            server.post("/v1/indexes", {"name": name})
+        first = posted(server, "filled", [{"id": "night", "html": TRAIN}])
+        ended(server.http, first)
+        second, third = posted(server, "filled", notes(40)), posted(server, "waits", notes(1))
+        waited(lambda: server.http.get(f"/v1/jobs/{second}").json()["done"])
+        reply = server.post("/v1/indexes/filled/ask", {"question": QUESTION})
+        assert reply.status_code == 200 and "carriage" in reply.text
+        states = [server.http.get(f"/v1/jobs/{job}").json()["state"] for job in (second, third)]
+        assert states == ["running", "waiting"]  # one at a time by default
+        assert ended(server.http, second)["added"] == 40 and ended(server.http, third)["added"] == 1
+
+
+def test_what_a_cancelled_job_has_added_stays_and_can_be_asked(tmp_path: Path) -> None:
+    settings = {"embedder": slow_embedder(tmp_path, 0.5)}
+    documents = notes(32)
+    with running(tmp_path, settings, index_home=str(tmp_path / "made")) as server:
+        server.post("/v1/indexes", {"name": "town"})
+        job, waiting = posted(server, "town", documents), posted(server, "town", [{"id": "night", "html": TRAIN}])
+        waited(lambda: server.http.get(f"/v1/jobs/{job}").json()["done"])
+        assert server.http.delete(f"/v1/jobs/{waiting}").json()["state"] == "cancelled"  # at once: it waits
+        server.http.delete(f"/v1/jobs/{job}")
+        record = ended(server.http, job)
+        assert record["state"] == "cancelled" and 0 < record["added"] < 32 and record["added"] == record["done"]
+        assert [each["fate"] for each in record["documents"]] == ["added"] * record["added"] + ["left"] * (
+            32 - record["added"]
+        )
+        assert server.http.delete(f"/v1/jobs/{job}").json()["state"] == "cancelled"  # it stays as it is
+        assert server.post("/v1/indexes/town/ask", {"question": "What is note 1 about?"}).status_code == 200
+        rest = ended(server.http, posted(server, "town", documents))
+        assert (rest["unchanged"], rest["added"]) == (record["added"], 32 - record["added"])
+    assert made(tmp_path / "made", **settings)[0] == built(tmp_path / "beside", documents, **settings)[0]
+    with running(tmp_path, settings) as server:
+        assert not documents_kept(tmp_path)
+
+
+def documents_kept(folder: Path) -> int:
+    """Return how many documents the state still has the content of."""
+    from prunus.serve.state import State
+
+    state = State(str(folder / "home" / "serve.db"))
+    with state.transaction() as run:
+        [(count,)] = run("SELECT count(*) FROM serve_documents WHERE content IS NOT NULL")
+    state.close()
+    return int(count)
+
+
+def test_an_index_that_is_deleted_ends_its_jobs(tmp_path: Path) -> None:
+    settings = {"embedder": slow_embedder(tmp_path, 0.5)}
+    with running(tmp_path, settings, index_home=str(tmp_path / "made")) as server:
+        server.post("/v1/indexes", {"name": "town"})
+        job, waiting = posted(server, "town", notes(32)), posted(server, "town", notes(1))
+        waited(lambda: server.http.get(f"/v1/jobs/{job}").json()["done"])
+        deleted = server.http.delete("/v1/indexes/town").json()["id"]
+        assert server.post("/v1/indexes/town/documents", {"documents": notes(1)}).status_code == 404
+        assert server.post("/v1/indexes", {"name": "town"}).status_code == 201  # the name is free at once
+        fresh = posted(server, "town", notes(1))
+        states = [ended(server.http, each)["state"] for each in (job, waiting, deleted, fresh)]
+        assert states == ["cancelled", "cancelled", "done", "done"]
+        assert server.http.get("/v1/indexes/town").json()["documents"] == 1
+        assert len(list((tmp_path / "made").iterdir())) == 1
+        assert server.http.delete(f"/v1/jobs/{deleted}").json()["state"] == "done"
+
+
+def test_a_key_has_a_limit_of_unfinished_jobs(tmp_path: Path) -> None:
+    with running(tmp_path, index_home=str(tmp_path / "made"), jobs=0, key_jobs=2) as server:
+        server.post("/v1/indexes", {"name": "town"})
+        jobs = [posted(server, "town", notes(1)) for _ in range(2)]
+        reply = server.post("/v1/indexes/town/documents", {"documents": notes(1)})
+        assert reply.status_code == 429 and reply.headers["retry-after"]
+        server.http.delete(f"/v1/jobs/{jobs[0]}")
+        posted(server, "town", notes(1))
+
+
+def test_looking_at_jobs_uses_no_quota(tmp_path: Path) -> None:
+    need("fastapi")
+    key = key_of(str(tmp_path / "home" / "serve.db"), "robot", a_day=2)
+    with running(tmp_path, index_home=str(tmp_path / "made")) as server:
+        server.post("/v1/indexes", {"name": "town"}, **key)
+        job = posted(server, "town", notes(1), **key)
+        assert ended(server.http, job, key)["added"] == 1
+        assert server.http.get("/v1/indexes/town", headers=key).status_code == 429
+
+
+def test_a_server_that_stops_gives_its_job_to_the_next(tmp_path: Path) -> None:
+    settings = {"embedder": slow_embedder(tmp_path, 0.4)}
+    documents = notes(32)
+    with running(tmp_path, settings, index_home=str(tmp_path / "made")) as server:
+        server.post("/v1/indexes", {"name": "town"})
+        job = posted(server, "town", documents)
+        waited(lambda: server.http.get(f"/v1/jobs/{job}").json()["done"])
+    with running(tmp_path, settings, index_home=str(tmp_path / "made")) as server:
+        record = ended(server.http, job)
+        assert record["state"] == "done" and record["done"] == 32 and record["failed"] == 0
+    assert made(tmp_path / "made", **settings) == built(tmp_path / "beside", documents, **settings)
+
+
+def test_a_job_goes_on_after_the_server_was_killed(tmp_path: Path) -> None:
+    settings = {"embedder": slow_embedder(tmp_path, 0.4)}
+    documents = notes(40)
+    with process(tmp_path, **settings) as (program, http):
+        assert http.post("/v1/indexes", json={"name": "town"}).status_code == 201
+        job = http.post("/v1/indexes/town/documents", json={"documents": documents}).json()["id"]
+        for least in (8, 16):
+            waited(lambda least=least: http.get(f"/v1/jobs/{job}").json()["done"] >= least)  # type: ignore[misc]
+        os.kill(program.pid, signal.SIGKILL)
+        program.wait(30)
+    assert documents_kept(tmp_path)
+    with process(tmp_path, **settings) as (program, http):
+        record = http.get(f"/v1/jobs/{job}").json()
+        assert record["state"] == "running" and 16 <= record["done"] < 40
+        record = ended(http, job)
+        assert record["state"] == "done" and record["done"] == 40 and record["failed"] == 0
+        assert http.post("/v1/indexes/town/ask", json={"question": "What is note 7 about?"}).status_code == 200
+    assert not documents_kept(tmp_path)
+    assert made(tmp_path / "made", **settings) == built(tmp_path / "beside", documents, **settings)
+
+
+def test_a_job_that_ends_its_server_again_and_again_is_given_up(tmp_path: Path) -> None:
+    need("fastapi")
+    from prunus.serve.created import CreatedIndexes
+    from prunus.serve.queue import InputDocument, Queue
+    from prunus.serve.state import State
+
+    state = State(str(tmp_path / "serve.db"))
+    index = CreatedIndexes(state, str(tmp_path / "made")).add("-", "town", "", 1)
+    queue = Queue(state, lease=0.0)
+    job = queue.add("-", "add", index.id, "town", [InputDocument("a", content="<p>x")], 9)
+    taken = [queue.claim(f"worker {number}", lambda place: True) for number in range(4)]
+    assert [found is not None for found in taken] == [True, True, True, False]
+    found = queue.find("-", job.id)
+    assert found is not None and found.state == "failed" and "3 times" in found.error and found.counts == {"left": 1}
+    state.close()
+
+
+def test_a_worker_that_lost_its_lease_changes_nothing_more(tmp_path: Path) -> None:
+    need("fastapi")
+    from prunus.serve.created import CreatedIndexes
+    from prunus.serve.queue import Fate, InputDocument, Queue
+    from prunus.serve.state import State
+
+    state = State(str(tmp_path / "serve.db"))
+    index = CreatedIndexes(state, str(tmp_path / "made")).add("-", "town", "", 1)
+    queue = Queue(state, lease=0.0)
+    job = queue.add("-", "add", index.id, "town", [InputDocument("a", content="<p>x")], 9).id
+    assert queue.claim("slow", lambda place: True) and queue.claim("next", lambda place: True)
+    assert queue.renew(job, "slow") == "lost" and queue.note(job, "slow", [Fate(0, "a", "added")]) == "lost"
+    queue.end(job, "slow", "done")
+    queue.release(job, "slow")
+    found = queue.find("-", job)
+    assert found is not None and (found.state, found.counts) == ("running", {"": 1})
+    assert queue.note(job, "next", [Fate(0, "a", "added")]) == ""
+    state.close()
+
+
+def test_one_of_many_workers_gets_a_job_and_an_index_has_one_writer(tmp_path: Path) -> None:
+    need("fastapi")
+    from concurrent.futures import ThreadPoolExecutor
+
+    from prunus.serve.created import CreatedIndexes
+    from prunus.serve.queue import Queue
+    from prunus.serve.state import State
+
+    states = [State(str(tmp_path / "serve.db")) for _ in range(4)]
+    queues = [Queue(state, lease=60.0) for state in states]
+    created = CreatedIndexes(states[0], str(tmp_path / "made"))
+    for name in ("a", "b", "c"):
+        index = created.add("-", name, "", 9)
+        for _ in range(3):
+            queues[0].add("-", "remove", index.id, name, [], 99)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda n: queues[n % 4].claim(str(n), lambda place: True), range(24)))
+    taken = [job for job in found if job is not None]
+    assert sorted(job.name for job in taken) == ["a", "b", "c"]
+    first = next(job for job in taken if job.name == "a")
+    queues[1].end(first.id, str(found.index(first)), "done")
+    again = queues[2].claim("x", lambda place: True)
+    assert again is not None and again.name == "a" and queues[3].claim("y", lambda place: True) is None
+    for state in states:
+        state.close()
+
+
+def test_two_servers_share_keys_quotas_jobs_and_indexes_through_postgresql(
+    postgres: str,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    need("fastapi")
+    state = f"postgres:{postgres}"
+    settings = {
+        "embedder": slow_embedder(tmp_path, 0.3),
+        "serve_state": state,
+        "serve_index_home": state,
+    }
+    anna, bert = key_of(state, "anna.two"), key_of(state, "bert.two")
+    robot = key_of(state, "robot.two", a_day=2)
+    documents = notes(40)
+    with (
+        running(tmp_path / "one", settings, jobs=0) as one,
+        running(tmp_path / "two", settings, jobs=1, lease=2.0) as two,
+    ):
+        assert one.post("/v1/indexes", {"name": "town"}, **anna).status_code == 201
+        assert two.post("/v1/indexes", {"name": "town"}, **anna).status_code == 409
+        job = posted(one, "town", documents, **anna)  # the first server works on no jobs
+        assert ended(two.http, job, anna)["added"] == 40 and ended(one.http, job, anna)["state"] == "done"
+        assert one.http.get(f"/v1/jobs/{job}", headers=bert).status_code == 404
+        for server in (one, two):
+            assert server.http.get("/v1/indexes/town", headers=anna).json()["documents"] == 40
+            asked = server.post("/v1/indexes/town/ask", {"question": "What is note 7 about?"}, **anna)
+            assert asked.status_code == 200 and asked.json()["citations"][0]["found"]
+            assert server.http.get("/v1/indexes/town", headers=bert).status_code == 404
+        statuses = [server.http.get("/v1/indexes", headers=robot).status_code for server in (one, two, one)]
+        assert statuses == [200, 200, 429]
+        deleted = one.http.delete("/v1/indexes/town", headers=anna).json()["id"]
+        assert two.http.get("/v1/indexes/town", headers=anna).status_code == 404
+        assert ended(one.http, deleted, anna)["state"] == "done"
+    import psycopg
+
+    with psycopg.connect(postgres) as connection:
+        query = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'prunus\\_%'"
+        assert connection.execute(query).fetchone() == (0,)
+
+
+def test_another_server_takes_over_the_job_of_one_that_is_killed(postgres: str, tmp_path: Path) -> None:  # noqa: F811
+    need("fastapi")
+    state = f"postgres:{postgres}"
+    settings = {"embedder": slow_embedder(tmp_path, 0.4), "serve_state": state, "serve_index_home": state}
+    anna = key_of(state, "anna.killed")
+    documents = notes(32)
+    with running(tmp_path / "one", settings, jobs=0, lease=2.0) as one:
+        with process(tmp_path, **settings) as (program, http):
+            assert http.post("/v1/indexes", json={"name": "town"}, headers=anna).status_code == 201
+            job = posted(one, "town", documents, **anna)
+            waited(lambda: one.http.get(f"/v1/jobs/{job}", headers=anna).json()["done"] >= 8)
+            os.kill(program.pid, signal.SIGKILL)
+            program.wait(30)
+        assert one.http.get(f"/v1/jobs/{job}", headers=anna).json()["state"] == "running"
+        with running(tmp_path / "two", settings, jobs=2, lease=2.0) as two:
+            assert ended(two.http, job, anna)["state"] == "done"
+        info = one.http.get("/v1/indexes/town", headers=anna).json()
+        assert info["documents"] == 32
+        from prunus.serve.created import CreatedIndexes
+        from prunus.serve.state import State
+
+        opened = State(state)
+        created = CreatedIndexes(opened, state)
+        found = created.find("anna.killed", "town")
+        assert found is not None
+        index = prunus.Index.open(created.place(found.id), create=False, settings=load_settings(settings))
+        assert content(index) == built(tmp_path / "beside", documents, embedder=settings["embedder"])
+        opened.close()
