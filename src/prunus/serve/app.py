@@ -9,7 +9,7 @@ from typing import Final
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from ..core.errors import PrunusError
@@ -20,7 +20,7 @@ from .guard import Guard
 from .openai import add_openai
 from .options import ServeOptions
 from .responses import add_responses
-from .routes import add_routes
+from .routes import REFUSALS, add_routes
 from .server import make_server
 
 _DRAIN: Final = 1.0
@@ -61,7 +61,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
         """Tell that the process lives."""
         return {"status": "ok"}
 
-    @app.get("/readyz", tags=["operation"])
+    @app.get("/readyz", tags=["operation"], responses={503: {"description": "The state cannot be read"}})
     async def readyz() -> JSONResponse:
         """Tell whether requests can be served: whether the state can be read."""
         try:
@@ -70,7 +70,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
             return JSONResponse({"status": "the state cannot be read"}, 503)
         return JSONResponse({"status": "ok"})
 
-    @app.get("/metrics", tags=["operation"])
+    @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse, responses=REFUSALS)
     async def metrics() -> Response:
         """Counts and times in Prometheus's format."""
         return Response(generate_latest(server.metrics.registry), media_type=CONTENT_TYPE_LATEST)

@@ -27,7 +27,7 @@ from ..core.text.near import did_you_mean
 from ..core.types import Answer
 from .errors import Refused, error_body, note_bug
 from .mask import Mask
-from .routes import NO_BUFFER, SILENCE, answering
+from .routes import NO_BUFFER, REFUSALS, SILENCE, answering, stream_of
 from .server import Server
 from .wire import AskRequest, PageGiven, Turn
 
@@ -95,7 +95,7 @@ class ChatRequest(BaseModel):
 
 def add_openai(app: FastAPI, server: Server) -> None:
     """Add the routes of OpenAI's API to an application."""
-    routes = APIRouter(prefix="/v1", tags=["openai"])
+    routes = APIRouter(prefix="/v1", tags=["openai"], responses=REFUSALS)
 
     @routes.get("/models")
     async def models() -> dict[str, Any]:
@@ -108,7 +108,9 @@ def add_openai(app: FastAPI, server: Server) -> None:
         _check_model(model, server)
         return _model(model)
 
-    @routes.post("/chat/completions", response_model=None)
+    chunk = 'data: {"object": "chat.completion.chunk", "choices": []}'
+
+    @routes.post("/chat/completions", response_model=None, responses=stream_of("data", example=chunk))
     async def chat(body: ChatRequest) -> Response | dict[str, Any]:
         """Answer the last message of the user, with citations as annotations of the reply."""
         return await respond(_Reply(body, server.mask), asked(body, server), server, bool(body.stream))

@@ -37,15 +37,24 @@ from .wire import (
     SearchResponse,
 )
 
-_REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
-    status: {"model": ErrorResponse} for status in (400, 401, 403, 404, 413, 429, 502, 503)
+REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": ErrorResponse} for status in (400, 401, 403, 404, 413, 429, "4XX", 501, 502, 503, 504)
 }
-_EVENTS: Final = {"text/event-stream": {"schema": {"type": "string"}, "example": 'event: token\ndata: {"text": "In"}'}}
+"""The errors that every route documents; without a range FastAPI would add 422, which is never sent."""
+
+
+def stream_of(*fields: str, example: str) -> dict[int | str, dict[str, Any]]:
+    """Return the documentation of a stream of server-sent events.
+
+    :param fields: the fields of each event.
+    """
+    event = {"type": "object", "properties": {name: {"type": "string"} for name in fields}, "required": list(fields)}
+    return {200: {"content": {"text/event-stream": {"schema": event, "example": example}}}}
 
 
 def add_routes(app: FastAPI, server: Server) -> None:
     """Add the routes to an application."""
-    routes = APIRouter(prefix="/v1", tags=["prunus"], responses=_REFUSALS)
+    routes = APIRouter(prefix="/v1", tags=["prunus"], responses=REFUSALS)
 
     @routes.post("/clean")
     async def clean(body: CleanRequest) -> CleanResponse:
@@ -94,7 +103,7 @@ def add_routes(app: FastAPI, server: Server) -> None:
     @routes.post(
         "/ask",
         response_model=AskResponse,
-        responses={200: {"content": _EVENTS}},
+        responses=stream_of("event", "data", example='event: token\ndata: {"text": "In"}'),
     )
     async def ask(body: AskRequest) -> Response | AskResponse:
         """Answer a question with citations that are checked against the pages.
