@@ -50,11 +50,21 @@ from .wire import (
 from .work import unless_left
 
 REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
-    status: {"model": ErrorResponse} for status in (400, 401, 403, 404, 413, 429, 502, 503)
+    status: {"model": ErrorResponse} for status in (400, 401, 403, 404, 413, 429, "4XX", 501, 502, 503, 504)
 }
-"""Descriptions of errors, for OpenAPI."""
-_EVENTS: Final = {"text/event-stream": {"schema": {"type": "string"}, "example": 'event: token\ndata: {"text": "In"}'}}
-ASKED: Final[dict[int | str, dict[str, Any]]] = {200: {"content": _EVENTS}}
+"""The errors that every route documents; without a range FastAPI would add 422, which is never sent."""
+
+
+def stream_of(*fields: str, example: str) -> dict[int | str, dict[str, Any]]:
+    """Return the documentation of a stream of server-sent events.
+
+    :param fields: the fields of each event.
+    """
+    event = {"type": "object", "properties": {name: {"type": "string"} for name in fields}, "required": list(fields)}
+    return {200: {"content": {"text/event-stream": {"schema": event, "example": example}}}}
+
+
+ASKED: Final = stream_of("event", "data", example='event: token\ndata: {"text": "In"}')
 """The description of an answer that can be streamed, for OpenAPI."""
 
 
