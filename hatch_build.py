@@ -43,8 +43,8 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg]
     """Compiles the hot modules into the wheel."""
 
     def dependencies(self) -> list[str]:
-        """Return the packages that compiling needs, besides a C compiler."""
-        return [] if os.environ.get("PRUNUS_PURE") else ["mypy>=1.13", "setuptools"]
+        """Return the packages that compiling needs, besides a C compiler; without numpy's types it fails."""
+        return [] if os.environ.get("PRUNUS_PURE") else ["mypy>=1.13", "numpy>=2", "setuptools"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile the modules, and add the results to the wheel; on failure warn and leave the wheel pure Python."""

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import prunus
 
@@ -50,9 +50,19 @@ class Found:
         return not self.methods or not self.methods <= ANCHORED
 
 
+NEEDS: Final = {
+    "prunus.serve": "fastapi",
+    "prunus.adapters.haystack": "haystack",
+    "prunus.adapters.langchain": "langchain_core",
+    "prunus.adapters.llama_index": "llama_index",
+    "prunus.adapters.llm": "llm",
+}
+"""The package that modules import when they are imported, by the beginning of their names."""
+
+
 def without_extra(module: str) -> bool:
-    """Tell whether a module needs the extra ``server``, which is not installed; modules of no other extra need theirs."""
-    return module.startswith("prunus.serve") and importlib.util.find_spec("fastapi") is None
+    """Tell whether a module needs an extra that is not installed; most modules import theirs where they use it."""
+    return any(module.startswith(begin) and importlib.util.find_spec(root) is None for begin, root in NEEDS.items())
 
 
 def sources() -> Iterator[tuple[ModuleType, str]]:

@@ -18,7 +18,7 @@ from prunus.core.registry import KINDS
 SRC = Path(prunus.__file__).parent
 REPOSITORY = Path(__file__).parents[1]
 
-ROOMS = "core pages web models evidence answer index record engines api batch serve cli".split()
+ROOMS = "core pages web models evidence answer index record engines api batch adapters serve cli".split()
 """The rooms from left to right. ``index`` and ``record`` do not import each other."""
 
 HOMES = {  # the only rooms that may import each package
@@ -28,7 +28,10 @@ HOMES = {  # the only rooms that may import each package
     "umap": "index", "faiss": "index", "psycopg": "index serve", "click": "cli", "rich": "cli", "playwright": "web",
     "socket": "web serve", "http.client": "web", "urllib.request": "web", "ftplib": "web", "requests": "web", "aiohttp": "web",
     "urllib3": "web", "httpcore": "web", "anyio": "web", "certifi": "web", "idna": "web", "httpx": "web core.ports models.llm",
-    **dict.fromkeys(["fastapi", "starlette", "pydantic", "uvicorn", "prometheus_client", "mcp", "sse_starlette"], "serve"),
+    **dict.fromkeys(["fastapi", "starlette", "uvicorn", "prometheus_client", "mcp", "sse_starlette"], "serve"),
+    "pydantic": "serve adapters.langchain",
+    **{package: f"adapters.{name}" for package, name in (("haystack", "haystack"), ("langchain_core", "langchain"),
+                                                          ("llama_index", "llama_index"), ("llm", "llm"))},
     **dict.fromkeys(["pickle", "marshal", "shelve", "dill", "joblib"], "nowhere"),
 }  # fmt: skip
 
@@ -36,7 +39,7 @@ HOMES = {  # the only rooms that may import each package
 BEHIND_THE_DOOR = """answer.write answer.from_web answer.find_pages answer.gather answer.cite evidence.prune
     evidence.greedy evidence.two_stage index.build index.grow index.retrieve index.found pages.clean pages.formats
     web.door web.fetch"""
-"""What the command line, the server and batches leave to the functions of the door."""
+"""What the command line, the server, the adapters and batches leave to the functions of the door."""
 
 
 def modules(root: Path, package: str) -> Iterator[tuple[str, str]]:
@@ -96,8 +99,10 @@ def breaches(module: str, source: str) -> list[str]:
                 ROOMS.index(target_room) > ROOMS.index(room) or {room, target_room} == {"index", "record"}
             ):
                 found.append(f"{module} imports upwards: {target}")
+        if target_room == "adapters" != room:
+            found.append(f"{module} imports an adapter: {target}")
         kind, target_kind = kind_of(module), kind_of(target)
-        if room in ("cli", "serve", "batch") and (
+        if room in ("cli", "serve", "adapters", "batch") and (
             target_kind or inside(target.removeprefix("prunus."), BEHIND_THE_DOOR)
         ):
             found.append(f"{module} rebuilds what the library does: {target}")
@@ -183,6 +188,8 @@ def test_guests_see_the_door_and_what_they_measure(guest: str) -> None:
         ("prunus.api.functions", "import prunus_evals.split"),
         ("prunus.cli.commands.ask", "from ...answer.write import answer_from"),
         ("prunus.batch.jobs", "from ..evidence.score.bm25 import Engine"),
+        ("prunus.serve.app", "from ..adapters.evidence import Evidence"),
+        ("prunus.adapters.llm", "import langchain_core"),
         ("prunus.core.types", "import turbohtml"),
         ("prunus.answer.write", "import socket"),
         ("prunus.answer.write", "import pickle"),

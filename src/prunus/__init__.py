@@ -6,7 +6,8 @@
 'The bridge opened in 1932.'
 """
 
-from .api.answers import Chat, ask, astream, search
+from .api.answers import Chat, aask, asearch, ask, astream, search
+from .api.awaited import aclean, aprune, aread
 from .api.index import Index
 from .api.pages import clean, extract, metadata, prune, read
 from .core.errors import (
@@ -73,6 +74,11 @@ __all__ = [
     "Style",
     "UnknownEngine",
     "WebOptions",
+    "aask",
+    "aclean",
+    "aprune",
+    "aread",
+    "asearch",
     "ask",
     "astream",
     "clean",

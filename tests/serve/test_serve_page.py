@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests import extras
 from tests.extras import need
+from tests.llamacpp import llamacpp
 from tests.serve.running import BRIDGE, QUESTION, Running, model, running
 
 from prunus.core.errors import MissingExtra
@@ -518,3 +519,80 @@ def test_a_key_is_asked_for_and_kept_in_the_tab_alone(browser: str, tmp_path: Pa
     with running(tmp_path) as server:
         wrong = opened(browser, server.url, work)
     assert [line for line in wrong if "status of 401" not in line] == []
+
+
+def test_sources_tell_by_which_hit_and_score_they_were_chosen_and_are_copied_as_markdown(
+    browser: str, plain: Running
+) -> None:
+    reply = plain.post("/v1/ask", {"question": QUESTION, "pages": [{"html": BRIDGE}]}).json()
+    cited = reply["citations"][0] | {"url": "https://example.org/bridge", "title": "The [old] bridge"}
+    hit = {"url": cited["url"], "title": "", "rank": 2, "engine": "wikipedia"}
+    passage = {"text": "", "spans": [cited["span"]], "score": 1.5}
+    events = [
+        ("search", {"query": "bridge open", "hits": [hit], "warnings": [], "failure": ""}),
+        ("page", {"url": cited["url"], "title": "The old bridge", "failure": ""}),
+        ("page", {"url": "https://example.org/other", "title": "Another", "failure": ""}),
+        ("page", {"url": "https://example.org/gone", "title": "", "failure": "404"}),
+        ("extracted", {"passages": [passage]}),
+        ("done", {"answer": reply | {"citations": [cited]}}),
+    ]
+    body = "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events)
+
+    async def work(tab: Any) -> None:
+        await tab.route("**/v1/ask", lambda route: route.fulfill(body=body, content_type="text/event-stream"))
+        await ask(tab, BRIDGE)
+        source = await tab.locator(".source").inner_text()
+        assert "hit 2 of “bridge open” (wikipedia); one passage, score 1.50" in source
+        assert await tab.locator(".source a").get_attribute("href") == "https://example.org/bridge"
+        assert await tab.get_by_text("Read and not cited: 1").count() == 1
+        await tab.locator(".progress > summary").click()
+        assert "404" in await tab.locator(".steps .bad").inner_text()
+        await tab.get_by_role("button", name="Copy as Markdown").click()
+        await tab.get_by_text("Copied.").wait_for()
+        copied = await tab.evaluate("navigator.clipboard.readText()")
+        assert copied.startswith(reply["text"]) and "## Sources" in copied
+        assert "- [1] The \\[old\\] bridge, <https://example.org/bridge>: “The bridge opened in 1932.”" in copied
+
+    allowed = {"permissions": ["clipboard-read", "clipboard-write"]}
+    assert opened(browser, plain.url, work, **allowed) == []
+
+
+def test_an_index_is_chosen_and_its_page_opens(browser: str, tmp_path: Path) -> None:
+    import prunus
+
+    (tmp_path / "town.html").write_text(BRIDGE, "utf-8")
+    prunus.Index.open(tmp_path / "made").add(tmp_path / "town.html")
+
+    async def work(tab: Any) -> None:
+        assert await tab.get_by_label("town").is_checked()
+        await tab.locator("#question").fill(QUESTION)
+        await tab.keyboard.press("Enter")
+        await tab.locator(".sources").wait_for()
+        await tab.locator(".answer button.cite").first.click()
+        await framed(tab).locator("#quote").wait_for()
+        assert "1932" in await framed(tab).locator("#quote").inner_text()
+
+    with running(tmp_path, indexes={"town": str(tmp_path / "made")}) as server:
+        assert opened(browser, server.url, work) == []
+
+
+@pytest.mark.slow
+def test_a_real_model_answers_and_its_citation_opens(browser: str, tmp_path: Path) -> None:
+    page = (
+        "<title>Dunnock Quay</title><h1>Ferry</h1><p>The ferry leaves Dunnock Quay at 9:40 every morning.</p>"
+        "<h2>Charts</h2><p>Charts of the harbour are sold at the office.</p>"
+    )
+
+    async def work(tab: Any) -> None:
+        tab.set_default_timeout(90_000)
+        await ask(tab, page, "Repeat this sentence: The ferry leaves Dunnock Quay at 9:40 every morning [1].")
+        assert "model tokens" in await tab.locator(".progress > summary").inner_text()
+        assert "9:40" in await tab.locator(".answer").inner_text()
+        await tab.locator("button.quote").first.click()
+        await framed(tab).locator("#quote").wait_for()
+        assert await framed(tab).locator("#quote").inner_text() in page
+
+    with llamacpp() as address:
+        settings = {"llm": f"{address}/v1#smollm2", "extractor": "sentences:3", "model_calls": True}
+        with running(tmp_path, settings) as server:
+            assert opened(browser, server.url, work) == []

@@ -83,12 +83,24 @@ def test_no_key_can_prune_the_kept_pages_of_another_key(tmp_path: Path) -> None:
         assert server.post("/v1/prune", {**body, "kept": kept}, **bert).status_code == 404
 
 
+def test_a_page_that_an_answer_cited_is_pruned_as_it_was_read(server: Running) -> None:
+    answer = server.post("/v1/ask", {"question": WANTED, "pages": [PAGE], "keep": True}).json()
+    named = {name: answer["citations"][0][name] for name in ("document", "snapshot")}
+    found = pruned(server, snapshot=named, budget=100, keep=True)
+    assert found["output"] == pruned(server, pages=[PAGE], budget=100)["output"]
+    assert found["documents"][0]["title"] == "Towns" and found["documents"][0]["url"] == PAGE["url"]
+    assert pruned(server, kept=found["kept"], budget=60)["tokens"] <= 60
+    reply = server.post("/v1/prune", {"question": WANTED, "snapshot": {**named, "document": "other"}})
+    assert reply.status_code == 404 and reply.json()["error"]["param"] == "snapshot"
+
+
 def test_unknown_or_forgotten_pages_are_404_and_pages_and_kept_exclude_each_other(server: Running) -> None:
     reply = server.post("/v1/prune", {"question": QUESTION, "kept": "nothing"})
     assert reply.status_code == 404 and reply.json()["error"]["param"] == "kept"
-    for body in ({}, {"pages": []}, {"pages": [PAGE], "kept": "x"}):
+    named = {"document": "x", "snapshot": "y"}
+    for body in ({}, {"pages": []}, {"pages": [PAGE], "kept": "x"}, {"kept": "x", "snapshot": named}):
         reply = server.post("/v1/prune", {"question": QUESTION, **body})
-        assert reply.status_code == 400 and "pages, or kept" in reply.json()["error"]["message"]
+        assert reply.status_code == 400 and "one of pages, kept and snapshot" in reply.json()["error"]["message"]
 
 
 def test_the_outline_has_each_heading_with_the_first_block_below_it(server: Running) -> None:

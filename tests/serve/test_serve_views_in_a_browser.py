@@ -154,6 +154,21 @@ def test_the_slider_prunes_again_and_the_tokens_stay_within_the_budget(browser: 
     assert [line for line in visit(browser, server, "prune", look) if "400" not in line] == []
 
 
+def test_from_an_answer_one_comes_to_what_was_pruned_of_a_page(browser: str, server: Running) -> None:
+    async def look(tab: Any) -> None:
+        await tab.fill("#question", WANTED)
+        await tab.evaluate("for (const one of document.querySelectorAll('#ask details')) one.open = true")
+        await tab.fill("#ask [name=pasted]", PAGE)
+        await tab.press("#question", "Control+Enter")
+        await tab.click(".sources button:text-is('What was pruned of this page')")
+        await tab.wait_for_selector("#prune .heat")
+        assert await tab.input_value("#prune [name=question]") == WANTED
+        assert await to_budget(tab, 150) <= 150
+        assert "ferry of town 17" in " ".join(await tab.locator(".block.k .text").all_inner_texts())
+
+    assert visit(browser, server, "ask", look) == []
+
+
 def test_pages_that_the_server_forgot_are_sent_again(browser: str, server: Running) -> None:
     async def look(tab: Any) -> None:
         await prune(tab)

@@ -1,4 +1,4 @@
-"""`ask`, `astream`, `Chat` and `search`: answers from pages, indexes and the web, and search hits."""
+"""`ask`, `astream`, `Chat` and `search`, with async twins: answers from pages, indexes and the web, and search hits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..evidence.documents import Documents
 from ..pages.clean.parse import without_surrogates
 from ..pages.sources import Source
 from .arguments import check_choices, question_of
-from .pages import read
+from .awaited import aread
 
 if TYPE_CHECKING:
     from ..index.terms import Retrieval
@@ -104,19 +104,17 @@ async def stream(
     settings, options = choices.get("settings") or load_settings(), choices.get("options") or Options()
     options = replace(options, search=choices["search"]) if choices.get("search") else options
     maker = Maker(settings, options, taped.tape if taped is not None else None, shared)
-    engines = await in_a_thread(lambda: engines_of(maker))  # may load a model
+    engines = await in_a_thread(lambda: engines_of(maker))  # the first call reads weights from disk
     index = choices.get("index", ())
     indexes = list(index) if isinstance(index, Sequence) and not isinstance(index, str) else [index]
     no_pages = pages is None or (isinstance(pages, tuple | list) and not pages)
-    web = None
-    if options.search or (no_pages and not indexes):
-        web = await in_a_thread(lambda: web_of(maker, engines))
+    by_search = bool(options.search) or (no_pages and not indexes)
+    web = await in_a_thread(lambda: web_of(maker, engines)) if by_search else None
     documents: Documents | None = None
     if isinstance(pages, Documents):
         documents = pages
     elif pages is not None and not no_pages:
-        sources = pages  # a name that mypy knows is not None inside the lambda
-        documents = await in_a_thread(lambda: read(sources, strict=False, keep=True, settings=settings))
+        documents = await aread(pages, strict=False, keep=True, settings=settings)
     budget = choices.get("budget")
     if budget is None and settings.budget != Settings().budget:
         budget = settings.budget  # a budget that the user set holds, whatever the model's window
@@ -152,6 +150,11 @@ def ask(question: str, pages: Pages = None, **choices: Unpack[Choices]) -> Answe
     return run(lambda: answer_of(stream(question, pages, choices)))
 
 
+async def aask(question: str, pages: Pages = None, **choices: Unpack[Choices]) -> Answer:
+    """Answer a question without blocking the event loop; see :func:`ask`. Cancelling it cancels its requests."""
+    return await answer_of(stream(question, pages, choices))
+
+
 class Chat(Conversation):
     """A conversation: a question may refer to earlier turns, and passages that were cited before stay citable.
 
@@ -162,6 +165,10 @@ class Chat(Conversation):
     def ask(self, question: str, pages: Pages = None, **choices: Unpack[Choices]) -> Answer:
         """Answer the next question; see :func:`ask`."""
         return run(lambda: answer_of(stream(question, pages, choices, self)))
+
+    async def aask(self, question: str, pages: Pages = None, **choices: Unpack[Choices]) -> Answer:
+        """Answer the next question without blocking the event loop; see :func:`aask`."""
+        return await answer_of(stream(question, pages, choices, self))
 
     async def astream(self, question: str, pages: Pages = None, **choices: Unpack[Choices]) -> AsyncIterator[Event]:
         """Answer the next question as a stream of events; see :func:`astream`."""
@@ -181,9 +188,14 @@ def search(query: str | SearchRequest, provider: str = "", settings: Settings | 
 
     >>> search("stilling well", "local:examples/site").hits[0].title  # doctest: +SKIP
     """
+    return run(lambda: asearch(query, provider, settings))
+
+
+async def asearch(query: str | SearchRequest, provider: str = "", settings: Settings | None = None) -> Results:
+    """Search without blocking the event loop; see :func:`search`. Cancelling it cancels its requests."""
     request = SearchRequest(query) if isinstance(query, str) else query
     if not isinstance(request, SearchRequest):
         raise BadInput(f"a search is for text or a SearchRequest, not {type(query).__name__}", subject="query")
     request = replace(request, query=without_surrogates(request.query))
-    engine = Maker(settings or load_settings(), Options(search=provider)).search()
-    return run(lambda: engine.search(request))
+    engine = await in_a_thread(lambda: Maker(settings or load_settings(), Options(search=provider)).search())
+    return await engine.search(request)

@@ -18,7 +18,7 @@ from ..evidence.prune import prune as prune_documents
 from ..evidence.segments import segments
 from ..pages.metadata import read_metadata
 from ..pages.read import clean_page, read_page
-from ..pages.sources import Reading, Source, as_page, each_page, each_source, is_address
+from ..pages.sources import Fetch, Reading, Source, as_page, each_page, each_source, is_address
 from ..pages.tree import Tree
 from ..pages.write.kept import main_part
 from ..pages.write.style import CLEAN, Style
@@ -44,7 +44,7 @@ def clean(page: Source, format: Format = "html", style: Style = CLEAN, *, main: 
     >>> clean("<div><script>x</script><p>Hello <b>world</b></p></div>")
     '<p>Hello <b>world</b>'
     """
-    _check_format(format)
+    check_format(format)
     read = _one_page(page)
     tree = clean_page(read, formats().to_html, main)
     with errors_of_page(read.url or "page"):
@@ -93,8 +93,23 @@ def read(
     :raises BadInput: with ``strict``, a page cannot be read; without it, no page can be read.
     """
     settings = settings or load_settings()
+    return read_as(pages, settings, fetch_with(settings), strict, keep, done)
+
+
+def read_as(
+    pages: Source | Iterable[Source],
+    settings: Settings,
+    fetch: Fetch,
+    strict: bool,
+    keep: bool,
+    done: Callable[[Page], None] | None,
+) -> Documents:
+    """Read pages as :func:`read` does.
+
+    :param fetch: fetches the addresses among the pages.
+    """
     failures = Failures()
-    raw = each_page(pages, reading_with(settings), None if strict else failures)
+    raw = each_page(pages, reading_with(settings, fetch), None if strict else failures)
     if keep:
         from ..web.reader import store_snapshots  # here: most calls store no snapshots
 
@@ -104,9 +119,12 @@ def read(
     return read_pages(raw, formats().to_html, strict=strict, failures=failures)
 
 
-def reading_with(settings: Settings) -> Reading:
-    """Return the limits and the fetcher with which sources are read under these settings."""
-    return Reading(formats().suffixes, settings.max_files, settings.max_file_mb, fetch_with(settings))
+def reading_with(settings: Settings, fetch: Fetch | None = None) -> Reading:
+    """Return the limits and the fetcher with which sources are read under these settings.
+
+    :param fetch: another fetcher than that of the settings.
+    """
+    return Reading(formats().suffixes, settings.max_files, settings.max_file_mb, fetch or fetch_with(settings))
 
 
 def _report_each(pages: Iterator[Page], done: Callable[[Page], None]) -> Iterator[Page]:
@@ -193,7 +211,7 @@ class Pruner:
 
     def prune(self, documents: Documents, question: str, budget: int | None = None, format: Format = "html") -> Context:
         """Keep the evidence for a question; see :func:`prune`."""
-        _check_format(format)
+        check_format(format)
         question = question_of(question, documents, _PRUNE)
         check_choices(budget, None, None)
         tokens = self.settings.budget if budget is None else budget
@@ -216,12 +234,27 @@ def prune(
     :param format: the format that the budget holds for; the Context can render the other formats, too.
     :raises BadInput: a page, the question, the budget or an engine's name cannot be used.
     """
-    _check_format(format)
-    question = question_of(question, pages, _PRUNE)
-    check_choices(budget, options, settings)
-    pruner = Pruner(options, settings)
+    pruner = pruner_for(pages, question, budget, format, options, settings)
     documents = pages if isinstance(pages, Documents) else read(pages, settings=pruner.settings)
     return pruner.prune(documents, question, budget, format)
+
+
+def pruner_for(
+    pages: Source | Iterable[Source] | Documents,
+    question: str,
+    budget: int | None,
+    format: Format,
+    options: Options | None,
+    settings: Settings | None,
+) -> Pruner:
+    """Return the pruner for a call of :func:`prune`, before its pages are read.
+
+    :raises BadInput: an argument is wrong, or an engine cannot be made.
+    """
+    check_format(format)
+    question_of(question, pages, _PRUNE)
+    check_choices(budget, options, settings)
+    return Pruner(options, settings)
 
 
 def extract(
@@ -250,7 +283,11 @@ def extract(
     return [Passage(segment.text, (segment.span,), segment.score, segment.label, segment.shown) for segment in passages]
 
 
-def _check_format(format: str) -> None:
+def check_format(format: str) -> None:
+    """Refuse an output format that there is not.
+
+    :raises BadInput: no such format.
+    """
     if format not in _FORMATS:
         hint = did_you_mean(str(format), _FORMATS)
         raise BadInput(f"unknown format {format!r}; the formats are: {', '.join(_FORMATS)}{hint}", subject=str(format))

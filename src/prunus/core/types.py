@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from .errors import BadInput
 from .options import Limits as Limits
 from .options import Options as Options
 from .options import WebOptions as WebOptions
@@ -141,6 +142,8 @@ class Context:
     _count: Callable[[str], int] = field(repr=False, compare=False)
     _mark: Callable[[int, bool, bool], str] = field(repr=False, compare=False)
     _before: Callable[[], int] = field(repr=False, compare=False)
+    _of: Callable[[int, Format], str] = field(repr=False, compare=False)
+    _metadata: Callable[[int], Metadata] = field(repr=False, compare=False)
     warnings: Sequence[str] = ()
     trace: Sequence[Trace] = field(default=(), compare=False)
     tree: Any = field(default=None, repr=False, compare=False)
@@ -159,6 +162,28 @@ class Context:
         Each call renders and tokenises every document.
         """
         return self._before()
+
+    def of(self, document: int, format: Format | None = None) -> str:
+        """Return the evidence of one document alone, without a header line; '' where nothing of it was kept.
+
+        :param document: number of the document, from 0.
+        :param format: by default that of the output.
+        :raises BadInput: no such document.
+        """
+        return self._of(self._number(document), format or self.format)
+
+    def metadata(self, document: int) -> Metadata:
+        """Return what a document says about itself; its date is that of the search hit where the page has none.
+
+        :param document: number of the document, from 0.
+        :raises BadInput: no such document.
+        """
+        return self._metadata(self._number(document))
+
+    def _number(self, document: int) -> int:
+        if not 0 <= document < len(self.documents):
+            raise BadInput(f"there is no document {document}; there are {len(self.documents)}", subject="document")
+        return document
 
     def mark(self, document: int = 0, *, details: bool = False, style: bool = False) -> str:
         """Return the source of a document with the kept blocks marked, and otherwise unchanged.

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ..core.errors import BadBudget, BadInput
 from ..core.options import Options
-from ..core.types import BlockRecord, Context, DocumentInfo, Format, Span
+from ..core.types import BlockRecord, Context, DocumentInfo, Format, Metadata, Span
+from ..pages.tree import Tree
 from ..pages.write.style import LEAN, Style
 from ..pages.write.whole import render_tree
 from .block_size import max_words_for
@@ -157,6 +158,12 @@ def _context(
         _before=lambda: sum(
             int(counter.count([render_tree(tree, rendering.format, rendering.style)])[0]) for tree in blocks.trees
         ),
+        _of=lambda document, format: render_blocks(
+            blocks,
+            [index for index in kept if blocks.blocks[index].document == document],
+            replace(rendering, format=format, headers=False),
+        ),
+        _metadata=lambda document: _metadata(blocks.trees[document]),
         warnings=(
             *(f"{tree.url or tree.document}: {said}" for tree in blocks.trees for said in tree.warnings),
             *ranked.warnings,
@@ -164,6 +171,14 @@ def _context(
         trace=tuple(ranked.trace),
         tree=ranked.tree,
     )
+
+
+def _metadata(tree: Tree) -> Metadata:
+    """Return a document's metadata, with the date that the search gave where the page says none."""
+    from ..pages.metadata import known_metadata  # a late import: few calls need it
+
+    known = known_metadata(tree)
+    return known if known.published else replace(known, published=tree.published)
 
 
 def _names(engines: Engines, ranked: RankedBlocks) -> Mapping[str, str]:

@@ -65,19 +65,28 @@ def each_source(sources: Source | Iterable[Source], reading: Reading) -> Generat
 
     :raises BadInput: no source was given.
     """
-    listed = list(sources) if isinstance(sources, Iterable) and not isinstance(sources, str | bytes) else [sources]
-    if not listed:
-        raise BadInput("no page was given; name a file, a folder or an address", subject="pages")
-    addresses = [source.strip() for source in listed if isinstance(source, str) and is_address(source)]
+    given = listed(sources)
+    addresses = [source.strip() for source in given if isinstance(source, str) and is_address(source)]
     fetched = reading.fetch(addresses) if addresses and reading.fetch else iter(())
     with closing(fetched) if isinstance(fetched, Generator) else nullcontext():
-        for source in listed:
+        for source in given:
             if reading.fetch and isinstance(source, str) and is_address(source):
                 yield next(fetched)
             elif isinstance(source, Path) and is_folder(source):
                 yield from _each_file(source, reading)
             else:
                 yield _page_or_error(source, reading)
+
+
+def listed(sources: Source | Iterable[Source]) -> list[Source]:
+    """Return one source or several as a list.
+
+    :raises BadInput: no source was given.
+    """
+    given = list(sources) if isinstance(sources, Iterable) and not isinstance(sources, str | bytes) else [sources]
+    if not given:
+        raise BadInput("no page was given; name a file, a folder or an address", subject="pages")
+    return given
 
 
 def _each_file(folder: Path, reading: Reading) -> Iterator[Page | PrunusError]:

@@ -39,11 +39,11 @@ from ..pages.tree import Tree
 from ..pages.write.style import CLEAN
 from ..pages.write.whole import write_tree
 from ..web.reader import PageReader
+from .asking import Asked, events_of
 from .errors import Refused, note_bug
 from .given import budget_of, index_names, index_place
 from .mask import Mask
 from .mcp_wire import AskCall, AskResult, IndexAskCall, ReadCall, ReadResult, SearchCall, SearchResult
-from .routes import answered
 from .server import NO_KEY, Server
 from .snapshots import KeepsPages, Snapshot, snapshot_id
 from .state import KeyRecord
@@ -369,7 +369,7 @@ class Tools:
 
     async def _answered(self, question: str, pages: Sequence[Source], choices: Choices, caller: Caller) -> Done:
         keeps = KeepsPages(self._server.snapshots, caller.name)
-        event = await self._followed(answered(self._server, question, pages, choices, keeps=keeps), caller)
+        event = await self._followed(events_of(self._server, Asked(question, pages or None, choices), keeps), caller)
         answer = cast(DoneEvent, event).answer
         cited = [self._safe({"document": citation.document})["document"] for citation in answer.citations]
         ids = [(document, citation.snapshot) for document, citation in zip(cited, answer.citations, strict=True)]

@@ -25,10 +25,11 @@ from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.events import DoneEvent, Event, TokenEvent, answer_of
 from ..core.text.near import did_you_mean
 from ..core.types import Answer
+from .asking import answering
 from .errors import Refused, error_body, note_bug
 from .given import Caller, index_names
 from .mask import Mask
-from .routes import NO_BUFFER, SILENCE, answering
+from .routes import NO_BUFFER, SILENCE
 from .server import Server
 from .wire import AskRequest, PageGiven, Turn
 from .work import unless_left

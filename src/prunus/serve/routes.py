@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -16,25 +16,25 @@ from typing import Any, Final
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 
-from ..api.answers import Choices, search, stream
+from ..api.answers import search
 from ..api.pages import Pruner, read, read_each
 from ..api.plain import answer_record, context_record
 from ..core.errors import BadInput, PrunusError
 from ..core.events import ErrorEvent, Event, answer_of
-from ..core.options import Options
 from ..core.types import SearchRequest
+from ..evidence.documents import Documents
 from ..pages.metadata import known_metadata
 from ..pages.sources import Source
 from ..pages.write.kept import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
-from .errors import note_bug
-from .given import Caller, budget_of, choices_of, conversation_of, index_place, pruning_of, sources_of
+from .asking import answering
+from .errors import Refused, note_bug
+from .given import Caller, budget_of, pruning_of, sources_of
 from .kept import SECONDS, Kept
 from .outline import outline_of
-from .request_log import Note
 from .server import Server
-from .snapshots import KeepsPages
+from .snapshots import snapshot_id
 from .wire import (
     AlsoWritten,
     AskRequest,
@@ -83,11 +83,17 @@ def add_routes(app: FastAPI, server: Server) -> None:
 
         With `keep` the server keeps the pages for ten minutes: another budget or question then needs no new fetch.
         """
-        if bool(body.pages) == bool(body.kept):
-            raise BadInput("give pages, or kept, and not both", subject="pages")
+        if [bool(body.pages), bool(body.kept), body.snapshot is not None].count(True) != 1:
+            raise BadInput("give one of pages, kept and snapshot", subject="pages")
+        budget = budget_of(body.budget, server.options)
         sources = sources_of(body.pages, server.options)
         found = server.kept.find(body.kept, caller) if body.kept else None
-        budget = budget_of(body.budget, server.options)
+        if body.snapshot is not None:
+            id = snapshot_id(body.snapshot.document, body.snapshot.snapshot)
+            tree = await asyncio.to_thread(server.snapshots.get, caller, id)
+            if tree is None:
+                raise Refused(404, "this page is not kept; ask again with keep", param="snapshot")
+            found = Kept(caller, Documents([tree]))
         result = await server.workers.call(partial(_pruned, server, body, found or sources, caller, budget))
         if result.kept:
             asyncio.get_running_loop().call_later(SECONDS + 1, server.kept.forget_old)
@@ -119,11 +125,14 @@ def add_routes(app: FastAPI, server: Server) -> None:
 def _pruned(
     server: Server, body: PruneRequest, given: Kept | list[Source], caller: str, budget: int | None
 ) -> PruneResponse:
-    """Prune pages, or kept pages once more."""
-    started = time.perf_counter()
-    fresh = not isinstance(given, Kept)
-    kept = Kept(caller, read(given, strict=False, settings=server.settings)) if not isinstance(given, Kept) else given
-    reading = {"read": time.perf_counter() - started} if fresh else {}
+    """Prune pages, or pages that are kept."""
+    reading: dict[str, float] = {}
+    if isinstance(given, Kept):
+        kept = given
+    else:
+        started = time.perf_counter()
+        kept = Kept(caller, read(given, strict=False, settings=server.settings))
+        reading["read"] = time.perf_counter() - started
     documents = kept.documents
     context = Pruner(pruning_of(body), server.settings).prune(documents, body.question, budget, body.format)
     if body.format not in kept.before:
@@ -136,7 +145,7 @@ def _pruned(
             of_page = list(blocks)
             starts = [block["span"]["start"] for block in of_page]
             record["documents"][number]["outline"] = outline_of(documents.trees[number], starts, of_page[0]["index"])
-    id = server.kept.keep(kept) if fresh and body.keep else body.kept
+    id = server.kept.keep(kept) if body.keep and not body.kept else body.kept
     also = {name: AlsoWritten(output=context.render(name), tokens=context.tokens_of(name)) for name in body.also}
     blocks = record.pop("blocks")  # words of the pages and numbers: nothing in them is to be masked
     return PruneResponse(**server.mask.record(record), blocks=blocks, kept=id, also=also)
@@ -157,45 +166,6 @@ async def reply_to(server: Server, body: AskRequest, caller: str, request: Reque
         return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
     answer = await unless_left(request.receive, answer_of(events))
     return AskResponse(**server.mask.record(answer_record(body.question, answer)))
-
-
-async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGenerator[Event | None, None]:
-    """Return the events of an answer, None in long silences; the request is checked at once.
-
-    :param caller: the name of the request's key.
-    :raises BadInput: the request asks for what is not enabled.
-    :raises Refused: 404; the caller has no index of a name.
-    """
-    sources = sources_of(body.pages, server.options)
-    places = [await index_place(name, server, caller) for name in body.indexes]
-    choices = choices_of(body, server.settings, server.options, places)
-    keeps = KeepsPages(server.snapshots, caller) if body.keep else None
-    return answered(server, body.question, sources, choices, [(turn.role, turn.content) for turn in body.turns], keeps)
-
-
-def answered(
-    server: Server,
-    question: str,
-    sources: Sequence[Source],
-    choices: Choices,
-    turns: Sequence[tuple[str, str]] = (),
-    keeps: KeepsPages | None = None,
-) -> AsyncGenerator[Event | None, None]:
-    """Return the events of an answer, which all answers of the server share: its engines, its turns, its request log.
-
-    :param turns: earlier turns, pairs of role and text.
-    :param keeps: keeps the cited pages.
-    """
-    answer = partial(stream, question, sources or None, choices, conversation_of(turns, keeps), shared=server.engines)
-
-    def make() -> AsyncIterator[Event]:
-        return answer() if keeps is None else keeps.events(answer())
-
-    if server.requests is None:
-        return server.workers.stream(make)
-    note = Note(question, turns)
-    choices["options"] = replace(choices.get("options") or Options(), trace=note.listen)
-    return server.requests.noted(note, server.workers.stream(make), server.workers.later)
 
 
 async def _sse(server: Server, first: Event | None, events: AsyncGenerator[Event | None, None]) -> AsyncIterator[str]:

@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import json
 import logging
+import re
 import secrets
 import time
 import zlib
@@ -57,6 +58,7 @@ _SCHEMA: Final = (
         about TEXT NOT NULL, page BYTEA NOT NULL, PRIMARY KEY (owner, id))""",
     "CREATE INDEX IF NOT EXISTS serve_snapshots_cited ON serve_snapshots (cited)",
 )
+_ID: Final = re.compile(r"[0-9a-f]{32}")
 _ABOUT: Final = ("document", "snapshot", "url", "title", "published", "site")
 
 
@@ -164,9 +166,10 @@ class Snapshots:
         try:
             told = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
             owner, id, ends, spans = json.loads(told)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             return None
-        secret = self._secret(str(owner), str(id)) if isinstance(owner, str) and isinstance(id, str) else ""
+        named = isinstance(owner, str) and owner.isprintable() and isinstance(id, str) and _ID.fullmatch(id)
+        secret = self._secret(owner, id) if named else ""
         if not secret or not hmac.compare_digest(_sealed(secret, told).encode(), seal.encode()) or ends < time.time():
             return None
         page = self.get(owner, id)

@@ -59,6 +59,13 @@ class CleanResponse(BaseModel):
     metadata: dict[str, Any] = Field(description="Title, authors, dates, language, site, description, address.")
 
 
+class SnapshotGiven(Body):
+    """A page that an answer with `keep` cited, by two fields of its citations."""
+
+    document: Annotated[str, Field(max_length=4096)]
+    snapshot: Short
+
+
 class PruneRequest(Body):
     """Keep the evidence of pages for a question."""
 
@@ -69,6 +76,7 @@ class PruneRequest(Body):
 
     pages: list[PageGiven] = []
     kept: Short = Field("", description="In place of pages: the `kept` of a response, to prune the same pages again.")
+    snapshot: SnapshotGiven | None = Field(None, description="In place of pages: a page that an answer cited.")
     keep: bool = Field(False, description="Keep the pages for ten minutes; the response names them in `kept`.")
     question: Text
     budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of the output at most.")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..core.errors import BadInput, BadPage, MissingExtra, OutsideFailed, PrunusError, errors_of_page
 from ..core.settings import Settings
+from ..core.sync import in_a_thread
 from ..core.types import Page
 from ..pages.clean.walk import clean_tree
 from ..pages.sources import Fetch, is_address
@@ -183,7 +184,7 @@ class PageReader:
         :raises OutsideFailed: the page cannot be fetched or rendered.
         """
         if self.settings.browser == "always":
-            return self._store_snapshot(self._mark_wall(await self._render(url)))
+            return await self._finish(await self._render(url), rendered=True)
         try:
             page = await self._http.fetch(url)
         except OutsideFailed as error:
@@ -222,9 +223,15 @@ class PageReader:
             self._snapshots.put(page)
         return page
 
-    async def _finish(self, page: Page) -> Page:
-        """Detect a wall, render an empty shell, and store the snapshot."""
-        return self._store_snapshot(await self._render_if_shell(self._mark_wall(page)))
+    async def _finish(self, page: Page, rendered: bool = False) -> Page:
+        """Detect a wall, render an empty shell, and store the snapshot; what parses and compresses runs in threads.
+
+        :param rendered: the page comes from the browser already.
+        """
+        page = await in_a_thread(lambda: self._mark_wall(page))
+        if not rendered:
+            page = await self._render_if_shell(page)
+        return await in_a_thread(lambda: self._store_snapshot(page))
 
     async def _render_if_shell(self, page: Page) -> Page:
         """Render a page that is an empty shell, if the settings allow a browser."""

@@ -6,7 +6,6 @@ weighing tells from the best segments whether the pages bear on the question at 
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadInput
 from ...core.ports import Embedder, Tagged
+from ...core.sync import in_a_thread
 from ...core.text.bm25 import tokens
 from ...core.text.likeness import Likeness
 from ...core.text.numbers import bounded_int
@@ -56,7 +56,7 @@ class Engine:
 
     async def extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
         """Return the tags of the best segments, best first, or None when nothing bears on the question."""
-        return await asyncio.to_thread(self._extract, query, tagged) if tagged else None
+        return await in_a_thread(lambda: self._extract(query, tagged)) if tagged else None
 
     def _extract(self, query: str, tagged: Sequence[Tagged]) -> list[int] | None:
         question = Question(query, tagged, cosines(self.embedder, query, tagged))

@@ -5,6 +5,7 @@ import { events, get } from "./http.js";
 import { markdown } from "./markdown.js";
 import { pageField } from "./pages.js";
 import { Progress } from "./progress.js";
+import { open as openPruned } from "./prune.js";
 import { Snapshot } from "./snapshot.js";
 
 const TURNS = 20; // messages that the server takes
@@ -166,6 +167,7 @@ class Form {
 class Turn {
   constructor(question, names, snapshot) {
     this.snapshot = snapshot;
+    this.question = question;
     this.names = names;
     this.text = "";
     this.citations = [];
@@ -297,7 +299,10 @@ class Turn {
           type: "button", class: "quote", onclick: (event) => this.open(one, event.currentTarget),
         }, el("span", { class: one.found ? "cite" : "cite lost" }, String(one.number)), el("q", {}, one.quote),
         fateOf(one))))),
-        el("div", { class: "muted small" }, this.why(first)));
+        el("div", { class: "muted small" }, this.why(first)),
+        cited.some((one) => one.found) && el("button", {
+          type: "button", class: "quiet small", onclick: () => openPruned({ snapshot: { document: first.document, snapshot: first.snapshot }, question: this.question }),
+        }, "What was pruned of this page"));
     });
     return el("section", { class: "sources", "aria-label": "Sources" }, el("h3", {}, "Sources"), el("ul", {}, items));
   }

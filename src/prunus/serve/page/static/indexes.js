@@ -4,7 +4,6 @@ import { count, el, outside, problem } from "./dom.js";
 import { get, post } from "./http.js";
 import { tree } from "./tree.js";
 
-const PREFIX = "prunus-index:"; // of the names of indexes among the models
 const BUDGET = 2000; // tokens that a question takes, as a start
 
 let view = null;
@@ -14,7 +13,7 @@ let wanted = null;
 export function open({ index, question }) {
   wanted = { index, question };
   location.hash = "#indexes";
-  if (view) view.begin();
+  if (view && wanted) view.begin(); // the change of the address may have shown it already
 }
 
 /** Fill the section of this view; called once, when it is first shown. */
@@ -36,8 +35,7 @@ export async function mount(section) {
 
   async function list() {
     try {
-      const { data } = await get("v1/models");
-      const names = data.map(({ id }) => id).filter((id) => id.startsWith(PREFIX)).map((id) => id.slice(PREFIX.length));
+      const { indexes: names } = await get("v1/choices");
       chosen.replaceChildren(...names.map((name) => el("option", { value: name }, name)));
       form.hidden = !names.length;
       said.replaceChildren(...(names.length ? [] : [el("p", { class: "card muted" }, "There is no index that you may ask. The operator of this server names some with prunus serve --index, or allows clients to make their own.")]));

@@ -1,7 +1,7 @@
 // The view Prune: the blocks of pages as a heat map, kept and dropped, and a slider that prunes to another budget.
 
 import { count, el, outside, problem } from "./dom.js";
-import { post } from "./http.js";
+import { get, post } from "./http.js";
 import { pageField } from "./pages.js";
 
 const STEPS = 10; // shades of the scale
@@ -9,17 +9,16 @@ const SHORT = 2; // a run of up to this many dropped blocks is shown; a longer r
 const PART = 300; // rows that a fold shows at once
 const CELLS = 1200; // cells of the map at most
 const LOWEST = 50; // tokens at the left end of the slider
-const LARGEST = 32768; // tokens at its right end, at most
 const WAYS = [["heat", "Heat map"], ["html", "HTML"], ["markdown", "Markdown"], ["text", "Text"]];
 
 let view = null;
 let wanted = null;
 
-/** Show what is pruned of pages: `pages` as the server takes them, or one page as `url` or `html`; `budget` in tokens. */
-export function open({ pages, url, html, question, budget = null }) {
-  wanted = { pages: pages || [html === undefined ? { url } : { html, url: url || "" }], question, budget };
+/** Show what is pruned of a page: of `snapshot`, the fields of a citation that name a kept page, or of `pages` as the server takes them. */
+export function open({ pages = [], snapshot = null, question, budget = null }) {
+  wanted = { pages, snapshot, question, budget };
   location.hash = "#prune";
-  if (view) view.begin();
+  if (view && wanted) view.begin(); // the change of the address may have shown it already
 }
 
 /** Fill the section of this view; called once, when it is first shown. */
@@ -29,6 +28,7 @@ export function mount(section) {
   const run = el("button", {}, "Prune");
   const said = el("div", {});
   const result = el("div", { class: "pruned" });
+  let limits = null; // what the server allows; asked for once, with the first page
   const form = el("form", {
     class: "card", onsubmit: (event) => {
       event.preventDefault();
@@ -41,7 +41,7 @@ export function mount(section) {
   section.append(form, said, result);
 
   async function start(asked) {
-    if (!asked.pages.length) {
+    if (!asked.pages.length && !asked.snapshot) {
       said.replaceChildren(problem("Give an address, a pasted page or a file."));
       return;
     }
@@ -49,12 +49,14 @@ export function mount(section) {
     said.replaceChildren(el("p", { class: "muted", role: "status" }, "Reading and pruning …"));
     result.replaceChildren();
     try {
+      limits ??= get("v1/choices");
       const pruning = new Pruning(asked);
-      await pruning.again();
+      const [{ budget }] = await Promise.all([limits, pruning.again()]);
       said.replaceChildren();
-      draw(result, pruning);
+      draw(result, pruning, budget);
       result.scrollIntoView({ block: "start", behavior: "smooth" });
     } catch (error) {
+      limits = null;
       said.replaceChildren(problem(error.message));
     } finally {
       run.disabled = false;
@@ -76,17 +78,18 @@ export function mount(section) {
 
 /** One pruning and its latest result. The server keeps the pages for a while; when they are gone they are sent again. */
 class Pruning {
-  constructor({ pages, question, budget }) {
-    Object.assign(this, { pages, question, budget, also: [], kept: "", got: null });
+  constructor({ pages, snapshot, question, budget }) {
+    Object.assign(this, { question, budget, also: [], kept: "", got: null });
+    this.source = { ...(snapshot ? { snapshot } : { pages }), keep: true };
   }
 
   async again() {
     const body = { question: this.question, budget: this.budget, also: this.also, all_blocks: true };
     try {
-      this.got = await post("v1/prune", this.kept ? { ...body, kept: this.kept } : { ...body, pages: this.pages, keep: true });
+      this.got = await post("v1/prune", { ...body, ...(this.kept ? { kept: this.kept } : this.source) });
     } catch (error) {
       if (!this.kept || error.param !== "kept") throw error;
-      this.got = await post("v1/prune", { ...body, pages: this.pages, keep: true });
+      this.got = await post("v1/prune", { ...body, ...this.source });
     }
     this.kept = this.got.kept;
     this.budget ??= this.got.budget;
@@ -94,8 +97,8 @@ class Pruning {
 }
 
 /** Draw a result, and draw it again after each move of the slider. */
-function draw(result, pruning) {
-  const most = Math.max(2 * LOWEST, Math.min(LARGEST, Math.max(pruning.got.tokens_before, pruning.budget)));
+function draw(result, pruning, largest) {
+  const most = Math.max(2 * LOWEST, Math.min(largest, Math.max(pruning.got.tokens_before, pruning.budget)));
   const opened = new Set(); // numbers of the blocks at which folds are open
   let way = "heat";
   let working = false;

@@ -1,0 +1,80 @@
+"""`aclean`, `aread` and `aprune`: the functions of :mod:`.pages` for callers with an event loop.
+
+Addresses are fetched in the caller's loop; reading of files, cleaning and pruning run in threads with the caller's
+context variables. A call that is cancelled ends at once, and so do its requests. A computation in a thread cannot be
+stopped: it goes on to its end, and its result is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import aclosing
+
+from ..core.errors import PrunusError
+from ..core.options import Options
+from ..core.settings import Settings, load_settings
+from ..core.sync import in_a_thread
+from ..core.types import Context, Format, Page
+from ..evidence.documents import Documents
+from ..pages.sources import Source, is_address, listed
+from ..pages.write.style import CLEAN, Style
+from .pages import check_format, clean, pruner_for, read_as
+
+
+async def aclean(page: Source, format: Format = "html", style: Style = CLEAN, *, main: bool = False) -> str:
+    """Clean a page without blocking the event loop; see :func:`prunus.clean`."""
+    check_format(format)
+    if isinstance(page, str) and is_address(page):
+        [fetched] = await _fetched([page.strip()], await in_a_thread(load_settings), strict=True)
+        if isinstance(fetched, PrunusError):
+            raise fetched
+        page = fetched
+    source = page
+    return await in_a_thread(lambda: clean(source, format, style, main=main))
+
+
+async def aread(
+    pages: Source | Iterable[Source],
+    *,
+    strict: bool = True,
+    keep: bool = False,
+    done: Callable[[Page], None] | None = None,
+    settings: Settings | None = None,
+) -> Documents:
+    """Read and clean pages without blocking the event loop; see :func:`prunus.read`.
+
+    All addresses are fetched before the first page is cleaned. ``done`` is called in a thread.
+    """
+    chosen: Settings = settings if settings is not None else await in_a_thread(load_settings)
+    sources = await in_a_thread(lambda: listed(pages))  # a generator of pages may read files
+    addresses = [source.strip() for source in sources if isinstance(source, str) and is_address(source)]
+    fetched = await _fetched(addresses, chosen, strict) if addresses else []
+    return await in_a_thread(lambda: read_as(sources, chosen, lambda _: iter(fetched), strict, keep, done))
+
+
+async def aprune(
+    pages: Source | Iterable[Source] | Documents,
+    question: str,
+    budget: int | None = None,
+    format: Format = "html",
+    options: Options | None = None,
+    settings: Settings | None = None,
+) -> Context:
+    """Keep the evidence for a question without blocking the event loop; see :func:`prunus.prune`."""
+    pruner = await in_a_thread(lambda: pruner_for(pages, question, budget, format, options, settings))
+    documents = pages if isinstance(pages, Documents) else await aread(pages, settings=pruner.settings)
+    return await in_a_thread(lambda: pruner.prune(documents, question, budget, format))
+
+
+async def _fetched(addresses: Sequence[str], settings: Settings, strict: bool) -> list[Page | PrunusError]:
+    """Return the page or the error of each address, in order; with ``strict`` up to the first error."""
+    from ..web.reader import PageReader  # here: most calls fetch nothing
+
+    reader = await in_a_thread(lambda: PageReader(settings))
+    found: list[Page | PrunusError] = []
+    async with aclosing(reader.fetch_many(addresses)) as pages:
+        async for page in pages:
+            found.append(page)
+            if strict and isinstance(page, PrunusError):
+                break
+    return found
