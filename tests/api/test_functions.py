@@ -73,6 +73,20 @@ def test_formats_of_one_context_hold_the_same_evidence() -> None:
     assert context.html.startswith("<h1>Harbour</h1>")
 
 
+def test_a_context_gives_the_evidence_of_each_document_alone() -> None:
+    dated = '<title>Trams</title><meta property="article:published_time" content="2024-03-06"><p>The ferry is no tram.'
+    context = prunus.prune([PAGE, dated, "<p>Charts"], QUESTION, 400, "text")
+    parts = [context.of(number) for number in range(3)]
+    assert parts[0] == "Harbour\nThe ferry leaves at noon.\nThe lighthouse was built in 1871."
+    assert [line for line in context.output.splitlines() if line and line[0] != "["] == "\n".join(parts).splitlines()
+    assert context.of(1, "html").endswith("<p>The ferry is no tram.")
+    assert context.metadata(1).published.startswith("2024-03-06") and context.metadata(0).published == ""
+    assert prunus.prune([PAGE, "<p>Charts are sold."], QUESTION, 30).of(1) == ""
+    for number in (-1, 3):
+        with pytest.raises(prunus.BadInput, match="there are 3"):
+            context.of(number)
+
+
 def test_passages_come_with_their_places() -> None:
     documents = prunus.read(PAGE)
     (tree,) = documents.trees

@@ -25,6 +25,7 @@ Head = dict[str, str]
 @pytest.fixture
 def keys(tmp_path: Path) -> dict[str, Head]:
     need("fastapi")
+    need("python_multipart")
     state = str(tmp_path / "home" / "serve.db")
     return {
         "anna": key_of(state, "anna"),
@@ -107,6 +108,8 @@ def test_for_every_other_key_an_index_does_not_exist(server: Running, keys: dict
             http.post(f"/v1/indexes/{name}/documents", files=[("files", ("a.html", b"<p>x"))], headers=bert),
             http.delete(f"/v1/indexes/{name}/documents", params={"id": "night"}, headers=bert),
             server.post(f"/v1/indexes/{name}/ask", {"question": QUESTION}, **bert),
+            server.post(f"/v1/indexes/{name}/retrieved", {"question": QUESTION}, **bert),
+            http.get(f"/v1/indexes/{name}/nodes", headers=bert),
             server.post("/v1/ask", {"question": QUESTION, "indexes": [name]}, **bert),
             server.post("/v1/ask", {"question": QUESTION, "indexes": ["town", name]}, **bert),
             server.post("/v1/chat/completions", {**chat, "model": f"prunus-index:{name}"}, **bert),
@@ -147,7 +150,9 @@ def test_changes_need_the_scope_index_and_questions_the_scope_ask(server: Runnin
     assert http.get("/v1/indexes", headers=asker).status_code == 200
     filled(server, filler, "mine", [{"html": TRAIN}])
     assert http.get("/v1/indexes/mine/documents", headers=filler).json()["total"] == 1
-    for path in ("/v1/indexes/mine/ask", "/v1/ask"):
+    for path in ("/v1/indexes/town/ask", "/v1/indexes/town/retrieved"):
+        assert server.post(path, {"question": "When did the bridge open?"}, **asker).status_code == 200
+    for path in ("/v1/indexes/mine/ask", "/v1/indexes/mine/retrieved", "/v1/ask"):
         assert server.post(path, {"question": QUESTION, "indexes": ["mine"]}, **filler).status_code == 403
 
 
@@ -299,6 +304,7 @@ def test_malformed_forms_and_other_types_are_refused(server: Running, keys: dict
 
 
 def test_an_upload_over_the_limit_is_refused(tmp_path: Path) -> None:
+    need("python_multipart")
     with running(tmp_path, index_home=str(tmp_path / "made"), body_mb=1) as server:
         server.post("/v1/indexes", {"name": "large"})
         large = b"<p>x" * 400_000

@@ -269,6 +269,22 @@ def test_used_pages_are_resources_of_the_key_that_used_them(web: World, tmp_path
         asyncio.run(scene(server.url))
 
 
+def test_a_client_of_the_first_version_gets_no_parts_that_it_does_not_know(web: World, tmp_path: Path) -> None:
+    first = {**INITIALIZE, "params": {**INITIALIZE["params"], "protocolVersion": "2024-11-05"}}  # type: ignore[dict-item]
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": "read", "arguments": {"question": QUESTION, "page": f"{web.url}/bridge"},
+    }}  # fmt: skip
+    with running(tmp_path) as server:
+        session = {"mcp-session-id": server.http.post("/mcp", json=first, headers=HEADERS).headers["mcp-session-id"]}
+        done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        server.http.post("/mcp", json=done, headers={**HEADERS, **session})
+        reply = server.http.post("/mcp", json=call, headers={**HEADERS, **session}).text
+        content = json.loads(next(line for line in reply.splitlines() if line.startswith("data: {"))[6:])["result"][
+            "content"
+        ]
+        assert [part["type"] for part in content] == ["text"] and "opened in 1932" in content[0]["text"]
+
+
 def test_an_index_is_asked_by_its_name(tmp_path: Path) -> None:
     prunus.Index.open(tmp_path / "made").add({"bridge": BRIDGE})
 

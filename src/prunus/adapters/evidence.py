@@ -84,14 +84,14 @@ class Evidence:
                 context = await in_a_thread(
                     lambda: index.retrieve(question, self.budget, self.format, options=self.options)
                 )
-                return _texts(context, _ranking(context)[:most])
+                return _texts(context)[:most]
             documents = await self._documents(question, most)
             context = await in_a_thread(lambda: self._pruned(documents, question))
-            ranking = _ranking(context)
+            ranking = list(_ranking(context))
             if len(ranking) > most:  # the whole budget for the best pages
                 best = Documents([documents.trees[number] for number in sorted(ranking[:most])])
                 context = await in_a_thread(lambda: self._pruned(best, question))
-            return _texts(context, _ranking(context))
+            return _texts(context)
         except NothingFound:
             return []
 
@@ -117,24 +117,24 @@ class Evidence:
         return self.index
 
 
-def _ranking(context: Context) -> list[int]:
-    """Return the numbers of the documents of which something was kept, that with the best block first."""
+def _ranking(context: Context) -> dict[int, float]:
+    """Return the documents of which something was kept, each with the score of its best block, the best first."""
     best: dict[int, tuple[int, float]] = {}
     for block in context.kept:  # scores of different stages cannot be compared; those of the second are better
         best[block.document] = max(best.get(block.document, (0, 0.0)), (block.stage, block.score))
-    return sorted(best, key=lambda number: (*(-part for part in best[number]), number))
+    order = sorted(best, key=lambda number: (*(-part for part in best[number]), number))
+    return {number: round(best[number][1], 6) for number in order}
 
 
-def _texts(context: Context, numbers: Iterable[int]) -> list[Text]:
-    """Return the evidence of documents, with the places of its blocks."""
+def _texts(context: Context) -> list[Text]:
+    """Return the evidence of each document with the places of its blocks, the best document first."""
     blocks: dict[int, list[dict[str, Any]]] = {}
     for block in context.kept:
         place = {"path": block.path, "start": block.span.start, "end": block.span.end, "score": round(block.score, 6)}
         blocks.setdefault(block.document, []).append(place)
     found = []
-    for number in numbers:
+    for number, score in _ranking(context).items():
         info = context.documents[number]
-        score = max(place["score"] for place in blocks[number])
         metadata = _metadata(context.metadata(number), info.url, info.title, info.document)
         metadata |= {"score": score, "blocks": blocks[number]}
         found.append(Text(context.of(number), metadata, score))

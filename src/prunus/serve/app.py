@@ -10,7 +10,7 @@ from typing import Final
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from ..core.errors import PrunusError
@@ -25,7 +25,7 @@ from .openai import add_openai
 from .options import ServeOptions
 from .page.files import add_page
 from .responses import add_responses
-from .routes import add_routes
+from .routes import REFUSALS, add_routes
 from .server import make_server
 from .snapshot_routes import add_snapshots
 from .trees import add_trees
@@ -80,7 +80,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
         """Tell that the process lives."""
         return {"status": "ok"}
 
-    @app.get("/readyz", tags=["operation"])
+    @app.get("/readyz", tags=["operation"], responses={503: {"description": "The state cannot be read"}})
     async def readyz() -> JSONResponse:
         """Tell whether requests can be served: whether the state can be read."""
         try:
@@ -89,7 +89,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
             return JSONResponse({"status": "the state cannot be read"}, 503)
         return JSONResponse({"status": "ok"})
 
-    @app.get("/metrics", tags=["operation"])
+    @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse, responses=REFUSALS)
     async def metrics() -> Response:
         """Counts and times in Prometheus's format."""
         return Response(generate_latest(server.metrics.registry), media_type=CONTENT_TYPE_LATEST)

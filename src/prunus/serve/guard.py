@@ -31,8 +31,10 @@ _SCOPES: Final = {
     "/v1/clean": "read", "/v1/prune": "read", "/v1/search": "search", "/metrics": "read", "/v1/choices": "",
     "/mcp": "",
 }  # fmt: skip
-"""The scope of a route, '' for any; changes of indexes and all about jobs need ``index``, all others ``ask``. Each tool
-of ``/mcp`` checks its own."""
+"""The scope of a route, '' for any: each tool of ``/mcp`` checks its own. Changes of indexes and all about jobs need
+``index``, all others ``ask``."""
+_QUESTIONS: Final = ("/ask", "/retrieved")
+"""Ends of the routes of an index that change nothing."""
 _NOT_COUNTED: Final = ("/v1/models", "/v1/choices", "/v1/snapshots", "/v1/jobs", "/metrics")
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HEADERS: Final = (
@@ -164,7 +166,8 @@ def _wanted(path: str, method: str) -> tuple[str, ...]:
     """Return the scopes of which a request needs one; () where any key will do."""
     if path.startswith("/v1/jobs"):
         return ("index",)
-    if path.startswith("/v1/indexes") and not (method == "POST" and path.endswith("/ask")):
+    asks = method == "POST" and path.endswith(_QUESTIONS)
+    if path.startswith("/v1/indexes") and not asks:
         return ("ask", "index") if method in ("GET", "HEAD") else ("index",)
     scope = _SCOPES.get(path, "ask")
     return (scope,) if scope else ()

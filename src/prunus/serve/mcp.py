@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +15,7 @@ from mcp.server import Server as Protocol
 from mcp.server import ServerRequestContext
 from pydantic import BaseModel, ValidationError
 
-from ..api.answers import Choices, Pages, search, stream
+from ..api.answers import Choices, search
 from ..api.pages import Pruner, read
 from ..core.errors import BadInput, PrunusError, one_line
 from ..core.events import (
@@ -31,13 +30,16 @@ from ..core.events import (
 )
 from ..core.options import Limits, Options
 from ..core.settings import Settings
-from ..core.types import Page, SearchRequest
+from ..core.sync import in_a_thread
+from ..core.types import Context, Page, SearchRequest
 from ..core.version import __version__
 from ..models.prompts.render import fenced, harmless
 from ..pages.sources import Source, is_address, read_file
+from ..pages.tree import Tree
 from ..pages.write.style import CLEAN
 from ..pages.write.whole import write_tree
 from ..web.reader import PageReader
+from .asking import Asked, events_of
 from .errors import Refused, note_bug
 from .given import budget_of, index_names, index_place
 from .mask import Mask
@@ -45,6 +47,7 @@ from .mcp_wire import AskCall, AskResult, IndexAskCall, ReadCall, ReadResult, Se
 from .server import NO_KEY, Server
 from .snapshots import KeepsPages, Snapshot, snapshot_id
 from .state import KeyRecord
+from .work import unless_left
 
 log = logging.getLogger("prunus.serve")
 
@@ -161,7 +164,9 @@ class Tools:
         caller = Caller(_name_of(key), _Progress(context, self._server.mask).say)
         try:
             arguments = tool.takes.model_validate(given.arguments or {})
-            done = await _unless_left(_left_of(context), tool.work(arguments, caller))
+            work = tool.work(arguments, caller)
+            leaving = _leaving(context)
+            done = await (work if leaving is None else unless_left(leaving, work))
         except ValidationError as error:
             return _failed(_first_of(error))
         except Exception as error:
@@ -173,7 +178,7 @@ class Tools:
 
     async def _list_resources(self, context: ServerRequestContext[Any, Any], given: Any) -> types.ListResourcesResult:
         owner = _name_of(_key_of(context))
-        pages = await self._or_told(asyncio.to_thread(self._server.snapshots.list, owner))
+        pages = await self._or_told(self._workers.lookup(partial(self._server.snapshots.list, owner)))
         return types.ListResourcesResult(resources=[types.Resource(**_listed(page)) for page in pages])
 
     async def _list_templates(
@@ -286,24 +291,15 @@ class Tools:
         return Done(record, fenced("\n".join([*lines, *record["warnings"]]) or "no hits", "hits of a search"))
 
     async def _read(self, call: ReadCall, caller: Caller) -> Done:
-        source = await asyncio.to_thread(self._source, call.page)
+        source = await in_a_thread(lambda: self._source(call.page))
         tokens = budget_of(call.budget or None, self._options)
 
         async def work() -> AsyncIterator[Any]:
             page = await _fetched(source, self._settings) if isinstance(source, str) else source
             yield PageEvent(page.url)
-            documents = read(page, settings=self._settings)
-            pruner = Pruner(Options(breadcrumbs=True, links=True), self._settings)
-            context = pruner.prune(documents, call.question, tokens, "markdown")
-            yield KeptEvent(context.tokens, len(context.kept), len(context.blocks))
-            [tree] = documents.trees
-            try:
-                self._server.snapshots.put(caller.name, tree)
-            except PrunusError as error:  # the evidence is there all the same
-                log.error("a page could not be kept: %s", type(error).__name__)
-            yield tree, context, context.tokens_before()
+            yield await in_a_thread(lambda: self._pruned(page, call.question, tokens, caller))
 
-        tree, context, before = await self._followed(work, caller)
+        tree, context, before = await self._followed(self._workers.stream(work), caller)
         kept = await self._kept(caller, [(tree.document, tree.snapshot)])
         record = self._safe({
             "url": tree.url, "title": one_line(tree.title, longest=_LINE), "published": tree.published,
@@ -314,16 +310,28 @@ class Tools:
         told = "\n\n".join([record["evidence"], *(f"Warning: {warning}" for warning in record["warnings"])])
         return Done(record, f"{said}\n\n{fenced(told, _named(record))}", kept)
 
+    def _pruned(self, page: Page, question: str, tokens: int | None, caller: Caller) -> tuple[Tree, Context, int]:
+        """Prune a page and keep it; return also its tokens before."""
+        documents = read(page, settings=self._settings)
+        pruner = Pruner(Options(breadcrumbs=True, links=True), self._settings)
+        context = pruner.prune(documents, question, tokens, "markdown")
+        [tree] = documents.trees
+        try:
+            self._server.snapshots.put(caller.name, tree)
+        except PrunusError as error:  # the evidence is there all the same
+            log.error("a page could not be kept: %s", type(error).__name__)
+        return tree, context, context.tokens_before()
+
     async def _ask(self, call: AskCall, caller: Caller) -> Done:
         if not call.pages and not self._settings.search:
             raise BadInput("no search provider is set up here: name the pages to answer from", subject="pages")
-        sources = [await asyncio.to_thread(self._source, page) for page in call.pages]
-        return await self._answered(call.question, sources or None, self._choices(call.budget), caller)
+        sources = await in_a_thread(lambda: [self._source(page) for page in call.pages])
+        return await self._answered(call.question, sources, self._choices(call.budget), caller)
 
     async def _index_ask(self, call: IndexAskCall, caller: Caller) -> Done:
         choices = self._choices(call.budget)
         choices["index"] = await index_place(call.index, self._server, caller.name, "index")
-        return await self._answered(call.question, None, choices, caller)
+        return await self._answered(call.question, [], choices, caller)
 
     # what the tools share ---------------------------------------------------------------------------------------
 
@@ -359,10 +367,9 @@ class Tools:
             f"{page[:200]}: no page; give an address that begins with http:// or https:// ({files})", subject="page"
         )
 
-    async def _answered(self, question: str, pages: Sequence[Source] | None, choices: Choices, caller: Caller) -> Done:
+    async def _answered(self, question: str, pages: Sequence[Source], choices: Choices, caller: Caller) -> Done:
         keeps = KeepsPages(self._server.snapshots, caller.name)
-        asked = partial(stream, question, cast(Pages, pages), choices, keeps)
-        event = await self._followed(lambda: keeps.events(asked()), caller)
+        event = await self._followed(events_of(self._server, Asked(question, pages or None, choices), keeps), caller)
         answer = cast(DoneEvent, event).answer
         cited = [self._safe({"document": citation.document})["document"] for citation in answer.citations]
         ids = [(document, citation.snapshot) for document, citation in zip(cited, answer.citations, strict=True)]
@@ -383,17 +390,21 @@ class Tools:
     async def _kept(self, caller: Caller, pages: Sequence[tuple[str, str]]) -> list[Snapshot]:
         """Return those pages that are kept for a caller, by document and snapshot; one that is too large is not."""
         ids = {snapshot_id(document, snapshot) for document, snapshot in pages}
-        return [page for page in await asyncio.to_thread(self._server.snapshots.list, caller.name) if page.id in ids]
+        return [
+            page
+            for page in await self._workers.lookup(partial(self._server.snapshots.list, caller.name))
+            if page.id in ids
+        ]
 
     def _safe(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return a result without addresses and folders of the operator, and without marks that only models read."""
         return cast(dict[str, Any], _harmless(self._server.mask.record(record)))
 
-    async def _followed(self, make: Callable[[], AsyncIterator[Event]], caller: Caller) -> Any:
-        """Run an answer in a thread, tell the client its stages, and return its last event."""
+    async def _followed(self, events: AsyncGenerator[Event | None, None], caller: Caller) -> Any:
+        """Tell the client the stages of an answer, and return its last event."""
         last: Any = None
         written = False
-        async with aclosing(self._workers.stream(make)) as events:
+        async with aclosing(events):
             async for event in events:
                 first = isinstance(event, TokenEvent) and not written
                 said = "the answer is being written" if first else _stage(event)
@@ -430,28 +441,9 @@ def _uri(page: Snapshot) -> str:
     return URI + page.id
 
 
-def _left_of(context: ServerRequestContext[Any, Any]) -> asyncio.Event | None:
-    """Return what tells that the client closed its request; None on standard input."""
-    return getattr(context.request.state, "left", None) if context.request is not None else None
-
-
-async def _unless_left(left: asyncio.Event | None, work: Awaitable[Done]) -> Done:
-    """Return the result of work; cancel it when the client has left.
-
-    :raises BadInput: the client has left; nobody reads this.
-    """
-    if left is None:
-        return await work
-    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(left.wait())
-    try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise BadInput("the client has left", subject="client")
-        return task.result()
-    finally:
-        task.cancel()
-        gone.cancel()
-        await asyncio.wait({task, gone})
+def _leaving(context: ServerRequestContext[Any, Any]) -> Callable[[], Awaitable[Any]] | None:
+    """Return what waits until the client closes its request; None on standard input."""
+    return getattr(context.request.state, "leaving", None) if context.request is not None else None
 
 
 async def _fetched(url: str, settings: Settings) -> Page:

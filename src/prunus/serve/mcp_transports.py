@@ -44,7 +44,13 @@ class _Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request; tell the tools when its client leaves."""
         state = scope.setdefault("state", {})
-        left = state["left"] = asyncio.Event()
+        left = asyncio.Event()
+
+        async def leaving() -> Message:
+            await left.wait()
+            return {"type": "http.disconnect"}
+
+        state["leaving"] = leaving
         key = state.get("key")
         if key is not None:  # a session belongs to the key that opened it
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=key.digest, scopes=[]))
@@ -91,11 +97,12 @@ def serve_stdio(settings: Settings, options: ServeOptions, folders: Sequence[Pat
             signal.signal(number, ended)
         server = make_server(settings, replace(options, host="127.0.0.1", state=str(Path(folder) / "state.db")))
         asyncio.run(_serve_stdio(server, folders))
-    if server.workers.running:  # a computation that nothing can cancel: the process would wait for it
+    if server.workers.computing:  # a computation that nothing can cancel: the process would wait for it
         os._exit(0)
 
 
 async def _serve_stdio(server: Server, folders: Sequence[Path]) -> None:
+    server.workers.start()
     protocol = Tools(server, folders).protocol()
     async with stdio_server() as (incoming, outgoing):
         await protocol.run(incoming, outgoing, protocol.create_initialization_options())

@@ -25,10 +25,11 @@ from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.events import DoneEvent, Event, TokenEvent, answer_of
 from ..core.text.near import did_you_mean
 from ..core.types import Answer
+from .asking import answering
 from .errors import Refused, error_body, note_bug
 from .given import Caller, index_names
 from .mask import Mask
-from .routes import NO_BUFFER, SILENCE, answering
+from .routes import NO_BUFFER, REFUSALS, SILENCE, stream_of
 from .server import Server
 from .wire import AskRequest, PageGiven, Turn
 from .work import unless_left
@@ -97,7 +98,7 @@ class ChatRequest(BaseModel):
 
 def add_openai(app: FastAPI, server: Server) -> None:
     """Add the routes of OpenAI's API to an application."""
-    routes = APIRouter(prefix="/v1", tags=["openai"])
+    routes = APIRouter(prefix="/v1", tags=["openai"], responses=REFUSALS)
 
     @routes.get("/models")
     async def models(caller: Caller) -> dict[str, Any]:
@@ -110,7 +111,9 @@ def add_openai(app: FastAPI, server: Server) -> None:
         _check_model(model, await model_names(server, caller))
         return _model(model)
 
-    @routes.post("/chat/completions", response_model=None)
+    chunk = 'data: {"object": "chat.completion.chunk", "choices": []}'
+
+    @routes.post("/chat/completions", response_model=None, responses=stream_of("data", example=chunk))
     async def chat(body: ChatRequest, request: Request, caller: Caller) -> Response | dict[str, Any]:
         """Answer the last message of the user, with citations as annotations of the reply."""
         question = asked(body, await model_names(server, caller))

@@ -17,6 +17,7 @@ from .errors import error_body
 from .given import Caller
 from .mask import Mask
 from .openai import PAGES, ChatMessage, ChatRequest, asked, details, model_names, respond, url_citations
+from .routes import REFUSALS, stream_of
 from .server import Server
 from .wire import PageGiven
 
@@ -50,9 +51,10 @@ class ResponseRequest(BaseModel):
 
 def add_responses(app: FastAPI, server: Server) -> None:
     """Add the route to an application."""
-    routes = APIRouter(prefix="/v1", tags=["openai"])
+    routes = APIRouter(prefix="/v1", tags=["openai"], responses=REFUSALS)
+    piece = 'event: response.output_text.delta\ndata: {"delta": "In"}'
 
-    @routes.post("/responses", response_model=None)
+    @routes.post("/responses", response_model=None, responses=stream_of("event", "data", example=piece))
     async def create(body: ResponseRequest, request: Request, caller: Caller) -> Response | dict[str, Any]:
         """Answer the last message of the user, with citations as annotations of the output."""
         question = asked(_as_chat(body), await model_names(server, caller))

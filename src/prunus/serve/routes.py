@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -16,12 +16,11 @@ from typing import Any, Final
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 
-from ..api.answers import search, stream
+from ..api.answers import search
 from ..api.pages import Pruner, read, read_each
 from ..api.plain import answer_record, context_record
 from ..core.errors import BadInput, PrunusError
 from ..core.events import ErrorEvent, Event, answer_of
-from ..core.options import Options
 from ..core.types import SearchRequest
 from ..evidence.documents import Documents
 from ..pages.metadata import known_metadata
@@ -29,13 +28,13 @@ from ..pages.sources import Source
 from ..pages.write.kept import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
+from .asking import answering
 from .errors import Refused, note_bug
-from .given import Caller, budget_of, choices_of, conversation_of, index_place, pruning_of, sources_of
+from .given import Caller, budget_of, pruning_of, sources_of
 from .kept import SECONDS, Kept
 from .outline import outline_of
-from .request_log import Note
 from .server import Server
-from .snapshots import KeepsPages, snapshot_id
+from .snapshots import snapshot_id
 from .wire import (
     AlsoWritten,
     AskRequest,
@@ -51,11 +50,21 @@ from .wire import (
 from .work import unless_left
 
 REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
-    status: {"model": ErrorResponse} for status in (400, 401, 403, 404, 413, 429, 502, 503)
+    status: {"model": ErrorResponse} for status in (400, 401, 403, 404, 413, 429, "4XX", 501, 502, 503, 504)
 }
-"""Descriptions of errors, for OpenAPI."""
-_EVENTS: Final = {"text/event-stream": {"schema": {"type": "string"}, "example": 'event: token\ndata: {"text": "In"}'}}
-ASKED: Final[dict[int | str, dict[str, Any]]] = {200: {"content": _EVENTS}}
+"""The errors that every route documents; without a range FastAPI would add 422, which is never sent."""
+
+
+def stream_of(*fields: str, example: str) -> dict[int | str, dict[str, Any]]:
+    """Return the documentation of a stream of server-sent events.
+
+    :param fields: the fields of each event.
+    """
+    event = {"type": "object", "properties": {name: {"type": "string"} for name in fields}, "required": list(fields)}
+    return {200: {"content": {"text/event-stream": {"schema": event, "example": example}}}}
+
+
+ASKED: Final = stream_of("event", "data", example='event: token\ndata: {"text": "In"}')
 """The description of an answer that can be streamed, for OpenAPI."""
 
 
@@ -167,27 +176,6 @@ async def reply_to(server: Server, body: AskRequest, caller: str, request: Reque
         return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
     answer = await unless_left(request.receive, answer_of(events))
     return AskResponse(**server.mask.record(answer_record(body.question, answer)))
-
-
-async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGenerator[Event | None, None]:
-    """Return the events of an answer, None in long silences; the request is checked at once.
-
-    :param caller: the name of the request's key.
-    :raises BadInput: the request asks for what is not enabled.
-    :raises Refused: 404; the caller has no index of a name.
-    """
-    sources = sources_of(body.pages, server.options)
-    places = [await index_place(name, server, caller) for name in body.indexes]
-    choices = choices_of(body, server.settings, server.options, places)
-    keeps = KeepsPages(server.snapshots, caller) if body.keep else None
-    turns = [(turn.role, turn.content) for turn in body.turns]
-    chat = conversation_of(turns, keeps)
-    note = Note(body.question, turns)
-    if server.requests is not None:
-        choices["options"] = replace(choices.get("options") or Options(), trace=note.listen)
-    answer = partial(stream, body.question, sources or None, choices, chat, shared=server.engines)
-    events = server.workers.stream(lambda: keeps.events(answer()) if keeps is not None else answer())
-    return events if server.requests is None else server.requests.noted(note, events, server.workers.later)
 
 
 async def _sse(server: Server, first: Event | None, events: AsyncGenerator[Event | None, None]) -> AsyncIterator[str]:

@@ -89,12 +89,10 @@ class Walks:
 
         :raises BadInput: there is no index.
         """
-        with self._lock:
+        with self._lock:  # an index is opened once, however many ask for it
             known = self._open.pop(place, None)
-        index = known.index if known else Index.open(place, create=False, settings=self._server.settings)
-        view = index.store.view()
-        walk = known if known and known.version == view.version else _walk(index)
-        with self._lock:
+            index = known.index if known else Index.open(place, create=False, settings=self._server.settings)
+            walk = known if known and known.version == index.store.view().version else _walk(index)
             self._open[place] = walk
             while len(self._open) > _OPEN:
                 del self._open[next(iter(self._open))]
