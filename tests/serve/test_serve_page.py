@@ -152,7 +152,7 @@ def test_a_question_is_answered_while_its_stages_are_shown(browser: str, written
         await summary.click()
         steps = await tab.locator(".steps .name").all_inner_texts()
         assert steps[:3] == ["Page", "Evidence", "Extract"] and {"Answer", "Check", "Model", "Stages"} <= set(steps)
-        source = await tab.locator(".source").inner_text()
+        source = await tab.locator(".cited").inner_text()
         assert "City guide · R. Vale · 2024-05-02" in source and "score" in source
         assert "quotes were found in their pages" in await tab.locator("#ask > [role=status]").inner_text()
 
@@ -174,7 +174,7 @@ def test_a_citation_opens_its_page_at_the_quote_marked_in_its_own_element(browse
         height = await quote.evaluate("() => innerHeight")
         assert await quote.evaluate("() => scrollY") > 500 and 0 < top < height, "it is scrolled to"
         assert await tab.evaluate("document.activeElement.id") == "snapshot-title", "the focus moves to the page"
-        assert "word for word" in await tab.locator(".snapshot .fate").inner_text()
+        assert "word for word" in await tab.locator(".snapshot .verdict").inner_text()
         await picture(tab, "citation")
         await tab.get_by_label("Next citation").click()
         await framed(tab).locator("td mark.chosen").first.wait_for()
@@ -218,9 +218,9 @@ def test_a_quote_that_was_not_found_says_so(browser: str, plain: Running) -> Non
         body = "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events)
         await tab.route("**/v1/ask", lambda route: route.fulfill(body=body, content_type="text/event-stream"))
         await ask(tab, BRIDGE)
-        assert "not found in the page" in await tab.locator(".source").inner_text()
+        assert "not found in the page" in await tab.locator(".cited").inner_text()
         await tab.locator("button.quote").click()
-        assert "was not found" in await tab.locator(".snapshot .fate").inner_text()
+        assert "was not found" in await tab.locator(".snapshot .verdict").inner_text()
         assert await tab.locator(".snapshot iframe").count() == 0
         assert await tab.locator(".snapshot blockquote").inner_text() == "The bridge never opened."
 
@@ -446,7 +446,7 @@ def test_both_colour_schemes_can_be_read(browser: str, written: Running, scheme:
         await picture(tab, f"start-{scheme}")
         await ask(tab, LONG, WHOLE)
         await picture(tab, f"answer-{scheme}")
-        seen = ".answer p, .cite, .badge, mark, .warning, .muted, .fate, .brand, [role=tab], button:enabled, label, summary"
+        seen = ".answer p, .cite, .badge, mark, .warning, .muted, .verdict, .brand, [role=tab], button:enabled, label, summary"
         pairs = await tab.locator(seen).evaluate_all(contrast)
         assert len(pairs) > 20 and [pair for pair in pairs if pair[1] < 4.5] == []
         await tab.locator(".answer button.cite").first.click()
@@ -541,9 +541,9 @@ def test_sources_tell_by_which_hit_and_score_they_were_chosen_and_are_copied_as_
     async def work(tab: Any) -> None:
         await tab.route("**/v1/ask", lambda route: route.fulfill(body=body, content_type="text/event-stream"))
         await ask(tab, BRIDGE)
-        source = await tab.locator(".source").inner_text()
+        source = await tab.locator(".cited").inner_text()
         assert "hit 2 of “bridge open” (wikipedia); one passage, score 1.50" in source
-        assert await tab.locator(".source a").get_attribute("href") == "https://example.org/bridge"
+        assert await tab.locator(".cited a").get_attribute("href") == "https://example.org/bridge"
         assert await tab.get_by_text("Read and not cited: 1").count() == 1
         await tab.locator(".progress > summary").click()
         assert "404" in await tab.locator(".steps .bad").inner_text()

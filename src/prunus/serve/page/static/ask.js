@@ -179,7 +179,7 @@ class Turn {
     this.progress = new Progress();
     this.answer = el("div", { class: "answer", "aria-busy": "true" });
     this.below = el("div", {});
-    this.node = el("article", { class: "card turn" }, el("h2", { class: "asked" }, question), this.progress.node, this.answer, this.below);
+    this.node = el("article", { class: "card turn" }, el("h2", { class: "asking" }, question), this.progress.node, this.answer, this.below);
   }
 
   take(event) {
@@ -292,7 +292,7 @@ class Turn {
     const items = [...groups.values()].map((cited) => {
       const [first] = cited;
       const facts = [first.site, (first.authors || []).join(", "), first.published].filter(Boolean).join(" · ");
-      return el("li", { class: "source" },
+      return el("li", { class: "cited" },
         el("div", { class: "title" }, outside(first.url, this.name(first))),
         facts && el("div", { class: "muted" }, facts),
         el("ul", { class: "quotes" }, cited.map((one) => el("li", {}, el("button", {
@@ -345,10 +345,10 @@ class Turn {
 
 /** Return a line on a quote: whether its page has it, and how well it bears out the sentence that cites it. */
 function fateOf(citation) {
-  if (!citation.found) return el("span", { class: "fate bad" }, "not found in the page");
+  if (!citation.found) return el("span", { class: "verdict bad" }, "not found in the page");
   const percent = Math.round(100 * citation.support);
-  if (percent < 50) return el("span", { class: "fate weak" }, `found, but hardly supports the sentence (${percent} %)`);
-  return el("span", { class: "fate good" }, percent > 99 ? "found" : `found, support ${percent} %`);
+  if (percent < 50) return el("span", { class: "verdict weak" }, `found, but hardly supports the sentence (${percent} %)`);
+  return el("span", { class: "verdict good" }, percent > 99 ? "found" : `found, support ${percent} %`);
 }
 
 /** Return the citation whose quote shares most words with the sentence before a mark. */

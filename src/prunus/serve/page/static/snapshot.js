@@ -58,7 +58,7 @@ export class Snapshot {
     const facts = [citation.site, (citation.authors || []).join(", "), citation.published].filter(Boolean).join(" · ");
     this.facts.replaceChildren(...[facts, /^https?:/i.test(citation.url) && outside(citation.url, citation.url)].filter(Boolean)
       .flatMap((part, place) => (place ? [el("br"), part] : [part])));
-    this.fate.className = citation.found ? "fate good" : "fate bad";
+    this.fate.className = citation.found ? "verdict good" : "verdict bad";
     this.fate.textContent = citation.found ? "The quote stands in the page, word for word." : "This quote was not found in the page.";
     if (!citation.found) {
       this.room.replaceChildren(el("blockquote", {}, citation.quote));
