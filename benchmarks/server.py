@@ -286,7 +286,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser("server", __doc__)
     options.add_argument("--clients", type=int, default=200)
     options.add_argument("--seconds", type=float, default=60.0)
-    options.add_argument("--ramp", type=float, default=10.0, help="seconds over which the clients begin")
+    options.add_argument("--ramp", type=float, default=30.0, help="seconds over which the clients begin")
     options.add_argument("--at-once", type=int, default=256, help="the server's own limit")
     return finish(run, options.parse_args(argv))
 
