@@ -42,8 +42,13 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, settings: Mapping[str, Any] | None = None, **options: Any) -> Iterator[Running]:
-    """Run a server with its home in a folder."""
+def running(
+    folder: Path, settings: Mapping[str, Any] | None = None, http: Any = "h11", **options: Any
+) -> Iterator[Running]:
+    """Run a server with its home in a folder.
+
+    :param http: uvicorn's class of connections.
+    """
     need("fastapi")
     uvicorn = need("uvicorn")
     from prunus.serve.app import create_app
@@ -52,7 +57,9 @@ def running(folder: Path, settings: Mapping[str, Any] | None = None, **options: 
     app = create_app(load_settings({"home": str(folder / "home"), **(settings or {})}), ServeOptions(**options))
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=5))
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=5, http=http)
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -99,6 +100,108 @@ def test_an_answer_whose_client_leaves_is_cancelled() -> None:
 
     started = time.monotonic()
     assert asyncio.run(scene()) == 0 and ended == ["closed"] and time.monotonic() - started < 10
+
+
+def test_a_free_turn_goes_to_the_caller_that_has_the_fewest() -> None:
+    need("fastapi")
+    from prunus.serve.work import Busy, Workers
+
+    order: list[str] = []
+
+    async def scene() -> int:
+        workers = Workers(at_once=1, waiting=10, seconds=10)
+
+        async def ask(caller: str) -> None:
+            await workers.call(lambda: order.append(caller) or time.sleep(0.01), caller)  # type: ignore[func-returns-value]
+
+        asked = [asyncio.create_task(ask(caller)) for caller in ("greedy",) * 8 + ("modest",)]
+        outcomes = await asyncio.gather(*asked, return_exceptions=True)
+        await workers.drain(1)
+        return sum(isinstance(outcome, Busy) for outcome in outcomes)
+
+    refused = asyncio.run(scene())
+    assert refused == 2, "one caller may fill half of the places that wait"
+    assert order.index("modest") <= 2, "the caller with one question does not wait for all of the other's"
+
+
+def test_waiting_for_pages_takes_no_thread_from_what_computes() -> None:
+    need("fastapi")
+    from prunus.serve.work import Workers
+
+    async def scene() -> float:
+        workers = Workers(at_once=100, waiting=0, seconds=10)
+        workers.start()
+        slow = [asyncio.create_task(workers.within(lambda: asyncio.sleep(3))) for _ in range(90)]
+        await asyncio.sleep(0)
+        started = time.monotonic()
+        await workers.call(lambda: None)
+        took = time.monotonic() - started
+        for task in slow:
+            task.cancel()
+        await workers.drain(1)
+        assert workers.running == 0
+        return took
+
+    assert asyncio.run(scene()) < 1
+
+
+def test_a_stopping_server_tells_what_still_runs() -> None:
+    need("fastapi")
+    from prunus.serve.work import Stopping, Workers
+
+    ended: list[str] = []
+
+    async def scene() -> int:
+        workers = Workers(at_once=4, waiting=0, seconds=60)
+        workers.stop(0.1)
+
+        async def follow() -> None:
+            async for _ in workers.stream(lambda: slow(10_000, 0.01, ended)):
+                pass
+
+        waits = [follow(), workers.within(lambda: asyncio.sleep(30)), workers.call(lambda: time.sleep(0.5))]
+        outcomes = await asyncio.gather(*waits, return_exceptions=True)
+        await workers.drain(2)
+        return sum(isinstance(outcome, Stopping) for outcome in outcomes)
+
+    started = time.monotonic()
+    assert asyncio.run(scene()) == 3 and ended == ["closed"] and time.monotonic() - started < 10
+
+
+def test_a_stream_begins_before_its_first_event_where_that_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    need("fastapi")
+    from prunus.serve import asking
+
+    monkeypatch.setattr(asking, "_PATIENCE", 0.1)
+    ended: list[str] = []
+
+    async def scene() -> list[Event | None]:
+        async def stays() -> dict[str, str]:
+            await asyncio.sleep(60)
+            return {"type": "http.disconnect"}
+
+        events = await asking.begun(slow(2, 0.4, ended), stays)  # type: ignore[arg-type]
+        return [event async for event in events]
+
+    first, *rest = asyncio.run(scene())
+    assert first is None and [event.text for event in rest if isinstance(event, TokenEvent)] == ["0", "1"]
+    assert ended == ["closed"]
+
+
+def test_a_connection_that_sends_no_request_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("fastapi")
+    from prunus.serve import start
+
+    monkeypatch.setattr(start, "_HEAD_SECONDS", 0.5)
+    with running(tmp_path, http=start._Connection) as server:
+        port = int(server.url.rpartition(":")[2])
+        for sent in (b"", b"GET /healthz HTT"):
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+                connection.sendall(sent)
+                assert connection.recv(100) == b""
+        for _ in range(3):  # a connection that is in use stays open
+            time.sleep(0.4)
+            assert server.http.get("/healthz").status_code == 200
 
 
 def test_a_client_that_leaves_frees_the_place_for_the_next(tmp_path: Path) -> None:

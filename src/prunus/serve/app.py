@@ -26,7 +26,7 @@ from .options import ServeOptions
 from .page.files import add_page
 from .responses import add_responses
 from .routes import REFUSALS, add_routes
-from .server import make_server
+from .server import Server, make_server
 from .snapshot_routes import add_snapshots
 from .trees import add_trees
 
@@ -34,6 +34,13 @@ _DRAIN: Final = 1.0
 """Seconds for threads to end when the server stops; before that, requests had their time to end."""
 _JOBS_DRAIN: Final = 10.0
 """Seconds for a job to end what it has begun, so that another server can go on with it at once."""
+
+
+async def _tidy(server: Server) -> None:
+    """Delete old files of the request log, every hour."""
+    while server.requests is not None:
+        await server.workers.lookup(server.requests.delete_old)
+        await asyncio.sleep(3600)
 
 
 def create_app(settings: Settings, options: ServeOptions | None = None) -> FastAPI:
@@ -49,8 +56,10 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         server.workers.start()
         server.runner.start()
+        tidying = asyncio.create_task(_tidy(server))
         async with mcp.run():
             yield
+        tidying.cancel()
         await asyncio.to_thread(server.runner.stop, _JOBS_DRAIN)
         await server.workers.drain(_DRAIN)
         server.state.close()

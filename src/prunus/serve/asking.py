@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, Final
 
 from ..api.answers import Choices, stream
 from ..core.events import Event
 from ..core.options import Options
 from ..pages.sources import Source
 from .given import choices_of, conversation_of, index_place, sources_of
+from .keys import NO_KEY
 from .request_log import Note
 from .server import Server
 from .snapshots import KeepsPages
 from .wire import AskRequest
+from .work import unless_left
+
+_PATIENCE: Final = 2.0
+"""Seconds for the first event, before a stream begins without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +31,14 @@ class Asked:
 
     :param pages: None searches the web, or asks the indexes of the choices.
     :param turns: earlier turns as pairs of role and text, the oldest first.
+    :param caller: the name of the request's key.
     """
 
     question: str
     pages: Sequence[Source] | None
     choices: Choices
     turns: Sequence[tuple[str, str]] = ()
+    caller: str = NO_KEY
 
 
 async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGenerator[Event | None, None]:
@@ -41,7 +51,8 @@ async def answering(server: Server, body: AskRequest, caller: str) -> AsyncGener
     sources = sources_of(body.pages, server.options)
     places = [await index_place(name, server, caller) for name in body.indexes]
     choices = choices_of(body, server.settings, server.options, places)
-    asked = Asked(body.question, sources or None, choices, [(turn.role, turn.content) for turn in body.turns])
+    turns = [(turn.role, turn.content) for turn in body.turns]
+    asked = Asked(body.question, sources or None, choices, turns, caller)
     return events_of(server, asked, KeepsPages(server.snapshots, caller) if body.keep else None)
 
 
@@ -55,5 +66,42 @@ def events_of(server: Server, asked: Asked, keeps: KeepsPages | None) -> AsyncGe
     if server.requests is not None:
         choices["options"] = replace(choices.get("options") or Options(), trace=note.listen)
     answer = partial(stream, asked.question, asked.pages, choices, chat, shared=server.engines)
-    events = server.workers.stream(lambda: keeps.events(answer()) if keeps is not None else answer())
+    make = answer if keeps is None else lambda: keeps.events(answer())
+    events = server.workers.stream(make, asked.caller)
     return events if server.requests is None else server.requests.noted(note, events, server.workers.later)
+
+
+async def begun(
+    events: AsyncGenerator[Event | None, None], receive: Callable[[], Awaitable[Any]]
+) -> AsyncGenerator[Event | None, None]:
+    """Return the events of an answer once its first event is there, or after two seconds, None first.
+
+    An error before the first event is raised here, so that the response can have a status of its own.
+
+    :param receive: as for :func:`~prunus.serve.work.unless_left`.
+    :raises Left: the client has left.
+    """
+    first = asyncio.ensure_future(anext(events))
+
+    async def all_events() -> AsyncGenerator[Event | None, None]:
+        async with aclosing(events):
+            try:
+                if not first.done():
+                    yield None
+                yield await first
+            finally:
+                first.cancel()
+                await asyncio.gather(first, return_exceptions=True)  # the generator can only be closed after it
+            async for event in events:
+                yield event
+
+    try:
+        await unless_left(receive, asyncio.wait({first}, timeout=_PATIENCE))
+        if first.done():
+            first.result()
+    except BaseException:
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await events.aclose()
+        raise
+    return all_events()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import Annotated, TypeAlias
 
@@ -12,16 +13,18 @@ from fastapi import Depends, Request
 
 from ..answer.chat import Conversation
 from ..api.answers import Choices
-from ..core.errors import BadInput
+from ..core.errors import BadInput, PrunusError
 from ..core.options import Limits, Options, WebOptions
 from ..core.settings import Settings
 from ..core.text.near import did_you_mean
 from ..core.types import Message, Page
 from ..engines import formats
 from ..pages.sources import Source, is_address
+from ..web.reader import PageReader
 from .errors import Refused
+from .keys import NO_KEY
 from .options import ServeOptions
-from .server import NO_KEY, Server
+from .server import Server
 from .wire import AskRequest, PageGiven, PruneRequest
 
 
@@ -63,6 +66,18 @@ def _source(given: PageGiven, options: ServeOptions, name: str) -> Source:
     if not options.fetch:
         raise Refused(403, "this server fetches no pages; send their content", param=f"{name}.url")
     return url
+
+
+async def fetched(url: str, settings: Settings) -> Page:
+    """Fetch a page; cancelling this ends the transfer.
+
+    :raises PrunusError: the address is refused, or the page cannot be fetched.
+    """
+    async with aclosing(PageReader(settings).fetch_many([url])) as pages:
+        page = await anext(pages)
+    if isinstance(page, PrunusError):
+        raise page
+    return page
 
 
 def budget_of(budget: int | None, options: ServeOptions) -> int | None:

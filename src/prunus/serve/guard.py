@@ -16,14 +16,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..core.errors import PrunusError
 from .errors import Refused, error_body, note_bug, refusal
-from .keys import digest_of
-from .server import NO_KEY, Server
+from .keys import NO_KEY, digest_of
+from .server import Server
 
 log = logging.getLogger("prunus.serve.access")
 
 _MIB: Final = 1024 * 1024
 _BODY_SECONDS: Final = 30.0
 """Seconds in which a client must have sent its request."""
+_SPARE: Final = 128
+"""Requests at most besides those that are worked on or wait for their turn; each may hold a body."""
 _OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})
 _OPEN_FOLDER: Final = "/page/"
 """The files of the web page."""
@@ -51,6 +53,8 @@ class Guard:
 
     def __init__(self, app: ASGIApp, server: Server) -> None:
         self._app, self._server = app, server
+        self._running = 0
+        self._most = server.options.at_once + server.options.waiting + _SPARE
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
@@ -72,7 +76,10 @@ class Guard:
                 message["headers"] = [*message["headers"], *extra, (b"x-request-id", request_id.encode())]
             await send(message)
 
+        self._running += 1
         try:
+            if self._running > self._most and scope["path"] not in _OPEN:
+                raise Refused(503, "the server is busy; try again soon", retry_after=2)
             self._check(headers)
             key = await self._admitted(scope, headers)
             scope.setdefault("state", {})["caller"] = key
@@ -84,6 +91,7 @@ class Guard:
             if not status:
                 await JSONResponse(error_body(error, self._server.mask), 500)(scope, receive, answer)
         finally:
+            self._running -= 1
             route = getattr(scope.get("route"), "path", "other")
             seconds = time.perf_counter() - started
             self._server.metrics.requests.labels(route, str(status)).inc()

@@ -21,6 +21,9 @@ SCOPES: Final = {
 }
 """What a key may do."""
 
+NO_KEY: Final = "-"
+"""Stands for the name of the key where the server needs none; no key can have this name."""
+
 _PREFIX: Final = "prunus-"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 

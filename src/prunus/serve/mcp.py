@@ -15,7 +15,7 @@ from mcp.server import Server as Protocol
 from mcp.server import ServerRequestContext
 from pydantic import BaseModel, ValidationError
 
-from ..api.answers import Choices, search
+from ..api.answers import Choices, asearch
 from ..api.pages import Pruner, read
 from ..core.errors import BadInput, PrunusError, one_line
 from ..core.events import (
@@ -29,7 +29,6 @@ from ..core.events import (
     TokenEvent,
 )
 from ..core.options import Limits, Options
-from ..core.settings import Settings
 from ..core.sync import in_a_thread
 from ..core.types import Context, Page, SearchRequest
 from ..core.version import __version__
@@ -38,13 +37,13 @@ from ..pages.sources import Source, is_address, read_file
 from ..pages.tree import Tree
 from ..pages.write.style import CLEAN
 from ..pages.write.whole import write_tree
-from ..web.reader import PageReader
 from .asking import Asked, events_of
 from .errors import Refused, note_bug
-from .given import budget_of, index_names, index_place
+from .given import budget_of, fetched, index_names, index_place
+from .keys import NO_KEY
 from .mask import Mask
 from .mcp_wire import AskCall, AskResult, IndexAskCall, ReadCall, ReadResult, SearchCall, SearchResult
-from .server import NO_KEY, Server
+from .server import Server
 from .snapshots import KeepsPages, Snapshot, snapshot_id
 from .state import KeyRecord
 from .work import unless_left
@@ -280,7 +279,7 @@ class Tools:
 
     async def _search(self, call: SearchCall, caller: Caller) -> Done:
         request = SearchRequest(call.query, count=call.count)
-        found = await self._workers.call(partial(search, request, settings=self._settings))
+        found = await self._workers.within(partial(asearch, request, settings=self._settings), caller.name)
         hits = [
             {"url": hit.url, "title": one_line(hit.title, longest=_LINE),
              "snippet": one_line(hit.snippet, longest=_SNIPPET), "published": hit.published}
@@ -295,11 +294,11 @@ class Tools:
         tokens = budget_of(call.budget or None, self._options)
 
         async def work() -> AsyncIterator[Any]:
-            page = await _fetched(source, self._settings) if isinstance(source, str) else source
+            page = await fetched(source, self._settings) if isinstance(source, str) else source
             yield PageEvent(page.url)
             yield await in_a_thread(lambda: self._pruned(page, call.question, tokens, caller))
 
-        tree, context, before = await self._followed(self._workers.stream(work), caller)
+        tree, context, before = await self._followed(self._workers.stream(work, caller.name), caller)
         kept = await self._kept(caller, [(tree.document, tree.snapshot)])
         record = self._safe({
             "url": tree.url, "title": one_line(tree.title, longest=_LINE), "published": tree.published,
@@ -369,7 +368,9 @@ class Tools:
 
     async def _answered(self, question: str, pages: Sequence[Source], choices: Choices, caller: Caller) -> Done:
         keeps = KeepsPages(self._server.snapshots, caller.name)
-        event = await self._followed(events_of(self._server, Asked(question, pages or None, choices), keeps), caller)
+        event = await self._followed(
+            events_of(self._server, Asked(question, pages or None, choices, caller=caller.name), keeps), caller
+        )
         answer = cast(DoneEvent, event).answer
         cited = [self._safe({"document": citation.document})["document"] for citation in answer.citations]
         ids = [(document, citation.snapshot) for document, citation in zip(cited, answer.citations, strict=True)]
@@ -444,18 +445,6 @@ def _uri(page: Snapshot) -> str:
 def _leaving(context: ServerRequestContext[Any, Any]) -> Callable[[], Awaitable[Any]] | None:
     """Return what waits until the client closes its request; None on standard input."""
     return getattr(context.request.state, "leaving", None) if context.request is not None else None
-
-
-async def _fetched(url: str, settings: Settings) -> Page:
-    """Fetch a page; cancelling this ends the transfer.
-
-    :raises PrunusError: the address is refused, or the page cannot be fetched.
-    """
-    async with aclosing(PageReader(settings).fetch_many([url])) as pages:
-        page = await anext(pages)
-    if isinstance(page, PrunusError):
-        raise page
-    return page
 
 
 def _stage(event: Any) -> str:

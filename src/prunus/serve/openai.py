@@ -25,9 +25,9 @@ from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.events import DoneEvent, Event, TokenEvent, answer_of
 from ..core.text.near import did_you_mean
 from ..core.types import Answer
-from .asking import answering
+from .asking import answering, begun
 from .errors import Refused, error_body, note_bug
-from .given import Caller, index_names
+from .given import Caller, caller_of, index_names
 from .mask import Mask
 from .routes import NO_BUFFER, REFUSALS, SILENCE, stream_of
 from .server import Server
@@ -118,7 +118,7 @@ def add_openai(app: FastAPI, server: Server) -> None:
         """Answer the last message of the user, with citations as annotations of the reply."""
         question = asked(body, await model_names(server, caller))
         reply = _Reply(body, server.mask)
-        return await respond(reply, question, server, caller, None if body.stream else request)
+        return await respond(reply, question, server, request, bool(body.stream))
 
     app.include_router(routes)
 
@@ -265,30 +265,33 @@ class Reply(Protocol):
 
 
 async def respond(
-    reply: Reply, question: AskRequest, server: Server, caller: str, request: Request | None
+    reply: Reply, question: AskRequest, server: Server, request: Request, streamed: bool
 ) -> Response | dict[str, Any]:
-    """Answer a question in the shapes of an API. That nothing bears on it is an outcome, which a chat shows as text.
-
-    :param caller: the name of the request's key.
-    :param request: the request of a reply that is not streamed; None streams the reply.
-    """
-    events = await answering(server, question, caller)
-    if request is None:
-        first = await _next(events)  # before the response begins: an error here has an HTTP status of its own
-        return StreamingResponse(_stream(reply, first, events), media_type="text/event-stream", headers=NO_BUFFER)
+    """Answer a question in the shapes of an API. That nothing bears on it is an outcome, which a chat shows as text."""
+    events = await answering(server, question, caller_of(request))
     try:
-        return reply.whole(await unless_left(request.receive, answer_of(events)))
+        if not streamed:
+            return reply.whole(await unless_left(request.receive, answer_of(events)))
+        told = _stream(reply, await begun(events, request.receive))
     except NothingFound as error:
-        return reply.whole(_nothing(error))
+        answer = _nothing(error)
+        if not streamed:
+            return reply.whole(answer)
+        told = _each([reply.begin(), reply.piece(answer.text), reply.end(answer)])
+    return StreamingResponse(told, media_type="text/event-stream", headers=NO_BUFFER)
 
 
-async def _stream(
-    reply: Reply, event: Event | NothingFound | None, events: AsyncGenerator[Event | None, None]
-) -> AsyncIterator[str]:
+async def _each(pieces: Sequence[str]) -> AsyncIterator[str]:
+    for piece in pieces:
+        yield piece
+
+
+async def _stream(reply: Reply, events: AsyncGenerator[Event | None, None]) -> AsyncIterator[str]:
     async with aclosing(events):
         try:
             yield reply.begin()
             written = ""
+            event = await _next(events)
             while not isinstance(event, NothingFound | DoneEvent):
                 if event is None:
                     yield SILENCE

@@ -22,6 +22,7 @@ from ..core.errors import BadInput, PrunusError, one_line
 from ..core.events import DoneEvent, Event, PageEvent, PlanEvent
 from ..core.text.secrets import hide_secrets
 from ..core.types import Answer, Trace
+from .errors import note_bug
 from .mask import Mask
 
 log = logging.getLogger("prunus.serve")
@@ -101,20 +102,28 @@ class RequestLog:
 
     def write(self, note: Note) -> None:
         """Append the line of one question. A failure is logged: it is no reason to fail the answer."""
-        now = datetime.now(UTC)
-        path = self._folder / f"requests-{now:%Y-%m-%d}.jsonl"
-        line = json.dumps(self._record(note, now), ensure_ascii=False) + "\n"
         try:
-            fresh = not path.exists()
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                os.write(descriptor, line.encode("utf-8", "replace"))  # one call: lines of processes do not mix
-            finally:
-                os.close(descriptor)
-            if fresh:
-                self._delete_old(now)
+            self._write(note, datetime.now(UTC))
         except OSError as error:
             log.error("the request log cannot be written: %s", error.strerror)
+        except Exception as error:  # a bug: nobody waits for this call, who could be told
+            note_bug(error, "the request log")
+
+    def delete_old(self) -> None:
+        """Delete the files of days that are too old; called now and then, because a quiet server writes nothing."""
+        try:
+            self._delete_old(datetime.now(UTC))
+        except OSError as error:
+            log.error("old files of the request log cannot be deleted: %s", error.strerror)
+
+    def _write(self, note: Note, now: datetime) -> None:
+        path = self._folder / f"requests-{now:%Y-%m-%d}.jsonl"
+        line = json.dumps(self._record(note, now), ensure_ascii=False) + "\n"
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(descriptor, line.encode("utf-8", "replace"))  # one call: lines of processes do not mix
+        finally:
+            os.close(descriptor)
 
     def _record(self, note: Note, now: datetime) -> dict[str, Any]:
         answer = note.answer

@@ -59,7 +59,7 @@ def add_responses(app: FastAPI, server: Server) -> None:
         """Answer the last message of the user, with citations as annotations of the output."""
         question = asked(_as_chat(body), await model_names(server, caller))
         reply = _Reply(body, server.mask)
-        return await respond(reply, question, server, caller, None if body.stream else request)
+        return await respond(reply, question, server, request, bool(body.stream))
 
     app.include_router(routes)
 

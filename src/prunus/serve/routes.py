@@ -16,11 +16,13 @@ from typing import Any, Final
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 
-from ..api.answers import search
-from ..api.pages import Pruner, read, read_each
+from ..api.answers import asearch
+from ..api.awaited import aread
+from ..api.pages import Pruner, read_each
 from ..api.plain import answer_record, context_record
 from ..core.errors import BadInput, PrunusError
 from ..core.events import ErrorEvent, Event, answer_of
+from ..core.sync import in_a_thread
 from ..core.types import SearchRequest
 from ..evidence.documents import Documents
 from ..pages.metadata import known_metadata
@@ -28,9 +30,9 @@ from ..pages.sources import Source
 from ..pages.write.kept import main_part
 from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
-from .asking import answering
+from .asking import answering, begun
 from .errors import Refused, note_bug
-from .given import Caller, budget_of, pruning_of, sources_of
+from .given import Caller, budget_of, fetched, pruning_of, sources_of
 from .kept import SECONDS, Kept
 from .outline import outline_of
 from .server import Server
@@ -73,22 +75,26 @@ def add_routes(app: FastAPI, server: Server) -> None:
     routes = APIRouter(prefix="/v1", tags=["prunus"], responses=REFUSALS)
 
     @routes.post("/clean")
-    async def clean(body: CleanRequest) -> CleanResponse:
+    async def clean(body: CleanRequest, request: Request, caller: Caller) -> CleanResponse:
         """Clean a page: keep what a reader sees, drop scripts, styles and hidden parts."""
         [source] = sources_of([body.page], server.options, "page")
 
-        def work() -> CleanResponse:
-            [tree] = read_each([source], server.settings, body.main)
+        def cleaned(page: Source) -> CleanResponse:
+            [tree] = read_each([page], server.settings, body.main)
             if isinstance(tree, PrunusError):
                 raise tree
             style = Style(links=body.links, images=body.images, full=body.full)
             output = write_tree(tree, body.format, style, main_part(tree))
             return CleanResponse(format=body.format, output=output, metadata=asdict(known_metadata(tree)))
 
-        return await server.workers.call(work)
+        async def work() -> CleanResponse:
+            page = await fetched(source, server.settings) if isinstance(source, str) else source
+            return await in_a_thread(lambda: cleaned(page))
+
+        return await unless_left(request.receive, server.workers.within(work, caller))
 
     @routes.post("/prune")
-    async def prune(body: PruneRequest, caller: Caller) -> PruneResponse:
+    async def prune(body: PruneRequest, request: Request, caller: Caller) -> PruneResponse:
         """Keep the evidence of pages for a question within a token budget.
 
         With `keep` the server keeps the pages for ten minutes: another budget or question then needs no new fetch.
@@ -104,16 +110,24 @@ def add_routes(app: FastAPI, server: Server) -> None:
             if tree is None:
                 raise Refused(404, "this page is not kept; ask again with keep", param="snapshot")
             found = Kept(caller, Documents([tree]))
-        result = await server.workers.call(partial(_pruned, server, body, found or sources, caller, budget))
+
+        async def work() -> PruneResponse:
+            started = time.perf_counter()
+            kept = found or Kept(caller, await aread(sources, strict=False, settings=server.settings))
+            reading = {} if found else {"read": time.perf_counter() - started}
+            return await in_a_thread(lambda: _pruned(server, body, kept, reading, budget))
+
+        result = await unless_left(request.receive, server.workers.within(work, caller))
         if result.kept:
             asyncio.get_running_loop().call_later(SECONDS + 1, server.kept.forget_old)
         return result
 
     @routes.post("/search")
-    async def search_web(body: SearchBody) -> SearchResponse:
+    async def search_web(body: SearchBody, http: Request, caller: Caller) -> SearchResponse:
         """Search the web with the providers that the operator chose."""
         request = SearchRequest(**body.model_dump())
-        found = await server.workers.call(partial(search, request, settings=server.settings))
+        work = partial(asearch, request, settings=server.settings)
+        found = await unless_left(http.receive, server.workers.within(work, caller))
         return SearchResponse(hits=[asdict(hit) for hit in found.hits], warnings=list(found.warnings))
 
     @routes.post(
@@ -133,16 +147,12 @@ def add_routes(app: FastAPI, server: Server) -> None:
 
 
 def _pruned(
-    server: Server, body: PruneRequest, given: Kept | list[Source], caller: str, budget: int | None
+    server: Server, body: PruneRequest, kept: Kept, reading: dict[str, float], budget: int | None
 ) -> PruneResponse:
-    """Prune pages, or pages that are kept."""
-    reading: dict[str, float] = {}
-    if isinstance(given, Kept):
-        kept = given
-    else:
-        started = time.perf_counter()
-        kept = Kept(caller, read(given, strict=False, settings=server.settings))
-        reading["read"] = time.perf_counter() - started
+    """Prune pages.
+
+    :param reading: seconds that reading the pages took.
+    """
     documents = kept.documents
     context = Pruner(pruning_of(body), server.settings).prune(documents, body.question, budget, body.format)
     if body.format not in kept.before:
@@ -172,16 +182,15 @@ async def reply_to(server: Server, body: AskRequest, caller: str, request: Reque
     """Answer a question, whole or as a stream, for as long as the client of the request stays."""
     events = await answering(server, body, caller)
     if body.stream:
-        first = await anext(events)  # an error before the first event has a status of its own
-        return StreamingResponse(_sse(server, first, events), media_type="text/event-stream", headers=NO_BUFFER)
+        events = await begun(events, request.receive)
+        return StreamingResponse(_sse(server, events), media_type="text/event-stream", headers=NO_BUFFER)
     answer = await unless_left(request.receive, answer_of(events))
     return AskResponse(**server.mask.record(answer_record(body.question, answer)))
 
 
-async def _sse(server: Server, first: Event | None, events: AsyncGenerator[Event | None, None]) -> AsyncIterator[str]:
+async def _sse(server: Server, events: AsyncGenerator[Event | None, None]) -> AsyncIterator[str]:
     async with aclosing(events):
         try:
-            yield _written(first, server)
             async for event in events:
                 yield _written(event, server)
         except PrunusError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -21,9 +20,6 @@ from .runner import Runner
 from .snapshots import Snapshots
 from .state import State, state_place
 from .work import Workers
-
-NO_KEY: Final = "-"
-"""Stands for the name of the key where the server needs none; no key can have this name."""
 
 
 class Metrics:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
@@ -11,14 +12,22 @@ from collections.abc import Callable
 from typing import Final
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..core.errors import BadInput
 from ..core.settings import Settings
 from .app import create_app
 from .options import ServeOptions
+from .server import Server
 
 _BACKLOG: Final = 2_048
 """Connections that wait to be accepted at most."""
+_GRACE: Final = 30
+"""Seconds that running requests have to end when the server stops."""
+_LAST_WORDS: Final = 5
+"""Seconds of these in which requests that still run are told that the server stops."""
+_HEAD_SECONDS: Final = 10.0
+"""Seconds in which a client must have sent the head of a request."""
 _SWITCH: Final = 0.0005
 """Seconds after which a computing thread lets the event loop go on; Python's own 5 ms delay every token of a stream."""
 
@@ -55,15 +64,15 @@ def serve(settings: Settings, options: ServeOptions, *, quiet: bool = False, say
         access_log=False,
         server_header=False,
         timeout_keep_alive=20,
-        timeout_graceful_shutdown=30,
-        limit_concurrency=1_000,
+        timeout_graceful_shutdown=_GRACE,
+        http=_Connection,
         h11_max_incomplete_event_size=64 * 1024,
         proxy_headers=False,
     )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _ignored)  # uvicorn stops at the signal, and then raises it again: the end is no error
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        _Program(config, app.state.server).run(sockets=[listening])
     finally:
         listening.close()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -73,6 +82,46 @@ def serve(settings: Settings, options: ServeOptions, *, quiet: bool = False, say
         logging.shutdown()
         sys.stderr.flush()
         os._exit(0)
+
+
+class _Program(uvicorn.Server):
+    """Tells running requests in time that the server stops."""
+
+    def __init__(self, config: uvicorn.Config, server: Server) -> None:
+        super().__init__(config)
+        self._server = server
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop: take no new requests, and let running ones end."""
+        self._server.workers.stop(_GRACE - _LAST_WORDS)
+        await super().shutdown(sockets)
+
+
+class _Connection(H11Protocol):
+    """A connection that is closed where the head of a request does not arrive in time."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(_HEAD_SECONDS, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        """Read a piece; stop waiting once it completes the head of a request."""
+        super().data_received(data)
+        at_work = self.cycle is not None and not self.cycle.response_complete
+        if at_work and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        elif not at_work and self._timer is None:
+            self._timer = self.loop.call_later(_HEAD_SECONDS, self.transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
 
 
 def _ignored(*_: object) -> None:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 from ..core.errors import OutsideFailed, PrunusError
 from ..core.events import Event
+from .keys import NO_KEY
 
 T = TypeVar("T")
 
@@ -53,6 +56,14 @@ class Left(PrunusError):
         super().__init__("the client has left", subject="client")
 
 
+class Stopping(Busy):
+    """The server stops, and the request did not end in time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.args = ("the server stops; try again soon",)
+
+
 class Workers:
     """Turns of requests, and the threads that compute.
 
@@ -62,13 +73,18 @@ class Workers:
     """
 
     def __init__(self, at_once: int, waiting: int, seconds: float) -> None:
-        self._most, self._seconds = at_once + waiting, seconds
-        self._turns = asyncio.Semaphore(at_once)
+        self._seconds = seconds
+        self._turns = _Turns(at_once, waiting)
         self._threads = _Threads(_THREADS, "prunus-compute")
         self._lookups = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="prunus-lookup")
-        self._answers: set[asyncio.Task[None]] = set()
-        self.running = 0
+        self._answers: set[asyncio.Task[Any]] = set()
+        self._stopped: dict[object, Callable[[], None]] = {}
+        """What ends each request when the server stops."""
+
+    @property
+    def running(self) -> int:
         """Requests that are worked on or wait."""
+        return self._turns.taken + self._turns.waiting
 
     @property
     def computing(self) -> int:
@@ -87,36 +103,45 @@ class Workers:
         """Run a short call that waits for the disk, when a thread is free; nobody waits for it but :meth:`drain`."""
         self._lookups.submit(work)
 
-    async def call(self, work: Callable[[], T]) -> T:
-        """Return the result of blocking work.
+    async def call(self, work: Callable[[], T], caller: str = "") -> T:
+        """Return the result of a computation.
 
+        :param caller: the name of the request's key; turns are shared out fairly among callers.
         :raises Busy: too many requests wait.
         :raises TooLong: the work takes longer than allowed; its thread goes on, and keeps its turn, until it ends.
+        :raises Stopping: the server stops.
         """
-        await self._turn()
+        await self._turns.take(caller)
         future = asyncio.get_running_loop().run_in_executor(self._threads, work)
-        future.add_done_callback(self._ended)
-        done, _ = await asyncio.wait({future}, timeout=self._seconds)  # does not cancel the future
-        if not done:
-            raise TooLong(self._seconds)
-        return future.result()
+        return await self._ended_in_time(future, caller, cancels=False)
 
-    async def stream(self, make: Callable[[], AsyncIterator[Event]]) -> AsyncGenerator[Event | None, None]:
+    async def within(self, make: Callable[[], Coroutine[Any, Any, T]], caller: str = "") -> T:
+        """Return the result of work that waits for the network, and computes in threads; as :meth:`call`.
+
+        It is cancelled where it takes too long, or where its client leaves.
+        """
+        await self._turns.take(caller)
+        return await self._ended_in_time(self._kept(make()), caller, cancels=True)
+
+    async def stream(
+        self, make: Callable[[], AsyncIterator[Event]], caller: str = ""
+    ) -> AsyncGenerator[Event | None, None]:
         """Yield the events of an answer; None in long silences.
 
         Closing this generator, as a disconnected client does, cancels the answer and its calls to the outside. A
         computation that runs in a thread goes on to its end.
 
         :param make: starts the answer.
+        :param caller: as for :meth:`call`.
         :raises Busy: too many requests wait.
         :raises TooLong: the answer takes longer than allowed.
+        :raises Stopping: the server stops.
         """
-        await self._turn()
+        await self._turns.take(caller)
         arrived: asyncio.Queue[Any] = asyncio.Queue()
-        answer = asyncio.create_task(self._follow(make, arrived.put_nowait))
-        self._answers.add(answer)
-        answer.add_done_callback(self._answers.discard)
-        answer.add_done_callback(self._ended)
+        answer = self._kept(self._follow(make, arrived.put_nowait))
+        answer.add_done_callback(partial(self._ended, caller))
+        self._stopped[answer] = lambda: arrived.put_nowait(Stopping())
         try:
             while True:
                 try:
@@ -131,7 +156,12 @@ class Workers:
                     raise item
                 yield cast(Event, item)
         finally:
+            self._stopped.pop(answer, None)
             answer.cancel()
+
+    def stop(self, seconds: float) -> None:
+        """End all requests that still run after some seconds; called inside the loop."""
+        asyncio.get_running_loop().call_later(seconds, self._stop_all)
 
     async def drain(self, seconds: float) -> None:
         """Wait until all requests have ended, for some seconds at most; then take no more."""
@@ -141,23 +171,35 @@ class Workers:
         self._threads.shutdown()
         self._lookups.shutdown()
 
-    async def _turn(self) -> None:
-        """Wait until the request's turn comes.
+    def _stop_all(self) -> None:
+        for end in list(self._stopped.values()):
+            end()
 
-        :raises Busy: too many requests wait, or the turn does not come.
+    def _kept(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Start a task, and keep it from the garbage collector until it ends."""
+        task = asyncio.create_task(work)
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
+        return task
+
+    async def _ended_in_time(self, work: asyncio.Future[T], caller: str, cancels: bool) -> T:
+        """Return the result of work, and give its turn back when it has ended.
+
+        :param cancels: cancel the work where nobody waits for it any more.
         """
-        if self.running >= self._most:
-            raise Busy
-        self.running += 1
+        work.add_done_callback(partial(self._ended, caller))
+        stopping = asyncio.get_running_loop().create_future()
+        self._stopped[work] = lambda: None if stopping.done() else stopping.set_result(None)
         try:
-            async with asyncio.timeout(_TURN):
-                await self._turns.acquire()
-        except TimeoutError:
-            self.running -= 1
-            raise Busy from None
-        except BaseException:
-            self.running -= 1
-            raise
+            # does not cancel the work
+            await asyncio.wait({work, stopping}, timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                return work.result()
+            raise Stopping if stopping.done() else TooLong(self._seconds)
+        finally:
+            del self._stopped[work]
+            if cancels:
+                work.cancel()
 
     async def _follow(self, make: Callable[[], AsyncIterator[Event]], send: Callable[[Any], Any]) -> None:
         """Send all events, then the error that ended them or the mark of the end."""
@@ -172,11 +214,74 @@ class Workers:
         except Exception as error:  # the request's own task raises it
             send(error)
 
-    def _ended(self, work: asyncio.Future[Any]) -> None:
-        self.running -= 1
-        self._turns.release()
+    def _ended(self, caller: str, work: asyncio.Future[Any]) -> None:
+        self._turns.give(caller)
         if not work.cancelled():
             work.exception()  # read, so that nobody is told that it was not
+
+
+class _Turns:
+    """Shares turns out: a free turn goes to the waiting caller that has the fewest."""
+
+    def __init__(self, at_once: int, waiting: int) -> None:
+        self._free, self._most = at_once, waiting
+        self._of: Counter[str] = Counter()
+        self._queues: dict[str, deque[asyncio.Future[None]]] = {}
+        self.taken = 0
+        self.waiting = 0
+
+    async def take(self, caller: str) -> None:
+        """Wait until the caller's turn comes.
+
+        :raises Busy: too many wait, or too many of this caller, or the turn does not come.
+        """
+        if self._free:
+            self._free -= 1
+            self._took(caller)
+            return
+        queue = self._queues.setdefault(caller, deque())
+        # a key leaves places for others; without keys there is one caller
+        most = self._most if caller in ("", NO_KEY) else (self._most + 1) // 2
+        if self.waiting >= self._most or len(queue) >= most:
+            raise Busy
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        queue.append(turn)
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(_TURN):
+                await turn
+        except BaseException as error:
+            if turn.done() and not turn.cancelled():
+                self.give(caller)  # it came at the last moment
+            elif turn in queue:
+                queue.remove(turn)
+                self.waiting -= 1
+            if isinstance(error, TimeoutError):
+                raise Busy from None
+            raise
+
+    def give(self, caller: str) -> None:
+        """Give a turn back, and hand it to who waits."""
+        self.taken -= 1
+        self._of[caller] -= 1
+        if not self._of[caller]:
+            del self._of[caller]
+        for queue in self._queues.values():
+            while queue and queue[0].done():  # cancelled, and not yet out of the queue
+                queue.popleft()
+                self.waiting -= 1
+        self._queues = {name: queue for name, queue in self._queues.items() if queue}
+        if not self._queues:
+            self._free += 1
+            return
+        chosen = min(self._queues, key=lambda name: self._of[name])
+        self.waiting -= 1
+        self._took(chosen)
+        self._queues[chosen].popleft().set_result(None)
+
+    def _took(self, caller: str) -> None:
+        self.taken += 1
+        self._of[caller] += 1
 
 
 async def unless_left(receive: Callable[[], Awaitable[Any]], work: Awaitable[T]) -> T:
