@@ -1,8 +1,9 @@
-"""Tell damaged data in SQLite's files from whole data: the checksum of a row, and errors that mean damage."""
+"""SQLite's files: the checksum of a row, errors that mean damage, and the switch to the write-ahead log."""
 
 from __future__ import annotations
 
 import sqlite3
+import time
 import zlib
 from typing import Final
 
@@ -39,3 +40,20 @@ def is_damage(error: Exception) -> bool:
     if isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):  # of the caller
         return False
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in _DAMAGE
+
+
+def write_ahead(file: sqlite3.Connection, wait: float) -> None:
+    """Switch to the write-ahead log, so that readers do not wait for a writer.
+
+    The switch is tried again until ``wait`` seconds have passed: where two processes switch a new file at once, SQLite
+    fails at once instead of waiting.
+    """
+    end = time.monotonic() + wait
+    while True:
+        try:
+            file.execute("PRAGMA journal_mode = WAL").fetchall()
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+        time.sleep(0.02)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
 from ..core.errors import BadInput, OutsideFailed, one_line
-from ..core.seal import ERRORS, is_damage
+from ..core.seal import ERRORS, is_damage, write_ahead
 from .seals import Damaged, add_seals, put_meta
 
 FILE: Final = "index.sqlite3"
@@ -164,23 +163,6 @@ class Database:
             if file.execute("PRAGMA user_version").fetchone()[0] == _UNSEALED:
                 add_seals(file, self.path.parent)
                 file.execute(f"PRAGMA user_version = {LAYOUT}")
-
-
-def write_ahead(file: sqlite3.Connection, wait: float) -> None:
-    """Switch to the write-ahead log, so that readers do not wait for a writer.
-
-    The switch is tried again until ``wait`` seconds have passed: where two processes switch a new file at once, SQLite
-    fails at once instead of waiting.
-    """
-    end = time.monotonic() + wait
-    while True:
-        try:
-            file.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > end:
-                raise
-        time.sleep(0.02)
 
 
 @contextmanager

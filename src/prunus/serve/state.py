@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..core.errors import BadInput, MissingExtra, OutsideFailed, one_line
+from ..core.seal import write_ahead
 from ..core.settings import Settings
 
 _SCHEMA: Final = (
@@ -168,7 +169,7 @@ class State:
                 raise OutsideFailed(f"the state's database: {one_line(str(error))}", subject="state") from error
         try:
             made = sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
-            made.execute("PRAGMA journal_mode=WAL")
+            write_ahead(made, _WAIT)
         except sqlite3.Error as error:
             raise BadInput(f"{self._path}: {error}; name another file", subject=str(self._path)) from error
         return made

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -119,3 +121,16 @@ def test_a_folder_that_cannot_be_used_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(BadInput, match=r"file/kept/snapshots\.sqlite: .*set home"):
         Snapshots(tmp_path / "file" / "kept")
+
+
+def test_many_threads_may_open_a_new_store_at_once(tmp_path: Path) -> None:
+    for round in range(10):
+        folder = tmp_path / str(round)
+        begin = threading.Barrier(16)
+
+        def opened(folder: Path = folder, begin: threading.Barrier = begin) -> str:
+            begin.wait()
+            return Snapshots(folder).put(Page("<p>the same"))
+
+        with ThreadPoolExecutor(16) as pool:
+            assert len({found.result() for found in [pool.submit(opened) for _ in range(16)]}) == 1

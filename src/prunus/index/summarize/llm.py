@@ -17,12 +17,12 @@ from typing import Any, Final, cast
 from ...core.errors import BadInput, OutsideFailed, one_line
 from ...core.events import TokenEvent, UsageEvent
 from ...core.ports import LLM
-from ...core.seal import ERRORS, is_damage, seal
+from ...core.seal import ERRORS, is_damage, seal, write_ahead
 from ...core.types import Message, Summary, Usage
 from ...models.loops import repeats_itself, without_loop
 from ...models.prompts.fences import without_fences
 from ...models.prompts.render import Quoted, render
-from ..database import write_ahead, writing
+from ..database import writing
 from ._shorten import whole_sentences
 
 _LAYOUT = 2

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadInput, OutsideFailed, one_line
 from ...core.ports import Embedder
-from ...core.seal import ERRORS, is_damage, seal
+from ...core.seal import ERRORS, is_damage, seal, write_ahead
 
 FILE: Final = "vectors.sqlite3"
 _LAYOUT: Final = 2
@@ -172,7 +172,7 @@ class CachedEmbedder:
                 (layout,) = file.execute("PRAGMA user_version").fetchone()
                 if layout not in (0, _UNSEALED, _LAYOUT):
                     raise BadInput(f"{self._path}: made by another version; delete it", subject=str(self._path))
-                file.execute("PRAGMA journal_mode = WAL")
+                write_ahead(file, _WAIT)
                 file.execute("PRAGMA synchronous = NORMAL")  # a power cut loses at most the last writes
                 if layout != _LAYOUT:
                     self._create(file)

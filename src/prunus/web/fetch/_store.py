@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from ...core.errors import BadInput
-from ...core.seal import ERRORS, is_damage
+from ...core.seal import ERRORS, is_damage, write_ahead
 from ...core.types import Page
 
 T = TypeVar("T")
@@ -326,7 +326,7 @@ class Store:
         connection = sqlite3.connect(self.path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            write_ahead(connection, _BUSY)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA journal_size_limit = 67108864").fetchall()
             connection.execute("PRAGMA trusted_schema = OFF")
