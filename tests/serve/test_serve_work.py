@@ -294,6 +294,45 @@ def test_sigterm_lets_running_streams_end(tmp_path: Path) -> None:
         program.communicate()
 
 
+def test_several_processes_serve_one_port_and_one_that_dies_is_replaced(tmp_path: Path) -> None:
+    need("fastapi")
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("PRUNUS_")},
+        "PRUNUS_HOME": str(tmp_path / "home"),
+    }
+    program = subprocess.Popen(
+        [*PROGRAM, "serve", "--port", "0", "--workers", "2"], env=environment, stderr=subprocess.PIPE, text=True
+    )
+    children = Path(f"/proc/{program.pid}/task/{program.pid}/children")
+    if not children.exists():
+        program.kill()
+        pytest.skip("this system does not tell the children of a process")
+
+    def workers() -> set[int]:
+        found = map(int, children.read_text().split())
+        return {pid for pid in found if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()}
+
+    try:
+        assert program.stderr is not None
+        url = next(word.rstrip(";") for word in program.stderr.readline().split() if word.startswith("http"))
+        with httpx.Client(timeout=60, trust_env=False) as http:
+            assert http.post(f"{url}/v1/ask", json={**ASK, "stream": False}).status_code == 200
+            first = workers()
+            assert len(first) == 2
+            os.kill(min(first), signal.SIGKILL)
+            until = time.monotonic() + 30
+            while not (len(now := workers()) == 2 and now != first) and time.monotonic() < until:
+                time.sleep(0.1)
+            assert len(now) == 2 and len(now & first) == 1
+        for _ in range(4):  # a connection each
+            assert httpx.get(f"{url}/healthz", timeout=60, trust_env=False).status_code == 200
+        program.send_signal(signal.SIGTERM)
+        assert program.wait(40) == 0
+    finally:
+        program.kill()
+        program.communicate()
+
+
 def test_a_port_in_use_and_a_bad_option_are_one_line(tmp_path: Path) -> None:
     need("fastapi")
     with running(tmp_path) as server:

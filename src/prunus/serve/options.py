@@ -23,6 +23,7 @@ class ServeOptions:
     :param host, port: where the server listens; by default only this machine can reach it.
     :param indexes: indexes that clients may ask, as folder or address by name.
     :param fetch: whether clients may name addresses of pages; the server then fetches them by the rules of `fetch`.
+    :param workers: processes that serve, each with limits of its own; one uses about one core.
     :param at_once: requests that are worked on at the same time; an answer mostly waits for its model.
     :param waiting: further requests that wait for their turn; more are refused with 503.
     :param seconds: wall time of one request at most.
@@ -48,6 +49,7 @@ class ServeOptions:
     port: int = 8080
     indexes: Mapping[str, str] = field(default_factory=dict)
     fetch: bool = True
+    workers: int = 1
     at_once: int = 64
     waiting: int = 256
     seconds: float = 120.0
@@ -75,6 +77,7 @@ class ServeOptions:
         :raises BadInput: a number is out of range, an index has a bad name, or an origin is no origin.
         """
         for name in (
+            "workers",
             "at_once",
             "body_mb",
             "pages",

@@ -8,17 +8,26 @@ import os
 import signal
 import socket
 import sys
+import threading
+import time
+from collections import deque
 from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 from typing import Final
 
 import uvicorn
+from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ..core.errors import BadInput
+from ..core.errors import BadInput, OutsideFailed
 from ..core.settings import Settings
 from .app import create_app
 from .options import ServeOptions
 from .server import Server
+
+log = logging.getLogger("prunus.serve")
 
 _BACKLOG: Final = 2_048
 """Connections that wait to be accepted at most."""
@@ -28,6 +37,10 @@ _LAST_WORDS: Final = 5
 """Seconds of these in which requests that still run are told that the server stops."""
 _HEAD_SECONDS: Final = 10.0
 """Seconds in which a client must have sent the head of a request."""
+_ENDS: Final = 5
+_ENDS_SECONDS: Final = 30.0
+"""Where so many processes end within so many seconds, the server gives up."""
+_Process: Final = get_context("spawn").Process
 _SWITCH: Final = 0.0005
 """Seconds after which a computing thread lets the event loop go on; Python's own 5 ms delay every token of a stream."""
 
@@ -39,25 +52,47 @@ def serve(settings: Settings, options: ServeOptions, *, quiet: bool = False, say
     :raises BadInput: the address cannot be listened on, or there is no key where one is needed.
     """
     app = create_app(settings, options)
-    sys.setswitchinterval(_SWITCH)
+    listening = _listen(options)
+    if not quiet:
+        port = listening.getsockname()[1]
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        say(f"Prunus serves on http://{host}:{port}; Ctrl-C stops it")
+    if options.workers == 1:
+        _run(app, listening, quiet)
+        return
+    app.state.server.state.close()  # the application was made to find mistakes before any process starts
+    try:
+        _supervise(lambda: _Process(target=_work, args=(settings, options, listening, quiet)), options.workers)
+    finally:
+        listening.close()
+
+
+def _listen(options: ServeOptions) -> socket.socket:
+    """Return the socket on which the server listens.
+
+    :raises BadInput: the address cannot be listened on.
+    """
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((options.host.strip("[]"), options.port))
-        listening.listen(_BACKLOG)  # now: who reads the line below can connect
+        listening.listen(_BACKLOG)  # now: who reads the line that says so can connect
     except OSError as error:
         listening.close()
         raise BadInput(
             f"cannot listen on {options.host}:{options.port} ({error.strerror or error}); choose another --port",
             subject="port",
         ) from error
+    return listening
+
+
+def _run(app: FastAPI, listening: socket.socket, quiet: bool) -> None:
+    """Serve an application in this process until a signal stops it."""
+    sys.setswitchinterval(_SWITCH)
     if not quiet:
         logging.basicConfig(format="%(asctime)s %(name)s %(message)s")
         logging.getLogger("prunus.serve").setLevel(logging.INFO)
-        port = listening.getsockname()[1]
-        host = f"[{options.host}]" if ":" in options.host else options.host
-        say(f"Prunus serves on http://{host}:{port}; Ctrl-C stops it")
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -71,17 +106,58 @@ def serve(settings: Settings, options: ServeOptions, *, quiet: bool = False, say
     )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _ignored)  # uvicorn stops at the signal, and then raises it again: the end is no error
+    server = app.state.server
     try:
-        _Program(config, app.state.server).run(sockets=[listening])
+        _Program(config, server).run(sockets=[listening])
     finally:
         listening.close()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    server = app.state.server
     if server.workers.computing or server.runner.running:  # a computation that nothing can cancel: do not wait for it
         logging.shutdown()
         sys.stderr.flush()
         os._exit(0)
+
+
+def _work(settings: Settings, options: ServeOptions, listening: socket.socket, quiet: bool) -> None:
+    """Serve in one of several processes, which share the socket."""
+    _run(create_app(settings, options), listening, quiet)
+
+
+def _supervise(make: Callable[[], BaseProcess], count: int) -> None:
+    """Keep processes running until a signal comes; then let them end.
+
+    :raises OutsideFailed: they end again and again.
+    """
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
+    running = [_begun(make()) for _ in range(count)]
+    ends: deque[float] = deque(maxlen=_ENDS)
+    try:
+        while not stopping.is_set():
+            wait([process.sentinel for process in running], timeout=0.2)
+            for place, process in enumerate(running):
+                if process.is_alive() or stopping.is_set():
+                    continue
+                log.error("a process of the server ended (%s); another one starts", process.exitcode)
+                ends.append(time.monotonic())
+                if len(ends) == _ENDS and ends[-1] - ends[0] < _ENDS_SECONDS:
+                    raise OutsideFailed("the processes of the server end again and again; see its log", subject="serve")
+                running[place] = _begun(make())
+    finally:
+        for process in running:
+            process.terminate()
+        until = time.monotonic() + _GRACE + 15
+        for process in running:
+            process.join(max(0.0, until - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+
+
+def _begun(process: BaseProcess) -> BaseProcess:
+    process.start()
+    return process
 
 
 class _Program(uvicorn.Server):

@@ -221,7 +221,7 @@ class Workers:
 
 
 class _Turns:
-    """Shares turns out: a free turn goes to the waiting caller that has the fewest."""
+    """Shares turns out: a free turn goes to the waiting caller that has the fewest, in rotation."""
 
     def __init__(self, at_once: int, waiting: int) -> None:
         self._free, self._most = at_once, waiting
@@ -275,9 +275,10 @@ class _Turns:
             self._free += 1
             return
         chosen = min(self._queues, key=lambda name: self._of[name])
+        queue = self._queues[chosen] = self._queues.pop(chosen)  # the last of those that have as few, next time
         self.waiting -= 1
         self._took(chosen)
-        self._queues[chosen].popleft().set_result(None)
+        queue.popleft().set_result(None)
 
     def _took(self, caller: str) -> None:
         self.taken += 1

@@ -23,6 +23,7 @@ from ..output import emit, emit_json, say
 )
 @click.option("--jobs", type=click.IntRange(min=0), default=None, metavar="N", help="Jobs of indexes at work at once.")
 @click.option("--fetch/--no-fetch", default=None, help="Let clients name addresses of pages; on by default.")
+@click.option("--workers", type=click.IntRange(1, 256), default=None, metavar="N", help="Processes; by default 1.")
 @click.option("--at-once", type=click.IntRange(min=1), default=None, metavar="N", help="Requests at work at once.")
 @click.option("--seconds", type=click.FloatRange(min=1), default=None, metavar="N", help="Seconds a request may take.")
 @click.option("--state", default=None, metavar="PLACE", help="File of keys and counts, or postgres:ADDRESS.")
@@ -53,7 +54,7 @@ def command(context: click.Context, /, **flags: Any) -> None:
     except ImportError as error:
         raise _missing(error) from error
     indexes = dict(index_named(text) for text in flags["index"]) or None
-    names = ("host", "port", "index_home", "jobs", "fetch", "at_once", "seconds", "state", "log")
+    names = ("host", "port", "index_home", "jobs", "fetch", "workers", "at_once", "seconds", "state", "log")
     given = {name: flags[name] for name in names} | {"writable": flags["writable"] or None}
     options = serve_options(settings.serve, indexes=indexes, **given)
     serve(settings, options, quiet=flags["quiet"], say=say)
