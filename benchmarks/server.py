@@ -1,6 +1,6 @@
 """Many streamed questions at once against one server: lost answers, time to the first token, memory, and the end.
 
-python -m benchmarks.server [--clients N] [--seconds S] [--at-once N] [--quick]
+python -m benchmarks.server [--clients N] [--seconds S] [--workers N] [--at-once N] [--quick]
 
 Three processes share the machine: the server (`prunus serve`), a scripted model behind OpenAI's API, and the clients.
 Each client sends a page of 30 KB and a question, reads the whole answer, and asks again. The time that counts is that
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -153,7 +153,9 @@ def started(command: list[str], **variables: str) -> Iterator[tuple[subprocess.P
 
 
 @contextmanager
-def served(at_once: int, seconds: float, model: list[str]) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def served(
+    options: argparse.Namespace, seconds: float, model: Sequence[str] = ()
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Start the model and the server; yield the server and its port."""
     with (
         tempfile.TemporaryDirectory() as home,
@@ -167,7 +169,7 @@ def served(at_once: int, seconds: float, model: list[str]) -> Iterator[tuple[sub
             "PRUNUS_EXTRACTOR": "sentences",
         }
         command = [sys.executable, "-c", "from prunus.cli.main import main; main()", "serve", "--port", "0"]
-        command += ["--at-once", str(at_once), "--seconds", str(seconds)]
+        command += ["--at-once", str(options.at_once), "--seconds", str(seconds), "--workers", str(options.workers)]
         with started(command, **variables) as (process, said):
             port = said.partition("127.0.0.1:")[2].partition(";")[0]
             if not port.isdecimal():
@@ -175,16 +177,22 @@ def served(at_once: int, seconds: float, model: list[str]) -> Iterator[tuple[sub
             yield process, int(port)
 
 
+def family(process: subprocess.Popen[str]) -> list[Path]:
+    """Return the folders in /proc of a process and its children."""
+    own = Path(f"/proc/{process.pid}")
+    return [own, *(Path("/proc", child) for child in (own / f"task/{process.pid}/children").read_text().split())]
+
+
 def memory_mb(process: subprocess.Popen[str]) -> float:
-    """Return the resident size of a process in MB."""
-    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS:"))
+    """Return the resident size of a process and its children in MB."""
+    lines = [line for one in family(process) for line in (one / "status").read_text().splitlines()]
+    return sum(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS:"))
 
 
 def cpu_seconds(process: subprocess.Popen[str]) -> float:
-    """Return the CPU time that a process has used."""
-    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Return the CPU time that a process and its children have used."""
+    fields = [(one / "stat").read_text().rpartition(")")[2].split() for one in family(process)]
+    return sum(int(of[11]) + int(of[12]) for of in fields) / os.sysconf("SC_CLK_TCK")
 
 
 async def lone(port: int, rounds: int) -> float:
@@ -249,13 +257,13 @@ def run(options: argparse.Namespace) -> bool:
     """Measure and report; return whether the targets are met."""
     if options.quick:
         options.clients, options.seconds, options.ramp = 50, 15.0, 5.0
-    with served(options.at_once, 120, []) as (process, port):
+    with served(options, 120) as (process, port):
         alone = asyncio.run(lone(port, 6))
         say(f"alone: {alone:.3f} s to the first token; {memory_mb(process):.0f} MB")
         plain = asyncio.run(loaded(process, port, options, 0.0))
         say(f"loaded: {plain}")
         ends = asyncio.run(stopped(process, port, options))
-    with served(options.at_once, 60, []) as (process, port):
+    with served(options, 60) as (process, port):
         asyncio.run(lone(port, 2))
         mixed = asyncio.run(loaded(process, port, options, 0.05))
     rows = [
@@ -287,6 +295,7 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--clients", type=int, default=200)
     options.add_argument("--seconds", type=float, default=60.0)
     options.add_argument("--ramp", type=float, default=30.0, help="seconds over which the clients begin")
+    options.add_argument("--workers", type=int, default=1, help="processes of the server")
     options.add_argument("--at-once", type=int, default=256, help="the server's own limit")
     return finish(run, options.parse_args(argv))
 
