@@ -1,7 +1,8 @@
 // The view Indexes: the summary tree of an index, from a summary down to its sentences, and what a question takes from it.
 
-import { count, el, outside, problem } from "./dom.js";
+import { count, el, outside } from "./dom.js";
 import { get, post } from "./http.js";
+import { failure, onKey } from "./key.js";
 import { tree } from "./tree.js";
 
 const BUDGET = 2000; // tokens that a question takes, as a start
@@ -33,15 +34,20 @@ export async function mount(section) {
       el("button", {}, "Show")));
   section.append(form, said, result);
 
+  let loading = null;
+
   async function list() {
     try {
+      const load = loading = {}; // where a new key comes meanwhile, the later load counts
       const { indexes: names } = await get("v1/choices");
+      if (loading !== load) return;
       chosen.replaceChildren(...names.map((name) => el("option", { value: name }, name)));
       form.hidden = !names.length;
       said.replaceChildren(...(names.length ? [] : [el("p", { class: "card muted" }, "There is no index that you may ask. The operator of this server names some with prunus serve --index, or allows clients to make their own.")]));
+      result.replaceChildren();
       if (names.length && !wanted) await show();
     } catch (error) {
-      said.replaceChildren(problem(error.message));
+      said.replaceChildren(failure(error));
     }
   }
 
@@ -55,7 +61,7 @@ export async function mount(section) {
       said.replaceChildren();
       await draw(result, name, first, found);
     } catch (error) {
-      said.replaceChildren(problem(error.message));
+      said.replaceChildren(failure(error));
     }
   }
 
@@ -68,6 +74,7 @@ export async function mount(section) {
       await show();
     },
   };
+  onKey(list);
   await list();
   if (wanted) await view.begin();
 }

@@ -2,6 +2,7 @@
 
 import { count, el, outside, problem } from "./dom.js";
 import { get, post } from "./http.js";
+import { failure, onKey } from "./key.js";
 import { pageField } from "./pages.js";
 
 const STEPS = 10; // shades of the scale
@@ -57,7 +58,7 @@ export function mount(section) {
       result.scrollIntoView({ block: "start", behavior: "smooth" });
     } catch (error) {
       limits = null;
-      said.replaceChildren(problem(error.message));
+      said.replaceChildren(failure(error));
     } finally {
       run.disabled = false;
     }
@@ -68,11 +69,15 @@ export function mount(section) {
       const asked = wanted;
       wanted = null;
       question.value = asked.question;
-      for (const name of ["addresses", "pasted"]) form.elements[name].value = "";
+      field.clear();
       form.elements.addresses.value = asked.pages.map((page) => page.url).filter(Boolean).join("\n");
       start(asked);
     },
   };
+  onKey(() => {
+    limits = null;
+    if (!run.disabled) said.replaceChildren();
+  });
   if (wanted) view.begin();
 }
 
@@ -157,7 +162,7 @@ function draw(result, pruning, largest) {
         said.replaceChildren();
         show();
       } catch (error) {
-        said.replaceChildren(problem(error.message));
+        said.replaceChildren(failure(error));
       }
     }
     working = false;
