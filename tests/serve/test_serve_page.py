@@ -539,6 +539,10 @@ def test_nothing_is_cut_off_at_the_width_of_a_phone(browser: str, written: Runni
         await framed(tab).locator("#quote").wait_for()
         box = await tab.locator(".snapshot").bounding_box()
         assert box["width"] == 360 and box["height"] == 740, "the page covers the screen"
+        word = framed(tab).locator("th").first
+        assert await word.evaluate("one => getComputedStyle(one).overflowWrap") == "normal", (
+            "no word of a table is broken"
+        )
         await picture(tab, "citation-phone")
         await tab.get_by_label("Close the page").click()
         assert await tab.locator(".answer").is_visible()

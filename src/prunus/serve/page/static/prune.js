@@ -186,7 +186,7 @@ function draw(result, pruning, largest) {
     const notes = [...got.warnings, ...Object.values(got.failures)].map((text) => el("p", { class: "warning", dir: "auto" }, text));
     const shown = written(got, way);
     if (way === "heat") body.replaceChildren(...notes, ...new Heat(got, opened).nodes());
-    else if (shown) body.replaceChildren(...notes, outputOf(shown));
+    else if (shown) body.replaceChildren(...notes, ...(way === "markdown" ? [el("p", { class: "muted" }, "Tables with merged cells stay HTML: Markdown has no merged cells.")] : []), outputOf(shown));
   }
 
   result.replaceChildren(
@@ -212,8 +212,11 @@ function placeOf(budget, most) {
 function timesOf(got) {
   const stages = got.stages.map((stage) => Object.entries(stage).filter(([name, value]) => name !== "seconds" && name !== "stage" && typeof value === "number")
     .map(([name, value]) => `${name.replaceAll("_", " ")} ${count(value)}`).join(", ")).map((told, place) => told && el("span", { class: "muted" }, `stage ${place + 1}: ${told}`));
+  const parts = Object.entries(got.seconds);
+  const total = parts.reduce((sum, [, seconds]) => sum + seconds, 0);
   return [
-    ...Object.entries(got.seconds).map(([stage, seconds]) => el("span", { class: "muted number" }, `${stage} ${milliseconds(seconds)}`)),
+    el("span", { class: "muted number", title: parts.map(([stage, seconds]) => `${stage}: ${milliseconds(seconds)}`).join("\n") },
+      `pruned in ${total < 0.1 ? milliseconds(total) : `${total.toFixed(1)} s`}`),
     ...stages.filter(Boolean),
   ];
 }
@@ -264,8 +267,8 @@ class Heat {
     const [low, high] = this.bounds.get(this.stage) || [0, 0];
     return el("div", { class: "legend muted" },
       el("span", { class: "number" }, `score ${low.toFixed(2)}`, el("span", { class: "scale", "aria-hidden": "true" }, Array.from({ length: STEPS }, (_, step) => el("i", { class: `s${step}` }))), high.toFixed(2)),
-      el("span", {}, el("b", { class: "yes" }, "✓ kept"), " is in the output"),
-      el("span", {}, "– dropped: long runs are folded"));
+      el("span", {}, el("b", { class: "yes" }, "✓ kept")),
+      el("span", {}, "– dropped (click a run to open it)"));
   }
 
   shade({ stage, score }) {
@@ -296,13 +299,17 @@ class Heat {
       cell.dataset.block = best.index;
       cells.push(cell);
     }
-    return el("div", { class: "map", "aria-hidden": "true", onclick: (event) => this.go(event) }, cells);
+    const more = el("p", { class: "muted small", hidden: true }, "The map goes on below: scroll in it.");
+    const tell = () => { more.hidden = map.scrollTop + map.clientHeight > map.scrollHeight - 4; };
+    const map = el("div", { class: "map", onclick: (event) => this.go(event), onscroll: tell }, cells);
+    new ResizeObserver(tell).observe(map); // whether it goes on depends on the width
+    return el("div", { class: "mapped", "aria-hidden": "true" }, map, more);
   }
 
   go(event) {
     const index = Number(event.target.dataset.block);
     if (!event.target.dataset.block) return;
-    const rows = event.currentTarget.parentNode;
+    const rows = event.currentTarget.closest(".heat");
     for (;;) { // folds may lie in folds
       const row = rows.querySelector(`[data-index="${index}"]`);
       if (row) {
