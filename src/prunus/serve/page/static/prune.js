@@ -36,7 +36,7 @@ export function mount(section) {
       start({ pages: field.value(), question: question.value, budget: null });
     },
   },
-  el("h2", {}, "What was pruned"),
+  el("h2", {}, "Prune"),
   el("p", { class: "muted" }, "Give a page and a question. Each block of the page is shown with its score, and whether it is kept within the budget."),
   el("label", { class: "field" }, "Question", question), field.node, el("div", { class: "row end" }, run));
   section.append(form, said, result);
