@@ -203,8 +203,8 @@ def test_sentences_without_support_are_marked_and_counted(browser: str, written:
         marked = await tab.locator(".answer mark.unsupported").all_inner_texts()
         assert "It was designed by the French government in secret." in marked
         assert not any("1932" in one for one in marked)
-        assert await tab.locator(".answer .badge").first.inner_text() == "not supported"
-        assert "not supported by any page" in await tab.locator(".warning").first.inner_text()
+        assert await tab.locator(".answer .badge").first.inner_text() == "no evidence found"
+        assert await tab.locator(".warning", has_text="No evidence was found for").count() == 1
 
     assert opened(browser, written.url, work) == []
 
@@ -270,6 +270,8 @@ def test_files_are_sent_and_called_by_their_names(browser: str, plain: Running) 
             ]
         )
         await tab.get_by_label(f"Remove {name}").wait_for()
+        await tab.get_by_label("Remove b.txt").wait_for()
+        assert await tab.locator(".material > summary").inner_text() == "Pages and files (2)"
         await tab.locator("#question").fill(QUESTION)
         await tab.get_by_role("button", name="Ask", exact=True).click()
         await tab.locator(".sources").wait_for()
@@ -277,8 +279,73 @@ def test_files_are_sent_and_called_by_their_names(browser: str, plain: Running) 
         await framed(tab).locator("#quote").wait_for()
         assert await framed(tab).locator("#quote").inner_text() == "The bridge opened in 1932."
         assert await tab.evaluate("window.evil") is None
+        assert "word for word in the page" in await tab.locator(".cited .verdict").first.inner_text()
+        await tab.get_by_role("button", name="New conversation").click()
+        assert await tab.locator(".material > summary").inner_text() == "Pages and files"
+        assert await tab.locator(".files li").count() == 0
 
     assert opened(browser, plain.url, work) == []
+
+
+def test_dropped_files_are_all_taken(browser: str, plain: Running) -> None:
+    drop = """label => {
+        const given = new DataTransfer();
+        for (const name of ["a.txt", "b.txt", "c.txt"]) given.items.add(new File(["The bridge opened in 1932."], name));
+        label.dispatchEvent(new DragEvent("drop", { dataTransfer: given, bubbles: true, cancelable: true }));
+    }"""
+
+    async def work(tab: Any) -> None:
+        await tab.locator("#ask .drop").evaluate(drop)
+        await tab.get_by_label("Remove c.txt").wait_for()
+        assert await tab.locator("#ask .files li > span").all_inner_texts() == ["a.txt", "b.txt", "c.txt"]
+
+    assert opened(browser, plain.url, work) == []
+
+
+def test_where_the_model_fails_a_line_above_the_answer_says_so(browser: str, plain: Running) -> None:
+    reply = plain.post("/v1/ask", {"question": QUESTION, "pages": [{"html": BRIDGE}]}).json()
+    failures = {"generator": "llm: " + "no connection " * 30, "https://example.org/gone": "404"}
+    body = f"event: done\ndata: {json.dumps({'answer': reply | {'failures': failures}})}\n\n"
+
+    async def work(tab: Any) -> None:
+        await tab.route("**/v1/ask", lambda route: route.fulfill(body=body, content_type="text/event-stream"))
+        await ask(tab, BRIDGE)
+        line = tab.get_by_text("The language model could not be used; these are quotes of the pages.").and_(
+            tab.locator(".warning")
+        )
+        assert await line.evaluate("one => Boolean(one.compareDocumentPosition(document.querySelector('.answer')) & 4)")
+        notes = tab.locator(".notes li")
+        assert not await notes.first.is_visible()
+        await tab.get_by_text("Details (2)").click()
+        first = await notes.first.inner_text()
+        assert first.startswith("generator: llm: no connection") and len(first) < 200
+        assert await notes.nth(1).inner_text() == "https://example.org/gone: 404"
+
+    assert opened(browser, plain.url, work) == []
+
+
+@pytest.mark.parametrize("status", [200, 502])
+def test_after_a_failure_the_question_is_in_the_box_again(browser: str, plain: Running, status: int) -> None:
+    failed = {"error": {"message": "the search failed", "param": ""}}
+    streamed = 'event: error\ndata: {"message": "the search failed"}\n\n'
+
+    async def work(tab: Any) -> None:
+        await tab.route(
+            "**/v1/ask",
+            lambda route: route.fulfill(
+                status=status,
+                body=streamed if status == 200 else json.dumps(failed),
+                content_type="text/event-stream" if status == 200 else "application/json",
+            ),
+        )
+        await tab.get_by_label("Or paste a page").fill(BRIDGE)
+        await tab.locator("#question").fill(QUESTION)
+        await tab.keyboard.press("Enter")
+        await tab.get_by_role("alert").get_by_text("the search failed").wait_for()
+        assert await tab.locator("#question").input_value() == QUESTION
+
+    wrong = opened(browser, plain.url, work)
+    assert [line for line in wrong if "status of 502" not in line] == []
 
 
 def test_an_error_is_told_at_the_question_which_stays(browser: str, plain: Running) -> None:
@@ -472,6 +539,10 @@ def test_nothing_is_cut_off_at_the_width_of_a_phone(browser: str, written: Runni
         await framed(tab).locator("#quote").wait_for()
         box = await tab.locator(".snapshot").bounding_box()
         assert box["width"] == 360 and box["height"] == 740, "the page covers the screen"
+        word = framed(tab).locator("th").first
+        assert await word.evaluate("one => getComputedStyle(one).overflowWrap") == "normal", (
+            "no word of a table is broken"
+        )
         await picture(tab, "citation-phone")
         await tab.get_by_label("Close the page").click()
         assert await tab.locator(".answer").is_visible()
@@ -506,7 +577,7 @@ def test_a_key_is_asked_for_and_kept_in_the_tab_alone(browser: str, tmp_path: Pa
         box = tab.get_by_label("Key", exact=True).and_(tab.locator("input"))
         await box.fill("prunus-wrong")
         await tab.get_by_role("button", name="Use this key").click()
-        await tab.get_by_text("This key does not work here.").wait_for()
+        await tab.get_by_text("This key does not work.").wait_for()
         await box.fill(key)
         await tab.keyboard.press("Enter")
         await ask(tab, BRIDGE)
@@ -517,6 +588,44 @@ def test_a_key_is_asked_for_and_kept_in_the_tab_alone(browser: str, tmp_path: Pa
         assert await tab.evaluate("Object.values(sessionStorage)") == [key]
 
     with running(tmp_path) as server:
+        wrong = opened(browser, server.url, work)
+    assert [line for line in wrong if "status of 401" not in line] == []
+
+
+def test_a_key_that_is_given_late_opens_the_whole_page(browser: str, tmp_path: Path) -> None:
+    import prunus
+    from prunus.serve.keys import new_key
+    from prunus.serve.state import State
+
+    home = tmp_path / "home"
+    state = State(str(home / "serve.db"))
+    key = new_key(state, "anna", ())
+    state.close()
+    (tmp_path / "town.html").write_text(BRIDGE, "utf-8")
+    prunus.Index.open(tmp_path / "made").add(tmp_path / "town.html")
+
+    async def work(tab: Any) -> None:
+        await tab.get_by_role("button", name="Cancel").click()
+        await tab.locator("#ask .problem", has_text="This server needs a key").wait_for()
+        await tab.locator("#tab-indexes").click()
+        await tab.get_by_role("button", name="Cancel").click()
+        await tab.locator("#indexes .problem", has_text="This server needs a key").wait_for()
+        await tab.locator("#key-open").click()
+        await tab.locator("#key-input").fill("prunus-wrong")
+        await tab.keyboard.press("Enter")
+        await tab.locator("#key-problem", has_text="This key does not work.").wait_for()
+        await tab.get_by_role("button", name="Cancel").click()
+        await tab.locator("#indexes .problem", has_text="This key does not work.").wait_for()
+        await tab.locator("#indexes .problem button").click()
+        await tab.locator("#key-input").fill(key)
+        await tab.keyboard.press("Enter")
+        await tab.locator("#indexes .tree [aria-selected=true]").wait_for()
+        await tab.locator("#tab-ask").click()
+        await tab.get_by_label("Index: town").wait_for()
+        assert await tab.get_by_label("Index: town").count() == 1
+        assert await tab.locator("main .problem").count() == 0
+
+    with running(tmp_path, indexes={"town": str(tmp_path / "made")}) as server:
         wrong = opened(browser, server.url, work)
     assert [line for line in wrong if "status of 401" not in line] == []
 
@@ -564,7 +673,7 @@ def test_an_index_is_chosen_and_its_page_opens(browser: str, tmp_path: Path) -> 
     prunus.Index.open(tmp_path / "made").add(tmp_path / "town.html")
 
     async def work(tab: Any) -> None:
-        assert await tab.get_by_label("town").is_checked()
+        assert await tab.get_by_label("Index: town").is_checked()
         await tab.locator("#question").fill(QUESTION)
         await tab.keyboard.press("Enter")
         await tab.locator(".sources").wait_for()

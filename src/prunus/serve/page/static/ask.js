@@ -2,6 +2,7 @@
 
 import { el, outside, problem } from "./dom.js";
 import { events, get } from "./http.js";
+import { failure, onKey } from "./key.js";
 import { markdown } from "./markdown.js";
 import { pageField } from "./pages.js";
 import { Progress } from "./progress.js";
@@ -10,6 +11,9 @@ import { Snapshot } from "./snapshot.js";
 
 const TURNS = 20; // messages that the server takes
 const LONGEST = 20_000; // characters of a message that the server takes
+const SHORT = 160; // characters of a note that are shown
+const ABOUT_THE_ANSWER = ["citations", "answer"]; // failures that are said in plain sight
+const SUPPORT = "Support: how far the quote bears out the sentence that cites it, from 0 to 100 %.";
 const PAUSE = 80; // milliseconds between two drawings of an answer that is being written
 
 /** Fill the section of this view; called once, when it is first shown. */
@@ -30,6 +34,7 @@ export function mount(section) {
     turns = [];
     talk.replaceChildren();
     snapshot.close();
+    form.pages.clear();
     lead.className = "lead";
     form.began(false);
     form.question.focus();
@@ -54,13 +59,14 @@ export function mount(section) {
         }
       }
       if (!turn.ended) turn.fail("The stream ended before the answer was complete.");
+      if (turn.failed) form.question.value ||= body.question;
     } catch (error) {
       if (error.name === "AbortError") turn.stop();
-      else if (form.point(error)) {
-        turn.node.remove();
-        form.question.value ||= body.question;
+      else {
+        form.question.value ||= body.question; // nobody types it twice
+        if (form.point(error)) turn.node.remove();
+        else turn.fail(error.message);
       }
-      else turn.fail(error.message);
     } finally {
       if (running?.signal === signal) {
         running = null;
@@ -71,12 +77,16 @@ export function mount(section) {
   }
 
   form.load();
+  onKey(() => form.load());
 }
 
 /** The box for the question, with what it may be answered from. */
 class Form {
   constructor(send) {
-    this.pages = pageField();
+    this.count = el("summary", {});
+    const counted = (pages) => { this.count.textContent = pages ? `Pages and files (${pages})` : "Pages and files"; };
+    counted(0);
+    this.pages = pageField({ changed: counted });
     this.question = el("textarea", {
       rows: 2, required: true, maxlength: LONGEST, id: "question", placeholder: "Your question",
       onkeydown: (event) => {
@@ -91,14 +101,14 @@ class Form {
     this.searching = el("label", { class: "check", hidden: true }, this.search, "Search the web");
     this.indexes = el("span", { class: "row" });
     this.budget = el("input", { type: "number", min: 1, step: 1, placeholder: "chosen for you", inputmode: "numeric" });
-    this.material = el("details", { class: "material" }, el("summary", {}, "Pages and files"), this.pages.node);
+    this.material = el("details", { class: "material" }, this.count, this.pages.node);
     this.go = el("button", { type: "submit" }, "Ask");
     this.halt = el("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.onstop() }, "Stop");
     this.fresh = el("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.onnew() }, "New conversation");
     this.hint = el("p", { class: "muted" });
     this.node = el("form", { class: "card ask", "aria-label": "Question", onsubmit: (event) => { event.preventDefault(); this.submit(send); } },
       el("label", { class: "unseen", for: "question" }, "Question"), this.question, this.material,
-      el("details", {}, el("summary", {}, "Budget"), el("label", { class: "field narrow" }, "Tokens of evidence at most", this.budget)),
+      el("details", {}, el("summary", {}, "Evidence (tokens)"), el("label", { class: "field narrow" }, "Tokens of evidence at most", this.budget)),
       this.wrong,
       el("div", { class: "row" }, this.searching, this.indexes, el("span", { class: "grow" }), this.fresh, this.halt, this.go),
       this.hint);
@@ -106,8 +116,12 @@ class Form {
 
   /** Learn what this server allows, and offer that. */
   async load() {
+    const load = this.loading = {}; // where a new key comes meanwhile, the later load counts
     try {
       const choices = await get("v1/choices");
+      if (this.loading !== load) return;
+      this.wrong.replaceChildren();
+      this.indexes.replaceChildren();
       this.searching.hidden = !choices.search;
       this.search.checked = choices.search;
       this.budget.max = choices.budget;
@@ -116,12 +130,12 @@ class Form {
       this.boxes = choices.indexes.map((name) => {
         const box = el("input", { type: "checkbox", value: name });
         box.checked = choices.indexes.length === 1 && !choices.search;
-        this.indexes.append(el("label", { class: "check" }, box, name));
+        this.indexes.append(el("label", { class: "check" }, box, `Index: ${name}`));
         return box;
       });
       this.hint.textContent = choices.model ? "" : "No model is set up here: answers are quotes of the pages.";
     } catch (error) {
-      this.wrong.replaceChildren(problem(error.message));
+      if (this.loading === load) this.wrong.replaceChildren(failure(error));
     }
     if (document.activeElement === document.body) this.question.focus();
   }
@@ -148,7 +162,7 @@ class Form {
   point(error) {
     if (!/^(pages|indexes|budget|question|search|key)/.test(error.param) && ![401, 403, 413].includes(error.status)) return false;
     if (error.param.startsWith("pages")) this.material.open = true;
-    this.wrong.replaceChildren(problem(error.message));
+    this.wrong.replaceChildren(failure(error));
     return true;
   }
 
@@ -177,9 +191,10 @@ class Turn {
     this.ended = false;
     this.summary = "";
     this.progress = new Progress();
+    this.above = el("div", {});
     this.answer = el("div", { class: "answer", "aria-busy": "true" });
     this.below = el("div", {});
-    this.node = el("article", { class: "card turn" }, el("h2", { class: "asking" }, question), this.progress.node, this.answer, this.below);
+    this.node = el("article", { class: "card turn" }, el("h2", { class: "asking" }, question), this.progress.node, this.above, this.answer, this.below);
   }
 
   take(event) {
@@ -248,19 +263,28 @@ class Turn {
     this.answer.removeAttribute("aria-busy");
     this.progress.done(answer);
     const missing = answer.unsupported.length;
+    const without = missing === 1 ? "No evidence was found for one sentence" : `No evidence was found for ${missing} sentences`;
+    const model = modelFailure(answer.failures);
+    if (model) this.above.append(el("p", { class: "warning" }, model));
+    const plain = ABOUT_THE_ANSWER.map((name) => answer.failures[name]).filter(Boolean);
+    const details = [
+      ...answer.warnings,
+      ...Object.entries(answer.failures).filter(([name]) => !ABOUT_THE_ANSWER.includes(name)).map(([name, one]) => `${this.label(name)}: ${one}`),
+    ];
+    (model ? this.above : this.below).append(...detailsOf(details));
     this.below.append(...[
-      missing ? el("p", { class: "warning" }, `${missing === 1 ? "One sentence is" : `${missing} sentences are`} not supported by any page that was read; marked in the answer.`) : null,
+      ...plain.map((one) => el("p", { class: "warning" }, sentence(one))),
+      missing ? el("p", { class: "warning" }, `${without}; ${missing === 1 ? "it is" : "they are"} marked.`) : null,
       rest.length ? el("ul", { class: "small" }, rest.map((one) => el("li", {}, el("mark", { class: "unsupported" }, one)))) : null,
-      ...answer.warnings.map((one) => el("p", { class: "warning" }, one)),
-      ...Object.entries(answer.failures).map(([name, one]) => el("p", { class: "warning" }, `${this.label(name)}: ${one}`)),
       this.sources(), this.also(), this.copying(),
     ].filter(Boolean));
     const good = this.citations.filter((one) => one.found).length;
     this.summary = `The answer is complete: ${good} of ${this.citations.length} quotes were found in their pages`
-      + `${missing ? `; ${missing} sentences are not supported` : ""}.`;
+      + `.${missing ? ` ${without}.` : ""}${model ? ` ${model}` : ""}`;
   }
 
   fail(message) {
+    this.failed = true;
     this.end();
     this.progress.fail();
     this.below.append(problem(message));
@@ -313,7 +337,8 @@ class Turn {
     const scores = this.passages.get(citation.document) || [];
     if (scores.length) {
       const best = Math.max(...scores).toFixed(2);
-      reasons.push(scores.length === 1 ? `one passage, score ${best}` : `${scores.length} passages, best score ${best}`);
+      const passages = scores.length === 1 ? `one passage, score ${best}` : `${scores.length} passages, best score ${best}`;
+      reasons.push(`${passages} (the higher, the better it fits the question)`);
     }
     return reasons.length ? `Chosen for ${reasons.join("; ")}` : "";
   }
@@ -343,12 +368,30 @@ class Turn {
   }
 }
 
+/** Return a line on a language model that failed; "" where none did. */
+function modelFailure(failures) {
+  if (failures.generator) return "The language model could not be used; these are quotes of the pages.";
+  const parts = [failures.planner && "plan the search", failures.extractor && "choose the passages of some pages"].filter(Boolean);
+  return parts.length ? `The language model could not be used to ${parts.join(" and to ")}; this was done without it.` : "";
+}
+
+/** Return notes behind one line that opens; long ones are cut, and whole in a tooltip. */
+function detailsOf(notes) {
+  if (!notes.length) return [];
+  return [el("details", { class: "notes" }, el("summary", {}, `Details (${notes.length})`),
+    el("ul", { class: "small" }, notes.map((one) => (one.length > SHORT ? el("li", { title: one }, `${one.slice(0, SHORT)}…`) : el("li", {}, one)))))];
+}
+
+function sentence(text) {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
+}
+
 /** Return a line on a quote: whether its page has it, and how well it bears out the sentence that cites it. */
 function fateOf(citation) {
   if (!citation.found) return el("span", { class: "verdict bad" }, "not found in the page");
   const percent = Math.round(100 * citation.support);
-  if (percent < 50) return el("span", { class: "verdict weak" }, `found, but hardly supports the sentence (${percent} %)`);
-  return el("span", { class: "verdict good" }, percent > 99 ? "found" : `found, support ${percent} %`);
+  if (percent < 50) return el("span", { class: "verdict weak", title: SUPPORT }, `word for word in the page, but hardly supports the sentence (${percent} %)`);
+  return el("span", { class: "verdict good", title: SUPPORT }, percent > 99 ? "word for word in the page" : `word for word in the page, support ${percent} %`);
 }
 
 /** Return the citation whose quote shares most words with the sentence before a mark. */
@@ -400,7 +443,7 @@ function markUnsupported(answer, sentences) {
       last = el("mark", { class: "unsupported" });
       range.surroundContents(last);
     }
-    last.after(el("span", { class: "badge" }, "not supported"));
+    last.after(el("span", { class: "badge", title: "No evidence for this sentence was found in the pages that were read." }, "no evidence found"));
   }
   return rest;
 }

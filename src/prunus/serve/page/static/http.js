@@ -54,7 +54,8 @@ function eventOf(part) {
 export async function call(method, path, body, signal) {
   for (;;) {
     const headers = body === undefined ? {} : { "Content-Type": "application/json" };
-    if (key()) headers.Authorization = `Bearer ${key()}`;
+    const used = key();
+    if (used) headers.Authorization = `Bearer ${used}`;
     let response;
     try {
       response = await fetch(path, {
@@ -66,7 +67,8 @@ export async function call(method, path, body, signal) {
       throw new Failed("the server cannot be reached");
     }
     if (response.ok) return response;
-    if (response.status === 401 && await askKey(key() ? "This key does not work here." : "")) continue;
+    const again = response.status === 401 && (key() !== used || await askKey(used ? "This key does not work." : ""));
+    if (again) continue;
     throw await failed(response);
   }
 }

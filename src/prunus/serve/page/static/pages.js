@@ -5,21 +5,26 @@ import { el } from "./dom.js";
 const LARGEST = 11 * 1024 * 1024; // bytes; Base64 makes a third more of them, and the server takes 16 MiB by default
 
 /**
- * Return `{node, value, names, fetches}`: the field; a function that returns the pages as the server takes them,
- * `[{url} | {html} | {base64}]`; one that returns what to call them; and one that says whether addresses are taken.
+ * Return `{node, value, names, fetches, clear}`: the field; a function that returns the pages as the server takes them,
+ * `[{url} | {html} | {base64}]`; one that returns what to call them; one that says whether addresses are taken; and one
+ * that empties the field. `changed(count)` is called with the number of pages after each change.
  */
-export function pageField({ hint = "" } = {}) {
+export function pageField({ hint = "", changed = () => {} } = {}) {
   const files = [];
   const list = el("ul", { class: "files", "aria-label": "Files" });
   const said = el("p", { class: "muted", role: "status" });
   const addresses = el("textarea", { rows: 1, placeholder: "https://example.org/article", spellcheck: "false", name: "addresses" });
   const pasted = el("textarea", { rows: 3, placeholder: "<h1>…</h1> or plain text", spellcheck: "false", name: "pasted" });
-  const chosen = el("input", { type: "file", multiple: true, class: "unseen", onchange: () => { add(chosen.files); chosen.value = ""; } });
+  const chosen = el("input", { type: "file", multiple: true, class: "unseen", onchange: () => {
+    const given = [...chosen.files]; // the list of the control is emptied by the next line
+    chosen.value = "";
+    add(given);
+  } });
   const drop = el("label", {
     class: "drop",
     ondragover: (event) => { event.preventDefault(); drop.classList.add("over"); },
     ondragleave: () => drop.classList.remove("over"),
-    ondrop: (event) => { event.preventDefault(); drop.classList.remove("over"); add(event.dataTransfer.files); },
+    ondrop: (event) => { event.preventDefault(); drop.classList.remove("over"); add([...event.dataTransfer.files]); },
   }, chosen, "Drop files here, or choose them: HTML, PDF, Word, Markdown, e-mail, …");
 
   async function add(given) {
@@ -28,8 +33,12 @@ export function pageField({ hint = "" } = {}) {
         said.textContent = `${file.name} is too large (${Math.round(file.size / 1048576)} MiB).`;
         continue;
       }
-      files.push({ name: file.name, base64: await base64Of(file) });
-      said.textContent = `${file.name} is added.`;
+      try {
+        files.push({ name: file.name, base64: await base64Of(file) });
+        said.textContent = `${file.name} is added.`;
+      } catch {
+        said.textContent = `${file.name} cannot be read. Is it a folder?`;
+      }
     }
     draw();
   }
@@ -39,10 +48,11 @@ export function pageField({ hint = "" } = {}) {
       type: "button", class: "quiet", "aria-label": `Remove ${file.name}`,
       onclick: () => { files.splice(place, 1); draw(); chosen.focus(); },
     }, "×"))));
+    changed(names().length);
   }
 
   const named = el("label", { class: "field" }, "Addresses, one a line", addresses);
-  const node = el("div", { class: "pages" }, named,
+  const node = el("div", { class: "pages", oninput: () => changed(names().length) }, named,
     el("label", { class: "field" }, "Or paste a page", pasted),
     drop, list, said, hint && el("p", { class: "muted" }, hint));
 
@@ -60,7 +70,13 @@ export function pageField({ hint = "" } = {}) {
     return [...given(), ...(pasted.value.trim() ? ["Pasted page"] : []), ...files.map((file) => file.name)];
   }
 
-  return { node, value, names, fetches: (allowed) => { named.hidden = !allowed; } };
+  function clear() {
+    addresses.value = pasted.value = said.textContent = "";
+    files.length = 0;
+    draw();
+  }
+
+  return { node, value, names, clear, fetches: (allowed) => { named.hidden = !allowed; } };
 }
 
 function suffixOf(name) {

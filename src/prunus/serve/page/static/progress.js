@@ -5,7 +5,7 @@ import { count, el } from "./dom.js";
 export class Progress {
   constructor() {
     this.started = performance.now();
-    this.list = el("ol", { class: "steps" });
+    this.list = el("ol", { class: "steps" }, el("li", { class: "title" }, el("span", { class: "time" }, "since start")));
     this.head = el("summary", {});
     this.node = el("details", { class: "progress", open: true }, this.head, this.list);
     this.pages = { good: 0, bad: 0 };

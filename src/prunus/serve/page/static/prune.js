@@ -2,6 +2,7 @@
 
 import { count, el, outside, problem } from "./dom.js";
 import { get, post } from "./http.js";
+import { failure, onKey } from "./key.js";
 import { pageField } from "./pages.js";
 
 const STEPS = 10; // shades of the scale
@@ -35,7 +36,7 @@ export function mount(section) {
       start({ pages: field.value(), question: question.value, budget: null });
     },
   },
-  el("h2", {}, "What was pruned"),
+  el("h2", {}, "Prune"),
   el("p", { class: "muted" }, "Give a page and a question. Each block of the page is shown with its score, and whether it is kept within the budget."),
   el("label", { class: "field" }, "Question", question), field.node, el("div", { class: "row end" }, run));
   section.append(form, said, result);
@@ -57,7 +58,7 @@ export function mount(section) {
       result.scrollIntoView({ block: "start", behavior: "smooth" });
     } catch (error) {
       limits = null;
-      said.replaceChildren(problem(error.message));
+      said.replaceChildren(failure(error));
     } finally {
       run.disabled = false;
     }
@@ -68,11 +69,15 @@ export function mount(section) {
       const asked = wanted;
       wanted = null;
       question.value = asked.question;
-      for (const name of ["addresses", "pasted"]) form.elements[name].value = "";
+      field.clear();
       form.elements.addresses.value = asked.pages.map((page) => page.url).filter(Boolean).join("\n");
       start(asked);
     },
   };
+  onKey(() => {
+    limits = null;
+    if (!run.disabled) said.replaceChildren();
+  });
   if (wanted) view.begin();
 }
 
@@ -157,7 +162,7 @@ function draw(result, pruning, largest) {
         said.replaceChildren();
         show();
       } catch (error) {
-        said.replaceChildren(problem(error.message));
+        said.replaceChildren(failure(error));
       }
     }
     working = false;
@@ -181,7 +186,7 @@ function draw(result, pruning, largest) {
     const notes = [...got.warnings, ...Object.values(got.failures)].map((text) => el("p", { class: "warning", dir: "auto" }, text));
     const shown = written(got, way);
     if (way === "heat") body.replaceChildren(...notes, ...new Heat(got, opened).nodes());
-    else if (shown) body.replaceChildren(...notes, outputOf(shown));
+    else if (shown) body.replaceChildren(...notes, ...(way === "markdown" ? [el("p", { class: "muted" }, "Tables with merged cells stay HTML: Markdown has no merged cells.")] : []), outputOf(shown));
   }
 
   result.replaceChildren(
@@ -207,8 +212,11 @@ function placeOf(budget, most) {
 function timesOf(got) {
   const stages = got.stages.map((stage) => Object.entries(stage).filter(([name, value]) => name !== "seconds" && name !== "stage" && typeof value === "number")
     .map(([name, value]) => `${name.replaceAll("_", " ")} ${count(value)}`).join(", ")).map((told, place) => told && el("span", { class: "muted" }, `stage ${place + 1}: ${told}`));
+  const parts = Object.entries(got.seconds);
+  const total = parts.reduce((sum, [, seconds]) => sum + seconds, 0);
   return [
-    ...Object.entries(got.seconds).map(([stage, seconds]) => el("span", { class: "muted number" }, `${stage} ${milliseconds(seconds)}`)),
+    el("span", { class: "muted number", title: parts.map(([stage, seconds]) => `${stage}: ${milliseconds(seconds)}`).join("\n") },
+      `pruned in ${total < 0.1 ? milliseconds(total) : `${total.toFixed(1)} s`}`),
     ...stages.filter(Boolean),
   ];
 }
@@ -259,8 +267,8 @@ class Heat {
     const [low, high] = this.bounds.get(this.stage) || [0, 0];
     return el("div", { class: "legend muted" },
       el("span", { class: "number" }, `score ${low.toFixed(2)}`, el("span", { class: "scale", "aria-hidden": "true" }, Array.from({ length: STEPS }, (_, step) => el("i", { class: `s${step}` }))), high.toFixed(2)),
-      el("span", {}, el("b", { class: "yes" }, "✓ kept"), " is in the output"),
-      el("span", {}, "– dropped: long runs are folded"));
+      el("span", {}, el("b", { class: "yes" }, "✓ kept")),
+      el("span", {}, "– dropped (click a run to open it)"));
   }
 
   shade({ stage, score }) {
@@ -291,13 +299,17 @@ class Heat {
       cell.dataset.block = best.index;
       cells.push(cell);
     }
-    return el("div", { class: "map", "aria-hidden": "true", onclick: (event) => this.go(event) }, cells);
+    const more = el("p", { class: "muted small", hidden: true }, "The map goes on below: scroll in it.");
+    const tell = () => { more.hidden = map.scrollTop + map.clientHeight > map.scrollHeight - 4; };
+    const map = el("div", { class: "map", onclick: (event) => this.go(event), onscroll: tell }, cells);
+    new ResizeObserver(tell).observe(map); // whether it goes on depends on the width
+    return el("div", { class: "mapped", "aria-hidden": "true" }, map, more);
   }
 
   go(event) {
     const index = Number(event.target.dataset.block);
     if (!event.target.dataset.block) return;
-    const rows = event.currentTarget.parentNode;
+    const rows = event.currentTarget.closest(".heat");
     for (;;) { // folds may lie in folds
       const row = rows.querySelector(`[data-index="${index}"]`);
       if (row) {

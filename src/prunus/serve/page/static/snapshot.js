@@ -1,7 +1,8 @@
 // The kept page of a citation beside the answer, with its quotes marked. The frame runs no script and loads nothing.
 
-import { el, outside, problem } from "./dom.js";
+import { el, outside } from "./dom.js";
 import { Failed, post } from "./http.js";
+import { failure } from "./key.js";
 
 const MOST = 50; // places that the server marks at once
 
@@ -72,7 +73,7 @@ export class Snapshot {
       this.room.replaceChildren(el("iframe", { sandbox: "", src: `${address}#quote`, title: `The page as it was read: ${this.name(citation)}`, referrerpolicy: "no-referrer" }));
     } catch (error) {
       if (!(error instanceof Failed)) throw error;
-      if (this.citation === citation) this.room.replaceChildren(problem(error.message), el("blockquote", {}, citation.quote));
+      if (this.citation === citation) this.room.replaceChildren(failure(error), el("blockquote", {}, citation.quote));
     }
   }
 }

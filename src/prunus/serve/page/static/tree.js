@@ -2,6 +2,7 @@
 // The page of prunus index tree --html holds this file, too; it must import nothing.
 
 const PART = 100; // children that are loaded at once
+const FEW = 12; // summaries below the first root that are opened with it
 
 /**
  * Return `{node, walkTo}`: the tree, and a function that opens the way to a node and chooses it.
@@ -192,7 +193,7 @@ export function tree({ load, chosen, marks = () => null, label = "Summary tree" 
     return made;
   }
 
-  /** Open the tree along a path, `[{id, place}]` from a root on, and choose its end; an empty path chooses the first root. */
+  /** Open the tree along a path, `[{id, place}]` from a root on, and choose its end; an empty path opens the first root and chooses it. */
   async function walkTo(path) {
     let group = root;
     let above = [];
@@ -207,6 +208,7 @@ export function tree({ load, chosen, marks = () => null, label = "Summary tree" 
       const item = inside();
       if (!item) return;
       if (depth >= path.length - 1) {
+        if (!path.length) await openTop(item);
         choose(item);
         const holder = root.parentNode; // it alone is scrolled, not the page
         const { top, bottom } = item.firstChild.getBoundingClientRect();
@@ -219,6 +221,14 @@ export function tree({ load, chosen, marks = () => null, label = "Summary tree" 
       above = [...above, parent];
       group = item.querySelector("[role=group]");
     }
+  }
+
+  /** Open a root, and the summaries below it where they are few. */
+  async function openTop(item) {
+    if (item.getAttribute("aria-expanded") !== "false") return;
+    await expand(item, 0);
+    const summaries = [...item.querySelectorAll(":scope > ul > .summary[aria-expanded=false]")];
+    if (summaries.length <= FEW) for (const one of summaries) await expand(one, 0);
   }
 
   return { node: root, walkTo };
