@@ -51,7 +51,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
         server.runner.start()
         async with mcp.run():
             yield
-        await asyncio.to_thread(server.runner.stop, _JOBS_DRAIN)
+        await server.runner.stop(_JOBS_DRAIN)
         await server.workers.drain(_DRAIN)
         server.state.close()
 
