@@ -170,11 +170,16 @@ def opened(server: Running, **headers: str) -> dict[str, str]:
 def test_errors_are_one_line_that_names_the_way_out(web: World, tmp_path: Path) -> None:
     page = f"{web.url}/bridge"
     wrong: list[tuple[str, dict[str, Any], str]] = [
-        ("read", {"page": page}, "question"),
+        ("read", {"page": page}, "question is missing; give it: what you want to know"),
+        ("read", {"question": QUESTION}, "page is missing; give it: address of a page"),
         ("read", {"page": page, "question": ""}, "question"),
         ("read", {"page": page, "question": "x" * 20_001}, "question"),
         ("read", {"page": page, "question": QUESTION, "budget": 9_999}, "5000 at most"),
-        ("read", {"page": page, "question": QUESTION, "llm": "http://evil.example"}, "llm"),
+        (
+            "read",
+            {"page": page, "question": QUESTION, "llm": "http://evil.example"},
+            "there are: page, question, budget",
+        ),
         ("read", {"page": f"{web.url}/none", "question": QUESTION}, "404"),
         ("read", {"page": "/etc/passwd", "question": QUESTION}, "http://"),
         ("read", {"page": "file:///etc/passwd", "question": QUESTION}, "http://"),
@@ -296,7 +301,8 @@ def test_an_index_is_asked_by_its_name(tmp_path: Path) -> None:
             assert tools["ask"].input_schema["required"] == ["question", "pages"]
             answer = (await client.call_tool("index_ask", {"index": "town", "question": QUESTION})).structured_content
             assert "1932" in answer["answer"] and answer["sources"][0]["found"]
-            assert "town" in error_of(await client.call_tool("index_ask", {"index": "twon", "question": QUESTION}))
+            line = error_of(await client.call_tool("index_ask", {"index": "foo", "question": QUESTION}))
+            assert line == "no index is called 'foo'; there are: town"
             assert "name the pages" in error_of(await client.call_tool("ask", {"question": QUESTION}))
 
     with running(tmp_path, indexes={"town": str(tmp_path / "made")}) as server:
