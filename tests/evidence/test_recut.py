@@ -82,3 +82,14 @@ def test_a_section_that_is_cut_open_keeps_its_smaller_sections_together() -> Non
 def test_documents_expand_once() -> None:
     documents = Documents([clean_tree("<p>one two three</p><p>four five six</p>")])
     assert documents.expanded(8, 3) is documents.expanded(8, 3)
+
+
+def test_documents_that_are_asked_for_many_granularities_hold_the_last_few() -> None:
+    documents = Documents([clean_tree("<p>one two three</p><p>four five six</p>")])
+    first = documents.blocks(20)
+    assert documents.blocks(20) is first
+    for words in range(21, 80):
+        again = documents.blocks(words)
+        documents.expanded(200, words)
+    assert documents.blocks(words) is again and documents.blocks(20) is not first
+    assert len(documents._cuts) <= 4 and len(documents._expanded) <= 4

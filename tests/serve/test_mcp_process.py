@@ -83,6 +83,8 @@ def test_a_file_that_cannot_be_read_is_an_error_without_its_folder(papers: Path,
             for name in ("empty.html", "picture.html"):
                 line = error_of(await client.call_tool("read", {"page": name, "question": QUESTION}))
                 assert name in line and str(tmp_path) not in line
+            line = error_of(await client.call_tool("read", {"page": "gone.html", "question": QUESTION}))
+            assert "there is no file gone.html in the allowed folders" in line
 
     asyncio.run(scene())
 

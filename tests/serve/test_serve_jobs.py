@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -122,9 +123,7 @@ def test_what_a_cancelled_job_has_added_stays_and_can_be_asked(tmp_path: Path) -
         server.http.delete(f"/v1/jobs/{job}")
         record = ended(server.http, job)
         assert record["state"] == "cancelled" and 0 < record["added"] < 32 and record["added"] == record["done"]
-        assert [each["fate"] for each in record["documents"]] == ["added"] * record["added"] + ["left"] * (
-            32 - record["added"]
-        )
+        assert [each["fate"] for each in record["documents"]] == ["added"] * record["added"] and record["of"] == 32
         assert server.http.delete(f"/v1/jobs/{job}").json()["state"] == "cancelled"  # it stays as it is
         assert server.post("/v1/indexes/town/ask", {"question": "What is note 1 about?"}).status_code == 200
         rest = ended(server.http, posted(server, "town", documents))
@@ -251,6 +250,126 @@ def test_a_worker_that_lost_its_lease_changes_nothing_more(tmp_path: Path) -> No
     assert found is not None and (found.state, found.counts) == ("running", {"": 1})
     assert queue.note(job, "next", [Fate(0, "a", "added")]) == ""
     state.close()
+
+
+def test_a_key_with_many_jobs_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    need("fastapi")
+    from prunus.serve.created import CreatedIndexes
+    from prunus.serve.queue import Queue
+    from prunus.serve.state import State
+
+    state = State(str(tmp_path / "serve.db"))
+    queue, created = Queue(state, lease=60.0), CreatedIndexes(state, str(tmp_path / "made"))
+
+    def next_one(worker: str) -> str:
+        job = queue.claim(worker, lambda place: True)
+        assert job is not None
+        return job.name
+
+    for owner, count in (("anna", 5), ("bert", 2)):
+        for number in range(count):
+            index = created.add(owner, f"{owner}{number}", "", 9)
+            queue.add(owner, "remove", index.id, index.name, [], 9)
+    taken = []
+    for _ in range(5):
+        taken.append(next_one("only"))
+        [running] = [job for owner in ("anna", "bert") for job in queue.of(owner) if job.state == "running"]
+        queue.end(running.id, "only", "done")
+    assert taken == ["anna0", "bert0", "anna1", "bert1", "anna2"]
+    assert next_one("first") == "anna3"
+    index = created.add("bert", "bert9", "", 9)
+    queue.add("bert", "remove", index.id, index.name, [], 9)
+    assert next_one("second") == "bert9"  # anna has a job at work
+    found = created.find("anna", "anna0")
+    assert found is not None and queue.delete_index(found) is not None
+    assert next_one("third") == "anna0"  # a deletion goes first
+    state.close()
+
+
+def test_a_deletion_that_fails_is_tried_again_until_the_data_are_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("fastapi")
+    from prunus.serve import queue as module
+
+    monkeypatch.setattr(module, "_PAUSES", (0.01, 0.1))
+    monkeypatch.setattr("prunus.serve.runner._IDLE", 0.05)
+    with running(tmp_path, index_home=str(tmp_path / "made")) as server:
+        server.post("/v1/indexes", {"name": "town"})
+        [folder] = (tmp_path / "made").iterdir()
+        tries = []
+
+        def refuses(place: str) -> None:
+            tries.append(place)
+            if len(tries) < 6:
+                raise OSError(5, "the disk refuses")
+            remove(place)
+
+        remove = shutil.rmtree
+        monkeypatch.setattr("prunus.serve.created.shutil.rmtree", refuses)
+        job = server.http.delete("/v1/indexes/town").json()["id"]
+        assert ended(server.http, job)["state"] == "done"
+        assert len(tries) == 6 and not folder.exists()
+
+
+def test_a_deletion_waits_longer_after_each_failure(tmp_path: Path) -> None:
+    need("fastapi")
+    from prunus.serve.created import CreatedIndexes
+    from prunus.serve.queue import Queue
+    from prunus.serve.state import State
+
+    state = State(str(tmp_path / "serve.db"))
+    queue, created = Queue(state, lease=60.0), CreatedIndexes(state, str(tmp_path / "made"))
+    job = queue.delete_index(created.add("anna", "town", "", 9))
+    assert job is not None
+    pauses = []
+    for _ in range(12):
+        assert queue.claim("only", lambda place: True)
+        pauses.append(queue.postpone(job.id, "only"))
+        assert queue.claim("only", lambda place: True) is None
+        with state.transaction() as run:
+            run("UPDATE serve_jobs SET until = 0")
+    assert pauses[:3] == [5, 10, 20] and pauses[-1] == 3_600
+    state.close()
+
+
+def test_ended_jobs_of_a_key_do_not_pile_up(tmp_path: Path) -> None:
+    need("fastapi")
+    from prunus.serve.created import CreatedIndexes
+    from prunus.serve.queue import InputDocument, ManyJobs, Queue
+    from prunus.serve.state import State
+
+    state = State(str(tmp_path / "serve.db"))
+    queue, created = Queue(state, lease=60.0), CreatedIndexes(state, str(tmp_path / "made"))
+    index = created.add("anna", "town", "", 9)
+    documents = [InputDocument(f"{number}", "https://example.org/") for number in range(3)]
+    for _ in range(110):
+        job = queue.add("anna", "add", index.id, "town", documents, 9)
+        cancelled = queue.cancel("anna", job.id)
+    assert cancelled is not None and cancelled.counts == {"left": 3} and queue.fates(cancelled.id) == []
+    with state.transaction() as run:
+        counts = [run(f"SELECT count(*) FROM {name}")[0][0] for name in ("serve_jobs", "serve_left", "serve_documents")]
+    assert counts == [100, 100, 0]
+    for _ in range(2):
+        queue.delete_index(index, most=2)
+        index = created.add("anna", "town", "", 9)
+    with pytest.raises(ManyJobs, match="deletions"):
+        queue.delete_index(index, most=2)
+    assert created.find("anna", "town") is not None
+    state.close()
+
+
+def test_workers_that_are_told_to_stop_take_no_new_job(tmp_path: Path) -> None:
+    settings = {"embedder": slow_embedder(tmp_path, 0.4)}
+    with running(tmp_path, settings, index_home=str(tmp_path / "made")) as server:
+        server.post("/v1/indexes", {"name": "town"})
+        job = posted(server, "town", notes(32))
+        waited(lambda: server.http.get(f"/v1/jobs/{job}").json()["done"])
+        runner = server.server.config.app.state.server.runner
+        runner.begin_stop()
+        waited(lambda: not runner.running)
+        record = server.http.get(f"/v1/jobs/{job}").json()  # requests are answered still
+        assert record["state"] == "waiting" and 0 < record["done"] < 32
 
 
 def test_one_of_many_workers_gets_a_job_and_an_index_has_one_writer(tmp_path: Path) -> None:

@@ -170,11 +170,16 @@ def opened(server: Running, **headers: str) -> dict[str, str]:
 def test_errors_are_one_line_that_names_the_way_out(web: World, tmp_path: Path) -> None:
     page = f"{web.url}/bridge"
     wrong: list[tuple[str, dict[str, Any], str]] = [
-        ("read", {"page": page}, "question"),
+        ("read", {"page": page}, "question is missing; give it: what you want to know"),
+        ("read", {"question": QUESTION}, "page is missing; give it: address of a page"),
         ("read", {"page": page, "question": ""}, "question"),
         ("read", {"page": page, "question": "x" * 20_001}, "question"),
         ("read", {"page": page, "question": QUESTION, "budget": 9_999}, "5000 at most"),
-        ("read", {"page": page, "question": QUESTION, "llm": "http://evil.example"}, "llm"),
+        (
+            "read",
+            {"page": page, "question": QUESTION, "llm": "http://evil.example"},
+            "there are: page, question, budget",
+        ),
         ("read", {"page": f"{web.url}/none", "question": QUESTION}, "404"),
         ("read", {"page": "/etc/passwd", "question": QUESTION}, "http://"),
         ("read", {"page": "file:///etc/passwd", "question": QUESTION}, "http://"),
@@ -296,7 +301,8 @@ def test_an_index_is_asked_by_its_name(tmp_path: Path) -> None:
             assert tools["ask"].input_schema["required"] == ["question", "pages"]
             answer = (await client.call_tool("index_ask", {"index": "town", "question": QUESTION})).structured_content
             assert "1932" in answer["answer"] and answer["sources"][0]["found"]
-            assert "town" in error_of(await client.call_tool("index_ask", {"index": "twon", "question": QUESTION}))
+            line = error_of(await client.call_tool("index_ask", {"index": "foo", "question": QUESTION}))
+            assert line == "no index is called 'foo'; there are: town"
             assert "name the pages" in error_of(await client.call_tool("ask", {"question": QUESTION}))
 
     with running(tmp_path, indexes={"town": str(tmp_path / "made")}) as server:
@@ -385,6 +391,44 @@ def test_a_session_belongs_to_the_key_that_opened_it(tmp_path: Path) -> None:
         assert server.http.post("/mcp", json=listing, headers={**HEADERS, **ben, **session}).status_code == 404
         assert server.http.delete("/mcp", headers={**HEADERS, **anna, **session}).status_code == 200
         assert server.http.post("/mcp", json=listing, headers={**HEADERS, **anna, **session}).status_code == 404
+
+
+def test_one_key_cannot_use_up_the_sessions_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    anna, ben = ({"authorization": f"Bearer {key_for(tmp_path, name)}"} for name in ("anna", "ben"))
+    listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    with running(tmp_path) as server:
+        monkeypatch.setattr("prunus.serve.mcp_transports._OF_ONE", 3)
+        wrong = server.http.post("/mcp", json=listing, headers={**HEADERS, **anna})
+        assert wrong.status_code == 400  # it opens no session
+        sessions = [opened(server, **anna) for _ in range(3)]
+        refused = server.http.post("/mcp", json=INITIALIZE, headers={**HEADERS, **anna})
+        assert refused.status_code == 429 and 0 < int(refused.headers["retry-after"]) <= 301
+        assert "DELETE" in refused.text
+        assert server.http.post("/mcp", json=listing, headers={**HEADERS, **anna, **sessions[0]}).status_code == 200
+        opened(server, **ben)
+        assert server.http.delete("/mcp", headers={**HEADERS, **anna, **sessions[0]}).status_code == 200
+        opened(server, **anna)
+
+
+def test_an_unused_session_counts_no_more() -> None:
+    need("mcp"), need("fastapi")
+    from prunus.serve.errors import Refused
+    from prunus.serve.mcp_transports import _IDLE, _OF_ONE, Sessions
+
+    now = 1000.0
+    sessions = Sessions(lambda: now)
+    for number in range(_OF_ONE):
+        sessions.opened("anna", sessions.begin("anna"), str(number))
+    with pytest.raises(Refused, match="sessions"):
+        sessions.begin("anna")
+    sessions.begin("ben")
+    now += _IDLE - 1
+    sessions.use("anna", "0")
+    now += 2
+    for number in range(_OF_ONE - 1):
+        sessions.opened("anna", sessions.begin("anna"), f"new {number}")
+    with pytest.raises(Refused, match="sessions"):  # the first was used since
+        sessions.begin("anna")
 
 
 def test_a_quota_counts_the_requests_of_tools(tmp_path: Path) -> None:

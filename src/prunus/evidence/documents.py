@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from ..core.errors import BadInput, BadPage, Failures, OutsideFailed
 from ..core.types import Page
@@ -12,6 +12,12 @@ from ..pages.read import ToHtml, read_page
 from ..pages.tree import Tree
 from .blocks import Blocks, Units, cut
 from .recut import Expanded, expand
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+_CUTS: Final = 4
+"""Granularities whose blocks are held: the last ones. Documents that are kept can be asked for any number of them."""
 
 
 class Documents:
@@ -59,20 +65,27 @@ class Documents:
         return Documents(self.trees[:count], self.failures)
 
     def blocks(self, max_words: int, units: Units = "blocks") -> Blocks:
-        """Return the blocks at a granularity; they are cut once."""
+        """Return the blocks at a granularity; they are cut once for the last few granularities."""
         key = (max_words, units)
         blocks = self._cuts.get(key)
         if blocks is None:
-            blocks = self._cuts[key] = cut(self.trees, max_words, units)
+            blocks = cut(self.trees, max_words, units)
+            self._cuts = _with_last(self._cuts, key, blocks)
         return blocks
 
     def expanded(self, coarse_words: int, max_words: int, units: Units = "blocks") -> Expanded:
-        """Return the coarse blocks, and the finer blocks cut inside them; they are cut once."""
+        """Return the coarse blocks, and the finer blocks cut inside them; they are cut once, as ``blocks``."""
         key = (coarse_words, max_words, units)
         expanded = self._expanded.get(key)
         if expanded is None:
-            expanded = self._expanded[key] = expand(self.blocks(coarse_words, units), max_words)
+            expanded = expand(self.blocks(coarse_words, units), max_words)
+            self._expanded = _with_last(self._expanded, key, expanded)
         return expanded
+
+
+def _with_last(held: dict[K, T], key: K, value: T) -> dict[K, T]:
+    """Return what is held with one more, and without the oldest of too many; a new dict, for other threads read it."""
+    return dict([*held.items(), (key, value)][-_CUTS:])
 
 
 def read_pages(

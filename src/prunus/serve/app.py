@@ -17,7 +17,7 @@ from ..core.errors import PrunusError
 from ..core.settings import Settings
 from ..core.version import __version__
 from .errors import handle_errors
-from .guard import Guard
+from .guard import STATE_SECONDS, Guard
 from .indexes import add_indexes
 from .jobs import add_jobs
 from .mcp_transports import add_mcp
@@ -60,7 +60,7 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
         async with mcp.run():
             yield
         tidying.cancel()
-        await asyncio.to_thread(server.runner.stop, _JOBS_DRAIN)
+        await server.runner.stop(_JOBS_DRAIN)
         await server.workers.drain(_DRAIN)
         server.state.close()
 
@@ -93,8 +93,8 @@ def create_app(settings: Settings, options: ServeOptions | None = None) -> FastA
     async def readyz() -> JSONResponse:
         """Tell whether requests can be served: whether the state can be read."""
         try:
-            await server.workers.lookup(partial(server.state.key, ""))
-        except PrunusError:
+            await asyncio.wait_for(server.workers.lookup(partial(server.state.key, "")), STATE_SECONDS)
+        except (PrunusError, TimeoutError):
             return JSONResponse({"status": "the state cannot be read"}, 503)
         return JSONResponse({"status": "ok"})
 

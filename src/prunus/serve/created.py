@@ -16,7 +16,7 @@ from typing import Any, Final
 from ..core.errors import BadInput, OutsideFailed
 from ..core.settings import Settings
 from .options import INDEX_NAME
-from .state import State
+from .state import PATIENCE, State
 
 _SCHEMA: Final = """CREATE TABLE IF NOT EXISTS serve_indexes (
     id TEXT PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, made TEXT NOT NULL, UNIQUE (owner, name))"""
@@ -108,7 +108,7 @@ class CreatedIndexes:
         from psycopg.sql import SQL, Identifier
 
         try:
-            with psycopg.connect(self.home.partition(":")[2], connect_timeout=10, autocommit=True) as connection:
+            with psycopg.connect(self.home.partition(":")[2], autocommit=True, **PATIENCE) as connection:
                 connection.execute(SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(Identifier(id)))
         except psycopg.Error as error:  # its text may hold parts of the address
             raise OutsideFailed(f"an index cannot be removed (SQLSTATE {error.sqlstate})", subject="index") from None

@@ -26,6 +26,8 @@ _BODY_SECONDS: Final = 30.0
 """Seconds in which a client must have sent its request."""
 _SPARE: Final = 128
 """Requests at most besides those that are worked on or wait for their turn; each may hold a body."""
+STATE_SECONDS: Final = 10.0
+"""Seconds in which the state must answer."""
 _OPEN: Final = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})
 _OPEN_FOLDER: Final = "/page/"
 """The files of the web page."""
@@ -126,7 +128,7 @@ class Guard:
         kind, _, key = headers.get("authorization", "").partition(" ")
         try:
             digest = digest_of(key.strip()) if kind.lower() == "bearer" and key.strip() else ""
-            found = await lookup(partial(state.key, digest)) if digest else None
+            found = await asyncio.wait_for(lookup(partial(state.key, digest)), STATE_SECONDS) if digest else None
             if found is None:
                 raise Refused(401, "this needs a key: send Authorization: Bearer KEY")
             wanted = _wanted(path, scope["method"])
@@ -134,11 +136,12 @@ class Guard:
                 raise Refused(403, f"the key {found.name} may not {wanted[0]}")
             limits = {span: most for span, most in (("minute", found.a_minute), ("day", found.a_day)) if most}
             if limits and not path.startswith(_NOT_COUNTED):
-                wait = await lookup(partial(state.count, found.name, limits, time.time()))
+                count = partial(state.count, found.name, limits, time.time())
+                wait = await asyncio.wait_for(lookup(count), STATE_SECONDS)
                 if wait:
                     raise Refused(429, f"the key {found.name} has used its quota", retry_after=wait)
-        except PrunusError as error:
-            logging.getLogger("prunus.serve").error("the state cannot be read: %s", error)
+        except (PrunusError, TimeoutError) as error:
+            logging.getLogger("prunus.serve").error("the state cannot be read: %s", str(error) or "no answer in time")
             raise Refused(503, "the server cannot check keys now; try again soon", retry_after=5) from None
         scope.setdefault("state", {})["key"] = found
         return found.name

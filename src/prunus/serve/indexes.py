@@ -185,7 +185,10 @@ def add_indexes(app: FastAPI, server: Server) -> None:
         if name in options.indexes:
             raise Refused(403, f"{name} is an index of the operator, and cannot be deleted here", param="name")
         found = await server.workers.lookup(partial(created.find, caller, name))
-        job = await server.workers.lookup(partial(queue.delete_index, found)) if found else None
+        try:
+            job = await server.workers.lookup(partial(queue.delete_index, found, options.key_jobs)) if found else None
+        except ManyJobs as error:
+            raise Refused(429, str(error), retry_after=10) from None
         if job is None:
             raise await no_index(name, server, caller, "name")
         server.runner.wake()

@@ -32,7 +32,7 @@ class DocumentFate(BaseModel):
 
     id: str
     fate: Literal["", "added", "unchanged", "removed", "failed", "left"] = Field(
-        description="Empty while it waits; `left` where the job ended before its turn."
+        description="Empty while it waits; `left` where the job failed before its turn."
     )
     failure: str = Field("", description="Why it failed, in one line.")
 
@@ -61,7 +61,9 @@ class Job(BaseModel):
 class JobDetail(Job):
     """A job with each of its documents."""
 
-    documents: list[DocumentFate]
+    documents: list[DocumentFate] = Field(
+        description="Of a cancelled job only those that it is done with; what is left is only counted, in `of`."
+    )
 
 
 class JobList(BaseModel):
@@ -102,7 +104,7 @@ def add_jobs(app: FastAPI, server: Server) -> None:
 
     @routes.get("")
     async def jobs(caller: Caller) -> JobList:
-        """List the newest hundred jobs of the key, the newest first; ended ones for seven days."""
+        """List the newest hundred jobs of the key, the newest first; a hundred ended ones are kept for seven days."""
         return JobList(jobs=[job_of(record) for record in await server.workers.lookup(partial(queue.of, caller))])
 
     @routes.get("/{id}")

@@ -69,6 +69,8 @@ _LONGEST: Final = 1_000_000
 """Code points of a page as a resource at most."""
 _SNIPPET: Final = 1_000
 _LINE: Final = 300
+_NAMES: Final = 20
+"""Indexes that an error names at most."""
 _LINKS_SINCE: Final = "2025-06-18"
 """The version of the protocol that knows links to resources in results."""
 
@@ -167,7 +169,7 @@ class Tools:
             leaving = _leaving(context)
             done = await (work if leaving is None else unless_left(leaving, work))
         except ValidationError as error:
-            return _failed(_first_of(error))
+            return _failed(_first_of(error, tool))
         except Exception as error:
             return _failed(self._line_of(error))
         content: list[types.ContentBlock] = [types.TextContent(text=done.text)]
@@ -329,6 +331,10 @@ class Tools:
 
     async def _index_ask(self, call: IndexAskCall, caller: Caller) -> Done:
         choices = self._choices(call.budget)
+        names = await index_names(self._server, caller.name)
+        if call.index not in names:
+            shown = ", ".join(names[:_NAMES]) + (", …" if len(names) > _NAMES else "")
+            raise BadInput(f"no index is called {call.index!r}; there are: {shown}", subject="index")
         choices["index"] = await index_place(call.index, self._server, caller.name, "index")
         return await self._answered(call.question, [], choices, caller)
 
@@ -361,10 +367,12 @@ class Tools:
                     return replace(read_file(path, self._settings.max_file_mb), url=name)
                 except PrunusError as error:
                     raise BadInput(str(error).replace(str(path), name), subject=name) from None
-        files = "name a file in the folders that the operator allowed" if self._folders else "files are not allowed"
-        raise BadInput(
-            f"{page[:200]}: no page; give an address that begins with http:// or https:// ({files})", subject="page"
-        )
+        address = "an address that begins with http:// or https://"
+        if self._folders:
+            message = f"there is no file {page[:200]} in the allowed folders; give the path of one, or {address}"
+        else:
+            message = f"{page[:200]}: no page; give {address} (files are not allowed)"
+        raise BadInput(message, subject="page")
 
     async def _answered(self, question: str, pages: Sequence[Source], choices: Choices, caller: Caller) -> Done:
         keeps = KeepsPages(self._server.snapshots, caller.name)
@@ -505,11 +513,18 @@ def _listed(page: Snapshot) -> dict[str, Any]:
     }
 
 
-def _first_of(error: ValidationError) -> str:
-    """Return the first thing that is wrong with arguments, in one line."""
+def _first_of(error: ValidationError, tool: Tool) -> str:
+    """Return the first thing that is wrong with the arguments of a tool, and the way out, in one line."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"]))
-    return one_line(f"{place}: {first['msg']}" if place else first["msg"], longest=500)
+    line = f"{place}: {first['msg']}" if place else first["msg"]
+    fields = tool.takes.model_fields
+    if first["type"] == "missing" and place in fields:
+        about = fields[place].description or ""
+        line = f"{place} is missing; give it: {about[:1].lower()}{about[1:]}"
+    elif first["type"] == "extra_forbidden":
+        line = f"{place} is no argument of {tool.name}; there are: {', '.join(fields)}"
+    return one_line(line, longest=500)
 
 
 def _failed(message: str) -> types.CallToolResult:

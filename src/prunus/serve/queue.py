@@ -2,7 +2,8 @@
 
 A job that is worked on is leased to one worker. The worker renews the lease; when it dies, the lease runs out and
 another takes the job over, on this server or another one with the same state. Jobs of one index run one after the
-other, in the order in which they came. The content of documents is kept until the document is done, or the job ends.
+other, in the order in which they came; of different indexes, those of the key that waited longest go first. The content
+of documents is kept until the document is done, or the job ends.
 """
 
 from __future__ import annotations
@@ -25,8 +26,12 @@ Told: TypeAlias = Literal["", "cancel", "lost"]
 
 _KEPT: Final = 7 * 86_400
 """Seconds for which ended jobs can be looked up."""
+_ENDED: Final = 100
+"""Ended jobs of a key that can be looked up: the newest."""
 _TRIES: Final = 3
-"""Times that a job may end its server without getting any further, before it is given up."""
+"""Times that a job may end its server without getting any further, before it is given up; a deletion never is."""
+_PAUSES: Final = (5, 3_600)
+"""Seconds before the second try of a deletion that failed, which double with each try; and at most."""
 _SCHEMA: Final = (
     """CREATE TABLE IF NOT EXISTS serve_jobs (
         id TEXT PRIMARY KEY, number BIGINT NOT NULL, owner TEXT NOT NULL, kind TEXT NOT NULL, place TEXT NOT NULL,
@@ -38,6 +43,14 @@ _SCHEMA: Final = (
         job TEXT NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL, url TEXT NOT NULL, type TEXT NOT NULL,
         is_text INTEGER NOT NULL, content BYTEA, fate TEXT NOT NULL DEFAULT '', failure TEXT NOT NULL DEFAULT '',
         PRIMARY KEY (job, place))""",
+    "CREATE TABLE IF NOT EXISTS serve_left (job TEXT PRIMARY KEY, count INTEGER NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS serve_jobs_ended ON serve_jobs (ended, number)",
+    "CREATE INDEX IF NOT EXISTS serve_jobs_owner ON serve_jobs (owner)",
+)
+_DROP: Final = (
+    "DELETE FROM serve_documents WHERE job = ?",
+    "DELETE FROM serve_left WHERE job = ?",
+    "DELETE FROM serve_jobs WHERE id = ?",
 )
 _COLUMNS: Final = "id, owner, kind, place, name, state, made, started, ended, error, cancel"
 
@@ -61,7 +74,7 @@ class InputDocument:
 class Fate:
     """What became of a document.
 
-    :param fate: ``added``, ``unchanged``, ``removed`` or ``failed``; ``left`` where the job ended before.
+    :param fate: ``added``, ``unchanged``, ``removed`` or ``failed``; ``left`` where the job failed before.
     :param failure: why it failed.
     """
 
@@ -79,7 +92,7 @@ class JobRecord:
     :param place: the index: the id of a created one, or ``=NAME`` of one of the operator's.
     :param name: the index, as its owner calls it.
     :param cancelled: 1 where its owner wants it to end early.
-    :param counts: documents by fate; '' are those to do.
+    :param counts: documents by fate; '' are those to do. Of a cancelled job those that are left are only counted.
     """
 
     id: str
@@ -147,9 +160,18 @@ class Queue:
                 )
             return self._found(run, "id = ?", id)[0]
 
-    def delete_index(self, index: CreatedIndex) -> JobRecord | None:
-        """Forget an index at once, end its jobs, and note the job that removes its data; None where it is gone."""
+    def delete_index(self, index: CreatedIndex, most: int = 0) -> JobRecord | None:
+        """Forget an index at once, end its jobs, and note the job that removes its data; None where it is gone.
+
+        :param most: unfinished deletions of a key at most; 0 is no limit.
+        :raises ManyJobs: the key has that many.
+        """
         with self._state.transaction() as run:
+            self._forget(run)
+            deletions = "SELECT count(*) FROM serve_jobs WHERE owner = ? AND ended = '' AND kind = 'delete'"
+            [(count,)] = run(deletions, (index.owner,))
+            if most and count >= most:
+                raise ManyJobs(f"{count} deletions of this key wait or run; wait for one to end", subject="jobs")
             if not run("SELECT 1 FROM serve_indexes WHERE id = ?", (index.id,)):
                 return None
             run("DELETE FROM serve_indexes WHERE id = ?", (index.id,))
@@ -234,6 +256,18 @@ class Queue:
             if self._told(run, job, worker) != "lost":
                 self._end(run, job, state, error)
 
+    def postpone(self, job: str, worker: str) -> float:
+        """Give a deletion back that could not be done; return the seconds until a worker tries it again."""
+        with self._state.transaction() as run:
+            rows = run("SELECT tries FROM serve_jobs WHERE id = ? AND worker = ?", (job, worker))
+            first, most = _PAUSES
+            pause = float(min(most, first * 2 ** min(rows[0][0] - 1, 20))) if rows else 0.0
+            run(
+                "UPDATE serve_jobs SET state = 'waiting', worker = '', until = ? WHERE id = ? AND worker = ?",
+                (self._state.time(run) + pause, job, worker),
+            )
+        return pause
+
     def release(self, job: str, worker: str) -> None:
         """Give a job back, so that another worker takes it at once."""
         with self._state.transaction() as run:
@@ -245,25 +279,42 @@ class Queue:
     # --- inside ------------------------------------------------------------------------------
 
     def _next(self, writes: bool, worker: str, can: Callable[[str], bool]) -> JobRecord | None:
+        """Return the job whose turn it is: deletions first, then the job of the owner who waited longest for one."""
         with self._state.transaction(writes) as run:
             at = self._state.time(run)
             busy: set[str] = set()
-            rows = run("SELECT id, place, state, until, tries FROM serve_jobs WHERE ended = '' ORDER BY number")
-            for id, place, state, until, tries in rows:
-                if place in busy or not can(place) or (state == "running" and until > at):
+            working: set[str] = set()
+            ready = []
+            rows = run(
+                "SELECT id, owner, kind, place, state, until, tries FROM serve_jobs WHERE ended = '' ORDER BY number"
+            )
+            for id, owner, kind, place, state, until, tries in rows:
+                deletes = kind == "delete"
+                leased = state == "running" and until > at
+                if leased and not deletes:
+                    working.add(owner)
+                if place in busy or not can(place) or leased or (deletes and until > at):
                     busy.add(place)  # the later jobs of an index wait for the earlier ones
-                    continue
-                if writes and tries >= _TRIES:
+                elif writes and tries >= _TRIES and not deletes:
                     self._end(run, id, "failed", f"given up: it ended its server {tries} times")
-                    continue
-                if writes:
-                    run(
-                        "UPDATE serve_jobs SET state = 'running', worker = ?, until = ?, tries = tries + 1, "
-                        "started = CASE started WHEN '' THEN ? ELSE started END WHERE id = ?",
-                        (worker, at + self.lease, now(), id),
-                    )
-                return self._found(run, "id = ?", id)[0]
-        return None
+                else:
+                    busy.add(place)
+                    ready.append((not deletes, owner, id))
+            if not ready:
+                return None
+            served = dict(run(
+                "SELECT owner, max(until) FROM serve_jobs WHERE kind <> 'delete' AND owner IN "
+                "(SELECT owner FROM serve_jobs WHERE ended = '') GROUP BY owner"
+            ))  # fmt: skip
+            # until: about when a worker was last at work for the owner; the oldest of equal jobs stands first
+            *_, id = min(ready, key=lambda job: (job[0], job[1] in working, served.get(job[1], 0.0)))
+            if writes:
+                run(
+                    "UPDATE serve_jobs SET state = 'running', worker = ?, until = ?, tries = tries + 1, "
+                    "started = CASE started WHEN '' THEN ? ELSE started END WHERE id = ?",
+                    (worker, at + self.lease, now(), id),
+                )
+            return self._found(run, "id = ?", id)[0]
 
     def _told(self, run: Any, job: str, worker: str) -> Told:
         rows = run("SELECT cancel FROM serve_jobs WHERE id = ? AND worker = ? AND ended = ''", (job, worker))
@@ -294,19 +345,32 @@ class Queue:
             "UPDATE serve_jobs SET state = ?, error = ?, ended = ?, ended_at = ?, worker = '' WHERE id = ?",
             (state, error, now(), int(time.time()), job),
         )
+        if state == "cancelled":  # the client knows what it gave; many large jobs can be made and cancelled fast
+            [(left,)] = run("SELECT count(*) FROM serve_documents WHERE job = ? AND fate = ''", (job,))
+            run("DELETE FROM serve_documents WHERE job = ? AND fate = ''", (job,))
+            run("INSERT INTO serve_left (job, count) VALUES (?, ?)", (job, left))
         run("UPDATE serve_documents SET fate = 'left' WHERE job = ? AND fate = ''", (job,))
-        run("UPDATE serve_documents SET content = NULL WHERE job = ? AND content IS NOT NULL", (job,))
+        run("UPDATE serve_documents SET content = NULL, url = '' WHERE job = ?", (job,))
+        [(owner,)] = run("SELECT owner FROM serve_jobs WHERE id = ?", (job,))
+        newest = "ended <> '' ORDER BY ended_at DESC, number DESC"
+        many = f"SELECT id FROM serve_jobs WHERE owner = ? AND {newest} LIMIT 1000 OFFSET {_ENDED}"  # noqa: S608
+        for (old,) in run(many, (owner,)):
+            self._drop(run, old)
 
     def _forget(self, run: Any) -> None:
         before = int(time.time()) - _KEPT
-        old = "ended <> '' AND ended_at < ?"
-        run(f"DELETE FROM serve_documents WHERE job IN (SELECT id FROM serve_jobs WHERE {old})", (before,))  # noqa: S608
-        run(f"DELETE FROM serve_jobs WHERE {old}", (before,))  # noqa: S608 - a constant
+        for (old,) in run("SELECT id FROM serve_jobs WHERE ended <> '' AND ended_at < ?", (before,)):
+            self._drop(run, old)
+
+    def _drop(self, run: Any, job: str) -> None:
+        for statement in _DROP:
+            run(statement, (job,))
 
     def _found(self, run: Any, condition: str, *values: Any) -> list[JobRecord]:
         rows = run(f"SELECT {_COLUMNS} FROM serve_jobs WHERE {condition}", values)  # noqa: S608 - from constants
         found = []
         for row in rows:
             counts = run("SELECT fate, count(*) FROM serve_documents WHERE job = ? GROUP BY fate", (row[0],))
-            found.append(JobRecord(*(*row, dict(counts))))
+            left = run("SELECT 'left', count FROM serve_left WHERE job = ? AND count > 0", (row[0],))
+            found.append(JobRecord(*(*row, dict([*counts, *left]))))
         return found

@@ -7,6 +7,7 @@ A job that is cancelled keeps what it has added, and the tree covers it.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import threading
@@ -25,6 +26,7 @@ from .errors import note_bug
 from .mask import Mask
 from .options import ServeOptions
 from .queue import Fate, InputDocument, JobRecord, JobState, Queue
+from .state import StateFailed
 
 log = logging.getLogger("prunus.serve.jobs")
 
@@ -57,7 +59,8 @@ class Runner:
     ) -> None:
         self._queue, self._created, self._mask = queue, created, mask
         self._settings, self._options = settings, options
-        self._wake, self._stopping = threading.Event(), threading.Event()
+        self._wake = threading.Event()
+        self._stopping = False  # no event: a signal handler sets it, and must wait for no lock
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -74,16 +77,20 @@ class Runner:
         """Tell the workers that there is a new job."""
         self._wake.set()
 
-    def stop(self, seconds: float) -> None:
+    def begin_stop(self) -> None:
+        """Tell the workers to end after the documents that they have begun; a signal handler may call this."""
+        self._stopping = True
+
+    async def stop(self, seconds: float) -> None:
         """Stop the workers after the documents that they have begun; their jobs wait for another server.
 
         :param seconds: to wait for them at most; a job that is cut off then goes on when its lease has run out.
         """
-        self._stopping.set()
+        self.begin_stop()
         self._wake.set()
         ends = time.monotonic() + seconds
-        for thread in self._threads:
-            thread.join(max(0.0, ends - time.monotonic()))
+        while self.running and time.monotonic() < ends:
+            await asyncio.sleep(0.05)
 
     @property
     def running(self) -> bool:
@@ -102,7 +109,7 @@ class Runner:
 
     def _work(self) -> None:
         worker = secrets.token_hex(8)
-        while not self._stopping.is_set():
+        while not self._stopping:
             self._wake.clear()
             try:
                 job = self._queue.claim(worker, self._can)
@@ -130,16 +137,24 @@ class Runner:
                     self._queue.release(job.id, worker)
                     return
                 state = "cancelled"
+            except StateFailed:
+                raise  # the state may come back: another try when the lease has run out
             except PrunusError as caught:
-                if job.kind == "delete":  # the data must not stay: another try when the lease has run out
-                    log.error("job %s: %s", job.id, caught)
+                if job.kind == "delete":  # the data must not stay
+                    self._postpone(job, worker, str(caught))
                     return
                 state, error = "failed", self._mask.text(one_line(str(caught), longest=500))
             except Exception as caught:
                 note_bug(caught, f"job {job.id}")
+                if job.kind == "delete":
+                    self._postpone(job, worker, type(caught).__name__)
+                    return
                 state, error = "failed", "an internal error; the server's log has the details"
             self._queue.end(job.id, worker, state, error)
         log.info("job %s %s %s %.1f s key=%s", job.id, job.kind, state, time.monotonic() - started, job.owner)
+
+    def _postpone(self, job: JobRecord, worker: str, why: str) -> None:
+        log.error("job %s: %s; another try in %g s", job.id, why, self._queue.postpone(job.id, worker))
 
     @contextmanager
     def _leased(self, job: JobRecord, worker: str) -> Iterator[threading.Event]:
@@ -174,11 +189,11 @@ class Runner:
         told = "cancel" if job.cancelled else ""
         try:
             while not told:
+                if lost.is_set() or self._stopping:
+                    raise _Ended("lost" if lost.is_set() else "stop")
                 group = self._queue.pending(job.id, _GROUP)
                 if not group:
                     break
-                if lost.is_set() or self._stopping.is_set():
-                    raise _Ended("lost" if lost.is_set() else "stop")
                 fates = self._added(index, group) if job.kind == "add" else self._removed(index, group)
                 told = self._queue.note(job.id, worker, fates)
         except Full:

@@ -5,6 +5,7 @@ Every call is one short transaction. Callers run it in a thread: it may wait for
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 import time
@@ -18,6 +19,8 @@ from ..core.errors import BadInput, MissingExtra, OutsideFailed, one_line
 from ..core.seal import write_ahead
 from ..core.settings import Settings
 
+log = logging.getLogger("prunus.serve")
+
 _SCHEMA: Final = (
     """CREATE TABLE IF NOT EXISTS serve_keys (
         name TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, scopes TEXT NOT NULL, made TEXT NOT NULL,
@@ -28,7 +31,20 @@ _SCHEMA: Final = (
 )
 _SPANS: Final = {"minute": 60, "day": 86_400}
 _WAIT: Final = 10.0
-"""Seconds to wait for a database that another process is writing."""
+"""Seconds to wait for a database that another process or thread is writing."""
+PATIENCE: Final[dict[str, int]] = {
+    "connect_timeout": 10,
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""Limits of a connection to PostgreSQL: a network that drops all packets ends it after some ten seconds."""
+
+
+class StateFailed(OutsideFailed):
+    """The state cannot be read or written now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +77,7 @@ class State:
     :param place: a file, or ``postgres:ADDRESS``.
     :raises BadInput: the file cannot be opened.
     :raises MissingExtra: PostgreSQL needs the extra ``postgres``.
-    :raises OutsideFailed: the database does not answer.
+    :raises StateFailed: the database does not answer.
     """
 
     def __init__(self, place: str) -> None:
@@ -76,7 +92,7 @@ class State:
             except OSError as error:
                 raise BadInput(f"{place}: cannot be written ({error.strerror})", subject=place) from error
         self._connection = self._connect()
-        with self.transaction() as run:
+        with self._detailed(writes=True) as run:  # the operator must see where the state is; clients must not
             for statement in _SCHEMA:
                 run(statement)
 
@@ -163,10 +179,10 @@ class State:
                 ) from error
             try:
                 return psycopg.connect(
-                    self._postgres, connect_timeout=10, autocommit=True, options="-c statement_timeout=10000"
+                    self._postgres, autocommit=True, options="-c statement_timeout=10000", **PATIENCE
                 )
             except psycopg.Error as error:
-                raise OutsideFailed(f"the state's database: {one_line(str(error))}", subject="state") from error
+                raise StateFailed(f"the state's database: {one_line(str(error))}", subject="state") from error
         try:
             made = sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
             write_ahead(made, _WAIT)
@@ -179,31 +195,46 @@ class State:
         """Yield a function that runs a statement and returns its rows; all statements hold, or none.
 
         :param writes: wait until no other process writes.
+        :raises StateFailed: it cannot be done; the log alone has the details, for clients read the message.
         """
-        with self._lock:
+        try:
+            with self._detailed(writes) as run:
+                yield run
+        except StateFailed as error:
+            log.error("the state cannot be used: %s", error)
+            message = "the server's state cannot be read or written; try again soon"
+            raise StateFailed(message, subject="state") from error
+
+    @contextmanager
+    def _detailed(self, writes: bool) -> Iterator[Any]:
+        """Do what ``transaction`` does, with errors that name the place of the state."""
+        if not self._lock.acquire(timeout=_WAIT):
+            raise StateFailed(f"other threads have used it for {_WAIT:g} seconds", subject="state")
+        try:
+            if self._postgres:
+                if self._connection.closed:
+                    self._connection = self._connect()
+                with self._connection.transaction():
+                    # one writer at a time, as in SQLite: a count is read and then written
+                    if writes:
+                        self._connection.execute("SELECT pg_advisory_xact_lock(7305812)")
+                    yield self._on_postgres
+                return
+            self._connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
             try:
-                if self._postgres:
-                    if self._connection.closed:
-                        self._connection = self._connect()
-                    with self._connection.transaction():
-                        # one writer at a time, as in SQLite: a count is read and then written
-                        if writes:
-                            self._connection.execute("SELECT pg_advisory_xact_lock(7305812)")
-                        yield self._on_postgres
-                    return
-                self._connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
-                try:
-                    yield self._on_sqlite
-                except BaseException:
-                    self._connection.execute("ROLLBACK")
-                    raise
-                self._connection.execute("COMMIT")
-            except sqlite3.Error as error:
-                raise OutsideFailed(f"{self._path}: {error}", subject="state") from error
-            except Exception as error:
-                if type(error).__module__.partition(".")[0] != "psycopg":
-                    raise
-                raise OutsideFailed(f"the state's database: {one_line(str(error))}", subject="state") from error
+                yield self._on_sqlite
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StateFailed(f"{self._path}: {error}", subject="state") from error
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] != "psycopg":
+                raise
+            raise StateFailed(f"the state's database: {one_line(str(error))}", subject="state") from error
+        finally:
+            self._lock.release()
 
     def _on_sqlite(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         rows: list[Any] = self._connection.execute(statement, values).fetchall()

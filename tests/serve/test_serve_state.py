@@ -1,0 +1,90 @@
+"""The state of a server that fails: who is told what, and that nobody waits for long."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.extras import need
+from tests.serve.filling import key_of
+from tests.serve.running import running
+
+from prunus.core.errors import PrunusError
+
+pytestmark = pytest.mark.full
+
+
+def test_clients_are_not_told_where_the_state_is_and_the_log_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    need("fastapi")
+    from prunus.serve.state import State
+
+    state = State(str(tmp_path / "hidden.db"))
+    with state.transaction() as run:
+        run("DROP TABLE serve_keys")
+    with caplog.at_level(logging.ERROR, "prunus.serve"), pytest.raises(PrunusError) as caught:
+        state.keys()
+    assert "try again soon" in str(caught.value) and "hidden" not in str(caught.value)
+    assert "hidden.db: no such table" in caplog.text
+    state.close()
+
+
+def test_the_operator_is_told_where_the_state_is_when_it_cannot_be_opened(tmp_path: Path) -> None:
+    need("fastapi")
+    from prunus.serve.state import State
+
+    (tmp_path / "broken.db").write_bytes(b"no database at all" * 100)
+    with pytest.raises(PrunusError, match=r"broken\.db"):
+        State(str(tmp_path / "broken.db"))
+
+
+def test_a_state_in_use_is_not_waited_for_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("fastapi")
+    from prunus.serve import state as module
+
+    monkeypatch.setattr(module, "_WAIT", 0.2)
+    state = module.State(str(tmp_path / "serve.db"))
+    inside, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with state.transaction():
+            inside.set()
+            over.wait(20)
+
+    holding = threading.Thread(target=hold)
+    holding.start()
+    inside.wait(20)
+    with pytest.raises(PrunusError, match="try again soon"):
+        state.keys()
+    over.set()
+    holding.join(20)
+    assert state.keys() == []
+    state.close()
+
+
+def test_a_state_that_does_not_answer_is_a_503_and_not_a_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("fastapi")
+    from prunus.serve import app, guard
+
+    for module in (app, guard):
+        monkeypatch.setattr(module, "STATE_SECONDS", 0.2)
+    key = key_of(str(tmp_path / "home" / "serve.db"), "robot")
+    with running(tmp_path) as server:
+        assert server.http.get("/v1/models", headers=key).status_code == 200
+        over = threading.Event()
+
+        def silent(*_: Any) -> None:
+            over.wait(20)
+
+        monkeypatch.setattr("prunus.serve.state.State.key", silent)
+        try:
+            assert server.http.get("/readyz").status_code == 503
+            refused = server.http.get("/v1/models", headers=key)
+            assert refused.status_code == 503 and refused.headers["retry-after"]
+            assert server.http.get("/healthz").status_code == 200
+        finally:
+            over.set()
