@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,15 @@ def test_a_later_turn_reads_the_addresses_of_an_earlier_one() -> None:
     assert _addresses(turns, False) == ["https://a.org/wiki/Mercury_(planet)", "https://b.org/x"]
     assert _addresses(turns, True) == [] == _addresses(turns[1:], False)
     assert _addresses([*turns, ChatMessage(role="user", content="https://d.org/?")], False) == ["https://d.org/"]
+
+
+def test_addresses_full_of_brackets_are_read_in_linear_time() -> None:
+    need("fastapi")
+    from prunus.serve.openai import _trimmed
+
+    started = time.perf_counter()
+    assert _trimmed("https://a.org/(x)" + ")." * 200_000) == "https://a.org/(x)"
+    assert time.perf_counter() - started < 1
 
 
 def test_where_nothing_answers_the_reply_says_so_in_words(client: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,43 @@ def test_what_cannot_be_used_is_a_400_that_names_the_field(
     error = reply.json()["error"]
     assert error["type"] == "bad_input" and "\n" not in error["message"] and "Traceback" not in reply.text
     assert param is None or error["param"] == param, error
+
+
+def test_a_long_list_of_wrong_items_is_refused_at_its_first_item(server: Running) -> None:
+    for path, body in (
+        ("/v1/ask", {"question": QUESTION, "pages": [1] * 300_000}),
+        ("/v1/prune", {"question": QUESTION, "pages": [{}] * 200_000}),
+        ("/v1/chat/completions", {"model": "prunus", "messages": [1] * 300_000}),
+        ("/v1/chat/completions", {"model": "prunus", "messages": [{"role": "user", "content": [1] * 300_000}]}),
+        ("/v1/responses", {"model": "prunus", "input": [1] * 300_000}),
+        ("/v1/ask", {"question": QUESTION, **{str(number): 1 for number in range(60_000)}}),
+    ):
+        started = time.perf_counter()
+        assert server.post(path, body).status_code == 400
+        assert time.perf_counter() - started < 1  # an error for each item would take several seconds
+
+
+def test_every_list_of_a_request_has_a_limit(server: Running) -> None:
+    described = server.http.get("/openapi.json").json()
+    bodies = [
+        way["requestBody"] for path in described["paths"].values() for way in path.values() if "requestBody" in way
+    ]
+    seen: set[str] = set()
+
+    def unlimited(part: Any) -> list[Any]:
+        if isinstance(part, list):
+            return [found for each in part for found in unlimited(each)]
+        if not isinstance(part, dict):
+            return []
+        name = part.get("$ref", "").rpartition("/")[2]
+        if name and name not in seen:
+            seen.add(name)
+            return unlimited(described["components"]["schemas"][name])
+        own = [part] if part.get("type") == "array" and "maxItems" not in part else []
+        return own + [found for each in part.values() for found in unlimited(each)]
+
+    json_bodies = [body["content"]["application/json"] for body in bodies if "application/json" in body["content"]]
+    assert len(json_bodies) > 5 and unlimited(json_bodies) == []
 
 
 @pytest.mark.parametrize("body", ["{", "[]", "null", '{"page": 1}', '{"page": {"html": "\\ud800<p>x"}}', "\x00"])

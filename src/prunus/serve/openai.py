@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final, Literal, Protocol
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from ..core.errors import BadInput, NothingFound, PrunusError
 from ..core.events import DoneEvent, Event, TokenEvent, answer_of
@@ -31,7 +31,7 @@ from .given import Caller, index_names
 from .mask import Mask
 from .routes import NO_BUFFER, REFUSALS, SILENCE, stream_of
 from .server import Server
-from .wire import AskRequest, PageGiven, Turn
+from .wire import AskRequest, Bounded, PageGiven, Pages, Turn
 from .work import unless_left
 
 PAGES: Final = "prunus"
@@ -55,19 +55,23 @@ _PLAIN: Final = {"tools": [], "tool_choice": "none", "modalities": ["text"], "lo
 """Values of refused parameters that ask for nothing."""
 _DONE: Final = "data: [DONE]\n\n"
 _LONGEST: Final = 20_000
-"""Code points of an earlier turn that count."""
+"""Code points of a question at most, and those of an earlier turn that count."""
 
 
-class ChatMessage(BaseModel):
+Parts = Annotated[list[dict[str, Any]], Field(max_length=100, fail_fast=True)]
+"""The parts of a message."""
+
+
+class ChatMessage(Bounded):
     """One message; its content is text, or parts of ``text``, ``file`` and others."""
 
     model_config = ConfigDict(extra="allow")
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[dict[str, Any]] | None = None
+    content: str | Parts | None = None
 
 
-class StreamOptions(BaseModel):
+class StreamOptions(Bounded):
     """What a stream ends with."""
 
     model_config = ConfigDict(extra="allow")
@@ -75,7 +79,7 @@ class StreamOptions(BaseModel):
     include_usage: bool | None = False
 
 
-class ChatRequest(BaseModel):
+class ChatRequest(Bounded):
     """A request of OpenAI's chat completions. Fields of Prunus itself can be added as ``extra_body``."""
 
     model_config = ConfigDict(
@@ -86,13 +90,13 @@ class ChatRequest(BaseModel):
     )
 
     model: Annotated[str, Field(max_length=200)]
-    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=200)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=200, fail_fast=True)]
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     n: int | None = 1
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
-    pages: Annotated[list[PageGiven], Field()] = Field([], description="Pages to answer from (Prunus only).")
+    pages: Pages = Field([], description="Pages to answer from (Prunus only).")
     budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of evidence at most (Prunus only).")
 
 
@@ -145,6 +149,8 @@ def asked(body: ChatRequest, models: Sequence[str]) -> AskRequest:
     question = _text_of(body.messages[last]) if last >= 0 else ""
     if not question.strip():
         raise BadInput("messages: there is no question of the user", subject="messages")
+    if len(question) > _LONGEST:  # before anything is searched in it
+        raise BadInput(f"messages: the question is over {_LONGEST:,} characters", subject="messages")
     pages = [*body.pages, *_files(body.messages[: last + 1])]
     if body.model == PAGES:
         pages += [PageGiven(url=address) for address in _addresses(body.messages[: last + 1], bool(pages))]
@@ -184,7 +190,8 @@ def _addresses(messages: Sequence[ChatMessage], has_pages: bool) -> list[str]:
     :param messages: the conversation up to the last message of the user.
     """
     for message in reversed(messages):
-        found = dict.fromkeys(map(_trimmed, _ADDRESS.findall(_text_of(message)))) if message.role == "user" else {}
+        text = _text_of(message)[:_LONGEST] if message.role == "user" else ""
+        found = dict.fromkeys(map(_trimmed, _ADDRESS.findall(text)))
         if found or has_pages:
             return list(found)
     return []
@@ -192,10 +199,11 @@ def _addresses(messages: Sequence[ChatMessage], has_pages: bool) -> list[str]:
 
 def _trimmed(address: str) -> str:
     """Return an address without the punctuation of its sentence; a bracket that it opens belongs to it."""
-    address = address.rstrip(".,;:!?")
-    while address.endswith(")") and address.count(")") > address.count("("):
-        address = address[:-1].rstrip(".,;:!?")
-    return address
+    end, unopened = len(address), address.count(")") - address.count("(")
+    while end and (address[end - 1] in ".,;:!?" or (address[end - 1] == ")" and unopened > 0)):
+        unopened -= address[end - 1] == ")"
+        end -= 1
+    return address[:end]
 
 
 async def model_names(server: Server, caller: str) -> list[str]:

@@ -9,33 +9,33 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from ..core.errors import BadInput
 from ..core.types import Answer
 from .errors import error_body
 from .given import Caller
 from .mask import Mask
-from .openai import PAGES, ChatMessage, ChatRequest, asked, details, model_names, respond, url_citations
+from .openai import PAGES, ChatMessage, ChatRequest, Parts, asked, details, model_names, respond, url_citations
 from .routes import REFUSALS, stream_of
 from .server import Server
-from .wire import PageGiven
+from .wire import Bounded, Pages
 
 _PARTS = {"input_text": "text", "output_text": "text", "input_file": "file"}
 """Kinds of parts of an input, and what they are in a chat."""
 
 
-class InputMessage(BaseModel):
+class InputMessage(Bounded):
     """One message of the input."""
 
     model_config = ConfigDict(extra="allow")
 
     type: Literal["message"] = "message"
     role: Literal["system", "developer", "user", "assistant"] = "user"
-    content: str | list[dict[str, Any]] = ""
+    content: str | Parts = ""
 
 
-class ResponseRequest(BaseModel):
+class ResponseRequest(Bounded):
     """A request of OpenAI's responses API. Fields of Prunus itself can be added as ``extra_body``."""
 
     model_config = ConfigDict(
@@ -43,9 +43,9 @@ class ResponseRequest(BaseModel):
     )
 
     model: Annotated[str, Field(max_length=200)]
-    input: str | Annotated[list[InputMessage], Field(min_length=1, max_length=200)]
+    input: str | Annotated[list[InputMessage], Field(min_length=1, max_length=200, fail_fast=True)]
     stream: bool | None = False
-    pages: list[PageGiven] = Field([], description="Pages to answer from (Prunus only).")
+    pages: Pages = Field([], description="Pages to answer from (Prunus only).")
     budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of evidence at most (Prunus only).")
 
 

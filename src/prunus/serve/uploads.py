@@ -52,7 +52,7 @@ class DocumentsGiven(Body):
         json_schema_extra={"examples": [{"documents": [{"id": "bridge", "html": "<p>The bridge opened in 1932."}]}]},
     )
 
-    documents: Annotated[list[DocumentGiven], Field(min_length=1, max_length=MOST)]
+    documents: Annotated[list[DocumentGiven], Field(min_length=1, max_length=MOST, fail_fast=True)]
 
 
 JSON: Final[dict[str, Any]] = {
