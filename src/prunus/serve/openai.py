@@ -21,7 +21,7 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import ConfigDict, Field, ValidationError
 
-from ..core.errors import BadInput, NothingFound, PrunusError
+from ..core.errors import BadInput, NothingFound, PrunusError, one_line
 from ..core.events import DoneEvent, Event, TokenEvent, answer_of
 from ..core.text.near import did_you_mean
 from ..core.types import Answer
@@ -127,10 +127,11 @@ def add_openai(app: FastAPI, server: Server) -> None:
     app.include_router(routes)
 
 
-def asked(body: ChatRequest, models: Sequence[str]) -> AskRequest:
+def asked(body: ChatRequest, models: Sequence[str], field: str = "messages") -> AskRequest:
     """Return the question of a chat, with its sources and its earlier turns.
 
     :param models: from :func:`model_names`.
+    :param field: the field that holds the messages, for errors.
 
     :raises Refused: 404; the model is unknown.
     :raises BadInput: a parameter cannot be obeyed, or there is no question.
@@ -147,18 +148,20 @@ def asked(body: ChatRequest, models: Sequence[str]) -> AskRequest:
         raise BadInput("response_format: only text is written here", subject="response_format")
     last = max((place for place, message in enumerate(body.messages) if message.role == "user"), default=-1)
     question = _text_of(body.messages[last]) if last >= 0 else ""
+    if last >= 0:
+        _check_parts(body.messages[last], field)
     if not question.strip():
-        raise BadInput("messages: there is no question of the user", subject="messages")
+        raise BadInput(f"{field}: there is no question of the user", subject=field)
     if len(question) > _LONGEST:  # before anything is searched in it
-        raise BadInput(f"messages: the question is over {_LONGEST:,} characters", subject="messages")
-    pages = [*body.pages, *_files(body.messages[: last + 1])]
+        raise BadInput(f"{field}: the question is over {_LONGEST:,} characters", subject=field)
+    pages = [*body.pages, *_files(body.messages[: last + 1], field)]
     if body.model == PAGES:
         pages += [PageGiven(url=address) for address in _addresses(body.messages[: last + 1], bool(pages))]
         if not pages:
             raise BadInput(
                 f"{PAGES} answers from pages: put addresses or files into the message, or choose another model: "
                 f"{', '.join(models)}",
-                subject="messages",
+                subject=field,
             )
     turns = [
         Turn(role="user" if message.role == "user" else "assistant", content=_text_of(message)[:_LONGEST])
@@ -230,7 +233,21 @@ def _text_of(message: ChatMessage) -> str:
     return "\n".join(part for part in parts if isinstance(part, str)).encode("utf-8", "replace").decode()
 
 
-def _files(messages: Sequence[ChatMessage]) -> list[PageGiven]:
+def _check_parts(message: ChatMessage, field: str) -> None:
+    """Check that the question has no part which is not read.
+
+    :raises BadInput: it has one; the message names its type.
+    """
+    for part in message.content if isinstance(message.content, list) else ():
+        kind = part.get("type")
+        if kind in ("image_url", "input_image"):
+            raise BadInput(f"{field}: pictures are not read here; send the text, or the page as a file", subject=field)
+        if kind not in ("text", "file"):
+            shown = one_line(str(kind), longest=50)
+            raise BadInput(f"{field}: parts of the type {shown} are not read here; send text or files", subject=field)
+
+
+def _files(messages: Sequence[ChatMessage], field: str) -> list[PageGiven]:
     """Return the files in the parts of messages as pages.
 
     :raises BadInput: a file has no content that can be read.
@@ -243,7 +260,7 @@ def _files(messages: Sequence[ChatMessage]) -> list[PageGiven]:
                 data = file.get("file_data") if isinstance(file, dict) else None
                 match = _DATA.match(data) if isinstance(data, str) else None
                 if not isinstance(data, str) or match is None:
-                    raise BadInput("messages: a file needs file_data, as data:TYPE;base64,DATA", subject="messages")
+                    raise BadInput(f"{field}: a file needs file_data, as data:TYPE;base64,DATA", subject=field)
                 found.append(PageGiven(base64=data[match.end() :]))
     return found
 

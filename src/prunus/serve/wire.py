@@ -325,7 +325,7 @@ class ErrorBody(BaseModel):
 
     type: str = Field(examples=["bad_input"])
     message: str
-    param: str | None = Field(None, description="The field, page or option that the error is about.")
+    param: str | None = Field(None, description="The field of the request that the error is about.")
     code: str | None = None
 
 
