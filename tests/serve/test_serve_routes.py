@@ -16,6 +16,7 @@ import prunus
 
 pytestmark = pytest.mark.full
 
+ADDRESS = {"role": "user", "content": f"{QUESTION} http://127.0.0.1:22/"}
 PAGE = {"html": BRIDGE, "url": "https://example.org/bridge"}
 
 
@@ -74,6 +75,7 @@ def test_where_nothing_answers_the_reply_says_so(server: Running) -> None:
     body = {"question": "Which enzymes split starch?", "pages": [PAGE]}
     reply = server.post("/v1/ask", body)
     assert reply.status_code == 404 and reply.json()["error"]["type"] == "nothing_found"
+    assert reply.json()["error"]["param"] is None
     events = events_of(server.post("/v1/ask", {**body, "stream": True}).text)
     assert events[-1][0] == "error" and "token" not in dict(events)
 
@@ -89,7 +91,27 @@ def test_where_nothing_answers_the_reply_says_so(server: Running) -> None:
         ("/v1/clean", {"page": {"html": "<p>x", "url": "/etc/passwd"}}, "page.url"),
         ("/v1/prune", {"pages": [], "question": QUESTION}, "pages"),
         ("/v1/prune", {"pages": [PAGE] * 4, "question": QUESTION}, "pages"),
-        ("/v1/prune", {"pages": [PAGE], "question": " "}, "query"),
+        ("/v1/prune", {"pages": [PAGE], "question": " "}, "question"),
+        ("/v1/prune", {"pages": [{"url": "http://127.0.0.1:22/"}] * 2, "question": QUESTION}, "pages.0.url"),
+        ("/v1/ask", {"pages": [{"html": "<p>x", "type": "wordd"}], "question": QUESTION}, "pages.0.type"),
+        ("/v1/ask", {"pages": [PAGE, {"base64": "@@"}], "question": QUESTION}, "pages.1.base64"),
+        ("/v1/ask", {"pages": [{"url": "http://127.0.0.1"}], "question": QUESTION}, "pages.0.url"),
+        ("/v1/ask", {"pages": [{"url": "http://127.0.0.1/"}], "question": QUESTION, "stream": True}, "pages.0.url"),
+        ("/v1/ask", {"pages": [PAGE], "question": ""}, "question"),
+        ("/v1/clean", {"page": {"url": "http://127.0.0.1:22/"}}, "page.url"),
+        ("/v1/clean", {"page": {"html": "<script>x</script>"}}, "page"),
+        ("/v1/ask", {"question": QUESTION, "pages": []}, "pages"),
+        ("/v1/ask", {"question": QUESTION}, "pages"),
+        ("/v1/chat/completions", {"model": "prunus", "messages": []}, "messages"),
+        (
+            "/v1/chat/completions",
+            {"model": "prunus", "messages": [{"role": "user", "content": 1}]},
+            "messages.0.content",
+        ),
+        ("/v1/chat/completions", {"model": "prunus", "messages": [ADDRESS]}, "messages"),
+        ("/v1/responses", {"model": "prunus", "input": [ADDRESS]}, "input"),
+        ("/v1/responses", {"model": "prunus", "input": [{"content": [1]}]}, "input.0.content.0"),
+        ("/v1/responses", {"model": "prunus"}, "input"),
         ("/v1/prune", {"pages": [PAGE], "question": QUESTION, "budget": 5001}, "budget"),
         ("/v1/prune", {"pages": [PAGE], "question": QUESTION, "budget": 0}, "budget"),
         ("/v1/prune", {"pages": [PAGE], "question": QUESTION, "scorer": "x.py:Y"}, "scorer"),
@@ -151,6 +173,24 @@ def test_malformed_bodies_are_never_a_bug(server: Running, body: str) -> None:
     assert reply.status_code in (200, 400) and "Traceback" not in reply.text
 
 
+def test_a_body_that_is_no_json_is_told_what_to_send(server: Running) -> None:
+    json_type = {"content-type": "application/json"}
+    broken = server.http.post("/v1/clean", content=b'{"page', headers=json_type).json()["error"]
+    assert broken["param"] is None and "not valid JSON" in broken["message"]
+    for headers in ({}, {"content-type": "text/plain"}):
+        untyped = server.http.post("/v1/clean", content=json.dumps({"page": PAGE}).encode(), headers=headers)
+        assert untyped.status_code == 400 and "Content-Type: application/json" in untyped.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/v1/ask", {"question": "x"}), ("/v1/ask", {"question": "x", "pages": []}), ("/v1/search", {"query": "x"})],
+)
+def test_clients_are_not_told_of_options_of_the_command_line(server: Running, path: str, body: dict[str, Any]) -> None:
+    error = server.post(path, body).json()["error"]
+    assert "this server has no search provider" in error["message"] and "--" not in error["message"]
+
+
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:1/", "http://localhost/", "http://169.254.169.254/latest/meta-data", "http://[::1]/"]
 )
@@ -162,7 +202,7 @@ def test_addresses_inside_the_network_are_not_fetched(server: Running, url: str)
     ):
         reply = server.post(path, body)
         assert reply.status_code in (400, 502), reply.text
-        assert "allow_hosts" in reply.text
+        assert "this address is not allowed here" in reply.text and "setting" not in reply.text
 
 
 def test_a_server_can_be_told_to_fetch_nothing(tmp_path: Path) -> None:

@@ -13,6 +13,14 @@ from ..core.settings import Settings
 _HOST: Final = re.compile(r"https?://([^/\s#?,]+)")
 _SPACE: Final = re.compile(r"(\s+)")
 _HIDDEN: Final = "[a service or folder of this server]"
+_ADVICE: Final = {
+    "the operator may allow it with the setting allow_hosts": "this address is not allowed here",
+    " (setting ports)": "",
+    "raise --max-tokens": "raise max_tokens",
+    "raise --max-usd": "raise max_usd",
+    "; raise --max-seconds": "",
+}
+"""Advice for the operator or the command line, and what a client is told instead."""
 _TOLD: Final = frozenset({"failure", "failures", "warnings", "message"})
 _NAMES: Final = frozenset({"document", "url"})
 
@@ -29,7 +37,9 @@ class Mask:
         self._hosts = frozenset([*(host.rpartition("@")[2] for host in hosts), *filter(None, places)])
 
     def text(self, text: str) -> str:
-        """Return a message without the addresses of the operator's services."""
+        """Return a message without the addresses of the operator's services, and with advice for a client."""
+        for advice, told in _ADVICE.items():
+            text = text.replace(advice, told)
         if not any(host in text for host in self._hosts):
             return text
         words = _SPACE.split(text)

@@ -25,6 +25,10 @@ _PARTS = {"input_text": "text", "output_text": "text", "input_file": "file"}
 """Kinds of parts of an input, and what they are in a chat."""
 _SKIPPED = ("reasoning", "item_reference")
 """Kinds of items that clients send back from earlier responses, and that say nothing to answer."""
+_REFUSED = {
+    "previous_response_id": "nothing is kept here; send the earlier turns",
+    "background": "answers are given at once; leave it out",
+}
 
 
 class InputMessage(Bounded):

@@ -30,7 +30,7 @@ from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
 from .asking import answering
 from .errors import Refused, note_bug
-from .given import Caller, budget_of, pruning_of, sources_of
+from .given import Caller, budget_of, pruning_of, source_of, sources_of
 from .kept import SECONDS, Kept
 from .outline import outline_of
 from .server import Server
@@ -75,7 +75,7 @@ def add_routes(app: FastAPI, server: Server) -> None:
     @routes.post("/clean")
     async def clean(body: CleanRequest) -> CleanResponse:
         """Clean a page: keep what a reader sees, drop scripts, styles and hidden parts."""
-        [source] = sources_of([body.page], server.options, "page")
+        source = source_of(body.page, server.options, "page")
 
         def work() -> CleanResponse:
             [tree] = read_each([source], server.settings, body.main)
@@ -112,6 +112,8 @@ def add_routes(app: FastAPI, server: Server) -> None:
     @routes.post("/search")
     async def search_web(body: SearchBody) -> SearchResponse:
         """Search the web with the providers that the operator chose."""
+        if not server.settings.search:
+            raise BadInput("this server has no search provider; ask pages or an index")
         request = SearchRequest(**body.model_dump())
         found = await server.workers.call(partial(search, request, settings=server.settings))
         return SearchResponse(hits=[asdict(hit) for hit in found.hits], warnings=list(found.warnings))
