@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extras import need
 from tests.serve.running import BRIDGE, QUESTION, Running, events_of, running
 
 import prunus
+from prunus.core.settings import load_settings
 
 pytestmark = pytest.mark.full
 
@@ -245,6 +247,34 @@ def test_clients_are_not_told_of_folders_and_services_of_the_server(tmp_path: Pa
         for reply in (whole, streamed, server.post("/v1/chat/completions", chat)):
             assert "1932" in reply.text and "town.html" in reply.text
             assert str(tmp_path) not in reply.text and "127.0.0.1" not in reply.text and "secret" not in reply.text
+
+
+def test_where_the_model_cannot_be_reached_the_answer_is_quotes_and_costs_nothing(tmp_path: Path) -> None:
+    dead = {"llm": "http://127.0.0.1:9/v1#m", "llm_options": {"retries": 0}, "model_calls": True}
+    settings = {**dead, "extractor": "sentences"}
+    with running(tmp_path, settings) as server:
+        reply = server.post("/v1/ask", {"question": QUESTION, "pages": [PAGE]})
+        assert reply.status_code == 200 and "1932" in reply.json()["text"]
+        assert reply.json()["failures"] == {"generator": "the language model cannot be reached"}
+        assert reply.json()["usage"]["prompt_tokens"] == 0
+
+
+def test_what_a_service_of_the_operator_says_is_told_without_its_address() -> None:
+    need("fastapi")
+    from prunus.serve.mask import Mask
+
+    mask = Mask(load_settings({"llm": "http://10.0.0.7:8999/v1#m"}), ["/srv/made"])
+    for said, told in (
+        ("m at 10.0.0.7:8999: http://10.0.0.7:8999/v1/x: cannot connect to port 8999 (refused)",
+         "the language model cannot be reached"),
+        ("m at 10.0.0.7:8999: HTTP 500: out of memory",
+         "m at [a service or folder of this server]: HTTP 500: out of memory"),
+        ("http://10.0.0.7:8999/x: the name does not resolve (unknown)", "a service of this server cannot be reached"),
+        ("the limit is reached; raise --max-tokens, or lower the budget",
+         "the limit is reached; raise max_tokens, or lower the budget"),
+        ("http://a.org/: cannot connect to port 443 (refused)", "http://a.org/: cannot connect to port 443 (refused)"),
+    ):  # fmt: skip
+        assert mask.text(said) == told
 
 
 def test_a_bug_is_a_500_with_an_id_and_its_text_is_in_no_log(
