@@ -101,6 +101,16 @@ def test_a_call_that_was_never_sent_costs_nothing() -> None:
     assert meter.tokens_left == 10_000
 
 
+def test_a_server_that_was_never_reached_is_not_paid() -> None:
+    meter = Meter(Limits(tokens=10_000))
+    with pytest.raises(OutsideFailed, match="no connection"):
+        run(collect(Metered(Engine(script=[ScriptedReply(error=OutsideFailed("no connection", sent=False))]), meter)))
+    assert meter.total == Usage() and meter.tokens_left == 10_000
+    with pytest.raises(OutsideFailed, match="HTTP 500"):
+        run(collect(Metered(Engine(script=[ScriptedReply(error=OutsideFailed("HTTP 500"))]), meter)))
+    assert meter.total.prompt_tokens == PROMPT
+
+
 # --- limits --------------------------------------------------------------------------------------
 
 

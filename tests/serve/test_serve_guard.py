@@ -56,6 +56,8 @@ def test_where_there_are_keys_every_request_needs_one(tmp_path: Path) -> None:
             reply = server.post("/v1/clean", CLEAN, **headers)
             assert reply.status_code == 401 and reply.headers["www-authenticate"] == "Bearer"
             assert reply.json()["error"]["type"] == "no_key"
+            sent = headers.get("authorization") == "Bearer wrong"
+            assert ("this key does not work" in reply.text) is sent and ("send Authorization" in reply.text) is not sent
         assert server.http.get("/v1/models").status_code == 401 and server.http.get("/metrics").status_code == 401
         assert server.post("/v1/clean", CLEAN, authorization=f"Bearer {key}").status_code == 200
         assert server.http.get("/healthz").status_code == 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ pytestmark = pytest.mark.full
 
 PAGE = {"html": BRIDGE, "url": "https://example.org/bridge"}
 ASKED: Any = {"model": "prunus", "messages": [{"role": "user", "content": QUESTION}], "extra_body": {"pages": [PAGE]}}
+TEXT = {"type": "text", "text": QUESTION}
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+SOUND = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +132,15 @@ def test_a_later_turn_reads_the_addresses_of_an_earlier_one() -> None:
     assert _addresses([*turns, ChatMessage(role="user", content="https://d.org/?")], False) == ["https://d.org/"]
 
 
+def test_addresses_full_of_brackets_are_read_in_linear_time() -> None:
+    need("fastapi")
+    from prunus.serve.openai import _trimmed
+
+    started = time.perf_counter()
+    assert _trimmed("https://a.org/(x)" + ")." * 200_000) == "https://a.org/(x)"
+    assert time.perf_counter() - started < 1
+
+
 def test_where_nothing_answers_the_reply_says_so_in_words(client: Any) -> None:
     asked = {**ASKED, "messages": [{"role": "user", "content": "Which enzymes split starch?"}]}
     whole = client.chat.completions.create(**asked).choices[0]
@@ -145,6 +158,8 @@ def test_where_nothing_answers_the_reply_says_so_in_words(client: Any) -> None:
         ({"messages": [{"role": "system", "content": "x"}]}, "question"),
         ({"extra_body": {}}, "addresses or files"),
         ({"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": "x"}}]}]}, "question"),
+        ({"messages": [{"role": "user", "content": [TEXT, PICTURE]}]}, "pictures are not read here"),
+        ({"messages": [{"role": "user", "content": [TEXT, SOUND]}]}, "type input_audio are not read here"),
     ],
 )
 def test_what_cannot_be_obeyed_is_refused_by_name(client: Any, change: dict[str, Any], word: str) -> None:
@@ -184,3 +199,32 @@ def test_the_responses_api_reads_turns_and_files_and_refuses_what_it_does_not_ke
     for change in ({"previous_response_id": "resp_1"}, {"background": True}, {"tools": [{"type": "web_search"}]}):
         with pytest.raises(need("openai").BadRequestError, match=next(iter(change))):
             client.responses.create(model="prunus-index:town", input=QUESTION, **change)
+
+
+def test_pictures_of_earlier_messages_are_skipped(client: Any) -> None:
+    earlier = [{"role": "user", "content": [TEXT, PICTURE]}, {"role": "assistant", "content": "A bridge."}]
+    reply = client.chat.completions.create(**{**ASKED, "messages": [*earlier, {"role": "user", "content": [TEXT]}]})
+    assert "1932" in reply.choices[0].message.content
+
+
+def test_the_responses_api_skips_items_that_say_nothing_and_refuses_others_by_name(client: Any) -> None:
+    asked: Any = {"model": "prunus", "extra_body": {"pages": [PAGE]}}
+    question = {"role": "user", "content": QUESTION}
+    silent = [{"type": "reasoning", "id": "rs_1", "summary": []}, {"type": "item_reference", "id": "msg_1"}]
+    assert "1932" in client.responses.create(**asked, input=[*silent, question]).output_text
+    picture = {"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AAAA"}]}
+    called = {"type": "function_call_output", "call_id": "1", "output": "2"}
+    for items, word in (
+        ([called, question], "function_call_output"),
+        ([picture], "pictures are not read here"),
+        (silent, "no question"),
+    ):
+        with pytest.raises(need("openai").BadRequestError, match=word) as caught:
+            client.responses.create(**asked, input=items)
+        assert caught.value.param == "input"
+
+
+def test_instructions_have_no_effect_and_are_sent_back(client: Any) -> None:
+    asked: Any = {"model": "prunus", "input": QUESTION, "extra_body": {"pages": [PAGE]}}
+    plain, told = client.responses.create(**asked), client.responses.create(**asked, instructions="Be brief.")
+    assert told.output_text == plain.output_text and (plain.instructions, told.instructions) == (None, "Be brief.")

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extras import need
 from tests.serve.running import BRIDGE, QUESTION, Running, events_of, running
 
 import prunus
+from prunus.core.settings import load_settings
 
 pytestmark = pytest.mark.full
 
+ADDRESS = {"role": "user", "content": f"{QUESTION} http://127.0.0.1:22/"}
 PAGE = {"html": BRIDGE, "url": "https://example.org/bridge"}
 
 
@@ -73,6 +77,7 @@ def test_where_nothing_answers_the_reply_says_so(server: Running) -> None:
     body = {"question": "Which enzymes split starch?", "pages": [PAGE]}
     reply = server.post("/v1/ask", body)
     assert reply.status_code == 404 and reply.json()["error"]["type"] == "nothing_found"
+    assert reply.json()["error"]["param"] is None
     events = events_of(server.post("/v1/ask", {**body, "stream": True}).text)
     assert events[-1][0] == "error" and "token" not in dict(events)
 
@@ -88,7 +93,27 @@ def test_where_nothing_answers_the_reply_says_so(server: Running) -> None:
         ("/v1/clean", {"page": {"html": "<p>x", "url": "/etc/passwd"}}, "page.url"),
         ("/v1/prune", {"pages": [], "question": QUESTION}, "pages"),
         ("/v1/prune", {"pages": [PAGE] * 4, "question": QUESTION}, "pages"),
-        ("/v1/prune", {"pages": [PAGE], "question": " "}, "query"),
+        ("/v1/prune", {"pages": [PAGE], "question": " "}, "question"),
+        ("/v1/prune", {"pages": [{"url": "http://127.0.0.1:22/"}] * 2, "question": QUESTION}, "pages.0.url"),
+        ("/v1/ask", {"pages": [{"html": "<p>x", "type": "wordd"}], "question": QUESTION}, "pages.0.type"),
+        ("/v1/ask", {"pages": [PAGE, {"base64": "@@"}], "question": QUESTION}, "pages.1.base64"),
+        ("/v1/ask", {"pages": [{"url": "http://127.0.0.1"}], "question": QUESTION}, "pages.0.url"),
+        ("/v1/ask", {"pages": [{"url": "http://127.0.0.1/"}], "question": QUESTION, "stream": True}, "pages.0.url"),
+        ("/v1/ask", {"pages": [PAGE], "question": ""}, "question"),
+        ("/v1/clean", {"page": {"url": "http://127.0.0.1:22/"}}, "page.url"),
+        ("/v1/clean", {"page": {"html": "<script>x</script>"}}, "page"),
+        ("/v1/ask", {"question": QUESTION, "pages": []}, "pages"),
+        ("/v1/ask", {"question": QUESTION}, "pages"),
+        ("/v1/chat/completions", {"model": "prunus", "messages": []}, "messages"),
+        (
+            "/v1/chat/completions",
+            {"model": "prunus", "messages": [{"role": "user", "content": 1}]},
+            "messages.0.content",
+        ),
+        ("/v1/chat/completions", {"model": "prunus", "messages": [ADDRESS]}, "messages"),
+        ("/v1/responses", {"model": "prunus", "input": [ADDRESS]}, "input"),
+        ("/v1/responses", {"model": "prunus", "input": [{"content": [1]}]}, "input.0.content.0"),
+        ("/v1/responses", {"model": "prunus"}, "input"),
         ("/v1/prune", {"pages": [PAGE], "question": QUESTION, "budget": 5001}, "budget"),
         ("/v1/prune", {"pages": [PAGE], "question": QUESTION, "budget": 0}, "budget"),
         ("/v1/prune", {"pages": [PAGE], "question": QUESTION, "scorer": "x.py:Y"}, "scorer"),
@@ -107,10 +132,65 @@ def test_what_cannot_be_used_is_a_400_that_names_the_field(
     assert param is None or error["param"] == param, error
 
 
+def test_a_long_list_of_wrong_items_is_refused_at_its_first_item(server: Running) -> None:
+    for path, body in (
+        ("/v1/ask", {"question": QUESTION, "pages": [1] * 300_000}),
+        ("/v1/prune", {"question": QUESTION, "pages": [{}] * 200_000}),
+        ("/v1/chat/completions", {"model": "prunus", "messages": [1] * 300_000}),
+        ("/v1/chat/completions", {"model": "prunus", "messages": [{"role": "user", "content": [1] * 300_000}]}),
+        ("/v1/responses", {"model": "prunus", "input": [1] * 300_000}),
+        ("/v1/ask", {"question": QUESTION, **{str(number): 1 for number in range(60_000)}}),
+    ):
+        started = time.perf_counter()
+        assert server.post(path, body).status_code == 400
+        assert time.perf_counter() - started < 1  # an error for each item would take several seconds
+
+
+def test_every_list_of_a_request_has_a_limit(server: Running) -> None:
+    described = server.http.get("/openapi.json").json()
+    bodies = [
+        way["requestBody"] for path in described["paths"].values() for way in path.values() if "requestBody" in way
+    ]
+    seen: set[str] = set()
+
+    def unlimited(part: Any) -> list[Any]:
+        if isinstance(part, list):
+            return [found for each in part for found in unlimited(each)]
+        if not isinstance(part, dict):
+            return []
+        name = part.get("$ref", "").rpartition("/")[2]
+        if name and name not in seen:
+            seen.add(name)
+            return unlimited(described["components"]["schemas"][name])
+        own = [part] if part.get("type") == "array" and "maxItems" not in part else []
+        return own + [found for each in part.values() for found in unlimited(each)]
+
+    json_bodies = [body["content"]["application/json"] for body in bodies if "application/json" in body["content"]]
+    assert len(json_bodies) > 5 and unlimited(json_bodies) == []
+
+
 @pytest.mark.parametrize("body", ["{", "[]", "null", '{"page": 1}', '{"page": {"html": "\\ud800<p>x"}}', "\x00"])
 def test_malformed_bodies_are_never_a_bug(server: Running, body: str) -> None:
     reply = server.http.post("/v1/clean", content=body.encode(), headers={"content-type": "application/json"})
     assert reply.status_code in (200, 400) and "Traceback" not in reply.text
+
+
+def test_a_body_that_is_no_json_is_told_what_to_send(server: Running) -> None:
+    json_type = {"content-type": "application/json"}
+    broken = server.http.post("/v1/clean", content=b'{"page', headers=json_type).json()["error"]
+    assert broken["param"] is None and "not valid JSON" in broken["message"]
+    for headers in ({}, {"content-type": "text/plain"}):
+        untyped = server.http.post("/v1/clean", content=json.dumps({"page": PAGE}).encode(), headers=headers)
+        assert untyped.status_code == 400 and "Content-Type: application/json" in untyped.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/v1/ask", {"question": "x"}), ("/v1/ask", {"question": "x", "pages": []}), ("/v1/search", {"query": "x"})],
+)
+def test_clients_are_not_told_of_options_of_the_command_line(server: Running, path: str, body: dict[str, Any]) -> None:
+    error = server.post(path, body).json()["error"]
+    assert "this server has no search provider" in error["message"] and "--" not in error["message"]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +204,7 @@ def test_addresses_inside_the_network_are_not_fetched(server: Running, url: str)
     ):
         reply = server.post(path, body)
         assert reply.status_code in (400, 502), reply.text
-        assert "allow_hosts" in reply.text
+        assert "this address is not allowed here" in reply.text and "setting" not in reply.text
 
 
 def test_a_server_can_be_told_to_fetch_nothing(tmp_path: Path) -> None:
@@ -167,6 +247,34 @@ def test_clients_are_not_told_of_folders_and_services_of_the_server(tmp_path: Pa
         for reply in (whole, streamed, server.post("/v1/chat/completions", chat)):
             assert "1932" in reply.text and "town.html" in reply.text
             assert str(tmp_path) not in reply.text and "127.0.0.1" not in reply.text and "secret" not in reply.text
+
+
+def test_where_the_model_cannot_be_reached_the_answer_is_quotes_and_costs_nothing(tmp_path: Path) -> None:
+    dead = {"llm": "http://127.0.0.1:9/v1#m", "llm_options": {"retries": 0}, "model_calls": True}
+    settings = {**dead, "extractor": "sentences"}
+    with running(tmp_path, settings) as server:
+        reply = server.post("/v1/ask", {"question": QUESTION, "pages": [PAGE]})
+        assert reply.status_code == 200 and "1932" in reply.json()["text"]
+        assert reply.json()["failures"] == {"generator": "the language model cannot be reached"}
+        assert reply.json()["usage"]["prompt_tokens"] == 0
+
+
+def test_what_a_service_of_the_operator_says_is_told_without_its_address() -> None:
+    need("fastapi")
+    from prunus.serve.mask import Mask
+
+    mask = Mask(load_settings({"llm": "http://10.0.0.7:8999/v1#m"}), ["/srv/made"])
+    for said, told in (
+        ("m at 10.0.0.7:8999: http://10.0.0.7:8999/v1/x: cannot connect to port 8999 (refused)",
+         "the language model cannot be reached"),
+        ("m at 10.0.0.7:8999: HTTP 500: out of memory",
+         "m at [a service or folder of this server]: HTTP 500: out of memory"),
+        ("http://10.0.0.7:8999/x: the name does not resolve (unknown)", "a service of this server cannot be reached"),
+        ("the limit is reached; raise --max-tokens, or lower the budget",
+         "the limit is reached; raise max_tokens, or lower the budget"),
+        ("http://a.org/: cannot connect to port 443 (refused)", "http://a.org/: cannot connect to port 443 (refused)"),
+    ):  # fmt: skip
+        assert mask.text(said) == told
 
 
 def test_a_bug_is_a_500_with_an_id_and_its_text_is_in_no_log(

@@ -87,16 +87,24 @@ class OutsideFailed(PrunusError):
 
     :param may_pass: whether the same request may succeed if retried soon.
     :param retry_after: seconds to wait before a retry, as the service asks; None where it does not say.
+    :param sent: whether the service may have read the request; False where there was no connection.
     """
 
     exit_code = 3
 
     def __init__(
-        self, message: str, *, subject: str = "", may_pass: bool = False, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        subject: str = "",
+        may_pass: bool = False,
+        retry_after: float | None = None,
+        sent: bool = True,
     ) -> None:
         super().__init__(message, subject=subject)
         self.may_pass = may_pass
         self.retry_after = retry_after
+        self.sent = sent
 
 
 class NothingFound(PrunusError):

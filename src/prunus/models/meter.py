@@ -15,7 +15,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from ..core.errors import BadBudget, BadInput, MissingExtra
+from ..core.errors import BadBudget, BadInput, MissingExtra, OutsideFailed
 from ..core.events import Event, TokenEvent, UsageEvent
 from ..core.options import Limits
 from ..core.ports import LLM, LanguageModel, TokenCounter
@@ -257,7 +257,10 @@ class Metered(LanguageModel):
         except (BadInput, MissingExtra) as error:
             sent = isinstance(error, OverLimit)  # the other errors come before anything is paid
             raise
-        finally:  # also for a call that failed or was cancelled: the server has read the prompt
+        except OutsideFailed as error:
+            sent = error.sent
+            raise
+        finally:  # also for a call that failed or was cancelled: the server may have read the prompt
             seconds = time.monotonic() - started
             usage = self._usage(reported, prompt, "".join(pieces), seconds) if sent else Usage()
             self._meter.settle(*most, usage)

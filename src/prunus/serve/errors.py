@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import traceback
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -11,8 +12,11 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from ..core.errors import BadInput, MissingExtra, NothingFound, OutsideFailed, PrunusError, one_line
+from ..core.errors import BadInput, BadPage, MissingExtra, NothingFound, OutsideFailed, PrunusError, one_line
+from ..core.text.secrets import hide_secrets
+from ..pages.sources import is_address
 from .mask import Mask
+from .wire import MOST_PAGES, AskRequest, CleanRequest, PruneRequest, RetrieveBody, SearchBody, ShowRequest
 from .work import Busy, Left, TooLong
 
 log = logging.getLogger("prunus.serve")
@@ -30,6 +34,13 @@ _STATUS: Final = {
     400: "bad_input", 401: "no_key", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 408: "too_slow",
     409: "taken", 413: "too_large", 415: "bad_type", 429: "too_many_requests", 503: "busy",
 }  # fmt: skip
+_FORMS: Final = (CleanRequest, PruneRequest, SearchBody, AskRequest, RetrieveBody, ShowRequest)
+_FIELDS: Final = frozenset(
+    [*(name for form in _FORMS for name in form.model_fields), "documents", "files", "id", "messages", "input", "model"]
+)
+"""Names that are fields of requests wherever an error has them."""
+_QUESTIONS: Final = ("question", "messages", "input")
+"""Fields that hold a question."""
 
 
 class Refused(Exception):
@@ -52,13 +63,47 @@ def status_of(error: BaseException) -> tuple[int, str]:
     return 500, "bug"
 
 
-def error_body(error: BaseException, mask: Mask) -> dict[str, Any]:
-    """Return an error as JSON; what a bug says is not told to the client."""
+def error_body(error: BaseException, mask: Mask, body: object = None) -> dict[str, Any]:
+    """Return an error as JSON; what a bug says is not told to the client.
+
+    :param body: the body of the request, in which the field of the error is found.
+    """
     _, name = status_of(error)
     if name == "bug" and not isinstance(error, PrunusError):
         return _body(name, "an internal error; the server's log has the details")
-    subject = mask.record(getattr(error, "subject", ""), "document")
-    return _body(name, mask.text(one_line(str(error), longest=500)), mask.text(subject))
+    return _body(name, mask.text(one_line(str(error), longest=500)), _field_of(error, body))
+
+
+def _field_of(error: BaseException, body: object) -> str:
+    """Return the field of a request that an error is about; '' where it is about none."""
+    subject = getattr(error, "subject", "")
+    given: dict[str, Any] = body if isinstance(body, dict) else {}
+    if isinstance(error, BadInput):
+        if subject == "query" and "query" not in given:  # the library's name of the question
+            return next((name for name in _QUESTIONS if name in given), "")
+        name = subject.partition(".")[0]
+        if name in _FIELDS or name in given:
+            return str(subject)
+    if not is_address(subject):
+        return "page" if isinstance(error, BadPage) and "page" in given else ""
+    return _place_of(subject, given)
+
+
+def _place_of(address: str, given: Mapping[str, Any]) -> str:
+    """Return the field that holds the address of a page; '' where there is none."""
+    places: dict[str, Any] = {"page": given.get("page")}
+    if isinstance(pages := given.get("pages"), list):
+        places = {f"pages.{number}": page for number, page in enumerate(pages[:MOST_PAGES])}
+    for place, page in places.items():
+        url = page.get("url") if isinstance(page, dict) else None
+        if isinstance(url, str) and _plain(hide_secrets(url.strip())) == _plain(address):
+            return place if "html" in page or "base64" in page else f"{place}.url"
+    return next((name for name in ("messages", "input") if name in given), "")
+
+
+def _plain(address: str) -> str:
+    """Return an address as two spellings of it are compared."""
+    return address.rstrip("/").lower()
 
 
 def _body(kind: str, message: str, param: str = "") -> dict[str, Any]:
@@ -80,6 +125,23 @@ def note_bug(error: BaseException, where: str) -> None:
     log.error("%s: a bug: %s\n%s", where, type(error).__name__, frames.rstrip())
 
 
+def _place(error: Mapping[str, Any], body: object) -> str:
+    """Return the field of an error of pydantic, without the names of types that it was tried as; '' for no field."""
+    where, *parts = error.get("loc", ("",))
+    if where != "body":
+        return ".".join(map(str, parts))
+    if error.get("type") == "json_invalid":  # its place is a count of characters
+        return ""
+    found = []
+    for part in parts:
+        if (isinstance(body, dict) and part in body) or (isinstance(body, list) and isinstance(part, int)):
+            body = body[part]
+        elif not (error.get("type") == "missing" and part == parts[-1]):
+            continue
+        found.append(str(part))
+    return one_line(".".join(found).encode("utf-8", "replace").decode(), longest=200)
+
+
 def handle_errors(app: FastAPI, mask: Mask) -> None:
     """Turn every exception of a route into JSON; bugs are left to the guard around the routes."""
 
@@ -88,13 +150,23 @@ def handle_errors(app: FastAPI, mask: Mask) -> None:
         headers = {"Retry-After": str(error.retry_after)} if isinstance(error, Busy) else {}
         if status in (501, 504):
             headers["X-Should-Retry"] = "false"  # clients of OpenAI's API would only do the same work again
-        return JSONResponse(error_body(error, mask), status, headers)
+        body = getattr(request, "_json", None)  # as the route read it; nothing is read here
+        return JSONResponse(error_body(error, mask, body), status, headers)
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
-        first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
-        place = ".".join(str(part) for part in first.get("loc", ()) if part != "body")
-        place = one_line(place.encode("utf-8", "replace").decode(), longest=200)
+        found = error.errors() if isinstance(error, RequestValidationError) else []
+        # a list that may be a text, too, has an error as each of them; the deepest says what is wrong
+        same = [one for one in found if one["loc"][:2] == found[0]["loc"][:2]]
+        first: Mapping[str, Any] = max(same, key=lambda one: len(one["loc"]), default={})
+        place = _place(first, getattr(error, "body", None))
         reason = str(first.get("msg", "the request cannot be read")).removeprefix("Value error, ")
+        kind = first.get("type", "")
+        if kind == "json_invalid":
+            reason = "the body is not valid JSON"
+        elif kind == "string_pattern_mismatch":
+            reason = "use letters, digits and . _ -, the first a letter or a digit, 64 at most"
+        elif tuple(first.get("loc", ())) == ("body",) and "json" not in request.headers.get("content-type", ""):
+            reason = "send the body as JSON, with Content-Type: application/json"
         message = f"{place}: {reason}" if place else reason
         return JSONResponse(_body("bad_input", one_line(message, longest=500), place), 400)
 

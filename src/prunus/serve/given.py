@@ -37,15 +37,18 @@ def sources_of(pages: Sequence[PageGiven], options: ServeOptions, param: str = "
     if len(pages) > options.pages:
         raise BadInput(f"{len(pages)} pages; this server takes {options.pages} at once", subject=param)
     several = len(pages) > 1
-    return [_source(page, options, f"{param}.{number}" if several else param) for number, page in enumerate(pages)]
+    return [
+        source_of(page, options, f"{param}.{number}", f"{param}.{number}" if several else "")
+        for number, page in enumerate(pages)
+    ]
 
 
-def _named(url: str, name: str) -> str:
-    """Return the address of a page, or for one of several pages without an address its place in the request."""
-    return url or (name if "." in name else "")
+def source_of(given: PageGiven, options: ServeOptions, name: str, called: str = "") -> Source:
+    """Return one page of a request as a source; the errors are those of :func:`sources_of`.
 
-
-def _source(given: PageGiven, options: ServeOptions, name: str) -> Source:
+    :param name: the place of the page in the request, for errors.
+    :param called: how a page without an address is called in the result.
+    """
     url = given.url.strip()
     if url and not is_address(url):
         raise BadInput(
@@ -56,13 +59,13 @@ def _source(given: PageGiven, options: ServeOptions, name: str) -> Source:
     except BadInput as error:
         raise BadInput(f"{name}.type: {error}", subject=f"{name}.type") from None
     if given.html is not None:
-        return Page(given.html, url=_named(url, name), final_url=url, media_type=media_type)
+        return Page(given.html, url=url or called, final_url=url, media_type=media_type)
     if given.base64 is not None:
         try:
             content = base64.b64decode(given.base64, validate=True)
         except (binascii.Error, ValueError):
             raise BadInput(f"{name}.base64: this is no Base64", subject=f"{name}.base64") from None
-        return Page(content, url=_named(url, name), final_url=url, media_type=media_type)
+        return Page(content, url=url or called, final_url=url, media_type=media_type)
     if not options.fetch:
         raise Refused(403, "this server fetches no pages; send their content", param=f"{name}.url")
     return url
@@ -105,10 +108,11 @@ def choices_of(body: AskRequest, settings: Settings, options: ServeOptions, plac
     """Return the choices of a question.
 
     :param places: the indexes of the question, from :func:`index_place`.
-    :raises BadInput: the search is not enabled, or the budget is too large.
+    :raises BadInput: a search is needed and not enabled, or the budget is too large.
     """
-    if body.search and not settings.search:
-        raise BadInput("this server has no search provider; give pages or an index", subject="search")
+    if (body.search or not (body.pages or places)) and not settings.search:
+        field = "search" if body.search else "pages"
+        raise BadInput("this server has no search provider; give pages or an index", subject=field)
     web = body.web
     made = Options(
         extractor=f"sentences:{body.quotes}" if body.quotes else "",

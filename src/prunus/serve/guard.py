@@ -130,7 +130,8 @@ class Guard:
             digest = digest_of(key.strip()) if kind.lower() == "bearer" and key.strip() else ""
             found = await asyncio.wait_for(lookup(partial(state.key, digest)), STATE_SECONDS) if digest else None
             if found is None:
-                raise Refused(401, "this needs a key: send Authorization: Bearer KEY")
+                why = "this key does not work" if digest else "this needs a key: send Authorization: Bearer KEY"
+                raise Refused(401, why)
             wanted = _wanted(path, scope["method"])
             if wanted and not set(wanted) & set(found.scopes):
                 raise Refused(403, f"the key {found.name} may not {wanted[0]}")

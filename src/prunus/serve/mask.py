@@ -13,6 +13,20 @@ from ..core.settings import Settings
 _HOST: Final = re.compile(r"https?://([^/\s#?,]+)")
 _SPACE: Final = re.compile(r"(\s+)")
 _HIDDEN: Final = "[a service or folder of this server]"
+_WHERE: Final = rf"{re.escape(_HIDDEN)}:?(?: {re.escape(_HIDDEN)}:?)?"
+_UNREACHED: Final = re.compile(
+    rf"(?P<model>\S{{1,100}} at )?{_WHERE} (?:cannot connect to port|the name (?:does not|did not|has no))[^;]{{0,300}}"
+)
+"""What is said of a service without a connection, its addresses hidden. Only language models are called "NAME at"."""
+_TWICE: Final = re.compile(rf"{re.escape(_HIDDEN)}:? (?={re.escape(_HIDDEN)})")
+_ADVICE: Final = {
+    "the operator may allow it with the setting allow_hosts": "this address is not allowed here",
+    " (setting ports)": "",
+    "raise --max-tokens": "raise max_tokens",
+    "raise --max-usd": "raise max_usd",
+    "; raise --max-seconds": "",
+}
+"""Advice for the operator or the command line, and what a client is told instead."""
 _TOLD: Final = frozenset({"failure", "failures", "warnings", "message"})
 _NAMES: Final = frozenset({"document", "url"})
 
@@ -29,11 +43,20 @@ class Mask:
         self._hosts = frozenset([*(host.rpartition("@")[2] for host in hosts), *filter(None, places)])
 
     def text(self, text: str) -> str:
-        """Return a message without the addresses of the operator's services."""
+        """Return a message without the addresses of the operator's services, and with advice for a client."""
+        for advice, told in _ADVICE.items():
+            text = text.replace(advice, told)
         if not any(host in text for host in self._hosts):
             return text
         words = _SPACE.split(text)
-        return "".join(_HIDDEN if any(host in word for host in self._hosts) else word for word in words)
+        hidden = "".join(self._word(word) for word in words)
+        return _TWICE.sub("", _UNREACHED.sub(_unreached, hidden))
+
+    def _word(self, word: str) -> str:
+        """Return a word, hidden where it holds an address; the colon after it stays."""
+        if not any(host in word for host in self._hosts):
+            return word
+        return f"{_HIDDEN}:" if word.endswith(":") else _HIDDEN
 
     def record(self, value: Any, key: str = "", told: bool = False) -> Any:
         """Return plain data with hidden addresses and folders.
@@ -51,3 +74,8 @@ class Mask:
         if isinstance(value, list | tuple):
             return [self.record(part, key, told) for part in value]
         return value
+
+
+def _unreached(found: re.Match[str]) -> str:
+    """Return what a client is told of a service that cannot be reached."""
+    return f"{'the language model' if found['model'] else 'a service of this server'} cannot be reached"

@@ -34,7 +34,7 @@ class AskCall(Body):
     """Arguments of `ask`."""
 
     question: Question
-    pages: Annotated[list[Address], Field(max_length=20)] = Field(
+    pages: Annotated[list[Address], Field(max_length=20, fail_fast=True)] = Field(
         [], description="Addresses of the pages to answer from; without any the web is searched."
     )
     budget: Budget = 0

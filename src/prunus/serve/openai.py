@@ -19,9 +19,9 @@ from typing import Annotated, Any, Final, Literal, Protocol
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
-from ..core.errors import BadInput, NothingFound, PrunusError
+from ..core.errors import BadInput, NothingFound, PrunusError, one_line
 from ..core.events import DoneEvent, Event, TokenEvent, answer_of
 from ..core.text.near import did_you_mean
 from ..core.types import Answer
@@ -31,7 +31,7 @@ from .given import Caller, caller_of, index_names
 from .mask import Mask
 from .routes import NO_BUFFER, REFUSALS, SILENCE, stream_of
 from .server import Server
-from .wire import AskRequest, PageGiven, Turn
+from .wire import AskRequest, Bounded, PageGiven, Pages, Turn
 from .work import unless_left
 
 PAGES: Final = "prunus"
@@ -55,19 +55,23 @@ _PLAIN: Final = {"tools": [], "tool_choice": "none", "modalities": ["text"], "lo
 """Values of refused parameters that ask for nothing."""
 _DONE: Final = "data: [DONE]\n\n"
 _LONGEST: Final = 20_000
-"""Code points of an earlier turn that count."""
+"""Code points of a question at most, and those of an earlier turn that count."""
 
 
-class ChatMessage(BaseModel):
+Parts = Annotated[list[dict[str, Any]], Field(max_length=100, fail_fast=True)]
+"""The parts of a message."""
+
+
+class ChatMessage(Bounded):
     """One message; its content is text, or parts of ``text``, ``file`` and others."""
 
     model_config = ConfigDict(extra="allow")
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[dict[str, Any]] | None = None
+    content: str | Parts | None = None
 
 
-class StreamOptions(BaseModel):
+class StreamOptions(Bounded):
     """What a stream ends with."""
 
     model_config = ConfigDict(extra="allow")
@@ -75,7 +79,7 @@ class StreamOptions(BaseModel):
     include_usage: bool | None = False
 
 
-class ChatRequest(BaseModel):
+class ChatRequest(Bounded):
     """A request of OpenAI's chat completions. Fields of Prunus itself can be added as ``extra_body``."""
 
     model_config = ConfigDict(
@@ -86,13 +90,13 @@ class ChatRequest(BaseModel):
     )
 
     model: Annotated[str, Field(max_length=200)]
-    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=200)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=200, fail_fast=True)]
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     n: int | None = 1
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
-    pages: Annotated[list[PageGiven], Field()] = Field([], description="Pages to answer from (Prunus only).")
+    pages: Pages = Field([], description="Pages to answer from (Prunus only).")
     budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of evidence at most (Prunus only).")
 
 
@@ -123,10 +127,11 @@ def add_openai(app: FastAPI, server: Server) -> None:
     app.include_router(routes)
 
 
-def asked(body: ChatRequest, models: Sequence[str]) -> AskRequest:
+def asked(body: ChatRequest, models: Sequence[str], field: str = "messages") -> AskRequest:
     """Return the question of a chat, with its sources and its earlier turns.
 
     :param models: from :func:`model_names`.
+    :param field: the field that holds the messages, for errors.
 
     :raises Refused: 404; the model is unknown.
     :raises BadInput: a parameter cannot be obeyed, or there is no question.
@@ -143,16 +148,20 @@ def asked(body: ChatRequest, models: Sequence[str]) -> AskRequest:
         raise BadInput("response_format: only text is written here", subject="response_format")
     last = max((place for place, message in enumerate(body.messages) if message.role == "user"), default=-1)
     question = _text_of(body.messages[last]) if last >= 0 else ""
+    if last >= 0:
+        _check_parts(body.messages[last], field)
     if not question.strip():
-        raise BadInput("messages: there is no question of the user", subject="messages")
-    pages = [*body.pages, *_files(body.messages[: last + 1])]
+        raise BadInput(f"{field}: there is no question of the user", subject=field)
+    if len(question) > _LONGEST:  # before anything is searched in it
+        raise BadInput(f"{field}: the question is over {_LONGEST:,} characters", subject=field)
+    pages = [*body.pages, *_files(body.messages[: last + 1], field)]
     if body.model == PAGES:
         pages += [PageGiven(url=address) for address in _addresses(body.messages[: last + 1], bool(pages))]
         if not pages:
             raise BadInput(
                 f"{PAGES} answers from pages: put addresses or files into the message, or choose another model: "
                 f"{', '.join(models)}",
-                subject="messages",
+                subject=field,
             )
     turns = [
         Turn(role="user" if message.role == "user" else "assistant", content=_text_of(message)[:_LONGEST])
@@ -184,7 +193,8 @@ def _addresses(messages: Sequence[ChatMessage], has_pages: bool) -> list[str]:
     :param messages: the conversation up to the last message of the user.
     """
     for message in reversed(messages):
-        found = dict.fromkeys(map(_trimmed, _ADDRESS.findall(_text_of(message)))) if message.role == "user" else {}
+        text = _text_of(message)[:_LONGEST] if message.role == "user" else ""
+        found = dict.fromkeys(map(_trimmed, _ADDRESS.findall(text)))
         if found or has_pages:
             return list(found)
     return []
@@ -192,10 +202,11 @@ def _addresses(messages: Sequence[ChatMessage], has_pages: bool) -> list[str]:
 
 def _trimmed(address: str) -> str:
     """Return an address without the punctuation of its sentence; a bracket that it opens belongs to it."""
-    address = address.rstrip(".,;:!?")
-    while address.endswith(")") and address.count(")") > address.count("("):
-        address = address[:-1].rstrip(".,;:!?")
-    return address
+    end, unopened = len(address), address.count(")") - address.count("(")
+    while end and (address[end - 1] in ".,;:!?" or (address[end - 1] == ")" and unopened > 0)):
+        unopened -= address[end - 1] == ")"
+        end -= 1
+    return address[:end]
 
 
 async def model_names(server: Server, caller: str) -> list[str]:
@@ -222,7 +233,21 @@ def _text_of(message: ChatMessage) -> str:
     return "\n".join(part for part in parts if isinstance(part, str)).encode("utf-8", "replace").decode()
 
 
-def _files(messages: Sequence[ChatMessage]) -> list[PageGiven]:
+def _check_parts(message: ChatMessage, field: str) -> None:
+    """Check that the question has no part which is not read.
+
+    :raises BadInput: it has one; the message names its type.
+    """
+    for part in message.content if isinstance(message.content, list) else ():
+        kind = part.get("type")
+        if kind in ("image_url", "input_image"):
+            raise BadInput(f"{field}: pictures are not read here; send the text, or the page as a file", subject=field)
+        if kind not in ("text", "file"):
+            shown = one_line(str(kind), longest=50)
+            raise BadInput(f"{field}: parts of the type {shown} are not read here; send text or files", subject=field)
+
+
+def _files(messages: Sequence[ChatMessage], field: str) -> list[PageGiven]:
     """Return the files in the parts of messages as pages.
 
     :raises BadInput: a file has no content that can be read.
@@ -235,7 +260,7 @@ def _files(messages: Sequence[ChatMessage]) -> list[PageGiven]:
                 data = file.get("file_data") if isinstance(file, dict) else None
                 match = _DATA.match(data) if isinstance(data, str) else None
                 if not isinstance(data, str) or match is None:
-                    raise BadInput("messages: a file needs file_data, as data:TYPE;base64,DATA", subject="messages")
+                    raise BadInput(f"{field}: a file needs file_data, as data:TYPE;base64,DATA", subject=field)
                 found.append(PageGiven(base64=data[match.end() :]))
     return found
 

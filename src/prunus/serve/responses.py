@@ -9,33 +9,39 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
-from ..core.errors import BadInput
+from ..core.errors import BadInput, one_line
 from ..core.types import Answer
 from .errors import error_body
 from .given import Caller
 from .mask import Mask
-from .openai import PAGES, ChatMessage, ChatRequest, asked, details, model_names, respond, url_citations
+from .openai import PAGES, ChatMessage, ChatRequest, Parts, asked, details, model_names, respond, url_citations
 from .routes import REFUSALS, stream_of
 from .server import Server
-from .wire import PageGiven
+from .wire import Bounded, Pages
 
 _PARTS = {"input_text": "text", "output_text": "text", "input_file": "file"}
 """Kinds of parts of an input, and what they are in a chat."""
+_SKIPPED = ("reasoning", "item_reference")
+"""Kinds of items that clients send back from earlier responses, and that say nothing to answer."""
+_REFUSED = {
+    "previous_response_id": "nothing is kept here; send the earlier turns",
+    "background": "answers are given at once; leave it out",
+}
 
 
-class InputMessage(BaseModel):
-    """One message of the input."""
+class InputMessage(Bounded):
+    """One message of the input. Of other items, those that say nothing (`reasoning`) are skipped."""
 
     model_config = ConfigDict(extra="allow")
 
-    type: Literal["message"] = "message"
+    type: Annotated[str, Field(max_length=100)] | None = "message"
     role: Literal["system", "developer", "user", "assistant"] = "user"
-    content: str | list[dict[str, Any]] = ""
+    content: str | Parts | None = ""
 
 
-class ResponseRequest(BaseModel):
+class ResponseRequest(Bounded):
     """A request of OpenAI's responses API. Fields of Prunus itself can be added as ``extra_body``."""
 
     model_config = ConfigDict(
@@ -43,9 +49,10 @@ class ResponseRequest(BaseModel):
     )
 
     model: Annotated[str, Field(max_length=200)]
-    input: str | Annotated[list[InputMessage], Field(min_length=1, max_length=200)]
+    input: str | Annotated[list[InputMessage], Field(min_length=1, max_length=200, fail_fast=True)]
+    instructions: str | None = Field(None, description="Has no effect, as a system message; it is sent back.")
     stream: bool | None = False
-    pages: list[PageGiven] = Field([], description="Pages to answer from (Prunus only).")
+    pages: Pages = Field([], description="Pages to answer from (Prunus only).")
     budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of evidence at most (Prunus only).")
 
 
@@ -57,7 +64,7 @@ def add_responses(app: FastAPI, server: Server) -> None:
     @routes.post("/responses", response_model=None, responses=stream_of("event", "data", example=piece))
     async def create(body: ResponseRequest, request: Request, caller: Caller) -> Response | dict[str, Any]:
         """Answer the last message of the user, with citations as annotations of the output."""
-        question = asked(_as_chat(body), await model_names(server, caller))
+        question = asked(_as_chat(body), await model_names(server, caller), "input")
         reply = _Reply(body, server.mask)
         return await respond(reply, question, server, request, bool(body.stream))
 
@@ -71,11 +78,20 @@ def _as_chat(body: ResponseRequest) -> ChatRequest:
     """
     extra = body.model_extra or {}
     if extra.get("previous_response_id"):
-        raise BadInput("previous_response_id: nothing is kept here; send the earlier turns", subject="input")
+        raise BadInput(
+            "previous_response_id: nothing is kept here; send the earlier turns", subject="previous_response_id"
+        )
     if extra.get("background"):
         raise BadInput("background: answers are given at once; leave it out", subject="background")
     format = extra["text"].get("format") if isinstance(extra.get("text"), dict) else None
-    messages = [InputMessage(content=body.input)] if isinstance(body.input, str) else body.input
+    items = [InputMessage(content=body.input)] if isinstance(body.input, str) else body.input
+    messages = [item for item in items if item.type not in _SKIPPED]
+    for message in messages:
+        if message.type not in (None, "message"):
+            kind = one_line(message.type, longest=50)
+            raise BadInput(f"input: items of the type {kind} are not read here; send messages", subject="input")
+    if not messages:
+        raise BadInput("input: there is no question of the user", subject="input")
     return ChatRequest(
         model=body.model,
         messages=[ChatMessage(role=message.role, content=_parts(message.content)) for message in messages],
@@ -86,17 +102,19 @@ def _as_chat(body: ResponseRequest) -> ChatRequest:
     )
 
 
-def _parts(content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+def _parts(content: str | list[dict[str, Any]] | None) -> str | list[dict[str, Any]] | None:
     """Return the content of a message in the shape of a chat."""
-    if isinstance(content, str):
+    if not isinstance(content, list):
         return content
-    found = []
+    found: list[dict[str, Any]] = []
     for part in content:
         kind = _PARTS.get(str(part.get("type")), "")
         if kind == "text":
             found.append({"type": "text", "text": part.get("text")})
         elif kind == "file":
             found.append({"type": "file", "file": {"file_data": part.get("file_data")}})
+        else:
+            found.append({"type": part.get("type")})
     return found
 
 
@@ -107,6 +125,7 @@ class _Reply:
         self._mask = mask
         self._id, self._item = f"resp_{secrets.token_hex(12)}", f"msg_{secrets.token_hex(12)}"
         self._head = {"id": self._id, "object": "response", "created_at": int(time.time()), "model": body.model}
+        self._instructions = body.instructions
         self._number = 0
 
     def whole(self, answer: Answer) -> dict[str, Any]:
@@ -169,7 +188,7 @@ class _Reply:
     def _state(self, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
         return {
             **self._head, "status": status, "output": output, "error": None, "incomplete_details": None,
-            "instructions": None, "metadata": {}, "parallel_tool_calls": False, "temperature": None,
+            "instructions": self._instructions, "metadata": {}, "parallel_tool_calls": False, "temperature": None,
             "tool_choice": "none", "tools": [], "top_p": None, "usage": None,
         }  # fmt: skip
 

@@ -32,7 +32,7 @@ from ..pages.write.style import Style
 from ..pages.write.whole import write_tree
 from .asking import answering, begun
 from .errors import Refused, note_bug
-from .given import Caller, budget_of, fetched, pruning_of, sources_of
+from .given import Caller, budget_of, fetched, pruning_of, source_of, sources_of
 from .kept import SECONDS, Kept
 from .outline import outline_of
 from .server import Server
@@ -77,7 +77,7 @@ def add_routes(app: FastAPI, server: Server) -> None:
     @routes.post("/clean")
     async def clean(body: CleanRequest, request: Request, caller: Caller) -> CleanResponse:
         """Clean a page: keep what a reader sees, drop scripts, styles and hidden parts."""
-        [source] = sources_of([body.page], server.options, "page")
+        source = source_of(body.page, server.options, "page")
 
         def cleaned(page: Source) -> CleanResponse:
             [tree] = read_each([page], server.settings, body.main)
@@ -125,6 +125,8 @@ def add_routes(app: FastAPI, server: Server) -> None:
     @routes.post("/search")
     async def search_web(body: SearchBody, http: Request, caller: Caller) -> SearchResponse:
         """Search the web with the providers that the operator chose."""
+        if not server.settings.search:
+            raise BadInput("this server has no search provider; ask pages or an index")
         request = SearchRequest(**body.model_dump())
         work = partial(asearch, request, settings=server.settings)
         found = await unless_left(http.receive, server.workers.within(work, caller))

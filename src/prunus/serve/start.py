@@ -169,6 +169,7 @@ class _Program(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: take no new requests, and let running ones end."""
+        self._server.runner.begin_stop()
         self._server.workers.stop(_GRACE - _LAST_WORDS)
         await super().shutdown(sockets)
 

@@ -20,7 +20,7 @@ from ..core.types import Page
 from ..engines import formats
 from ..pages.read import snapshot_of
 from .errors import Refused
-from .given import sources_of
+from .given import source_of
 from .options import ServeOptions
 from .queue import InputDocument
 from .wire import Body, PageGiven, Short
@@ -52,7 +52,7 @@ class DocumentsGiven(Body):
         json_schema_extra={"examples": [{"documents": [{"id": "bridge", "html": "<p>The bridge opened in 1932."}]}]},
     )
 
-    documents: Annotated[list[DocumentGiven], Field(min_length=1, max_length=MOST)]
+    documents: Annotated[list[DocumentGiven], Field(min_length=1, max_length=MOST, fail_fast=True)]
 
 
 JSON: Final[dict[str, Any]] = {
@@ -105,9 +105,11 @@ def name_of(text: str) -> str:
 
 def _json(body: bytes) -> Sequence[DocumentGiven]:
     try:
-        given: DocumentsGiven = DocumentsGiven.model_validate(json.loads(body))
+        read = json.loads(body)
+        given: DocumentsGiven = DocumentsGiven.model_validate(read)
     except ValidationError as error:
-        raise RequestValidationError([{**one, "loc": ("body", *one["loc"])} for one in error.errors()]) from None
+        wrong = [{**one, "loc": ("body", *one["loc"])} for one in error.errors()]
+        raise RequestValidationError(wrong, body=read) from None
     except (ValueError, RecursionError):
         raise BadInput("the body is not valid JSON", subject="documents") from None
     return given.documents
@@ -153,7 +155,7 @@ def _documents(given: Sequence[DocumentGiven | InputDocument], options: ServeOpt
 
 
 def _document(given: DocumentGiven, options: ServeOptions, place: str) -> InputDocument:
-    [source] = sources_of([given], options, place)
+    source = source_of(given, options, place, place)
     name = name_of(given.id)
     if isinstance(source, Page):
         return InputDocument(name, name_of(source.final_url), source.media_type, source.content)

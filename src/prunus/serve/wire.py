@@ -6,6 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+MOST_PAGES = 1_000
+"""Pages of a body at most, whatever the operator allows."""
+_MOST_FIELDS = 200
+"""Fields of an object at most, unknown ones included."""
+
 Text = Annotated[str, Field(max_length=20_000)]
 Short = Annotated[str, Field(max_length=300)]
 OutputFormat = Literal["html", "markdown", "text"]
@@ -13,7 +18,18 @@ OutputFormat = Literal["html", "markdown", "text"]
 _PAGE = {"html": "<h1>Bridge</h1><p>The bridge opened in 1932.</p>", "url": "https://example.org/bridge"}
 
 
-class Body(BaseModel):
+class Bounded(BaseModel):
+    """An object with few fields. An error costs memory and time for each wrong field, so they are counted first."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, value: Any) -> Any:
+        if isinstance(value, dict) and len(value) > _MOST_FIELDS:
+            raise ValueError(f"an object of {len(value)} fields; it may have {_MOST_FIELDS}")
+        return value
+
+
+class Body(Bounded):
     """A body that refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
@@ -38,6 +54,10 @@ class PageGiven(Body):
         if self.html is None and self.base64 is None and not self.url:
             raise ValueError("give html, base64 or url")
         return self
+
+
+Pages = Annotated[list[PageGiven], Field(max_length=MOST_PAGES, fail_fast=True)]
+"""Pages of a request. Like every list of a body, it is read up to its first wrong item: each error costs time."""
 
 
 class CleanRequest(Body):
@@ -74,14 +94,14 @@ class PruneRequest(Body):
         json_schema_extra={"examples": [{"pages": [_PAGE], "question": "When did it open?", "budget": 200}]},
     )
 
-    pages: list[PageGiven] = []
+    pages: Pages = []
     kept: Short = Field("", description="In place of pages: the `kept` of a response, to prune the same pages again.")
     snapshot: SnapshotGiven | None = Field(None, description="In place of pages: a page that an answer cited.")
     keep: bool = Field(False, description="Keep the pages for ten minutes; the response names them in `kept`.")
     question: Text
     budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of the output at most.")
     format: OutputFormat = "html"
-    also: Annotated[list[OutputFormat], Field(max_length=3)] = Field(
+    also: Annotated[list[OutputFormat], Field(max_length=3, fail_fast=True)] = Field(
         [], description="Further formats to write the same evidence in; the budget holds for `format` alone."
     )
     all_blocks: bool = Field(False, description="List the dropped blocks, too.")
@@ -124,8 +144,8 @@ class WebChoices(Body):
     country: Short = ""
     time_range: Short = Field("", description="`day`, `week`, `month`, `year`, or `2024-01-01..2024-06-30`.")
     topic: Short = ""
-    include_domains: Annotated[list[Short], Field(max_length=50)] = []
-    exclude_domains: Annotated[list[Short], Field(max_length=50)] = []
+    include_domains: Annotated[list[Short], Field(max_length=50, fail_fast=True)] = []
+    exclude_domains: Annotated[list[Short], Field(max_length=50, fail_fast=True)] = []
     pages: Annotated[int, Field(ge=1, le=20)] = Field(5, description="Pages that the answer is made from at most.")
 
 
@@ -139,8 +159,8 @@ class SearchBody(Body):
     country: Short = ""
     time_range: Short = ""
     topic: Short = ""
-    include_domains: Annotated[list[Short], Field(max_length=50)] = []
-    exclude_domains: Annotated[list[Short], Field(max_length=50)] = []
+    include_domains: Annotated[list[Short], Field(max_length=50, fail_fast=True)] = []
+    exclude_domains: Annotated[list[Short], Field(max_length=50, fail_fast=True)] = []
 
 
 class SearchResponse(BaseModel):
@@ -166,13 +186,17 @@ class AskRequest(Body):
     )
 
     question: Text
-    pages: list[PageGiven] = []
-    indexes: Annotated[list[Short], Field(max_length=20)] = Field([], description="Names of indexes of this server.")
+    pages: Pages = []
+    indexes: Annotated[list[Short], Field(max_length=20, fail_fast=True)] = Field(
+        [], description="Names of indexes of this server."
+    )
     search: bool = Field(False, description="Search the web beside the pages and indexes.")
     budget: Annotated[int, Field(ge=1)] | None = Field(None, description="Tokens of evidence at most.")
     quotes: Annotated[int, Field(ge=0, le=50)] = Field(0, description="Quotes at most, without a model; 0 chooses.")
     web: WebChoices = Field(default_factory=WebChoices)
-    turns: Annotated[list[Turn], Field(max_length=20)] = Field([], description="Earlier turns, the oldest first.")
+    turns: Annotated[list[Turn], Field(max_length=20, fail_fast=True)] = Field(
+        [], description="Earlier turns, the oldest first."
+    )
     max_tokens: Annotated[int, Field(ge=0)] = Field(0, description="Model tokens at most; 0 is no limit.")
     max_usd: Annotated[float, Field(ge=0)] = Field(0.0, description="USD at most; 0 is no limit.")
     stream: bool = Field(False, description="Send server-sent events instead of one JSON body.")
@@ -278,7 +302,7 @@ class ShowRequest(Body):
 
     document: Annotated[str, Field(max_length=4096)]
     snapshot: Annotated[str, Field(max_length=200)]
-    places: Annotated[list[PlaceGiven], Field(max_length=50)] = Field(
+    places: Annotated[list[PlaceGiven], Field(max_length=50, fail_fast=True)] = Field(
         [], description="Places to mark; the browser scrolls to the first."
     )
 
@@ -301,7 +325,7 @@ class ErrorBody(BaseModel):
 
     type: str = Field(examples=["bad_input"])
     message: str
-    param: str | None = Field(None, description="The field, page or option that the error is about.")
+    param: str | None = Field(None, description="The field of the request that the error is about.")
     code: str | None = None
 
 

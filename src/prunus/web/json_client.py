@@ -198,11 +198,12 @@ def network_errors(where: str, timeout_reason: str) -> Iterator[None]:
     try:
         yield
     except (TimeoutError, httpx.TimeoutException) as error:
-        raise OutsideFailed(f"{where}: {timeout_reason}", subject=where, may_pass=True) from error
+        sent = not isinstance(error, httpx.ConnectTimeout)
+        raise OutsideFailed(f"{where}: {timeout_reason}", subject=where, may_pass=True, sent=sent) from error
     except httpx.TransportError as error:
-        kind = type(error).__name__
+        kind, sent = type(error).__name__, not isinstance(error, httpx.ConnectError)
         raise OutsideFailed(
-            f"{where}: no connection, or it broke off ({kind})", subject=where, may_pass=True
+            f"{where}: no connection, or it broke off ({kind})", subject=where, may_pass=True, sent=sent
         ) from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise OutsideFailed(f"{where}: the request failed ({type(error).__name__})", subject=where) from error

@@ -344,16 +344,34 @@ def test_a_silent_server_is_asked_again_while_nothing_has_come() -> None:
 
 
 def test_a_server_that_is_down_is_named() -> None:
-    async def check() -> str:
+    async def check() -> OutsideFailed:
         async with serving(hang) as server:
             model = engine(server)
         with pytest.raises(OutsideFailed) as caught:
             await collect(model)
-        return str(caught.value)
+        return caught.value
 
-    said = run(check())
-    assert said.startswith("tiny at 127.0.0.1:")
-    assert "connect" in said
+    error = run(check())
+    assert str(error).startswith("tiny at 127.0.0.1:")
+    assert "connect" in str(error)
+    assert not error.sent
+
+
+def test_a_prompt_counts_as_sent_where_any_try_reached_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = [OutsideFailed("HTTP 503", may_pass=True), OutsideFailed("down", may_pass=True, sent=False)]
+
+    async def begin(*_: Any) -> None:
+        raise tries.pop(0)
+
+    async def check() -> bool:
+        async with serving(hang) as server:
+            model = engine(server, retries=1)
+            monkeypatch.setattr(model, "_begin", begin)
+            with pytest.raises(OutsideFailed, match="down") as caught:
+                await collect(model)
+            return caught.value.sent
+
+    assert run(check())
 
 
 # --- answers that are no answers -----------------------------------------------------------------

@@ -162,7 +162,17 @@ class Engine(LanguageModel):
         started, patience = time.monotonic(), self._patience
         end = started + patience.total
         retries = Retries(patience.retries + 1, patience.backoff, longest=patience.total)
-        piece, rest = await retries.acall(lambda: self._begin(messages, call, end), left=lambda: end - time.monotonic())
+        read = False  # whether the server may have read the prompt in any try
+
+        async def begin() -> tuple[Delta | None, AsyncGenerator[Delta]]:
+            nonlocal read
+            try:
+                return await self._begin(messages, call, end)
+            except OutsideFailed as error:
+                read = error.sent = read or error.sent
+                raise
+
+        piece, rest = await retries.acall(begin, left=lambda: end - time.monotonic())
         stops, tokens = Stops(call.stop), (0, 0)
         async with aclosing(rest):
             while piece is not None:
@@ -287,7 +297,8 @@ class Engine(LanguageModel):
                     return await work
         except OutsideFailed as error:
             line = str(error) if error.subject == where else f"{where}: {error}"  # the door's errors name the address
-            raise OutsideFailed(one_line(line, [key], 300), subject=self.model, may_pass=error.may_pass) from None
+            told = one_line(line, [key], 300)
+            raise OutsideFailed(told, subject=self.model, may_pass=error.may_pass, sent=error.sent) from None
 
 
 def _is_plain(answer: httpx.Response) -> bool:

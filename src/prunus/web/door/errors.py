@@ -56,7 +56,11 @@ class FetchFailed(OutsideFailed):
     def __init__(self, url: str, kind: str, why: str, *, status: int = 0, retry_after: float | None = None) -> None:
         may_pass = status in BUSY or kind in _TRANSIENT
         super().__init__(
-            f"{printable_url(url)}: {why}", subject=printable_url(url), may_pass=may_pass, retry_after=retry_after
+            f"{printable_url(url)}: {why}",
+            subject=printable_url(url),
+            may_pass=may_pass,
+            retry_after=retry_after,
+            sent=kind not in ("dns", "connect"),
         )
         self.kind = kind
         self.why = why
