@@ -285,7 +285,7 @@ def test_a_bug_is_a_500_with_an_id_and_its_text_is_in_no_log(
     def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError(words)
 
-    monkeypatch.setattr("prunus.serve.routes.read", broken)
+    monkeypatch.setattr("prunus.serve.routes._pruned", broken)
     reply = server.post("/v1/prune", {"pages": [PAGE], "question": QUESTION})
     assert reply.status_code == 500 and reply.json()["error"]["type"] == "bug" and reply.headers["x-request-id"]
     assert "ZeroDivisionError" in caplog.text and reply.headers["x-request-id"] in caplog.text

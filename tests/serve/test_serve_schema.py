@@ -28,6 +28,23 @@ OPERATIONS = [
     ("get", "/v1/models/{model}", 15),
     ("post", "/v1/chat/completions", 40),
     ("post", "/v1/responses", 40),
+    ("get", "/v1/indexes", 2),
+    ("post", "/v1/indexes", 15),
+    ("get", "/v1/indexes/{name}", 10),
+    ("delete", "/v1/indexes/{name}", 10),
+    ("get", "/v1/indexes/{name}/documents", 10),
+    ("post", "/v1/indexes/{name}/documents", 25),
+    ("delete", "/v1/indexes/{name}/documents", 15),
+    ("post", "/v1/indexes/{name}/ask", 15),
+    ("get", "/v1/indexes/{name}/nodes", 20),
+    ("post", "/v1/indexes/{name}/retrieved", 15),
+    ("get", "/v1/jobs", 2),
+    ("get", "/v1/jobs/{id}", 10),
+    ("delete", "/v1/jobs/{id}", 10),
+    ("get", "/v1/jobs/{id}/events", 10),
+    ("get", "/v1/choices", 2),
+    ("get", "/v1/snapshots", 2),
+    ("post", "/v1/snapshots/show", 15),
     ("get", "/healthz", 2),
     ("get", "/readyz", 2),
     ("get", "/metrics", 2),
@@ -45,7 +62,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     (folder / "pages" / "bridge.html").write_text(BRIDGE)
     prunus.Index.open(folder / "made").add({"bridge": BRIDGE})
     chosen = {"search": f"local:{folder / 'pages'}"}
-    with running(folder, chosen, fetch=False, indexes={"town": str(folder / "made")}) as found:
+    with running(
+        folder, chosen, fetch=False, indexes={"town": str(folder / "made")}, index_home=str(folder / "own")
+    ) as found:
         yield found
 
 
@@ -62,7 +81,9 @@ def test_every_operation_of_the_schema_is_tried(schema: Any) -> None:
     }
 
 
-@pytest.mark.parametrize(("method", "path", "examples"), OPERATIONS, ids=[path for _, path, _ in OPERATIONS])
+@pytest.mark.parametrize(
+    ("method", "path", "examples"), OPERATIONS, ids=[f"{method} {path}" for method, path, _ in OPERATIONS]
+)
 def test_no_request_finds_a_bug_or_a_reply_that_the_schema_lacks(
     method: str, path: str, examples: int, server: Running, schema: Any
 ) -> None:

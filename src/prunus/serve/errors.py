@@ -16,6 +16,7 @@ from ..core.errors import BadInput, BadPage, MissingExtra, NothingFound, Outside
 from ..core.text.secrets import hide_secrets
 from ..pages.sources import is_address
 from .mask import Mask
+from .state import StateFailed
 from .wire import MOST_PAGES, AskRequest, CleanRequest, PruneRequest, RetrieveBody, SearchBody, ShowRequest
 from .work import Busy, Left, TooLong
 
@@ -25,6 +26,7 @@ _KINDS: Final[tuple[tuple[type[PrunusError], int, str], ...]] = (
     (Busy, 503, "busy"),
     (Left, 499, "left"),
     (TooLong, 504, "too_long"),
+    (StateFailed, 503, "busy"),
     (BadInput, 400, "bad_input"),
     (NothingFound, 404, "nothing_found"),
     (OutsideFailed, 502, "outside_failed"),
