@@ -19,8 +19,8 @@ PARTS = {"cache": [("info",), ("clear",)], "index": [(name,) for name in index.c
 """Commands that have commands of their own."""
 
 
-NOT_RUN = ("openai:", "--preset raptor", "judged.jsonl", "prunus serve")
-"""What examples need that no test has: a paid model, a model to download, people's verdicts; a server does not end."""
+NOT_RUN = ("openai:", "--preset raptor", "judged.jsonl", "prunus serve", "prunus mcp")
+"""What examples need that no test has: a paid model, a model to download, people's verdicts; a server does not end; extras."""
 
 
 def examples() -> Iterator[str]:
