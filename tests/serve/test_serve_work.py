@@ -152,7 +152,7 @@ def test_a_stopping_server_tells_what_still_runs() -> None:
     ended: list[str] = []
 
     async def scene() -> int:
-        workers = Workers(at_once=4, waiting=0, seconds=60)
+        workers = Workers(at_once=3, waiting=1, seconds=60)
         workers.stop(0.1)
 
         async def follow() -> None:
@@ -160,12 +160,14 @@ def test_a_stopping_server_tells_what_still_runs() -> None:
                 pass
 
         waits = [follow(), workers.within(lambda: asyncio.sleep(30)), workers.call(lambda: time.sleep(0.5))]
+        waits += [workers.call(lambda: None)]  # there is no turn left for it
         outcomes = await asyncio.gather(*waits, return_exceptions=True)
         await workers.drain(2)
+        assert workers.running == 0
         return sum(isinstance(outcome, Stopping) for outcome in outcomes)
 
     started = time.monotonic()
-    assert asyncio.run(scene()) == 3 and ended == ["closed"] and time.monotonic() - started < 10
+    assert asyncio.run(scene()) == 4 and ended == ["closed"] and time.monotonic() - started < 10
 
 
 def test_a_stream_begins_before_its_first_event_where_that_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,7 +146,7 @@ def add_jobs(app: FastAPI, server: Server) -> None:
             elif time.monotonic() - at > _SILENCE:
                 yield SILENCE
                 at = time.monotonic()
-            if time.monotonic() > ends:  # as long as any request; the client asks again
+            if time.monotonic() > ends or server.runner.stopping:  # the client asks again
                 return
             await asyncio.sleep(_LOOK)
             again = await server.workers.lookup(partial(queue.find, record.owner, record.id))

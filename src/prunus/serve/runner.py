@@ -77,6 +77,11 @@ class Runner:
         """Tell the workers that there is a new job."""
         self._wake.set()
 
+    @property
+    def stopping(self) -> bool:
+        """Whether the server stops."""
+        return self._stopping
+
     def begin_stop(self) -> None:
         """Tell the workers to end after the documents that they have begun; a signal handler may call this."""
         self._stopping = True

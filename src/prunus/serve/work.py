@@ -101,7 +101,10 @@ class Workers:
 
     def later(self, work: Callable[[], None]) -> None:
         """Run a short call that waits for the disk, when a thread is free; nobody waits for it but :meth:`drain`."""
-        self._lookups.submit(work)
+        try:
+            self._lookups.submit(work)
+        except RuntimeError:  # the server has ended, and its threads
+            work()
 
     async def call(self, work: Callable[[], T], caller: str = "") -> T:
         """Return the result of a computation.
@@ -172,6 +175,7 @@ class Workers:
         self._lookups.shutdown()
 
     def _stop_all(self) -> None:
+        self._turns.refuse(Stopping)
         for end in list(self._stopped.values()):
             end()
 
@@ -251,7 +255,7 @@ class _Turns:
             async with asyncio.timeout(_TURN):
                 await turn
         except BaseException as error:
-            if turn.done() and not turn.cancelled():
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
                 self.give(caller)  # it came at the last moment
             elif turn in queue:
                 queue.remove(turn)
@@ -279,6 +283,15 @@ class _Turns:
         self.waiting -= 1
         self._took(chosen)
         queue.popleft().set_result(None)
+
+    def refuse(self, kind: type[Busy]) -> None:
+        """End the waiting of all with an error."""
+        for queue in self._queues.values():
+            for turn in queue:
+                if not turn.done():
+                    turn.set_exception(kind())
+            queue.clear()
+        self.waiting = 0
 
     def _took(self, caller: str) -> None:
         self.taken += 1
