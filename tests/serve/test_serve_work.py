@@ -296,7 +296,8 @@ def test_sigterm_lets_running_streams_end(tmp_path: Path) -> None:
         program.communicate()
 
 
-def test_several_processes_serve_one_port_and_one_that_dies_is_replaced(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ends", [signal.SIGTERM, signal.SIGKILL])
+def test_several_processes_serve_one_port_and_one_that_dies_is_replaced(tmp_path: Path, ends: signal.Signals) -> None:
     need("fastapi")
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("PRUNUS_")},
@@ -328,8 +329,17 @@ def test_several_processes_serve_one_port_and_one_that_dies_is_replaced(tmp_path
             assert len(now) == 2 and len(now & first) == 1
         for _ in range(4):  # a connection each
             assert httpx.get(f"{url}/healthz", timeout=60, trust_env=False).status_code == 200
-        program.send_signal(signal.SIGTERM)
-        assert program.wait(40) == 0
+        if ends == signal.SIGTERM:
+            program.send_signal(signal.SIGTERM)
+            assert program.wait(40) == 0
+        else:
+            left = workers()
+            program.kill()
+            program.wait()
+            until = time.monotonic() + 30
+            while any(Path(f"/proc/{pid}").exists() for pid in left) and time.monotonic() < until:
+                time.sleep(0.1)
+            assert not any(Path(f"/proc/{pid}").exists() for pid in left), "they would hold the port"
     finally:
         program.kill()
         program.communicate()

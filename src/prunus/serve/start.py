@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Final
@@ -121,7 +121,16 @@ def _run(app: FastAPI, listening: socket.socket, quiet: bool) -> None:
 
 def _work(settings: Settings, options: ServeOptions, listening: socket.socket, quiet: bool) -> None:
     """Serve in one of several processes, which share the socket."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _run(create_app(settings, options), listening, quiet)
+
+
+def _end_with_parent() -> None:
+    """Stop this process when the one that started it is gone: it would hold the port for ever."""
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _supervise(make: Callable[[], BaseProcess], count: int) -> None:
