@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import prunus
-from prunus_evals import metrics, stats
+from prunus_evals import stats
 from prunus_evals.data import reference_folder, rows
 from prunus_evals.errors import UnknownName
+from prunus_evals.metrics import matching
 from prunus_evals.records import Article, Format
 from prunus_evals.reference import Reference
 from prunus_evals.split import Half, digest, half
@@ -23,7 +24,7 @@ class Kept:
     """The words of one article that one cleaner kept.
 
     :param survived: words that the cleaner kept, in order.
-    :param could: words that a trusted parser sees; see :func:`.metrics.body_survives`.
+    :param could: words that a trusted parser sees; see :func:`.metrics.matching.body_survives`.
     """
 
     cleaner: str
@@ -73,7 +74,7 @@ def run(articles: Sequence[Article], names: Sequence[str]) -> list[Kept]:
         for article in articles:
             output = visible_text(clean(article.html), format)
             visible = html_text(article.html)
-            survived, could = metrics.body_survives(article.body, visible, output)
+            survived, could = matching.body_survives(article.body, visible, output)
             kept.append(Kept(name, article.page, survived, could))
     return kept
 

@@ -17,8 +17,10 @@ from prunus_evals import (
     content,
     extraction,
     gate,
+    harness,
     index,
     index_tasks,
+    listing,
     mixed,
     quotes,
     ranking,
@@ -73,6 +75,67 @@ def _progress(done: int, total: int) -> None:
 def _write(path: Path, outcomes: Sequence[Outcome]) -> None:
     lines = (json.dumps(asdict(outcome), ensure_ascii=False) for outcome in outcomes)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+@main.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_command(as_json: bool) -> None:
+    """List tasks, systems, metrics and prompts, with what each needs and what is missing.
+
+    Example: prunus eval list --json
+    """
+    click.echo(json.dumps(listing.facts(), ensure_ascii=False) if as_json else listing.table())
+
+
+@main.command("run")
+@click.option("--task", required=True, help="Tasks, separated by commas.")
+@click.option("--systems", "wanted", default=systems.DEFAULT, show_default=True, help="Systems, separated by commas.")
+@click.option("--reader", default="none", show_default=True, help="Language models that answer, separated by commas.")
+@click.option("--half", type=click.Choice(["dev", "report", "all"]), default=None, help="Half of the data.")
+@click.option("--budgets", default="512,1024,2048,4096", show_default=True, help="Tokens, separated by commas.")
+@click.option("--metrics", "measures", default="", help="Metrics, separated by commas; by default those of each task.")
+@click.option("--prompt", default="", help="The reader's prompt; by default that of the question's kind.")
+@click.option("--limit", type=click.IntRange(min=1), default=None, help="Pages of every task at most.")
+@click.option("--questions", type=click.IntRange(min=1), default=None, help="Questions of a page at most.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=None, help="Folder of the run; it goes on where it was."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+def run_command(
+    task: str, wanted: str, reader: str, budgets: str, measures: str, out: Path | None, **rest: Any
+) -> None:
+    """Answer the questions of tasks from the evidence of systems, and score evidence and answers.
+
+    \b
+    Examples:
+      prunus eval run --task table_qa --systems prunus:hybrid:html,chunks_bm25 --out runs/tables
+      prunus eval run --task nq --reader http://localhost:8080/v1#smollm2 --budgets 1024 --limit 5 --out runs/nq
+    """
+    plan = harness.Plan(
+        tasks=tuple(tasks.expand(task)),
+        systems=tuple(systems.expand(wanted)),
+        half=rest["half"],
+        limit=rest["limit"],
+        budgets=tuple(_numbers(budgets)),
+        readers=_names(reader),
+        prompt=rest["prompt"],
+        metrics=_names(measures),
+        questions=rest["questions"],
+    )
+    outcomes = harness.run(plan, out, None if rest["as_json"] else _run_progress)
+    result = report.summary(outcomes, plan.half or "dev", systems.DEFAULT)
+    if not rest["as_json"]:
+        click.echo(report.table(result))
+    click.echo(report.json_line(result))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (part.strip() for part in text.split(","))))
+
+
+def _run_progress(state: harness.Progress) -> None:
+    if state.pages % 10 == 0:
+        click.echo(f"{state.task}: {state.pages} pages, {state.outcomes} outcomes, {state.reused} reused", err=True)
 
 
 @main.command("survival")

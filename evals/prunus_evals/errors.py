@@ -28,3 +28,7 @@ class BudgetBroken(EvalError):
 
 class UnknownName(EvalError):
     """There is no task or system of this name."""
+
+
+class ReaderFailed(EvalError):
+    """A reader or a judge cannot be reached, refuses, does not finish, or answers what cannot be read."""

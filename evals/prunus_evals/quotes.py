@@ -1,6 +1,7 @@
 """Task ``quotes``: the quotes that ``prunus.ask`` gives without a model, from the page of a question and a wrong one.
 
-A quote holds the answer when a gold answer stands in it, by the rules of ``metrics.occurs``; an answer with Han letters
+A quote holds the answer when a gold answer stands in it, by the rules of
+``metrics.matching.occurs``; an answer with Han letters
 needs no word boundaries. The wrong page of a question is the next page of its task, in the order of the keys' digests.
 Means are over questions, with intervals over pages.
 """
@@ -16,9 +17,10 @@ from typing import Any
 
 import prunus
 from prunus.core.text.words import UNSPACED
-from prunus_evals import metrics, stats, tasks
+from prunus_evals import stats, tasks
 from prunus_evals.data import rows
-from prunus_evals.records import Question
+from prunus_evals.metrics import matching
+from prunus_evals.records import Question, one_page
 from prunus_evals.split import Half, digest, half
 
 TASKS = ("table_qa", "nq", "websrc", "xquad_de", "xquad_zh")
@@ -77,14 +79,18 @@ def _article(name: str, row: Mapping[str, Any]) -> list[Question]:
     page = f"<!DOCTYPE html><title>{title}</title><h1>{title}</h1>{body}"
     asked = [item for paragraph in row["paragraphs"] for item in paragraph["qas"]]
     chosen = sorted(asked, key=lambda item: digest(item["id"]))[:XQUAD_QUESTIONS]
-    return [Question(item["id"], name, row["title"], page, item["question"], (item["answer"],)) for item in chosen]
+    return [_asked(name, row["title"], page, item) for item in chosen]
+
+
+def _asked(task: str, title: str, page: str, item: Mapping[str, Any]) -> Question:
+    return Question(item["id"], task, title, one_page(page), item["question"], (item["answer"],))
 
 
 def holds(quote: str, answers: Sequence[str]) -> bool:
     """Tell whether a gold answer stands in a quote."""
-    text = metrics.normalise(quote)
-    for answer in map(metrics.normalise, answers):
-        if answer in text if _UNSPACED.search(answer) else metrics.occurs(answer, text):
+    text = matching.normalise(quote)
+    for answer in map(matching.normalise, answers):
+        if answer in text if _UNSPACED.search(answer) else matching.occurs(answer, text):
             return True
     return False
 

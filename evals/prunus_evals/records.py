@@ -1,30 +1,98 @@
-"""The records of evaluations: questions, replies, outcomes, and the protocol of a system."""
+"""The records of evaluations: documents, questions, replies, outcomes, and the protocols of systems and readers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 Format = Literal["html", "markdown", "text"]
+
+Kind = Literal["short", "long", "choice", "yes_no", "tags", "search"]
+"""What answers a question: a few words; a paragraph; one of the choices; yes or no; the tags of sentences; whether to
+search the web."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A page or a text that holds evidence.
+
+    :param id: unique within its task.
+    :param content: HTML or plain text.
+    :param media_type: ``text/html`` or ``text/plain``.
+    :param snippet: what a search engine showed of it; '' where none did.
+    """
+
+    id: str
+    content: str
+    media_type: str = "text/html"
+    title: str = ""
+    url: str = ""
+    snippet: str = ""
+
+
+def one_page(html: str) -> tuple[Document, ...]:
+    """Return a page of HTML as the documents of a question."""
+    return (Document("page", html),)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place of gold evidence: from ``start`` to ``end`` in the content of a document, in code points."""
+
+    document: str
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about one page.
+    """A question about documents, with everything that is known of its answer.
 
-    :param page: key of the page; its digest decides the half.
+    :param page: what the bootstrap draws, with all its questions: a page, a story, a meeting. Its digest decides the
+        half.
+    :param documents: what evidence is taken from, in the order in which a search found them.
+    :param answers: the short answers; all of them are wanted.
+    :param aliases: other spellings of an answer, by the answer.
+    :param kind: what answers the question; it decides the reader's prompt.
+    :param references: long answers that people wrote; an output is compared with the best of them.
+    :param choices: the options of a question with choices.
+    :param correct: place of the right choice, from 0; -1 where it is not published.
+    :param sentences: the numbered sentences of a question about tags.
+    :param tags: the right tags, from 0; None where no sentence answers; ``()`` for other kinds.
+    :param gold: the places of the evidence, where they are known.
     :param gold_table: HTML of the table that holds the answer, where it is known.
     :param element_id: value of ``tid`` of the element that holds the answer, where it is known.
+    :param labels: groups of questions that tables show apart, as ``{"depth": "50", "length": "4096"}``.
     """
 
     id: str
     task: str
     page: str
-    html: str
+    documents: Sequence[Document]
     question: str
-    answers: tuple[str, ...]
+    answers: tuple[str, ...] = ()
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kind: Kind = "short"
+    references: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    correct: int = -1
+    sentences: tuple[str, ...] = ()
+    tags: tuple[int, ...] | None = ()
+    gold: tuple[Span, ...] = ()
     gold_table: str | None = None
     element_id: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def html(self) -> str:
+        """The content of the only document of a question about one page."""
+        (document,) = self.documents
+        return document.content
+
+    def spellings(self, answer: str) -> tuple[str, ...]:
+        """Return an answer and its other spellings."""
+        return (answer, *self.aliases.get(answer, ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +105,44 @@ class Article:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """The evidence that a system kept of a page.
+class Stage:
+    """What one stage of a system cost.
 
-    :param cpu_seconds: set only by a system that works in another process; else the runner measures the time.
+    :param tokens_in: tokens that the stage read.
+    :param tokens_out: tokens that it handed on.
+    :param seconds: wall time.
+    :param skipped: share of the nodes of the token tree that no model had to score, for a generative stage.
+    """
+
+    name: str
+    tokens_in: int
+    tokens_out: int
+    seconds: float
+    skipped: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The evidence that a system kept.
+
+    :param cpu_seconds: set only by a system that works in another process; else the harness measures the time.
+    :param stages: what each stage cost, for a system that has several.
+    :param tags: the tags that an extractor named, from 0; None where it named none.
+    :param quotes: the quotes of an answer with citations, in their order.
+    :param facts: what a study wants to know, as the layers of retrieved nodes; must be ready for JSON.
     """
 
     text: str
     format: Format
     cpu_seconds: float | None = None
+    stages: tuple[Stage, ...] = ()
+    tags: tuple[int, ...] | None = None
+    quotes: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Asker(Protocol):
-    """A page that a system has prepared for questions."""
+    """Documents that a system has prepared for questions."""
 
     def ask(self, question: str, budget: int) -> Reply:
         """Return the evidence for a question, of at most ``budget`` tokens."""
@@ -57,27 +150,79 @@ class Asker(Protocol):
 
 
 class System(Protocol):
-    """Something that keeps the evidence of a page within a budget of tokens."""
+    """Something that keeps the evidence of documents within a budget of tokens."""
 
     @property
     def name(self) -> str:
         """The name in tables."""
         ...
 
-    def prepare(self, html: str) -> Asker:
-        """Do the work that does not depend on the question, once for each page."""
+    def prepare(self, documents: Sequence[Document]) -> Asker:
+        """Do the work that does not depend on the question, once for all questions about the same documents."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """The scores of one system for one question at one budget.
+class Reading:
+    """What a reader answered.
 
-    :param answer: whether every gold answer is in the output.
-    :param tokens: tokens of the output.
-    :param cpu_seconds: CPU time, preparation of the page included.
-    :param gold_whole: whether the whole gold table or element is in the output; None without one.
-    :param gold_share: share of the gold table's words in the output; None without one.
+    :param text: its reply, whole.
+    :param prompt_tokens, completion_tokens: as the model's server counts them; 0 where it does not.
+    :param seconds: wall time of the call.
+    """
+
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+
+class Reader(Protocol):
+    """A language model that answers from evidence."""
+
+    @property
+    def name(self) -> str:
+        """The name in tables."""
+        ...
+
+    @property
+    def real(self) -> bool:
+        """Whether a model answers; False where replies are scripted. Tables say so."""
+        ...
+
+    def read(self, question: Question, evidence: str) -> Reading:
+        """Answer a question from evidence.
+
+        :raises ReaderFailed: the model cannot be reached, refuses, or does not finish.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What metrics score: the evidence and, where a reader answered, its answer.
+
+    :param visible: what a person sees of the evidence, without tags.
+    :param answer: the reader's reply; None without a reader.
+    """
+
+    reply: Reply
+    visible: str
+    answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The scores of one question, for one system, budget and reader.
+
+    :param scores: by metric; a metric that does not apply to the question is missing.
+    :param tokens: tokens of the evidence.
+    :param cpu_seconds: CPU time of the system, preparation included.
+    :param seconds: wall time of the system, preparation included.
+    :param reader: name of the reader; ``none`` where nothing answered.
+    :param reading: what the reader answered, with its cost; None without one.
+    :param prompt: the digest of the prompt that the reader got; '' without one.
+    :param evidence: sha256 of the evidence's text; '' where it was not kept.
     """
 
     task: str
@@ -85,8 +230,34 @@ class Outcome:
     page: str
     question: str
     budget: int
-    answer: bool
+    scores: Mapping[str, float]
     tokens: int
     cpu_seconds: float
-    gold_whole: bool | None = None
-    gold_share: float | None = None
+    seconds: float = 0.0
+    reader: str = "none"
+    reading: Reading | None = None
+    prompt: str = ""
+    stages: tuple[Stage, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What ``prunus eval list`` says of a task.
+
+    :param title: one line.
+    :param metrics: what the task is scored by, unless a run names others.
+    :param files: the data that it reads, relative to the data folder; any of a group separated by ``|``.
+    :param source: where the data comes from, and its licence.
+    :param variants: the names after the colon, as ``quality:hard``; the first is the default.
+    :param half: the half that a run takes unless it names one; ``all`` for sets that Prunus was never tuned on.
+    """
+
+    title: str
+    metrics: tuple[str, ...]
+    files: tuple[str, ...]
+    source: str
+    variants: tuple[str, ...] = ()
+    half: Literal["dev", "report", "all"] = "dev"

@@ -6,6 +6,8 @@ import hashlib
 from typing import Literal
 
 Half = Literal["dev", "report"]
+Wanted = Literal["dev", "report", "all"]
+"""A half of a data set, or both."""
 
 
 def digest(page_key: str) -> str:

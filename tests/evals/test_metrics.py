@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from prunus_evals.align import lcs_length, lcs_pick
 from prunus_evals.errors import MetricError
-from prunus_evals.metrics import (
+from prunus_evals.metrics.matching import (
     answers_survive,
     body_survives,
     element_text,

@@ -10,7 +10,7 @@ import pytest
 
 from prunus.core.errors import OverWindow
 from prunus.evidence.blocks import Blocks
-from prunus_evals.records import Question
+from prunus_evals.records import Question, one_page
 
 pytest.importorskip("selectolax")
 
@@ -25,7 +25,7 @@ PAGE = (
 
 
 def asked(question: str, answer: str, page: str = "a") -> Question:
-    return Question(f"{page} {question}", "page_qa", page, PAGE, question, (answer,))
+    return Question(f"{page} {question}", "page_qa", page, one_page(PAGE), question, (answer,))
 
 
 QUESTIONS = [[asked("When did the bridge open?", "1932"), asked("Which colour was it painted?", "green")]]

@@ -8,7 +8,7 @@ import pytest
 
 from prunus_evals import articles, tasks
 from prunus_evals.data import VARIABLE
-from prunus_evals.metrics import gold_table, table_survives
+from prunus_evals.metrics.matching import gold_table, table_survives
 from prunus_evals.split import half
 from prunus_evals.visible import html_text
 

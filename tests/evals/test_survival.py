@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from click.testing import CliRunner
 from prunus_evals import gate, report, survival, systems, tasks
 from prunus_evals.cli import main
 from prunus_evals.errors import BudgetBroken, DataMissing, EvalError, UnknownName
-from prunus_evals.records import Asker, Outcome, Question, Reply
+from prunus_evals.records import Asker, Document, Outcome, Question, Reply, one_page
 from prunus_evals.tokens import TokenizerCounter
 
 
@@ -23,7 +24,7 @@ class Fixed:
         self.name = name
         self._reply = Reply(text, "text", cpu)
 
-    def prepare(self, html: str) -> Asker:
+    def prepare(self, documents: Sequence[Document]) -> Asker:
         return self
 
     def ask(self, question: str, budget: int) -> Reply:
@@ -36,7 +37,7 @@ def question(page: str, answer: str = "Ann") -> Question:
         id=f"q-{page}-{answer}",
         task="table_qa",
         page=page,
-        html=f"<p>Bob</p>{table}",
+        documents=one_page(f"<p>Bob</p>{table}"),
         question="Who?",
         answers=(answer,),
         gold_table=table,
@@ -53,9 +54,9 @@ def outcomes(counter: TokenizerCounter) -> list[Outcome]:
 def test_scores(outcomes: list[Outcome]) -> None:
     assert len(outcomes) == 3 * 2 * 2
     first = outcomes[0]
-    assert (first.answer, first.gold_whole, first.gold_share) == (True, True, 1.0)
+    assert first.scores == {"answer": 1, "gold_whole": 1, "gold_share": 1}
     assert (first.tokens, first.cpu_seconds) == (4, 0.5)
-    missed = [o for o in outcomes if not o.answer]
+    missed = [o for o in outcomes if not o.scores["answer"]]
     assert {(o.system, o.question) for o in missed} == {("other", "q-b-Bob")}
 
 
@@ -66,10 +67,10 @@ def test_a_broken_budget_is_an_error(counter: TokenizerCounter) -> None:
 
 def test_element_survival(counter: TokenizerCounter) -> None:
     html = "<table><tr><td>Price<td tid=4>12 EUR</table>"
-    asked = replace(question("a", "12"), html=html, gold_table=None, element_id="4")
+    asked = replace(question("a", "12"), documents=one_page(html), gold_table=None, element_id="4")
     kept = survival.run([[asked]], [Fixed("x", "12 EUR"), Fixed("y", "12")], (9,), counter)
-    assert [o.gold_whole for o in kept] == [True, False]
-    assert [o.answer for o in kept] == [True, True]
+    assert [o.scores["gold_whole"] for o in kept] == [True, False]
+    assert [o.scores["answer"] for o in kept] == [True, True]
 
 
 def test_report(outcomes: list[Outcome]) -> None:
@@ -131,7 +132,7 @@ def test_unfair_questions_are_left_out() -> None:
     assert tasks.checked(asked) == asked
     assert tasks.checked(replace(asked, question="Was it Ann?")) is None
     assert tasks.checked(replace(asked, answers=("Carl",))) is None
-    hidden = replace(asked, html=f"<p>Ann<div hidden>{asked.gold_table}</div>")
+    hidden = replace(asked, documents=one_page(f"<p>Ann<div hidden>{asked.gold_table}</div>"))
     assert tasks.checked(hidden) == replace(hidden, gold_table=None)
 
 

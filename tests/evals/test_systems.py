@@ -9,7 +9,7 @@ import pytest
 from prunus_evals import systems
 from prunus_evals.data import reference_folder
 from prunus_evals.errors import UnknownName
-from prunus_evals.records import Reply, System
+from prunus_evals.records import Reply, System, one_page
 from prunus_evals.reference import python_of
 from prunus_evals.systems._chunks import word_chunks
 from prunus_evals.systems.markdown_chunks_bm25 import heading_chunks
@@ -32,7 +32,7 @@ BASELINES = [name for name in systems.names() if not name.startswith("prunus")]
 
 @pytest.mark.parametrize("name", BASELINES)
 def test_budget_is_obeyed(name: str, page: str, counter: TokenizerCounter) -> None:
-    asker = make(name, counter).prepare(page)
+    asker = make(name, counter).prepare(one_page(page))
     for budget in BUDGETS:
         reply = asker.ask("How many visitors came to City 17?", budget)
         assert counter.count([reply.text])[0] <= budget
@@ -47,13 +47,13 @@ def test_small_pages(name: str, html: str, counter: TokenizerCounter) -> None:
         pytest.skip("Prunus answers an empty page with an error")
     if name.startswith("reference") and not html.startswith("<"):
         pytest.skip("the reference crashes on what has no tags")
-    reply = make(name, counter).prepare(html).ask("one?", 10)
+    reply = make(name, counter).prepare(one_page(html)).ask("one?", 10)
     assert visible_text(reply.text, reply.format).split() == html_text(html).split()
 
 
 @pytest.mark.parametrize("name", ["chunks_bm25:whole", "chunks_bm25:filled"])
 def test_best_chunk_is_kept(name: str, page: str, counter: TokenizerCounter) -> None:
-    reply = systems.make(name, counter).prepare(page).ask("Who is the mascot of Riverton?", 500)
+    reply = systems.make(name, counter).prepare(one_page(page)).ask("Who is the mascot of Riverton?", 500)
     assert "Otter" in reply.text
 
 
@@ -104,7 +104,7 @@ def test_names() -> None:
 @pytest.mark.parametrize("name", systems.expand("prunus"))
 def test_prunus_obeys_the_common_counter(name: str, page: str) -> None:
     counter = llama2()
-    asker = systems.make(name, counter).prepare(page)
+    asker = systems.make(name, counter).prepare(one_page(page))
     for budget in (64, 200, 512):
         reply = asker.ask("How many visitors came to City 17?", budget)
         assert counter.count([reply.text])[0] <= budget
@@ -122,5 +122,5 @@ def test_two_stages_are_a_system_of_their_own() -> None:
     assert not accepts("bm25>:html") and not accepts("nothing>bm25:html") and not accepts("bm25>hybrid:pdf")
     assert not accepts("bm25>hybrid+:html")
     page = "".join(f"<p>Pier {number} opens at {number}.</p>" for number in range(40))
-    reply = Prunus("bm25>static", "html").prepare(page).ask("When does pier 7 open?", 60)
+    reply = Prunus("bm25>static", "html").prepare(one_page(page)).ask("When does pier 7 open?", 60)
     assert "Pier 7 opens" in reply.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prunus_evals.metrics import words
+from prunus_evals.metrics.matching import words
 from prunus_evals.visible import html_text, markdown_text, read_text, visible_text
 
 

@@ -15,7 +15,7 @@ from prunus_train.errors import DataBroken
 pytest.importorskip("selectolax")
 
 from prunus_evals import tasks
-from prunus_evals.records import Question
+from prunus_evals.records import Question, one_page
 from prunus_train.data import labels, pruner
 from prunus_train.data.form import content, form_of
 from prunus_train.data.labels import Recipe
@@ -33,7 +33,7 @@ TABLE = (
 
 
 def ask(question: str, *answers: str, html: str = PAGE, table: str | None = None) -> Question:
-    return Question("q", "table_qa", "page", html, question, answers, gold_table=table)
+    return Question("q", "table_qa", "page", one_page(html), question, answers, gold_table=table)
 
 
 def cut(html: str, words: int = 8) -> prunus.pages.clean.blocks.Blocks:
@@ -121,7 +121,7 @@ def test_a_page_that_a_smaller_budget_holds_whole_is_one_sample() -> None:
 @pytest.fixture
 def pages(monkeypatch: pytest.MonkeyPatch) -> list[list[Question]]:
     known = [
-        [Question(f"q{number}", "table_qa", f"page{number}", PAGE, "When did the bridge open?", answers)]
+        [Question(f"q{number}", "table_qa", f"page{number}", one_page(PAGE), "When did the bridge open?", answers)]
         for number, answers in enumerate([("1932",), ("1850",), ("midnight",), ("lamps",)])
     ]
     monkeypatch.setattr(tasks, "load", lambda name, half: known)

@@ -1,8 +1,9 @@
-"""The systems of task ``survival``, one file each; the file's name is the system's name.
+"""The systems, one file each; the file's name is the system's name.
 
 A file has ``make(counter, variant) -> System`` and, where it has several variants, ``VARIANTS``. A system's name is
 ``file`` or ``file:variant``. Where a file has ``accepts(variant) -> bool``, it takes further variants that are not
-listed and that ``all`` does not include.
+listed and that ``all`` does not include. Where it has ``missing() -> str``, that says in one line what is not
+installed or not here; '' where nothing is missing.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from prunus_evals.tokens import Counter
 DEFAULT = "prunus:hybrid:html"
 
 
+def files() -> list[str]:
+    """Return the names of all systems, without variants."""
+    return sorted(info.name for info in pkgutil.iter_modules(__path__) if info.name[0] != "_")
+
+
 def names() -> list[str]:
     """Return the names of all systems and variants."""
     found: list[str] = []
-    for module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
-        if module.startswith("_"):
-            continue
+    for module in files():
         variants = getattr(importlib.import_module(f"{__name__}.{module}"), "VARIANTS", ())
         found.extend(f"{module}:{variant}" for variant in variants)
         if not variants:

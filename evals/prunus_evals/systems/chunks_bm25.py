@@ -6,10 +6,12 @@ does not fit.
 
 from __future__ import annotations
 
-from prunus_evals.records import Asker, System
+from collections.abc import Sequence
+
+from prunus_evals.records import Asker, Document, System
 from prunus_evals.systems._chunks import PACKERS, ChunkAsker, word_chunks
+from prunus_evals.systems._documents import text_of
 from prunus_evals.tokens import Counter
-from prunus_evals.visible import html_text
 
 WORDS = 200
 VARIANTS = tuple(PACKERS)
@@ -23,9 +25,9 @@ class ChunksBM25:
         self._packing = packing
         self._counter = counter
 
-    def prepare(self, html: str) -> Asker:
+    def prepare(self, documents: Sequence[Document]) -> Asker:
         """Extract, cut and index the text once."""
-        chunks = word_chunks(html_text(html), WORDS)
+        chunks = word_chunks(text_of(documents), WORDS)
         return ChunkAsker(chunks, "text", "\n", self._packing, self._counter)
 
 

@@ -6,8 +6,11 @@ one, writes no addresses, as pruned output does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import prunus
-from prunus_evals.records import Asker, Reply, System
+from prunus_evals.records import Asker, Document, Reply, System
+from prunus_evals.systems._documents import page_of
 from prunus_evals.tokens import Counter
 
 VARIANTS = {"clean": prunus.CLEAN, "lean": prunus.LEAN}
@@ -21,9 +24,11 @@ class CleanCut:
         self._style = VARIANTS[style]
         self._counter = counter
 
-    def prepare(self, html: str) -> Asker:
+    def prepare(self, documents: Sequence[Document]) -> Asker:
         """Clean the page once."""
-        return _Head(prunus.clean(html, style=self._style), self._counter)
+        return _Head(
+            "\n".join(prunus.clean(page_of(document), style=self._style) for document in documents), self._counter
+        )
 
 
 class _Head:

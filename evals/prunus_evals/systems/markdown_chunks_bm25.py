@@ -7,9 +7,11 @@ third of the words.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from prunus_evals.records import Asker, System
+from prunus_evals.records import Asker, Document, System
 from prunus_evals.systems._chunks import PACKERS, ChunkAsker, word_chunks
+from prunus_evals.systems._documents import html_of
 from prunus_evals.tokens import Counter
 
 WORDS = 200
@@ -34,12 +36,14 @@ class MarkdownChunksBM25:
         self._packing = packing
         self._counter = counter
 
-    def prepare(self, html: str) -> Asker:
+    def prepare(self, documents: Sequence[Document]) -> Asker:
         """Convert, cut and index the page once."""
         from markdownify import markdownify  # here: only this baseline needs it
 
-        markdown = markdownify(html, heading_style="ATX", strip=["a", "img", "script", "style"])
-        chunks = heading_chunks(markdown, WORDS)
+        chunks: list[str] = []
+        for document in documents:
+            markdown = markdownify(html_of(document), heading_style="ATX", strip=["a", "img", "script", "style"])
+            chunks += heading_chunks(markdown, WORDS)
         return ChunkAsker(chunks, "markdown", "\n", self._packing, self._counter)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import prunus
-from prunus_evals.records import Asker, Format, Reply, System
+from prunus_evals.records import Asker, Document, Format, Reply, System
+from prunus_evals.systems._documents import page_of
 from prunus_evals.tokens import Counter
 
 # name of the variant → spec of the scorer; "static" is the embedding scorer with static vectors
@@ -31,9 +34,9 @@ class Prunus:
         )
         self._format: Format = format
 
-    def prepare(self, html: str) -> Asker:
+    def prepare(self, documents: Sequence[Document]) -> Asker:
         """Clean and cut the page once."""
-        return _Asker(prunus.read(html), self._format, self._options)
+        return _Asker(prunus.read([page_of(document) for document in documents]), self._format, self._options)
 
 
 class _Asker:

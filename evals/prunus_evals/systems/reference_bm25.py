@@ -11,10 +11,12 @@ words, which favours the reference.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from prunus_evals.data import reference_folder
-from prunus_evals.records import Asker, Reply, System
+from prunus_evals.records import Asker, Document, Reply, System
 from prunus_evals.reference import Reference
+from prunus_evals.systems._documents import html_of
 from prunus_evals.tokens import Counter
 
 VARIANTS = ("package", "words")
@@ -29,10 +31,10 @@ class ReferenceBM25:
         self._variant = variant
         self._counter = counter
 
-    def prepare(self, html: str) -> Asker:
+    def prepare(self, documents: Sequence[Document]) -> Asker:
         """Clean the page and cut it into blocks once."""
         before = self._reference.cpu_seconds
-        blocks = int(self._reference.call("prepare", html))
+        blocks = int(self._reference.call("prepare", "\n".join(map(html_of, documents))))
         spent = self._reference.cpu_seconds - before
         return _Asker(self._reference, self._variant, self._counter, blocks, spent)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from prunus_evals.records import Asker, Reply, System
+from collections.abc import Sequence
+
+from prunus_evals.records import Asker, Document, Reply, System
+from prunus_evals.systems._documents import text_of
 from prunus_evals.tokens import Counter
-from prunus_evals.visible import html_text
 
 
 class TextCut:
@@ -15,9 +17,9 @@ class TextCut:
     def __init__(self, counter: Counter) -> None:
         self._counter = counter
 
-    def prepare(self, html: str) -> Asker:
-        """Extract the text once."""
-        return _Head(html_text(html), self._counter)
+    def prepare(self, documents: Sequence[Document]) -> Asker:
+        """Extract the texts once."""
+        return _Head(text_of(documents), self._counter)
 
 
 class _Head:

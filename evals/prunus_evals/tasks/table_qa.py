@@ -15,7 +15,15 @@ from selectolax.lexbor import LexborHTMLParser
 
 from prunus_evals.data import rows
 from prunus_evals.errors import MetricError
-from prunus_evals.records import Question
+from prunus_evals.records import About, Question, one_page
+
+ABOUT = About(
+    title="WikiTableQuestions over whole Wikipedia articles",
+    metrics=("answer", "gold_whole", "gold_share"),
+    files=("table_qa/questions.jsonl.xz", "table_qa/pages.jsonl.xz"),
+    source="WikiTableQuestions 1.0.2, CC BY-SA 4.0",
+)
+CHECKED = True
 
 
 def nth_table(html: str, index: int) -> str:
@@ -31,7 +39,7 @@ def nth_table(html: str, index: int) -> str:
     return tables[index].html or ""
 
 
-def questions(use: Callable[[str], bool]) -> Iterator[Question]:
+def questions(use: Callable[[str], bool], variant: str = "") -> Iterator[Question]:
     """Yield the questions of the pages for whose key ``use`` is true."""
     wanted = {
         row["page"]: row
@@ -49,7 +57,7 @@ def questions(use: Callable[[str], bool]) -> Iterator[Question]:
                 id=row["id"],
                 task="table_qa",
                 page=row["page"],
-                html=page["html"],
+                documents=one_page(page["html"]),
                 question=row["question"],
                 answers=tuple(row["answers"]),
                 gold_table=nth_table(page["html"], int(row["table_index"])),

@@ -13,8 +13,8 @@ from functools import lru_cache
 
 import prunus
 from prunus.evidence.blocks import Blocks
-from prunus_evals import metrics
 from prunus_evals.bm25 import BM25
+from prunus_evals.metrics import matching
 from prunus_evals.records import Question
 
 COARSE_WORDS = 256
@@ -55,9 +55,9 @@ def gold_blocks(blocks: Blocks, question: Question) -> list[int]:
 
     Where a question has several answers, the blocks that hold most of them are returned.
     """
-    texts = [metrics.normalise(text) for text in blocks.texts]
-    answers = [metrics.normalise(answer) for answer in question.answers]
-    held = [sum(metrics.occurs(answer, text) for answer in answers) for text in texts]
+    texts = [matching.normalise(text) for text in blocks.texts]
+    answers = [matching.normalise(answer) for answer in question.answers]
+    held = [sum(matching.occurs(answer, text) for answer in answers) for text in texts]
     place = in_place(texts, question)
     if place is not None:
         held = [count if inside else 0 for count, inside in zip(held, place, strict=True)]
@@ -72,18 +72,18 @@ def in_place(texts: Sequence[str], question: Question) -> list[bool] | None:
     """
     if question.gold_table is not None:
         rows = _rows(question.gold_table)
-        lines = [f" {' '.join(metrics.words(text))} " for text in texts]
+        lines = [f" {' '.join(matching.words(text))} " for text in texts]
         return [any(row in line for row in rows) for line in lines]
     if question.element_id is not None:
-        element = metrics.normalise(metrics.element_text(question.html, "tid", question.element_id))
-        return [metrics.occurs(element, text) for text in texts]
+        element = matching.normalise(matching.element_text(question.html, "tid", question.element_id))
+        return [matching.occurs(element, text) for text in texts]
     return None
 
 
 @lru_cache(maxsize=64)
 def _rows(table: str) -> list[str]:
     """Return the rows of a gold table with two words or more, as lines of words."""
-    return [form for row in metrics.gold_table(table).rows for form in row if form.count(" ") > 2]
+    return [form for row in matching.gold_table(table).rows for form in row if form.count(" ") > 2]
 
 
 def target_block(blocks: Blocks, gold: Sequence[int], question: str) -> int:

@@ -1,4 +1,4 @@
-"""Metrics of survival: whether answers, gold tables, gold elements and article bodies are in an output."""
+"""How texts are compared: whether answers, gold tables, gold elements and article bodies are in an output."""
 
 from __future__ import annotations
 
@@ -56,6 +56,11 @@ def occurs(answer: str, text: str) -> bool:
     if answer[-1].isdigit():
         pattern += r"(?![.,:]\d)"
     return re.search(pattern, text) is not None
+
+
+def any_spelling_occurs(spellings: Sequence[str], text: str) -> bool:
+    """Return whether one of the spellings of an answer occurs in a normalised text."""
+    return any(occurs(normalise(spelling), text) for spelling in spellings)
 
 
 def answers_survive(answers: Sequence[str], visible: str) -> bool:

@@ -1,0 +1,210 @@
+"""The harness: questions × systems × budgets × readers → answers, scores, tokens and seconds.
+
+A run is a folder. Every outcome is stored as soon as it exists, so that a run that was stopped goes on where it was
+(:mod:`.store`). Every reply of a reader is stored under its reader and prompt: two runs in one folder never ask a model
+the same thing twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from prunus_evals import metrics, readers, scoring, systems, tasks
+from prunus_evals.errors import EvalError
+from prunus_evals.metrics import Metric
+from prunus_evals.records import Asker, Outcome, Question, Reader, Reading, Reply, System
+from prunus_evals.split import Wanted
+from prunus_evals.store import Store
+from prunus_evals.tokens import Counter, llama2
+
+BUDGETS = (512, 1024, 2048, 4096)
+NO_READER = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run measures.
+
+    :param tasks: names of tasks, with variants.
+    :param half: None takes each task's own.
+    :param limit: pages of every task at most.
+    :param budgets: tokens of evidence at most, by the Llama-2 tokenizer for every system alike.
+    :param readers: specs of readers; ``none`` measures the evidence alone.
+    :param prompt: name of the reader's prompt; '' takes that of the question's kind.
+    :param metrics: names of metrics; none: those of each task.
+    :param questions: questions of a page at most.
+    """
+
+    tasks: tuple[str, ...]
+    systems: tuple[str, ...]
+    half: Wanted | None = None
+    limit: int | None = None
+    budgets: tuple[int, ...] = BUDGETS
+    readers: tuple[str, ...] = (NO_READER,)
+    prompt: str = ""
+    metrics: tuple[str, ...] = ()
+    questions: int | None = None
+
+    def metrics_of(self, task: str) -> tuple[Metric, ...]:
+        """Return the metrics of a task.
+
+        :raises UnknownName: there is no such metric.
+        """
+        return tuple(metrics.named(self.metrics or tasks.about(task).metrics))
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a run is: called after every page."""
+
+    task: str = ""
+    pages: int = 0
+    outcomes: int = 0
+    reused: int = 0
+
+
+@dataclass(slots=True)
+class Engines:
+    """The counter, systems and readers of a run, each made once."""
+
+    counter: Counter
+    systems: list[System]
+    readers: dict[str, Reader | None] = field(default_factory=dict)
+
+
+def run(
+    plan: Plan,
+    folder: Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    engines: Engines | None = None,
+) -> list[Outcome]:
+    """Run a plan, and return its outcomes in the order of the questions.
+
+    :param folder: where outcomes are stored; a plan goes on where it was stopped. None keeps them in memory.
+    :param engines: systems and readers that are made already; by default those that the plan names.
+    :raises UnknownName: there is no such task, system, metric or reader; nothing was run then.
+    :raises EvalError: data is missing, a metric cannot be computed, or a reader failed. What was measured is kept.
+    """
+    for task in plan.tasks:
+        plan.metrics_of(task)
+    made = engines or engines_of(plan)
+    with closing(Store(folder)) as store:
+        state = Progress()
+        found: list[Outcome] = []
+        for task in plan.tasks:
+            state.task, state.pages = task, 0
+            half = plan.half or tasks.about(task).half
+            before = len(found)
+            for group in tasks.groups(task, half, plan.limit):
+                found += run_page(group[: plan.questions], made, plan.budgets, plan, store, state)
+                state.pages += 1
+                state.outcomes = len(found)
+                if progress is not None:
+                    progress(state)
+            if len(found) == before:
+                raise EvalError(f"{task}: this half has no question; take the other half")
+        return found
+
+
+def engines_of(plan: Plan) -> Engines:
+    """Make the systems and readers that a plan names.
+
+    :raises UnknownName: there is no such system or reader.
+    """
+    counter = llama2()
+    made = [systems.make(name, counter) for name in plan.systems]
+    return Engines(counter, made, {spec: readers.make(spec, plan.prompt) for spec in plan.readers})
+
+
+def run_page(
+    page: Sequence[Question],
+    engines: Engines,
+    budgets: Sequence[int],
+    plan: Plan | None = None,
+    store: Store | None = None,
+    state: Progress | None = None,
+) -> Iterator[Outcome]:
+    """Yield the outcomes of the questions about one page; what the store holds is not measured again."""
+    store = store or Store(None)
+    for system in engines.systems:
+        preparing = _Preparing(system)
+        for question in page:
+            chosen = plan.metrics_of(question.task) if plan else metrics.named(tasks.about(question.task).metrics)
+            for budget in budgets:
+                for spec, reader in (engines.readers or {NO_READER: None}).items():
+                    key = store.key(question, system.name, budget, spec, plan.prompt if plan else "", chosen)
+                    outcome = store.outcome(key)
+                    if outcome is None:
+                        outcome = _measured(question, preparing, budget, (spec, reader), chosen, engines.counter, store)
+                        store.keep(key, outcome)
+                    elif state is not None:
+                        state.reused += 1
+                    yield outcome
+
+
+class _Preparing:
+    """A system that prepares the documents of a question when it is asked about them first; keeps its last reply."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.cpu = self.seconds = 0.0
+        self._asker: Asker | None = None
+        self._documents: object = None
+        self._last: tuple[object, Reply, float, float] | None = None
+
+    def ask(self, question: Question, budget: int) -> tuple[Reply, float, float]:
+        """Return the reply, and its CPU and wall seconds: who has one question pays for the whole preparation."""
+        if self._asker is None or self._documents != question.documents:
+            cpu, wall = time.process_time(), time.perf_counter()
+            self._asker = self.system.prepare(question.documents)
+            self._documents = question.documents
+            self.cpu, self.seconds = time.process_time() - cpu, time.perf_counter() - wall
+        if self._last is None or self._last[0] != (question.id, budget):
+            cpu, wall = time.process_time(), time.perf_counter()
+            reply = self._asker.ask(question.question, budget)
+            self._last = (question.id, budget), reply, time.process_time() - cpu, time.perf_counter() - wall
+        _, reply, cpu, wall = self._last
+        spent = reply.cpu_seconds if reply.cpu_seconds is not None else self.cpu + cpu
+        return reply, spent, self.seconds + wall
+
+
+def _measured(
+    question: Question,
+    preparing: _Preparing,
+    budget: int,
+    reader: tuple[str, Reader | None],
+    chosen: Sequence[Metric],
+    counter: Counter,
+    store: Store,
+) -> Outcome:
+    name = preparing.system.name
+    reply, cpu, seconds = preparing.ask(question, budget)
+    tokens = scoring.tokens_of(reply, question, name, budget, counter)
+    reading: Reading | None = None
+    spec, model = reader
+    prompt = ""
+    if model is not None:
+        reading, prompt = readers.read(model, question, reply.text, store)
+    output = scoring.output_of(reply, None if reading is None else reading.text)
+    return Outcome(
+        task=question.task,
+        system=name,
+        page=question.page,
+        question=question.id,
+        budget=budget,
+        scores=scoring.scores_of(question, output, chosen),
+        tokens=tokens,
+        cpu_seconds=cpu,
+        seconds=seconds,
+        reader=spec,
+        reading=reading,
+        prompt=prompt,
+        stages=reply.stages,
+        labels=dict(question.labels),
+        facts=dict(reply.facts),
+        evidence=store.keep_text(reply.text),
+    )

@@ -1,0 +1,85 @@
+"""What ``prunus eval list`` prints: tasks, systems, metrics, prompts and studies, with what each needs."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from prunus_evals import data, metrics, prompts, systems, tasks
+from prunus_evals.errors import DataMissing
+
+KINDS = ("tasks", "systems", "metrics", "prompts")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that can be named.
+
+    :param missing: what is missing to use it, in one line; '' where it can be used.
+    """
+
+    name: str
+    title: str
+    missing: str = ""
+    variants: tuple[str, ...] = ()
+
+
+def entries(kind: str) -> list[Entry]:
+    """Return everything of a kind."""
+    return {"tasks": _tasks, "systems": _systems, "metrics": _metrics, "prompts": _prompts}[kind]()
+
+
+def _tasks() -> list[Entry]:
+    found = []
+    for name in tasks.names():
+        about = tasks.about(name)
+        found.append(Entry(name, about.title, missing_files(about.files, about.source), about.variants))
+    return found
+
+
+def missing_files(files: Sequence[str], source: str) -> str:
+    """Return which data files are missing and where they come from; '' where all are here."""
+    try:
+        folder = data.data_folder()
+    except DataMissing as error:
+        return str(error)
+    gone = [group for group in files if not any((folder / file).exists() for file in group.split("|"))]
+    return f"{gone[0]} is not in {folder}; source: {source}" if gone else ""
+
+
+def _systems() -> list[Entry]:
+    found = []
+    for name in systems.files():
+        module = importlib.import_module(f"{systems.__name__}.{name}")
+        missing = getattr(module, "missing", None)
+        title = (module.__doc__ or "").strip().splitlines()[0]
+        found.append(Entry(name, title, missing() if missing else "", tuple(getattr(module, "VARIANTS", ()))))
+    return found
+
+
+def _metrics() -> list[Entry]:
+    return [Entry(metric.name, f"{metric.title} ({metric.of})") for metric in metrics.known().values()]
+
+
+def _prompts() -> list[Entry]:
+    return [Entry(name, prompts.template(name).split("\n")[-2]) for name in prompts.names()]
+
+
+def table() -> str:
+    """Return everything as text."""
+    lines: list[str] = []
+    for kind in KINDS:
+        lines += ["", f"{kind}:"]
+        for entry in entries(kind):
+            name = entry.name + (f":{{{','.join(entry.variants)}}}" if entry.variants else "")
+            lines.append(f"  {name:34} {entry.title}")
+            if entry.missing:
+                lines.append(f"  {'':34} missing: {entry.missing}")
+    return "\n".join(lines).lstrip("\n")
+
+
+def facts() -> dict[str, list[dict[str, Any]]]:
+    """Return everything, ready for JSON."""
+    return {kind: [asdict(entry) for entry in entries(kind)] for kind in KINDS}

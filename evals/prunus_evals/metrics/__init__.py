@@ -1,0 +1,60 @@
+"""The metrics by name: what each scores, and which questions it applies to.
+
+A metric is a :class:`Metric`. Modules of this folder define them in a tuple ``METRICS``. A metric that does not apply
+to a question returns None; a metric that applies and cannot be computed raises :class:`.errors.MetricError`, which
+ends the run, so that no table lacks a number silently.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from prunus_evals.errors import UnknownName
+from prunus_evals.records import Output, Question
+
+Of = Literal["evidence", "answer", "tags", "quotes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One number of a question's output; tables show its mean.
+
+    :param of: what it scores. A metric of answers needs a reader.
+    :param score: returns the number, higher is better; None where it does not apply to the question.
+    :param title: one line for tables and lists.
+    :param source: the paper or the script that defines it.
+    """
+
+    name: str
+    of: Of
+    title: str
+    score: Callable[[Question, Output], float | None]
+    source: str = ""
+
+
+@cache
+def known() -> dict[str, Metric]:
+    """Return all metrics by name."""
+    found: dict[str, Metric] = {}
+    for module in sorted(info.name for info in pkgutil.iter_modules(__path__) if info.name[0] != "_"):
+        for metric in getattr(importlib.import_module(f"{__name__}.{module}"), "METRICS", ()):
+            if metric.name in found:
+                raise ValueError(f"two metrics are called {metric.name}")
+            found[metric.name] = metric
+    return found
+
+
+def named(names: Sequence[str]) -> list[Metric]:
+    """Return metrics by their names.
+
+    :raises UnknownName: there is no such metric.
+    """
+    for name in names:
+        if name not in known():
+            raise UnknownName(f"unknown metric {name}; the metrics are: {', '.join(sorted(known()))}")
+    return [known()[name] for name in names]

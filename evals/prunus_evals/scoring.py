@@ -1,0 +1,47 @@
+"""Scores the output of one question by metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from prunus_evals.errors import BudgetBroken, MetricError
+from prunus_evals.metrics import Metric
+from prunus_evals.records import Output, Question, Reply
+from prunus_evals.tokens import Counter
+from prunus_evals.visible import visible_text
+
+
+def output_of(reply: Reply, answer: str | None = None) -> Output:
+    """Return what metrics score."""
+    return Output(reply, visible_text(reply.text, reply.format), answer)
+
+
+def tokens_of(reply: Reply, question: Question, system: str, budget: int, counter: Counter) -> int:
+    """Return the tokens of a reply.
+
+    :raises BudgetBroken: the reply has more tokens than the budget.
+    """
+    tokens = counter.count([reply.text])[0]
+    if tokens > budget:
+        raise BudgetBroken(system, question.id, budget, tokens)
+    return tokens
+
+
+def scores_of(question: Question, output: Output, metrics: Sequence[Metric]) -> dict[str, float]:
+    """Return the scores by metric; a metric that does not apply to the question, or to its output, is left out.
+
+    A metric of answers applies where a reader answered.
+
+    :raises MetricError: a metric applies and cannot be computed; the message names metric and question.
+    """
+    found: dict[str, float] = {}
+    for metric in metrics:
+        if metric.of == "answer" and output.answer is None:
+            continue
+        try:
+            value = metric.score(question, output)
+        except MetricError as error:
+            raise MetricError(f"{metric.name} of {question.task}, question {question.id}: {error}") from error
+        if value is not None:
+            found[metric.name] = float(value)
+    return found

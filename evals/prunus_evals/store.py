@@ -1,0 +1,137 @@
+"""The folder of a run: outcomes, the evidence of each, and every reply of a reader, in one SQLite file.
+
+Each is written in a transaction of its own: a run that is killed loses at most the question it was at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from prunus_evals.errors import EvalError
+from prunus_evals.metrics import Metric
+from prunus_evals.records import Outcome, Question, Reading, Stage
+
+FILE = "run.sqlite"
+FORM = 1
+"""The form of the file; a file of another form is refused."""
+
+_TABLES = """
+create table if not exists about (name text primary key, value text not null);
+create table if not exists outcomes (key text primary key, number integer, value text not null);
+create table if not exists texts (digest text primary key, value blob not null);
+create table if not exists replies (key text primary key, value text not null);
+"""
+
+
+class Store:
+    """Outcomes, evidence and replies of a run.
+
+    :param folder: made where it is missing; None keeps everything in memory.
+    :raises EvalError: the folder cannot be used, or holds a file of another form.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        place = ":memory:"
+        if folder is not None:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise EvalError(f"{folder} cannot be made: {error.strerror}") from error
+            place = str(folder / FILE)
+        try:
+            self._database = sqlite3.connect(place, isolation_level=None, timeout=30)
+            self._database.executescript(_TABLES)
+        except sqlite3.DatabaseError as error:
+            raise EvalError(f"{place} cannot be opened: {error}") from error
+        self._kept = folder is not None
+        form = self.about().setdefault("form", FORM)
+        if form != FORM:
+            raise EvalError(f"{place} has form {form}, not {FORM}; take another folder")
+        self.note({"form": FORM})
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def about(self) -> dict[str, Any]:
+        """Return what was noted of the run: its plan, versions and times."""
+        return {name: json.loads(value) for name, value in self._database.execute("select name, value from about")}
+
+    def note(self, values: Mapping[str, Any]) -> None:
+        """Note facts of the run, ready for JSON."""
+        rows = [(name, json.dumps(value, ensure_ascii=False)) for name, value in values.items()]
+        self._database.executemany("insert or replace into about values (?, ?)", rows)
+
+    def key(
+        self, question: Question, system: str, budget: int, reader: str, prompt: str, metrics: Sequence[Metric]
+    ) -> str:
+        """Return the key of an outcome: everything that it depends on, but the code of the system.
+
+        A changed question, document, metric or prompt name is a new key.
+        """
+        digest = hashlib.sha256()
+        for document in question.documents:
+            digest.update(hashlib.sha256(f"{document.id}\0{document.content}".encode("utf-8", "replace")).digest())
+        facts: list[object] = [question.task, question.id, question.page, question.question, question.answers]
+        facts += [question.references, question.choices, question.sentences, digest.hexdigest()]
+        facts += [system, budget, reader, prompt]
+        return _digest(json.dumps([*facts, [metric.name for metric in metrics]], ensure_ascii=False))
+
+    def outcome(self, key: str) -> Outcome | None:
+        """Return a stored outcome; None where it is not measured yet."""
+        row = self._database.execute("select value from outcomes where key = ?", (key,)).fetchone()
+        return None if row is None else outcome_of(json.loads(row[0]))
+
+    def outcomes(self) -> list[Outcome]:
+        """Return all outcomes, in the order in which they were measured."""
+        rows = self._database.execute("select value from outcomes order by number")
+        return [outcome_of(json.loads(value)) for (value,) in rows]
+
+    def keep(self, key: str, outcome: Outcome) -> None:
+        """Store an outcome."""
+        value = json.dumps(asdict(outcome), ensure_ascii=False)
+        self._database.execute(
+            "insert or replace into outcomes values (?, (select coalesce(max(number), 0) + 1 from outcomes), ?)",
+            (key, value),
+        )
+
+    def keep_text(self, text: str) -> str:
+        """Store the text of evidence, and return its sha256; '' where the run is kept in memory only."""
+        if not self._kept:
+            return ""
+        digest = _digest(text)
+        packed = zlib.compress(text.encode("utf-8", "replace"))
+        self._database.execute("insert or ignore into texts values (?, ?)", (digest, packed))
+        return digest
+
+    def text(self, digest: str) -> str | None:
+        """Return a stored text; None where there is none."""
+        row = self._database.execute("select value from texts where digest = ?", (digest,)).fetchone()
+        return None if row is None else zlib.decompress(row[0]).decode("utf-8")
+
+    def reply(self, key: str) -> Reading | None:
+        """Return a stored reply of a reader or a judge."""
+        row = self._database.execute("select value from replies where key = ?", (key,)).fetchone()
+        return None if row is None else Reading(**json.loads(row[0]))
+
+    def keep_reply(self, key: str, reading: Reading) -> None:
+        """Store a reply of a reader or a judge."""
+        self._database.execute("insert or replace into replies values (?, ?)", (key, json.dumps(asdict(reading))))
+
+
+def outcome_of(value: Mapping[str, Any]) -> Outcome:
+    """Return the outcome of its JSON form."""
+    reading = value.get("reading")
+    stages = tuple(Stage(**stage) for stage in value.get("stages", ()))
+    return Outcome(**{**value, "reading": Reading(**reading) if reading else None, "stages": stages})
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
