@@ -26,7 +26,7 @@ from ..evidence.documents import Documents
 from ..evidence.prune import prune as prune_documents
 from ..index.nodes import NodeStore, NoIndex
 from ..index.store._named import engine_of
-from ..index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval
+from ..index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval, harmless
 from ..pages.clean.parse import without_surrogates
 from ..pages.sources import Source, is_folder, pages_of
 from .arguments import check_choices, question_of
@@ -47,9 +47,8 @@ class Index:
         stored = json.loads(store.notes(BUILT).get(BUILT, "{}"))
         self.built = Built(**{field.name: stored[field.name] for field in fields(Built) if field.name in stored})
         self.options = options
-        preset = PRESETS.get(self.built.preset, {})
-        if preset and not options.embedder:
-            self.options = replace(options, embedder=preset["embedder"])
+        if self.built.named_embedder and not options.embedder:
+            self.options = replace(options, embedder=self.built.named_embedder)
         self.settings = replace(settings, clusterer=self.built.clusterer)
 
     @classmethod
@@ -85,7 +84,8 @@ class Index:
             if not create:
                 raise
             given = {field.name: wanted.get(field.name, getattr(settings, field.name, "")) for field in fields(Built)}
-            built = Built(**{**given, "preset": preset})
+            given |= {"preset": preset, "embedder": harmless(options.embedder or settings.embedder)}
+            built = Built(**given)
             embedder = Maker(settings, options).make("embedder")
             identity, dimension = identity_of(embedder)
             store = make_engine("store", engine, **at, embedder=identity, dimension=dimension, create=True)

@@ -118,8 +118,8 @@ class Engine:
         distinct = len(np.unique(vectors, axis=0))
         if distinct == 1:
             return np.zeros((len(vectors), chosen.dimension))
-        # The spectral start, as published, finds dimension + 1 eigenvectors. With too few distinct points the solver goes
-        # on with vectors that it draws without a seed; a random start has one.
+        # The spectral start, as published, finds dimension + 1 eigenvectors. With too few distinct points the solver
+        # goes on with vectors that it draws without a seed; a random start has one.
         start = "spectral" if distinct > chosen.dimension + 1 else "random"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of disconnected graphs and few points: no user can act on them
