@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from prunus.evidence.numbered_paths import number
 pytest.importorskip("selectolax")
 
 from prunus_evals import tasks
+from prunus_evals.data import VARIABLE
 from prunus_evals.records import Question, one_page
 from prunus_train.data import contexts, labels, pruner
 from prunus_train.data.form import form_of
@@ -98,6 +100,7 @@ def test_a_part_of_a_page_keeps_the_paths_of_the_page(seed: int) -> None:
 
 
 @pytest.mark.data
+@pytest.mark.skipif(not os.environ.get(VARIABLE), reason=f"{VARIABLE} is not set: no real data")
 @pytest.mark.parametrize("task", ["table_qa", "websrc", "nq"])
 def test_on_real_pages_the_taught_path_is_the_asked_path(task: str) -> None:
     recipe, compared = Recipe(), 0

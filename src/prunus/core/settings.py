@@ -68,7 +68,8 @@ class Settings:
     :param embed_cache_mb: size of the embedding cache on disk, in MiB; 0 for no cache.
     :param prices: USD per million tokens by model, as ``{"gpt-4o-mini": {"prompt": 0.15, "completion": 0.6}}``.
     :param llm_options: further options of the language model's engine.
-    :param path_options: further options of ``path_scorer``, and ``prompt``: ``paths`` or ``htmlrag``.
+    :param path_options: further options of ``path_scorer``, and ``prompt``: ``paths``, ``htmlrag``,
+        ``htmlrag_released`` or ``bare``.
     :param budget: token budget of the evidence.
     :param max_files: files that a folder may hold at most.
     :param max_file_mb: size of one file or fetched page, in MiB.
