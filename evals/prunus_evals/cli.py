@@ -27,6 +27,7 @@ from prunus_evals import (
     reference,
     report,
     segmentation,
+    studies,
     survival,
     systems,
     tasks,
@@ -127,6 +128,44 @@ def run_command(
     if not rest["as_json"]:
         click.echo(report.table(result))
     click.echo(report.json_line(result))
+
+
+@main.command("study")
+@click.argument("name")
+@click.option("--reader", default="", help="Language models that answer, separated by commas.")
+@click.option("--stand-ins", is_flag=True, help="Use sets of the data folder instead of the paper's.")
+@click.option("--half", type=click.Choice(["dev", "report", "all"]), default=None, help="Half of the data.")
+@click.option("--limit", type=click.IntRange(min=1), default=None, help="Pages of every task at most.")
+@click.option("--questions", type=click.IntRange(min=1), default=None, help="Questions of a page at most.")
+@click.option("--budgets", default="", help="Tokens, separated by commas; by default those of the paper.")
+@click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="A choice of this study.")
+@click.option("--out", type=click.Path(path_type=Path), default=None, help="Folder of the runs, which can be resumed.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+def study_command(
+    name: str, reader: str, budgets: str, options: tuple[str, ...], out: Path | None, **rest: Any
+) -> None:
+    """Make one table or figure of a paper, in the paper's frame. `prunus eval list` names the studies.
+
+    \b
+    Examples:
+      prunus eval study htmlrag:5 --stand-ins --half dev --limit 20 --out runs/htmlrag
+      prunus eval study raptor:4 --reader http://localhost:8080/v1#qwen --limit 2
+    """
+    chosen = dict(option.partition("=")[::2] for option in options)
+    choice = studies.Choice(
+        readers=_names(reader),
+        stand_ins=rest["stand_ins"],
+        half=rest["half"],
+        limit=rest["limit"],
+        questions=rest["questions"],
+        budgets=tuple(_numbers(budgets)) if budgets else (),
+        options=chosen,
+    )
+    quiet = rest["as_json"]
+    tables = studies.run(studies.named(name), choice, out, lambda text: None if quiet else click.echo(text, err=True))
+    if not quiet:
+        click.echo("\n\n".join(studies.text(table) for table in tables))
+    click.echo(json.dumps({"study": name, "tables": [asdict(table) for table in tables]}, ensure_ascii=False))
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,3 +47,13 @@ def rows(name: str, folder: Path | None = None) -> Iterator[dict[str, Any]]:
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
+
+
+def missing_files(files: Sequence[str], source: str) -> str:
+    """Return which data files are missing and where they come from; '' where all are here."""
+    try:
+        folder = data_folder()
+    except DataMissing as error:
+        return str(error)
+    gone = [group for group in files if not any((folder / file).exists() for file in group.split("|"))]
+    return f"{gone[0]} is not in {folder}; source: {source}" if gone else ""

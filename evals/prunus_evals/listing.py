@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from prunus_evals import data, metrics, prompts, systems, tasks
-from prunus_evals.errors import DataMissing
+from prunus_evals import data, metrics, prompts, studies, systems, tasks
 
-KINDS = ("tasks", "systems", "metrics", "prompts")
+KINDS = ("tasks", "systems", "metrics", "prompts", "studies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +26,15 @@ class Entry:
 
 def entries(kind: str) -> list[Entry]:
     """Return everything of a kind."""
-    return {"tasks": _tasks, "systems": _systems, "metrics": _metrics, "prompts": _prompts}[kind]()
+    return {"tasks": _tasks, "systems": _systems, "metrics": _metrics, "prompts": _prompts, "studies": _studies}[kind]()
 
 
 def _tasks() -> list[Entry]:
     found = []
     for name in tasks.names():
         about = tasks.about(name)
-        found.append(Entry(name, about.title, missing_files(about.files, about.source), about.variants))
+        found.append(Entry(name, about.title, data.missing_files(about.files, about.source), about.variants))
     return found
-
-
-def missing_files(files: Sequence[str], source: str) -> str:
-    """Return which data files are missing and where they come from; '' where all are here."""
-    try:
-        folder = data.data_folder()
-    except DataMissing as error:
-        return str(error)
-    gone = [group for group in files if not any((folder / file).exists() for file in group.split("|"))]
-    return f"{gone[0]} is not in {folder}; source: {source}" if gone else ""
 
 
 def _systems() -> list[Entry]:
@@ -65,6 +53,13 @@ def _metrics() -> list[Entry]:
 
 def _prompts() -> list[Entry]:
     return [Entry(name, prompts.template(name).split("\n")[-2]) for name in prompts.names()]
+
+
+def _studies() -> list[Entry]:
+    papers = studies.Choice(readers=("any",))
+    return [
+        Entry(study.name, study.title, "; ".join(studies.missing(study, papers))) for study in studies.known().values()
+    ]
 
 
 def table() -> str:
