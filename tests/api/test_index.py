@@ -315,3 +315,11 @@ def test_an_index_names_the_embedder_it_was_made_with(index: Index, tmp_path: Pa
     again = Index.open(tmp_path / "index", settings=settings)
     assert again.built.embedder == "static"
     assert again.ask(QUESTION).citations[0].document == "trains"
+
+
+def test_where_the_embedder_that_an_index_names_has_moved_the_settings_name_it(index: Index, tmp_path: Path) -> None:
+    index.store.put_notes({"built": json.dumps({"embedder": "onnx:/no/such/folder"})})
+    assert Index.open(tmp_path / "index").ask(QUESTION).citations[0].document == "trains"
+    elsewhere = replace(load_settings(), embedder="onnx:/nor/this")
+    with pytest.raises(BadInput, match="/no/such/folder"):
+        Index.open(tmp_path / "index", settings=elsewhere).ask(QUESTION)
