@@ -157,8 +157,8 @@ def _nothing(one: _Run, two: _Run, pairs: Mapping[str, str], alone: list[int]) -
         if row not in _rows(run):
             return f"--match: {run.folder} has no row {row}; its rows are: {', '.join(_rows(run))}"
     return (
-        f"{folders} share no task, system and budget; rows of the first: {', '.join(_rows(one))}; of the second: "
-        f"{', '.join(_rows(two))}; --match pairs rows of different names"
+        f"{folders} share no task, system and budget; --match pairs rows of different names; rows of the first: "
+        f"{', '.join(_rows(one))}; of the second: {', '.join(_rows(two))}"
     )
 
 
