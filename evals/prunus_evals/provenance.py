@@ -42,6 +42,8 @@ def noted(store: Store, plan: Mapping[str, Any], halves: Mapping[str, Wanted], a
                 f"the folder holds a run of another plan ({'; '.join(differences(plans[-1], wanted))}): "
                 "take another folder, or add the plan to this one with --add"
             )
+        if plans and plans[-1].get("prompt") != wanted.get("prompt"):
+            raise EvalError("answers to another prompt need another folder: tables could not tell them apart")
         plans.append(wanted)
     start = {"at": _now(), "until": "", "end": UNFINISHED, "plan": plans.index(wanted), **surroundings()}
     starts = [*about.get("starts", ()), start]
@@ -114,7 +116,7 @@ def code() -> str:
 
 def machine() -> dict[str, Any]:
     """Return the system, the architecture and the number of processors."""
-    return {"system": platform.platform(terse=True), "architecture": platform.machine(), "processors": os.cpu_count()}
+    return {"system": platform.system(), "architecture": platform.machine(), "processors": os.cpu_count()}
 
 
 def _plain(plan: Mapping[str, Any]) -> dict[str, Any]:
