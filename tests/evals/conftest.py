@@ -16,8 +16,8 @@ if MISSING and not ALL:  # the base installation: what needs the extra `evals` r
     collect_ignore_glob = [
         f"test_{name}.py"
         for name in (
-            *("articles", "compare_runs", "gate", "harness", "metrics", "real", "run_command", "run_report"),
-            *("survival", "systems", "visible"),
+            *("answer_metrics", "articles", "compare_runs", "gate", "harness", "judging", "metrics", "real"),
+            *("run_command", "run_report", "survival", "systems", "visible"),
         )
     ]
 
