@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prunus_evals import stats
 from prunus_evals.errors import EvalError
 from prunus_evals.provenance import differences
 from prunus_evals.records import Outcome
-from prunus_evals.report.numbers import COSTS, Cell, cells_of, difference, rounded, values
+from prunus_evals.report.numbers import COSTS, Cell, cells_of, difference, estimate, rounded
 from prunus_evals.report.safe import readable
 from prunus_evals.report.text import half_of, interval
 from prunus_evals.split import half
@@ -101,12 +100,9 @@ def _numbers(old: Cell, new: Cell) -> dict[str, Any]:
         if more is None:
             continue
         both = [question for question in old if name in COSTS or _both(old[question], new[question], name)]
-        found[name] = {
-            "a": round(stats.mean(values(old, name, both), samples=1).mean, 4),
-            "b": round(stats.mean(values(new, name, both), samples=1).mean, 4),
-            "b_minus_a": rounded(more),
-            "questions": len(both),
-        }
+        one, two = ({question: cell[question] for question in both} for cell in (old, new))
+        means = {"a": round(estimate(one, name).mean, 4), "b": round(estimate(two, name).mean, 4)}
+        found[name] = {**means, "b_minus_a": rounded(more), "questions": len(both)}
     outcome, other = next(iter(old.values())), next(iter(new.values()))
     return {"caveats": sorted({outcome.caveat, other.caveat} - {""}), "numbers": found}
 
