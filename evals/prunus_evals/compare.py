@@ -182,10 +182,13 @@ def table(result: Mapping[str, Any]) -> str:
             lines += [f"rows of {side.upper()} alone: {', '.join(result[f'rows_only_{side}'])}"]
     for task in dict.fromkeys(entry["task"] for entry in result["differences"]):
         lines += ["", f"{task}, {half_of(result['halves'][task])}: A, B, and B minus A; 95 % over pages"]
+        lines += [f"  {'':16} {'A':>10} {'B':>10}   B minus A"]
         for entry in result["differences"]:
             if entry["task"] == task:
                 lines += _lines(entry)
-        for found in result["moved"].get(task, ()):
+        moved = result["moved"].get(task, ())
+        lines += ["questions that changed most:"] if moved else []
+        for found in moved:
             where = f"{found['row']}, {found['budget']} tokens"
             asked = readable(f"{found['question']} {found['text']}")
             lines.append(f"  {found['b_minus_a']:+.3f} {found['metric']}, {where}: {asked}")
