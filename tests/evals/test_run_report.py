@@ -255,7 +255,7 @@ def test_a_case_is_the_worse_the_larger_the_budget_at_which_it_fails(tmp_path: P
     for question, budgets in fails.items():
         for system in (BASE, "other"):
             for budget in (512, 1024):
-                good = budget not in budgets or system == "other" and "another" in question
+                good = budget not in budgets or (system == "other" and "another" in question)
                 found.append(Outcome("nq", system, question, question, budget, {"answer": float(good)}, 1, 0.1))
     store = Store(tmp_path)
     cells = numbers.cells_of(found)
