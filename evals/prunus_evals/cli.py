@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from prunus.core.errors import BadInput, MissingExtra, OutsideFailed, one_line
+from prunus.core.text.numbers import bounded_int
 from prunus_evals import (
     articles,
     compare,
@@ -60,7 +61,7 @@ class _Group(click.Group):
             click.echo(f"prunus eval: {one_line(str(error), longest=600)}", err=True)
             raise click.exceptions.Exit(OutsideFailed.exit_code) from error
         except (EvalError, BadInput, MissingExtra) as error:
-            raise click.UsageError(str(error)) from error
+            raise click.UsageError(str(error), ctx) from error
 
 
 @click.group(name="eval", cls=_Group)
@@ -75,10 +76,10 @@ def main() -> None:
 
 
 def _numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError as error:
-        raise click.UsageError(f"--budgets must be numbers separated by commas, not {text}") from error
+    found = [bounded_int(part, 0, most=10**9) for part in text.split(",")]
+    if not all(found):
+        raise click.UsageError(f"--budgets must be whole numbers above 0, separated by commas, not {text}")
+    return list(dict.fromkeys(found))
 
 
 def _progress(done: int, total: int) -> None:
@@ -153,12 +154,13 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
         questions=chosen["questions"],
     )
     progress = None if quiet else Progress()
+    left_out: dict[str, int] = {}
     with _interruptible(out):
-        outcomes = harness.run(plan, out, progress, add=chosen["add"])
+        outcomes = harness.run(plan, out, progress, add=chosen["add"], left_out=left_out)
     if rows is not None:
         _write(rows, outcomes)
     halves = {name: plan.half or tasks.about(name).half for name in plan.tasks}
-    result = report.summary(outcomes, halves, systems.DEFAULT)
+    result = report.summary(outcomes, halves, systems.DEFAULT, left_out)
     if not as_json:
         click.echo(report.table(result))
     click.echo(report.json_line(result))
