@@ -174,7 +174,11 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _run_progress(state: harness.Progress) -> None:
     if state.pages % 10 == 0:
-        click.echo(f"{state.task}: {state.pages} pages, {state.outcomes} outcomes, {state.reused} reused", err=True)
+        click.echo(
+            f"{state.task}: {state.pages} pages, {state.outcomes} outcomes, {state.reused} reused, "
+            f"{state.left_out} questions left out",
+            err=True,
+        )
 
 
 @main.command("survival")

@@ -16,7 +16,7 @@ from pathlib import Path
 from prunus_evals import metrics, readers, scoring, systems, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.metrics import Metric
-from prunus_evals.records import Asker, Outcome, Question, Reader, Reading, Reply, System
+from prunus_evals.records import Asker, LeftOut, Outcome, Question, Reader, Reading, Reply, System
 from prunus_evals.split import Wanted
 from prunus_evals.store import Store
 from prunus_evals.tokens import Counter, llama2
@@ -59,12 +59,16 @@ class Plan:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a run is: called after every page."""
+    """How far a run is: called after every page.
+
+    :param left_out: questions of the task that are not asked, because they would not be fair.
+    """
 
     task: str = ""
     pages: int = 0
     outcomes: int = 0
     reused: int = 0
+    left_out: int = 0
 
 
 @dataclass(slots=True)
@@ -99,14 +103,16 @@ def run(
             state.task, state.pages = task, 0
             half = plan.half or tasks.about(task).half
             before = len(found)
-            for group in tasks.groups(task, half, plan.limit):
+            left_out: list[LeftOut] = []
+            for group in tasks.groups(task, half, plan.limit, left_out=left_out):
                 found += run_page(group[: plan.questions], made, plan.budgets, plan, store, state)
                 state.pages += 1
-                state.outcomes = len(found)
+                state.outcomes, state.left_out = len(found), len(left_out)
                 if progress is not None:
                     progress(state)
             if len(found) == before:
                 raise EvalError(f"{task}: this half has no question; take the other half")
+            store.note({f"left out of {task}": [[left.question, left.why] for left in left_out]})
         return found
 
 

@@ -56,6 +56,7 @@ class Question:
     :param aliases: other spellings of an answer, by the answer.
     :param kind: what answers the question; it decides the reader's prompt.
     :param references: long answers that people wrote; an output is compared with the best of them.
+    :param reference_kinds: what each reference is, as ``extractive``, for sets that tell; else empty.
     :param choices: the options of a question with choices.
     :param correct: place of the right choice, from 0; -1 where it is not published.
     :param sentences: the numbered sentences of a question about tags.
@@ -75,6 +76,7 @@ class Question:
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     kind: Kind = "short"
     references: tuple[str, ...] = ()
+    reference_kinds: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
     correct: int = -1
     sentences: tuple[str, ...] = ()
@@ -93,6 +95,15 @@ class Question:
     def spellings(self, answer: str) -> tuple[str, ...]:
         """Return an answer and its other spellings."""
         return (answer, *self.aliases.get(answer, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A question that a task does not ask, and why, in a few words."""
+
+    page: str
+    question: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
