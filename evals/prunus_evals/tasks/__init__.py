@@ -77,7 +77,11 @@ def checked(question: Question) -> Question | None:
 
 
 def groups(
-    name: str, wanted: Wanted, limit: int | None = None, left_out: list[LeftOut] | None = None
+    name: str,
+    wanted: Wanted,
+    limit: int | None = None,
+    left_out: list[LeftOut] | None = None,
+    count: Callable[[int], None] | None = None,
 ) -> Iterator[list[Question]]:
     """Yield the questions of a task by page, one page at a time.
 
@@ -86,6 +90,7 @@ def groups(
 
     :param name: a task, with a variant after a colon where it has several.
     :param left_out: takes the questions of these pages that are not asked.
+    :param count: told the number of pages at most, before the first.
     :raises UnknownName: there is no such task or variant.
     :raises DataMissing: the data is not here; the message says where it comes from.
     :raises DataWrong: the data is not in its format; the message names file and line.
@@ -93,8 +98,11 @@ def groups(
     module = _module(name)
     check = checked if getattr(module, "CHECKED", False) else None
     left = [] if left_out is None else left_out
+    pages = sorted(_pages(module, name, wanted), key=lambda page: digest(page[0]))
+    if count is not None:
+        count(len(pages) if limit is None else min(limit, len(pages)))
     found = 0
-    for _, read in sorted(_pages(module, name, wanted), key=lambda page: digest(page[0])):
+    for _, read in pages:
         if limit is not None and found >= limit:
             break
         asked: list[Question] = []
