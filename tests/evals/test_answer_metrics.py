@@ -18,6 +18,7 @@ from prunus_evals.metrics import Metric, matching, ranked, tagged, token_f1
 from prunus_evals.metrics.choices import read_choice
 from prunus_evals.records import Outcome, Output, Question, Reading, Reply, Span, one_page
 from prunus_evals.report import numbers
+from prunus_evals.store import Store
 
 TEXTS = st.lists(st.sampled_from("the a cat cats sat sitting on mat. and Paris, 12 ! ?".split()), max_size=12).map(
     " ".join
@@ -429,3 +430,14 @@ def test_every_metric_has_a_title_and_its_packages_are_of_the_extra() -> None:
     known = metrics.known()
     assert all(metric.title for metric in known.values())
     assert {package for metric in known.values() for package in metric.packages} == {"nltk", "rouge_score", "sacrebleu"}
+
+
+def test_a_question_whose_truth_changed_is_measured_again() -> None:
+    store = Store(None)
+    facts: list[dict[str, Any]] = [
+        {}, {"answers": ("a",)}, {"answers": ("a",), "aliases": {"a": ("b",)}}, {"tags": (1,)}, {"tags": None},
+        {"correct": 1}, {"references": ("a",)}, {"references": ("a",), "reference_kinds": ("none",)},
+        {"gold": (Span("page", 0, 1),)}, {"gold": (Span("page", 0, 2),)}, {"gold_table": "<table><tr><td>1</table>"},
+    ]  # fmt: skip
+    keys = {store.key(asked(**one), "system", 512, "none", "", []) for one in facts}
+    assert len(keys) == len(facts)
