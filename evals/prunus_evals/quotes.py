@@ -19,6 +19,7 @@ from prunus_evals.data import rows
 from prunus_evals.metrics.quoted import holding
 from prunus_evals.records import Question, one_page
 from prunus_evals.split import Half, digest, half
+from prunus_evals.systems.prunus_quotes import quotes_of
 
 TASKS = ("table_qa", "nq", "websrc", "xquad_de", "xquad_zh")
 MEASURES = ("first", "any", "quotes", "answered", "wrong")
@@ -80,15 +81,6 @@ def _article(name: str, row: Mapping[str, Any]) -> list[Question]:
 
 def _asked(task: str, title: str, page: str, item: Mapping[str, Any]) -> Question:
     return Question(item["id"], task, title, one_page(page), item["question"], (item["answer"],))
-
-
-def quotes_of(question: str, pages: Any) -> list[str]:
-    """Return the quotes of an answer without a model, in their order; none where nothing answers."""
-    try:
-        answer = prunus.ask(question, pages)
-    except prunus.NothingFound:
-        return []
-    return [citation.quote for citation in answer.citations]
 
 
 def run(pages: Sequence[Sequence[Question]]) -> list[Outcome]:

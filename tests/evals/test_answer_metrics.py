@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from tests.extras import need
 
 from prunus.core.errors import MissingExtra
-from prunus_evals import metrics, scoring, stats
+from prunus_evals import metrics, scoring, stats, systems
 from prunus_evals.errors import MetricError
 from prunus_evals.metrics import Metric, matching, ranked, tagged, token_f1
 from prunus_evals.metrics.choices import read_choice
 from prunus_evals.records import Outcome, Output, Question, Reading, Reply, Span, one_page
 from prunus_evals.report import numbers
 from prunus_evals.store import Store
+from prunus_evals.tokens import TokenizerCounter
 
 TEXTS = st.lists(st.sampled_from("the a cat cats sat sitting on mat. and Paris, 12 ! ?".split()), max_size=12).map(
     " ".join
@@ -412,6 +413,20 @@ def test_quotes() -> None:
     assert [score(name, question, output) for name in names] == [0, 1, pytest.approx(2 / 3), 1, None]
     assert [score(name, question, said(quotes=())) for name in names] == [0, 0, None, 0, None]
     assert [score(name, question, said()) for name in names] == [None] * 5  # a system that does not quote
+
+
+def test_the_quotes_of_prunus_are_measured_from_right_and_wrong_pages(counter: TokenizerCounter) -> None:
+    system = systems.make("prunus_quotes", counter)
+    page = "<h1>Otters</h1><p>The otter of Riverton was born in 1987 in the town zoo.</p><p>Trams run daily.</p>"
+    wrong = "<h1>Taxes</h1><p>Income tax forms must be sent by post.</p>"
+    for html, labels in ((page, {}), (wrong, {"page": "wrong"})):
+        question = Question("q", "task", "page", one_page(html), "When was the otter born?", ("1987",), labels=labels)
+        reply = system.prepare(question.documents).ask(question.question, 200)
+        output = scoring.output_of(reply)
+        names = ("quote_first", "quote_any", "turned_away")
+        found = scoring.scores_of(question, output, metrics.named(names))
+        assert found == ({"turned_away": 1} if labels else {"quote_first": 1, "quote_any": 1})
+        assert counter.count([reply.text])[0] <= 200
 
 
 def test_a_question_of_a_wrong_page_is_best_turned_away() -> None:
