@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from tests.extras import need
 
 from prunus.core.errors import MissingExtra
-from prunus_evals import metrics, scoring, stats, systems
+from prunus_evals import metrics, scoring, stats, systems, tasks
 from prunus_evals.errors import MetricError
 from prunus_evals.metrics import Metric, matching, ranked, tagged, token_f1
 from prunus_evals.metrics.choices import read_choice
 from prunus_evals.records import Outcome, Output, Question, Reading, Reply, Span, one_page
 from prunus_evals.report import numbers
 from prunus_evals.store import Store
+from prunus_evals.tasks import wrong_page
 from prunus_evals.tokens import TokenizerCounter
 
 TEXTS = st.lists(st.sampled_from("the a cat cats sat sitting on mat. and Paris, 12 ! ?".split()), max_size=12).map(
@@ -434,6 +435,23 @@ def test_a_question_of_a_wrong_page_is_best_turned_away() -> None:
     assert score("turned_away", question, said(quotes=("An otter.",))) == 0
     assert score("turned_away", question, said(quotes=())) == 1
     assert score("quote_first", question, said(quotes=("An otter.",))) is None
+
+
+def test_the_task_of_wrong_pages_asks_each_question_of_the_next_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = [
+        [Question(f"{page}{n}", "nq", page, one_page(f"<p>page {page}"), "Who?", ("Ann",)) for n in range(2)]
+        for page in "abc"
+    ]
+    monkeypatch.setattr(tasks, "groups", lambda name, half: iter(pages))
+    found = list(wrong_page.questions(lambda key: True, "nq"))
+    assert [(question.id, question.html) for question in found] == [
+        ("a0", "<p>page b"), ("a1", "<p>page b"), ("b0", "<p>page c"), ("b1", "<p>page c"), ("c0", "<p>page a"),
+        ("c1", "<p>page a"),
+    ]  # fmt: skip
+    assert {(question.task, question.page, question.labels["page"]) for question in found[:2]} == {
+        ("wrong_page:nq", "a", "wrong")
+    }
+    assert list(wrong_page.questions(lambda key: key == "a", "nq")) == []
 
 
 def test_a_quote_with_han_letters_needs_no_word_boundary() -> None:
