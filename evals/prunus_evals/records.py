@@ -31,9 +31,13 @@ class Document:
     snippet: str = ""
 
 
+ONLY = "page"
+"""The id of the only document of a question, which has no name of its own."""
+
+
 def one_page(html: str) -> tuple[Document, ...]:
     """Return a page of HTML as the documents of a question."""
-    return (Document("page", html),)
+    return (Document(ONLY, html),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,11 @@ class Reply:
 
 
 class Asker(Protocol):
-    """Documents that a system has prepared for questions."""
+    """Documents that a system has prepared for questions.
+
+    One that needs more of a question than its words, as the numbered sentences of a question about tags, has a method
+    ``ask_question(question, budget)``, too, which is called in place of ``ask``.
+    """
 
     def ask(self, question: str, budget: int) -> Reply:
         """Return the evidence for a question, of at most ``budget`` tokens."""

@@ -131,7 +131,7 @@ def test_runs_without_a_common_question_or_row_cannot_be_compared(make: Make, tm
     c = make("c", drawn(1), systems=("t",))
     for second, said in (
         (b, "share no question"),
-        (c, "rows of the first: s; of the second: t; --match"),
+        (c, "--match pairs rows of different names; rows of the first: s; of the second: t"),
         (tmp_path / "x", "not the folder of a run"),
     ):
         result = CliRunner().invoke(main, ["compare", str(a), str(second)])
