@@ -42,6 +42,7 @@ from prunus_evals.records import Outcome
 from prunus_evals.report.files import write as write_report
 from prunus_evals.report.markdown import markdown
 from prunus_evals.split import Half
+from prunus_evals.store import FILE
 
 HALVES = click.Choice(["dev", "report"])
 
@@ -160,8 +161,6 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
     result = report.summary(outcomes, halves, systems.DEFAULT)
     if not as_json:
         click.echo(report.table(result))
-    if out is not None:
-        click.echo(f"report: {write_report(out)[0]}", err=True)
     click.echo(report.json_line(result))
 
 
@@ -190,7 +189,10 @@ def _run_suite(ctx: click.Context, name: str, chosen: dict[str, Any], quiet: boo
 
 @contextmanager
 def _interruptible(out: Path | None) -> Iterator[None]:
-    """Say what was kept and how to go on when a reader fails, or after Ctrl-C, with exit code 130."""
+    """Write the report of the folder afterwards, if it is a run.
+
+    When a reader fails, and after Ctrl-C (exit code 130), say what was kept and how to go on.
+    """
     kept = "nothing was kept, for want of --out"
     if out is not None:
         kept = f"what was measured is kept in {out}: run the same command again to go on"
@@ -201,6 +203,8 @@ def _interruptible(out: Path | None) -> Iterator[None]:
         raise click.exceptions.Exit(130) from None
     except ReaderFailed as error:
         raise ReaderFailed(f"{error}; {kept}") from error
+    if out is not None and (out / FILE).is_file():
+        click.echo(f"report: {write_report(out)[0]}", err=True)
 
 
 @main.command("report")
@@ -296,7 +300,10 @@ def study_command(
         options=chosen,
     )
     quiet = rest["as_json"]
-    tables = studies.run(studies.named(name), choice, out, lambda text: None if quiet else click.echo(text, err=True))
+    with _interruptible(out):
+        tables = studies.run(
+            studies.named(name), choice, out, lambda text: None if quiet else click.echo(text, err=True)
+        )
     if not quiet:
         click.echo("\n\n".join(studies.text(table) for table in tables))
     click.echo(json.dumps({"study": name, "tables": [asdict(table) for table in tables]}, ensure_ascii=False))
