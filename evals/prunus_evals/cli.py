@@ -154,7 +154,7 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
         questions=chosen["questions"],
     )
     progress = None if quiet else Progress()
-    left_out: dict[str, int] = {}
+    left_out: dict[str, dict[str, int]] = {}
     with _interruptible(out):
         outcomes = harness.run(plan, out, progress, add=chosen["add"], left_out=left_out)
     if rows is not None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from prunus_evals import metrics, provenance, readers, scoring, systems, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.metrics import Metric
-from prunus_evals.records import Asker, Outcome, Question, Reader, Reading, Reply, System
+from prunus_evals.records import Asker, LeftOut, Outcome, Question, Reader, Reading, Reply, System
 from prunus_evals.split import Wanted
 from prunus_evals.store import Store
 from prunus_evals.tokens import Counter, llama2
@@ -64,7 +64,7 @@ class Progress:
     """How far a run is: told when a task begins, and after every page.
 
     :param number, tasks: the place of the task among the tasks of the plan, from 1, and their number.
-    :param pages, total: pages of the task that are done, and all of them.
+    :param pages, total: pages of the task that are done, and all of them, with those that have no fair question.
     :param outcomes: of the whole run; ``reused`` of them were stored before.
     """
 
@@ -92,14 +92,14 @@ def run(
     progress: Callable[[Progress], None] | None = None,
     engines: Engines | None = None,
     add: bool = False,
-    left_out: dict[str, int] | None = None,
+    left_out: dict[str, dict[str, int]] | None = None,
 ) -> list[Outcome]:
     """Run a plan, and return its outcomes in the order of the questions.
 
     :param folder: where outcomes are stored; a plan goes on where it was stopped. None keeps them in memory.
     :param engines: systems and readers that are made already; by default those that the plan names.
     :param add: add the plan to a folder that holds another one.
-    :param left_out: gets how many questions of each task were left out because they are not fair.
+    :param left_out: gets how many questions of each task were left out, by reason.
     :raises UnknownName: there is no such task, system, metric or reader; nothing was run then.
     :raises EvalError: data is missing, the folder holds another plan, a metric cannot be computed, or a reader failed.
         What was measured is kept.
@@ -113,10 +113,10 @@ def run(
         found: list[Outcome] = []
         try:
             for state.number, state.task in enumerate(plan.tasks, 1):
-                unfair: list[Question] = []
-                found += _run_task(plan, halves[state.task], made, store, state, progress, unfair)
+                unasked: list[LeftOut] = []
+                found += _run_task(plan, halves[state.task], made, store, state, progress, unasked)
                 if left_out is not None:
-                    left_out[state.task] = len(unfair)
+                    left_out[state.task] = provenance.reasons(unasked)
         except sqlite3.Error as error:
             raise EvalError(f"{folder} cannot be written: {error}; what was measured before is kept") from error
         return found
@@ -129,26 +129,37 @@ def _run_task(
     store: Store,
     state: Progress,
     progress: Callable[[Progress], None] | None,
-    left_out: list[Question],
+    left_out: list[LeftOut],
 ) -> list[Outcome]:
     """Run all pages of a task.
 
-    :param left_out: gets the questions that are not fair.
+    :param left_out: gets the questions that the task does not ask.
     :raises EvalError: the half has no question.
     """
-    pages = list(tasks.groups(state.task, half, plan.limit, left_out))
-    if not pages:
-        raise EvalError(f"{state.task}: this half has no question; take the other half")
-    provenance.note_left_out(store, state.task, len(left_out))
-    state.pages, state.total = 0, len(pages)
-    if progress is not None:
-        progress(state)
     found: list[Outcome] = []
-    for page in pages:
+
+    state.pages = state.total = 0
+
+    def begin(pages: int) -> None:
+        state.total = pages
+        if progress is not None:
+            progress(state)
+
+    for page in tasks.groups(state.task, half, plan.limit, left_out=left_out, count=begin):
         for outcome in run_page(page[: plan.questions], engines, plan.budgets, plan, store, state):
             found.append(outcome)
             state.outcomes += 1
         state.pages += 1
+        if progress is not None:
+            progress(state)
+    if progress is not None and state.pages < state.total:  # some pages had no question that can be asked
+        state.total = state.pages
+        progress(state)
+    if not found:
+        raise EvalError(f"{state.task}: this half has no question; take the other half")
+    provenance.note_left_out(store, state.task, left_out)
+    if state.pages < state.total:
+        state.total = state.pages
         if progress is not None:
             progress(state)
     return found

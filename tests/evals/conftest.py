@@ -17,7 +17,17 @@ if MISSING and not ALL:  # the base installation: what needs the extra `evals` r
         f"test_{name}.py"
         for name in (
             *("answer_metrics", "articles", "compare_runs", "gate", "harness", "judging", "metrics", "real"),
-            *("run_command", "run_report", "survival", "systems", "visible"),
+            *(
+                "run_command",
+                "run_report",
+                "survival",
+                "systems",
+                "visible",
+                "needles",
+                "task_sets",
+                "task_data",
+                "gold_recall",
+            ),
         )
     ]
 
