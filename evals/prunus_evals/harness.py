@@ -152,13 +152,10 @@ def _run_task(
         state.pages += 1
         if progress is not None:
             progress(state)
-    if progress is not None and state.pages < state.total:  # some pages had no question that can be asked
-        state.total = state.pages
-        progress(state)
     if not found:
         raise EvalError(f"{state.task}: this half has no question; take the other half")
     provenance.note_left_out(store, state.task, left_out)
-    if state.pages < state.total:
+    if state.pages < state.total:  # some pages had no question that can be asked
         state.total = state.pages
         if progress is not None:
             progress(state)

@@ -52,7 +52,11 @@ def make(name: str, counter: TokenizerCounter) -> System:
 NEVER = ("reference",)
 """Systems that need what no extra installs."""
 
-BASELINES = [name for name in systems.names() if not name.startswith("prunus")]
+BASELINES = [
+    pytest.param(name, marks=pytest.mark.slow) if name == "tree:raptor" else name  # umap compiles for a minute
+    for name in systems.names()
+    if not name.startswith("prunus")
+]
 
 
 @pytest.mark.parametrize("name", BASELINES)
