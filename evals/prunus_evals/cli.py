@@ -156,7 +156,7 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
     )
     progress = None if quiet else Progress()
     left_out: dict[str, dict[str, int]] = {}
-    with _interruptible(out):
+    with _interruptible(out, reported=True):
         outcomes = harness.run(plan, out, progress, add=chosen["add"], left_out=left_out)
     if rows is not None:
         _write(rows, outcomes)
@@ -183,7 +183,7 @@ def _run_suite(ctx: click.Context, name: str, chosen: dict[str, Any], quiet: boo
     )
     out = chosen["out"]
     for study in suites.named(name):
-        with _interruptible(out):
+        with _interruptible(out, reported=True):
             tables = studies.run(study, choice, out, lambda text: None if quiet else click.echo(text, err=True))
         if not chosen["as_json"]:
             click.echo("\n\n".join(studies.text(table) for table in tables))
@@ -191,10 +191,10 @@ def _run_suite(ctx: click.Context, name: str, chosen: dict[str, Any], quiet: boo
 
 
 @contextmanager
-def _interruptible(out: Path | None) -> Iterator[None]:
-    """Write the report of the folder afterwards, if it is a run.
+def _interruptible(out: Path | None, reported: bool = False) -> Iterator[None]:
+    """Say what was kept and how to go on when a reader fails, and after Ctrl-C (exit code 130).
 
-    When a reader fails, and after Ctrl-C (exit code 130), say what was kept and how to go on.
+    :param reported: write the report of the folder afterwards, if it is a run.
     """
     kept = "nothing was kept, for want of --out"
     if out is not None:
@@ -206,7 +206,7 @@ def _interruptible(out: Path | None) -> Iterator[None]:
         raise click.exceptions.Exit(130) from None
     except ReaderFailed as error:
         raise ReaderFailed(f"{error}; {kept}") from error
-    if out is not None and (out / FILE).is_file():
+    if reported and out is not None and (out / FILE).is_file():
         click.echo(f"report: {write_report(out)[0]}", err=True)
 
 
@@ -303,7 +303,7 @@ def study_command(
         options=chosen,
     )
     quiet = rest["as_json"]
-    with _interruptible(out):
+    with _interruptible(out, reported=True):
         tables = studies.run(
             studies.named(name), choice, out, lambda text: None if quiet else click.echo(text, err=True)
         )
