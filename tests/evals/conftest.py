@@ -16,17 +16,17 @@ if MISSING and not ALL:  # the base installation: what needs the extra `evals` r
     collect_ignore_glob = [
         f"test_{name}.py"
         for name in (
-            *("answer_metrics", "articles", "compare_runs", "gate", "harness", "judging", "metrics", "real"),
+            *("answer_metrics", "articles", "compare_runs", "gate", "gold_recall", "harness", "judging", "metrics"),
             *(
+                "needles",
+                "real",
                 "run_command",
                 "run_report",
                 "survival",
                 "systems",
-                "visible",
-                "needles",
-                "task_sets",
                 "task_data",
-                "gold_recall",
+                "task_sets",
+                "visible",
             ),
         )
     ]
