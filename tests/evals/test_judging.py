@@ -369,7 +369,7 @@ def test_the_command_judges_with_a_model_of_the_settings(run: Path) -> None:
     assert "6 of 6 pairs" in output
     code, output = invoke(run, "--between", "good,bad", "--judge", "scripted:[[7]]", "--grade", "--json")
     assert code == 0
-    assert json.loads(output)["groups"][0]["first_minus_second"] == [0, 0, 0]
+    assert json.loads(output.splitlines()[-1])["groups"][0]["first_minus_second"] == [0, 0, 0]
     with closing(Store(run)) as store:
         assert len(store.about()["judging"]) == 2
 
