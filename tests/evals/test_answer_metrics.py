@@ -431,6 +431,7 @@ def test_the_quotes_of_prunus_are_measured_from_right_and_wrong_pages(counter: T
         found = scoring.scores_of(question, output, metrics.named(names))
         assert found == ({"turned_away": 1} if labels else {"quote_first": 1, "quote_any": 1})
         assert counter.count([reply.text])[0] <= 200
+    assert system.prepare(one_page(" ")).ask("When?", 200).quotes == ()
 
 
 def test_a_question_of_a_wrong_page_is_best_turned_away() -> None:
