@@ -95,7 +95,7 @@ def accepts(variant: str) -> bool:
 def missing(variant: str) -> str:
     """Return what it lacks: the package, or the folder of a model."""
     if find_spec("llmlingua") is None:
-        return "pip install llmlingua 'transformers<5', and name a model, as longllmlingua:FOLDER"
+        return "pip install llmlingua, and name a model, as longllmlingua:FOLDER"
     return "" if variant else "name the folder of a causal language model, as longllmlingua:FOLDER"
 
 
