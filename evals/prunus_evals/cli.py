@@ -319,7 +319,7 @@ def _names(text: str) -> tuple[str, ...]:
 @main.command("survival")
 @click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
 @click.option("--task", default="table_qa,page_qa", show_default=True, help="Tasks, separated by commas.")
-@click.option("--systems", "wanted", default="all", show_default=True, help="Systems, separated by commas.")
+@click.option("--systems", "wanted", default=systems.COMPARED, show_default=True, help="Systems, separated by commas.")
 @click.option(
     "--budgets", default="512,1024,2048,4096", show_default=True, help="Budgets in tokens, separated by commas."
 )
