@@ -37,6 +37,14 @@ _SMALL = re.compile(r"(?<![0-9.])([1-9][0-9]{1,2})m(?![a-z0-9])", re.IGNORECASE)
 SECONDS = 600.0
 """Time for one answer."""
 
+CAVEATS = {
+    "scripted": "no model answered: replies are scripted, and prove the plumbing alone",
+    "tiny": "a model of less than a billion parameters, by its name: it answers badly, and proves the plumbing alone",
+}
+"""What tables say of a reader."""
+
+_TINY = re.compile(r"tiny|smollm|(?<![0-9.])(?:0\.[0-9]{1,3} ?b|[0-9]{1,3} ?m)(?![0-9a-z])")
+
 
 def make(spec: str, prompt: str = "") -> ModelReader | None:
     """Return the reader of a spec; None for ``none``.
@@ -49,6 +57,16 @@ def make(spec: str, prompt: str = "") -> ModelReader | None:
     if prompt:
         prompts.template(prompt)
     return ModelReader(spec, model(spec), prompt)
+
+
+def caveat(spec: str, real: bool = True) -> str:
+    """Return what tables must say of a reader or a judge: ``scripted`` or ``tiny``; '' for nothing.
+
+    :param spec: its name; a model is taken for tiny by it.
+    """
+    if not real:
+        return "scripted"
+    return "tiny" if _TINY.search(spec.lower()) else ""
 
 
 def model(spec: str) -> LLM:

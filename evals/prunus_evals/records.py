@@ -150,7 +150,10 @@ class Asker(Protocol):
 
 
 class System(Protocol):
-    """Something that keeps the evidence of documents within a budget of tokens."""
+    """Something that keeps the evidence of documents within a budget of tokens.
+
+    A system that works with a scripted or a tiny model has a field ``caveat`` that says so; see :class:`Outcome`.
+    """
 
     @property
     def name(self) -> str:
@@ -223,6 +226,7 @@ class Outcome:
     :param reading: what the reader answered, with its cost; None without one.
     :param prompt: the digest of the prompt that the reader got; '' without one.
     :param evidence: sha256 of the evidence's text; '' where it was not kept.
+    :param caveat: what every table must say of the models behind the numbers: ``scripted`` or ``tiny``; '' for nothing.
     """
 
     task: str
@@ -241,6 +245,7 @@ class Outcome:
     labels: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     evidence: str = ""
+    caveat: str = ""
 
 
 @dataclass(frozen=True, slots=True)

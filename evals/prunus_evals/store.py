@@ -1,6 +1,7 @@
-"""The folder of a run: outcomes, the evidence of each, and every reply of a reader, in one SQLite file.
+"""The folder of a run: outcomes, questions, evidence, pages, and every reply of a reader, in one SQLite file.
 
-Each is written in a transaction of its own: a run that is killed loses at most the question it was at.
+Each is written in a transaction of its own: a run that is killed loses at most the question it was at. The file keeps
+a log beside it while it is open (``run.sqlite-wal``); whoever opens it next takes the log in.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ FORM = 1
 
 _TABLES = """
 create table if not exists about (name text primary key, value text not null);
-create table if not exists outcomes (key text primary key, number integer, value text not null);
+create table if not exists outcomes (key text primary key, value text not null);
+create table if not exists questions (key text primary key, value text not null);
 create table if not exists texts (digest text primary key, value blob not null);
 create table if not exists replies (key text primary key, value text not null);
 """
@@ -34,11 +36,14 @@ class Store:
     """Outcomes, evidence and replies of a run.
 
     :param folder: made where it is missing; None keeps everything in memory.
+    :param make: whether a folder without a run becomes one; else it is refused.
     :raises EvalError: the folder cannot be used, or holds a file of another form.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, make: bool = True) -> None:
         place = ":memory:"
+        if folder is not None and not make and not (folder / FILE).is_file():
+            raise EvalError(f"{folder} is not the folder of a run: it has no {FILE}")
         if folder is not None:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -47,10 +52,14 @@ class Store:
             place = str(folder / FILE)
         try:
             self._database = sqlite3.connect(place, isolation_level=None, timeout=30)
+            # a commit costs 0.02 ms instead of 8: the log is written at once, and brought to the disk now and then
+            self._database.execute("pragma journal_mode = wal")
+            self._database.execute("pragma synchronous = normal")
             self._database.executescript(_TABLES)
         except sqlite3.DatabaseError as error:
             raise EvalError(f"{place} cannot be opened: {error}") from error
         self._kept = folder is not None
+        self._questions: set[str] = set()
         form = self.about().setdefault("form", FORM)
         if form != FORM:
             raise EvalError(f"{place} has form {form}, not {FORM}; take another folder")
@@ -66,7 +75,7 @@ class Store:
 
     def note(self, values: Mapping[str, Any]) -> None:
         """Note facts of the run, ready for JSON."""
-        rows = [(name, json.dumps(value, ensure_ascii=False)) for name, value in values.items()]
+        rows = [(name, json.dumps(value)) for name, value in values.items()]
         self._database.executemany("insert or replace into about values (?, ?)", rows)
 
     def key(
@@ -91,19 +100,40 @@ class Store:
 
     def outcomes(self) -> list[Outcome]:
         """Return all outcomes, in the order in which they were measured."""
-        rows = self._database.execute("select value from outcomes order by number")
+        rows = self._database.execute("select value from outcomes order by rowid")
         return [outcome_of(json.loads(value)) for (value,) in rows]
 
     def keep(self, key: str, outcome: Outcome) -> None:
         """Store an outcome."""
-        value = json.dumps(asdict(outcome), ensure_ascii=False)
-        self._database.execute(
-            "insert or replace into outcomes values (?, (select coalesce(max(number), 0) + 1 from outcomes), ?)",
-            (key, value),
-        )
+        value = json.dumps(asdict(outcome))  # in ASCII: SQLite refuses lone surrogates, which replies may hold
+        self._database.execute("insert or replace into outcomes (key, value) values (?, ?)", (key, value))
+
+    def keep_question(self, question: Question) -> None:
+        """Store a question with its documents, so that reports can show them without the data."""
+        key = _question_key(question.task, question.id)
+        if not self._kept or key in self._questions:
+            return
+        self._questions.add(key)
+        facts: dict[str, Any] = {
+            name: getattr(question, name) for name in ("page", "question", "answers", "kind", "references", "choices")
+        }
+        facts |= {"correct": question.correct, "tags": question.tags, "sentences": question.sentences}
+        facts["documents"] = [
+            {"id": document.id, "media_type": document.media_type, "title": document.title, "url": document.url,
+             "content": self.keep_text(document.content)}
+            for document in question.documents
+        ]  # fmt: skip
+        value = json.dumps(facts)
+        self._database.execute("insert or replace into questions values (?, ?)", (key, value))
+
+    def question(self, task: str, question: str) -> dict[str, Any] | None:
+        """Return a stored question: its fields by name, its documents with the sha256 of their contents."""
+        key = _question_key(task, question)
+        row = self._database.execute("select value from questions where key = ?", (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
 
     def keep_text(self, text: str) -> str:
-        """Store the text of evidence, and return its sha256; '' where the run is kept in memory only."""
+        """Store the text of evidence or of a page, and return its sha256; '' where the run is kept in memory only."""
         if not self._kept:
             return ""
         digest = _digest(text)
@@ -131,6 +161,10 @@ def outcome_of(value: Mapping[str, Any]) -> Outcome:
     reading = value.get("reading")
     stages = tuple(Stage(**stage) for stage in value.get("stages", ()))
     return Outcome(**{**value, "reading": Reading(**reading) if reading else None, "stages": stages})
+
+
+def _question_key(task: str, question: str) -> str:
+    return json.dumps([task, question])
 
 
 def _digest(text: str) -> str:

@@ -65,13 +65,16 @@ def checked(question: Question) -> Question | None:
     return question
 
 
-def groups(name: str, wanted: Wanted, limit: int | None = None) -> Iterator[list[Question]]:
+def groups(
+    name: str, wanted: Wanted, limit: int | None = None, left_out: list[Question] | None = None
+) -> Iterator[list[Question]]:
     """Yield the questions of a task by page, one page at a time.
 
     Pages are in the order of their keys' digests, so that a limit (in pages) takes a sample that does not depend on
     the order of the file.
 
     :param name: a task, with a variant after a colon where it has several.
+    :param left_out: gets the questions that are not fair, see :func:`checked`.
     :raises UnknownName: there is no such task or variant.
     :raises DataMissing: the data is not here; the message says where it comes from.
     """
@@ -85,9 +88,11 @@ def groups(name: str, wanted: Wanted, limit: int | None = None) -> Iterator[list
     for key in sorted(pages, key=digest):
         if limit is not None and found >= limit:
             break
-        fair = pages[key]
-        if getattr(module, "CHECKED", False):
-            fair = [record for record in map(checked, pages[key]) if record is not None]
+        asked = pages[key]
+        kept = [checked(record) for record in asked] if getattr(module, "CHECKED", False) else asked
+        fair = [record for record in kept if record is not None]
+        if left_out is not None:
+            left_out += [record for record, same in zip(asked, kept, strict=True) if same is None]
         if fair:
             found += 1
             yield fair
