@@ -31,9 +31,6 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MAX_TOKENS = {"short": 64, "long": 512, "choice": 8, "yes_no": 8, "tags": 256, "search": 128}
 """Tokens of an answer at most, by the kind of the question."""
 
-_SMALL = re.compile(r"(?<![0-9.])([1-9][0-9]{1,2})m(?![a-z0-9])", re.IGNORECASE)
-"""The size of a model below a thousand million parameters, in its name."""
-
 SECONDS = 600.0
 """Time for one answer."""
 
@@ -79,14 +76,6 @@ def model(spec: str) -> LLM:
     except PrunusError as error:
         raise UnknownName(f"reader {spec}: {error}") from error
     return made
-
-
-def label(spec: str) -> str:
-    """Return a reader's name for tables, which says so where its answers prove the plumbing and nothing else."""
-    if spec.startswith("scripted:"):
-        return f"{spec} (scripted: no model answers)"
-    size = _SMALL.search(spec)
-    return f"{spec} (a tiny model of {size[1]}M parameters, which answers badly)" if size else spec
 
 
 class ModelReader:

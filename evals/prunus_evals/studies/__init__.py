@@ -181,7 +181,7 @@ def run(
         def tell(state: harness.Progress, name: str = name) -> None:
             progress(f"{study.name}, {name}, {state.task}: {state.pages} pages, {state.outcomes} outcomes")
 
-        found[name] = harness.run(plan, folder, tell)
+        found[name] = harness.run(plan, folder, tell, add=True)
     return list(study.tables(study, choice, found))
 
 
@@ -273,8 +273,11 @@ def notes(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[st
         half = choice.half or tasks.about(task).half
         parts.append(f"{task} ({half} half: {questions} questions, {pages} pages)")
     lines = [f"{'Stand-ins for the sets of the paper' if choice.stand_ins else 'Sets'}: {', '.join(parts)}."]
-    used = [reader for reader in choice.readers if reader != harness.NO_READER]
-    lines.append(f"Readers: {'; '.join(map(readers.label, used))}." if used else "No reader: the evidence is scored.")
+    used = {outcome.reader: outcome.caveat for outcome in outcomes if outcome.reader != harness.NO_READER}
+    named = "; ".join(spec + (f" ({readers.CAVEATS.get(said, said)})" if said else "") for spec, said in used.items())
+    lines.append(f"Readers: {named}." if used else "No reader: the evidence is scored.")
+    caveats = {outcome.caveat for outcome in outcomes if outcome.reader == harness.NO_READER and outcome.caveat}
+    lines += [f"A system works with a model: {readers.CAVEATS.get(caveat, caveat)}." for caveat in sorted(caveats)]
     lines.append(INTERVALS)
     return tuple(lines)
 
