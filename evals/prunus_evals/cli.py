@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from prunus.core.errors import BadInput, MissingExtra
 from prunus_evals import (
@@ -28,6 +30,7 @@ from prunus_evals import (
     report,
     segmentation,
     studies,
+    suites,
     survival,
     systems,
     tasks,
@@ -89,7 +92,11 @@ def list_command(as_json: bool) -> None:
 
 
 @main.command("run")
-@click.option("--task", required=True, help="Tasks, separated by commas.")
+@click.option("--task", default="", help="Tasks, separated by commas.")
+@click.option("--suite", default="", help="Run the studies of a suite instead: offline or smoke.")
+@click.option("--study", default="", help="Studies or papers of the suite, separated by commas; by default all.")
+@click.option("--markdown", type=click.Path(path_type=Path), default=None, help="Folder for the suite's pages.")
+@click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="A choice of the suite's studies.")
 @click.option("--systems", "wanted", default=systems.DEFAULT, show_default=True, help="Systems, separated by commas.")
 @click.option("--reader", default="none", show_default=True, help="Language models that answer, separated by commas.")
 @click.option("--half", type=click.Choice(["dev", "report", "all"]), default=None, help="Half of the data.")
@@ -111,7 +118,13 @@ def run_command(
     Examples:
       prunus eval run --task table_qa --systems prunus:hybrid:html,chunks_bm25 --out runs/tables
       prunus eval run --task nq --reader http://localhost:8080/v1#smollm2 --budgets 1024 --limit 5 --out runs/nq
+      prunus eval run --suite offline --half report --limit 40 --out runs/offline --markdown docs/results
     """
+    if rest["suite"]:
+        _run_suite(rest["suite"], out, rest["markdown"])
+        return
+    if not task:
+        raise click.UsageError("name tasks with --task, or a suite of studies with --suite")
     plan = harness.Plan(
         tasks=tuple(tasks.expand(task)),
         systems=tuple(systems.expand(wanted)),
@@ -418,5 +431,54 @@ def gate_command(pin: bool) -> None:
         click.echo(check.line())
     failed = sum(not check.passed for check in checks)
     click.echo(report.json_line({"gate": "quality", "checks": len(checks), "failed": failed}))
+    if failed:
+        raise SystemExit(1)
+
+
+SUITE_OPTIONS = ("suite", "study", "reader", "half", "limit", "questions", "budgets", "options", "out", "markdown")
+"""The options of `run` that a suite takes."""
+
+
+def _run_suite(name: str, out: Path | None, markdown: Path | None) -> None:
+    """Run a suite with the options that the user gave; exit code 1 where a study failed."""
+    context = click.get_current_context()
+    given = {
+        key: value
+        for key, value in context.params.items()
+        if context.get_parameter_source(key) is ParameterSource.COMMANDLINE
+    }
+    wrong = [key for key in given if key not in (*SUITE_OPTIONS, "as_json")]
+    if wrong:
+        raise click.UsageError(f"a suite takes no --{wrong[0].replace('_', '-')}: its studies decide it")
+    quiet = context.params["as_json"]
+    choice = studies.Choice(
+        readers=tuple(reader for reader in _names(given.get("reader", "")) if reader != harness.NO_READER),
+        half=given.get("half"),
+        limit=given.get("limit"),
+        questions=given.get("questions"),
+        budgets=tuple(_numbers(given["budgets"])) if "budgets" in given else (),
+        options=dict(option.partition("=")[::2] for option in given.get("options", ())),
+    )
+    done = suites.run(
+        name,
+        choice,
+        out,
+        lambda text: None if quiet else click.echo(text, err=True),
+        _names(given.get("study", "")),
+    )
+    if not quiet:
+        click.echo("\n\n".join(studies.text(table) for one in done for table in one.tables))
+    words = ["prunus", "eval", "run"]
+    for key in SUITE_OPTIONS:
+        values = given.get(key, ()) if key == "options" else [given[key]] if key in given else []
+        for value in values:
+            words += [f"--{'set' if key == 'options' else key}", str(value)]
+    if markdown is not None:
+        for path in suites.write(name, done, shlex.join(words), markdown):
+            click.echo(f"wrote {path}", err=True)
+    click.echo(json.dumps([asdict(one) for one in done], ensure_ascii=False))
+    failed = [one for one in done if one.failed]
+    for one in failed:
+        click.echo(f"{one.study} failed: {one.failed}", err=True)
     if failed:
         raise SystemExit(1)

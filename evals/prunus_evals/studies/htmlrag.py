@@ -8,9 +8,9 @@ table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from prunus_evals import harness, systems, tasks
+from prunus_evals import harness, systems
 from prunus_evals.harness import Plan
 from prunus_evals.records import Outcome
 from prunus_evals.studies import Choice, Number, Row, Study, Table, grid, mean, notes, plan
@@ -20,7 +20,7 @@ SHORT, LONG, COARSE = 4096, 131_072, 8192
 """Tokens of the paper's two settings, and of what its first stage hands on."""
 
 HIT, EM = ("Hit@1", "hit1"), ("EM", "em_share")
-EVIDENCE_EM = ("EM of the evidence", "em_share_evidence")
+EVIDENCE_EM = ("EM of the evidence", "evidence_em_share")
 WORDS = (64, 128, 256, 512)
 """Words of a block in Figure 5."""
 
@@ -75,17 +75,18 @@ def sets(choice: Choice) -> tuple[Set, ...]:
     return STAND_INS if choice.stand_ins else SETS
 
 
-def ours(choice: Choice, second: bool = False, options: str = "") -> Line:
+def ours(choice: Choice, second: bool = False, options: str = "", option: str = "pruner") -> Line:
     """Return HtmlRAG as Prunus runs it: blocks pruned by an embedder, and where ``second``, by the pruner, too.
 
     :param options: options of the system, as ``@units=leaves``.
+    :param option: the choice that names the pruner.
     """
     embedder = choice.options.get("embedder", "static")
     first = "static" if embedder == "static" else f"embedding+{embedder}"
     if not second:
         words = "" if "@words=" in options else "@words=256"
         return Line("HtmlRAG w/o Prune-Gen", f"prunus:{first}:html{words}{options}")
-    model = choice.options.get("pruner")
+    model = choice.options.get(option)
     if not model:
         return Line("HtmlRAG", "", "it needs a trained pruner, --set pruner=FOLDER")
     words = "" if "@words=" in options else "@words=128"
@@ -267,18 +268,13 @@ def by_budget(choice: Choice) -> list[Line]:
 
 
 def _plans_5(study: Study, choice: Choice) -> dict[str, Plan]:
-    plans = {str(size): planned(study, choice, lines, (size,)) for size, lines in loss(choice).items()}
-    for name, found in plans.items():
-        plans[name] = _at(found, int(name))
+    plans = {
+        str(size): replace(planned(study, choice, lines, (size,)), budgets=(size,))
+        for size, lines in loss(choice).items()
+    }
     if choice.budgets:
         plans["by budget"] = planned(study, choice, by_budget(choice), choice.budgets)
     return plans
-
-
-def _at(found: Plan, budget: int) -> Plan:
-    from dataclasses import replace
-
-    return replace(found, budgets=(budget,))
 
 
 def _tables_5(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome]]) -> list[Table]:
@@ -300,6 +296,29 @@ def _tables_5(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome
     if "by budget" in found:
         tables += framed(study, choice, found["by budget"], "Loss of information", by_budget(choice))
     return tables
+
+
+# Table 7: the size of the pruner
+
+SIZES = {"large": "Pruner of 3.8B in the paper", "small": "Pruner of 1.5B in the paper"}
+
+
+def sizes(choice: Choice) -> list[Line]:
+    """Return the rows of Table 7: HtmlRAG with two pruners, and without."""
+    pairs = [
+        replace(ours(choice, second=True, option=option), label=f"HtmlRAG with {choice.options.get(option, option)}")
+        for option in SIZES
+    ]
+    return [*pairs, ours(choice)]
+
+
+def _plans_7(study: Study, choice: Choice) -> dict[str, Plan]:
+    return {"sizes": planned(study, choice, sizes(choice), (SHORT,))}
+
+
+def _tables_7(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome]]) -> list[Table]:
+    cited = (published.TABLE_7_COLUMNS, published.TABLE_7, "Table 7")
+    return framed(study, choice, found["sizes"], "Two pruners", sizes(choice), cited)
 
 
 # Figure 5: granularity
@@ -384,6 +403,16 @@ STUDIES: tuple[Study, ...] = (
         plans=_plans_5,
         tables=_tables_5,
         options=EMBEDDER | PRUNER,
+        **TASKS,
+    ),
+    Study(
+        "htmlrag:7",
+        "Table 7: two sizes of the pruner",
+        plans=_plans_7,
+        tables=_tables_7,
+        answers=True,
+        options=EMBEDDER | {name: f"a trained pruner: {title}" for name, title in SIZES.items()},
+        needs=tuple(SIZES),
         **TASKS,
     ),
     Study(
