@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from prunus.core.errors import PrunusError
 from prunus_evals import provenance, studies
 from prunus_evals.errors import EvalError, ReaderFailed, UnknownName
 from prunus_evals.studies import Choice, Number, Row, Study, Table
@@ -141,7 +142,7 @@ def _run(study: Study, choice: Choice, folder: Path | None, progress: Callable[[
         tables = tuple(studies.run(study, choice, folder, progress))
     except ReaderFailed:  # every other study would fail, too
         raise
-    except EvalError as error:
+    except (EvalError, PrunusError) as error:
         return Done(study.name, study.title, (), time.perf_counter() - start, str(error))
     seconds = time.perf_counter() - start
     if place is not None:

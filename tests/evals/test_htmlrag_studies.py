@@ -40,6 +40,7 @@ def outcomes(plan: studies.Plan, value: float = 0.5) -> list[Outcome]:
             cpu_seconds=0.1,
             reader=reader,
             reading=None if reader == "none" else Reading("x", 3, 2, 0.5),
+            counts={"bleu": [1.0] * 10},
         )
         for task in plan.tasks
         for system in plan.systems
@@ -65,9 +66,10 @@ def test_plans_name_only_what_exists(study: studies.Study, stand_ins: bool) -> N
     if study.plans is None:
         return
     for plan in study.plans(study, choice(study, stand_ins)).values():
-        assert metrics.named(plan.metrics)
+        assert plan.metrics
+        assert set(plan.metrics) <= set(metrics.known())
         assert all(systems.exists(name) for name in plan.systems)
-        assert len(plan.systems) > 1
+        assert plan.systems
 
 
 def test_every_row_of_the_paper_has_a_system() -> None:
@@ -101,7 +103,10 @@ def test_tables_have_the_rows_and_columns_of_the_paper(
     assert len(table.columns) == columns
     assert table.columns[:3] == ("ASQA Hit@1", "ASQA EM", "HotpotQA EM")
     assert all(len(row.numbers) == columns for row in table.rows if not row.cited)
-    assert all(number == Number(50, 50, 50, number and number.against) for number in table.rows[0].numbers)
+    means = table.rows[0].numbers[:-1]  # BLEU is none: it is that of all answers together
+    assert all(number == Number(50, 50, 50) for number in means)
+    assert table.rows[0].numbers[-1] is not None
+    assert table.rows[1].numbers[0] == Number(50, 50, 50, (0, 0, 0))
 
 
 @pytest.mark.parametrize("study", [study for study in ALL if study.plans], ids=lambda study: study.name)

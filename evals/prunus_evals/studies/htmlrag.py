@@ -368,8 +368,10 @@ def _tables_figure(study: Study, choice: Choice, found: Mapping[str, Sequence[Ou
                     lines = {
                         line.label: mean(outcomes, metric, None, 100, system=line.system, **fields) for line in red
                     }
-                    best = max((label for label in lines if lines[label]), key=lambda label: _value(lines[label]))
-                    rows.append(Row(f"best chunks, {best} (the red line)", (lines[best],) * len(WORDS)))
+                    measured = [label for label, number in lines.items() if number is not None]
+                    if measured:
+                        best = max(measured, key=lambda label: _value(lines[label]))
+                        rows.append(Row(f"best chunks, {best} (the red line)", (lines[best],) * len(WORDS)))
                     title = f"Granularity: {s.title}, {head} in percent, {budget:,} tokens"
                     title += f", answered by {reader}" if reader != harness.NO_READER else ""
                     heads = tuple(f"{words} words" for words in WORDS)
