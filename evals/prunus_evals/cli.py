@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from prunus.core.errors import BadInput, MissingExtra
+from prunus.core.errors import BadInput, MissingExtra, OutsideFailed, one_line
 from prunus_evals import (
     articles,
+    compare,
     content,
     extraction,
     gate,
@@ -28,24 +31,34 @@ from prunus_evals import (
     report,
     segmentation,
     studies,
+    suites,
     survival,
     systems,
     tasks,
     tokens,
 )
-from prunus_evals.errors import EvalError
+from prunus_evals.errors import EvalError, ReaderFailed
+from prunus_evals.progress import Progress
 from prunus_evals.records import Outcome
+from prunus_evals.report.files import write as write_report
+from prunus_evals.report.markdown import markdown
 from prunus_evals.split import Half
 
 HALVES = click.Choice(["dev", "report"])
 
 
 class _Group(click.Group):
-    """Turns this package's errors, bad input and missing extras into one line and exit code 2."""
+    """Turns this package's errors, bad input and missing extras into one line and exit code 2.
+
+    The exit code is 3 where a reader or a judge failed: a service or a model outside.
+    """
 
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except ReaderFailed as error:
+            click.echo(f"prunus eval: {one_line(str(error))}", err=True)
+            raise click.exceptions.Exit(OutsideFailed.exit_code) from error
         except (EvalError, BadInput, MissingExtra) as error:
             raise click.UsageError(str(error)) from error
 
@@ -89,7 +102,11 @@ def list_command(as_json: bool) -> None:
 
 
 @main.command("run")
-@click.option("--task", required=True, help="Tasks, separated by commas.")
+@click.option("--task", default="", help="Tasks, separated by commas.")
+@click.option("--suite", default="", help="Studies instead of tasks: the suite offline, or smoke.")
+@click.option("--study", default="", help="Studies or papers of the suite, separated by commas; by default all.")
+@click.option("--markdown", type=click.Path(path_type=Path), default=None, help="Folder for the pages of a suite.")
+@click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="A choice of a suite's studies.")
 @click.option("--systems", "wanted", default=systems.DEFAULT, show_default=True, help="Systems, separated by commas.")
 @click.option("--reader", default="none", show_default=True, help="Language models that answer, separated by commas.")
 @click.option("--half", type=click.Choice(["dev", "report", "all"]), default=None, help="Half of the data.")
@@ -99,35 +116,188 @@ def list_command(as_json: bool) -> None:
 @click.option("--limit", type=click.IntRange(min=1), default=None, help="Pages of every task at most.")
 @click.option("--questions", type=click.IntRange(min=1), default=None, help="Questions of a page at most.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), default=None, help="Folder of the run; it goes on where it was."
+    "--out", type=click.Path(path_type=Path), default=None, help="Folder of the run and its report; it goes on there."
 )
+@click.option("--add", is_flag=True, help="Add this plan to a folder that holds another one.")
+@click.option("--rows", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write outcomes as JSONL.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
-def run_command(
-    task: str, wanted: str, reader: str, budgets: str, measures: str, out: Path | None, **rest: Any
-) -> None:
+@click.option("--quiet", is_flag=True, help="No progress.")
+@click.pass_context
+def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None, **chosen: Any) -> None:
     """Answer the questions of tasks from the evidence of systems, and score evidence and answers.
+
+    With --out every outcome is kept: the same command goes on where it was stopped, and writes report.html and
+    report.json. The exit code is 3 where a reader failed, and 130 after Ctrl-C.
 
     \b
     Examples:
       prunus eval run --task table_qa --systems prunus:hybrid:html,chunks_bm25 --out runs/tables
       prunus eval run --task nq --reader http://localhost:8080/v1#smollm2 --budgets 1024 --limit 5 --out runs/nq
+      prunus eval run --suite offline --half report --limit 40 --out runs/offline --markdown docs/results
     """
+    if bool(task) == bool(suite):
+        raise click.UsageError("name tasks with --task, or a suite with --suite (prunus eval list shows them)")
+    if rows is not None and not rows.absolute().parent.is_dir():
+        raise click.UsageError(f"--rows {rows}: there is no folder {rows.parent}")
+    out, as_json = chosen["out"], chosen["as_json"]
+    quiet = chosen["quiet"] or as_json
+    if suite:
+        _run_suite(ctx, suite, quiet)
+        return
     plan = harness.Plan(
         tasks=tuple(tasks.expand(task)),
-        systems=tuple(systems.expand(wanted)),
-        half=rest["half"],
-        limit=rest["limit"],
-        budgets=tuple(_numbers(budgets)),
-        readers=_names(reader),
-        prompt=rest["prompt"],
-        metrics=_names(measures),
-        questions=rest["questions"],
+        systems=tuple(systems.expand(chosen["wanted"])),
+        half=chosen["half"],
+        limit=chosen["limit"],
+        budgets=tuple(_numbers(chosen["budgets"])),
+        readers=_names(chosen["reader"]),
+        prompt=chosen["prompt"],
+        metrics=_names(chosen["measures"]),
+        questions=chosen["questions"],
     )
-    outcomes = harness.run(plan, out, None if rest["as_json"] else _run_progress)
-    result = report.summary(outcomes, plan.half or "dev", systems.DEFAULT)
-    if not rest["as_json"]:
+    progress = None if quiet else Progress()
+    with _interruptible(out):
+        outcomes = harness.run(plan, out, progress, add=chosen["add"])
+    if rows is not None:
+        _write(rows, outcomes)
+    halves = {name: plan.half or tasks.about(name).half for name in plan.tasks}
+    result = report.summary(outcomes, halves, systems.DEFAULT)
+    if not as_json:
         click.echo(report.table(result))
+    if out is not None:
+        click.echo(f"report: {write_report(out)[0]}", err=True)
     click.echo(report.json_line(result))
+
+
+SUITE_OPTIONS = ("suite", "study", "reader", "half", "limit", "questions", "budgets", "options", "out", "markdown")
+"""The options of `run` that a suite takes."""
+
+
+def _run_suite(ctx: click.Context, name: str, quiet: bool) -> None:
+    """Run a suite with the options that the user gave; the exit code is 1 where a study failed."""
+    given = {
+        key: value
+        for key, value in ctx.params.items()
+        if ctx.get_parameter_source(key) is click.core.ParameterSource.COMMANDLINE
+    }
+    for key in given:
+        if key not in (*SUITE_OPTIONS, "as_json", "quiet"):
+            shown = {"wanted": "systems", "measures": "metrics"}.get(key, key)
+            raise click.UsageError(f"--{shown} is for --task: the studies of a suite choose it themselves")
+    choice = studies.Choice(
+        readers=tuple(reader for reader in _names(given.get("reader", "")) if reader != harness.NO_READER),
+        half=given.get("half"),
+        limit=given.get("limit"),
+        questions=given.get("questions"),
+        budgets=tuple(_numbers(given["budgets"])) if "budgets" in given else (),
+        options=dict(option.partition("=")[::2] for option in given.get("options", ())),
+    )
+    out, markdown_folder = given.get("out"), given.get("markdown")
+    with _interruptible(out):
+        done = suites.run(
+            name,
+            choice,
+            out,
+            lambda text: None if quiet else click.echo(text, err=True),
+            _names(given.get("study", "")),
+        )
+    if not ctx.params["as_json"]:
+        click.echo("\n\n".join(studies.text(table) for one in done for table in one.tables))
+    if markdown_folder is not None:
+        for path in suites.write(name, done, _command(given), markdown_folder):
+            click.echo(f"wrote {path}", err=True)
+    click.echo(json.dumps([asdict(one) for one in done], ensure_ascii=False))
+    failed = [one for one in done if one.failed]
+    for one in failed:
+        click.echo(f"prunus eval: {one.study} was not run: {one.failed}", err=True)
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+def _command(given: dict[str, Any]) -> str:
+    """Return the command line that runs a suite with these options."""
+    words = ["prunus", "eval", "run"]
+    for key in SUITE_OPTIONS:
+        values = given.get(key, ()) if key == "options" else [given[key]] if key in given else []
+        for value in values:
+            words += [f"--{'set' if key == 'options' else key}", str(value)]
+    return shlex.join(words)
+
+
+@contextmanager
+def _interruptible(out: Path | None) -> Iterator[None]:
+    """Say what was kept and how to go on when a reader fails, or after Ctrl-C, with exit code 130."""
+    kept = "nothing was kept, for want of --out"
+    if out is not None:
+        kept = f"what was measured is kept in {out}: run the same command again to go on"
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"\nprunus eval: interrupted; {kept}", err=True)
+        raise click.exceptions.Exit(130) from None
+    except ReaderFailed as error:
+        raise ReaderFailed(f"{error}; {kept}") from error
+
+
+@main.command("report")
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--cases/--no-cases",
+    default=None,
+    help="Show the worst cases with texts of their pages; by default not those of the report half.",
+)
+@click.option(
+    "--default", "base", default=systems.DEFAULT, show_default=True, help="System that others are compared with."
+)
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the tables in Markdown.")
+@click.option("--json", "as_json", is_flag=True, help="Print what report.json holds.")
+def report_command(folder: Path, cases: bool | None, base: str, as_markdown: bool, as_json: bool) -> None:
+    """Write the report of a run again: report.html and report.json in its folder RUN.
+
+    \b
+    Examples:
+      prunus eval report runs/tables
+      prunus eval report runs/tables --markdown
+    """
+    place, facts = write_report(folder, cases, base)
+    if as_json:
+        click.echo(json.dumps(facts, ensure_ascii=False))
+    elif as_markdown:
+        click.echo(markdown(facts["tasks"]), nl=False)
+    else:
+        click.echo(place)
+
+
+@main.command("compare")
+@click.argument("first", metavar="A", type=click.Path(path_type=Path))
+@click.argument("second", metavar="B", type=click.Path(path_type=Path))
+@click.option("--match", "pairs", multiple=True, metavar="ROW_OF_A=ROW_OF_B", help="Compare rows of different names.")
+@click.option(
+    "--cases/--no-cases",
+    default=None,
+    help="Show the questions that changed most; by default not those of the report half.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def compare_command(first: Path, second: Path, pairs: tuple[str, ...], cases: bool | None, as_json: bool) -> None:
+    """Compare two runs, B minus A, over the questions that both have.
+
+    \b
+    Examples:
+      prunus eval compare runs/before runs/after
+      prunus eval compare runs/a runs/a --match prunus:bm25:html=prunus:hybrid:html
+    """
+    result = compare.compare(first, second, _pairs(pairs), cases)
+    click.echo(json.dumps(result, ensure_ascii=False) if as_json else compare.table(result))
+
+
+def _pairs(options: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for option in options:
+        old, parted, new = option.partition("=")
+        if not (parted and old and new):
+            raise click.UsageError(f"--match {option}: write a row of A, an equals sign and a row of B")
+        found[old] = new
+    return found
 
 
 @main.command("study")
@@ -170,11 +340,6 @@ def study_command(
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (part.strip() for part in text.split(","))))
-
-
-def _run_progress(state: harness.Progress) -> None:
-    if state.pages % 10 == 0:
-        click.echo(f"{state.task}: {state.pages} pages, {state.outcomes} outcomes, {state.reused} reused", err=True)
 
 
 @main.command("survival")

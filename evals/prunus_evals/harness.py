@@ -61,7 +61,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a run is: called after every page.
+    """How far a run is: told when a task begins, and after every page.
 
     :param number, tasks: the place of the task among the tasks of the plan, from 1, and their number.
     :param pages, total: pages of the task that are done, and all of them.
@@ -135,6 +135,8 @@ def _run_task(
         raise EvalError(f"{state.task}: this half has no question; take the other half")
     provenance.note_left_out(store, state.task, len(left_out))
     state.pages, state.total = 0, len(pages)
+    if progress is not None:
+        progress(state)
     found: list[Outcome] = []
     for page in pages:
         for outcome in run_page(page[: plan.questions], engines, plan.budgets, plan, store, state):

@@ -114,7 +114,7 @@ def code() -> str:
 
 def machine() -> dict[str, Any]:
     """Return the system, the architecture and the number of processors."""
-    return {"system": platform.platform(terse=True), "architecture": platform.machine(), "processors": os.cpu_count()}
+    return {"system": platform.system(), "architecture": platform.machine(), "processors": os.cpu_count()}
 
 
 def _plain(plan: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +33,12 @@ def _totals(values: Mapping[str, Sequence[float]]) -> tuple[NDArray[np.float64],
     return sums, counts
 
 
-def _draws(pages: int, samples: int, seed: int) -> NDArray[np.int64]:
-    return np.random.default_rng(seed).integers(0, pages, size=(samples, pages))
+@lru_cache(maxsize=8)  # a report asks for thousands of intervals over the same numbers of pages
+def _draws(pages: int, samples: int, seed: int) -> NDArray[np.float64]:
+    """Return how often each sample draws each page."""
+    drawn = np.random.default_rng(seed).integers(0, pages, size=(samples, pages))
+    places = (drawn + np.arange(samples)[:, None] * pages).ravel()
+    return np.bincount(places, minlength=samples * pages).reshape(samples, pages).astype(np.float64)
 
 
 def _interval(mean: float, resampled: NDArray[np.float64]) -> Estimate:
@@ -49,7 +54,7 @@ def mean(values: Mapping[str, Sequence[float]], samples: int = SAMPLES, seed: in
     """
     sums, counts = _totals(values)
     draws = _draws(len(sums), samples, seed)
-    resampled = sums[draws].sum(axis=1) / counts[draws].sum(axis=1)
+    resampled = (draws @ sums) / (draws @ counts)
     return _interval(float(sums.sum() / counts.sum()), resampled)
 
 

@@ -106,6 +106,7 @@ class Study:
     :param reader: whether the study measures answers alone, so that it needs a reader.
     :param answers: whether it measures evidence without a reader, and answers where one is named.
     :param options: what ``--set`` takes, by name, with one line on each.
+    :param needs: the options that it cannot do without.
     :param run: for a study that the harness does not fit: does all itself, instead of ``plans`` and ``tables``.
     """
 
@@ -118,6 +119,7 @@ class Study:
     reader: bool = False
     answers: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
     run: Callable[[Study, Choice, Path | None, Callable[[str], None]], Sequence[Table]] | None = None
 
     @property
@@ -128,6 +130,14 @@ class Study:
     def tasks(self, choice: Choice) -> tuple[str, ...]:
         """Return the tasks of a choice."""
         return self.stand_ins if choice.stand_ins else self.paper_tasks
+
+    def lacks(self, choice: Choice) -> str:
+        """Return which choice a study cannot do without; '' where nothing is lacking."""
+        if self.reader and not choice.readers:
+            return "it measures answers: name a language model with --reader"
+        return "; ".join(
+            f"it needs --set {name}=, {self.options[name]}" for name in self.needs if name not in choice.options
+        )
 
 
 @cache
@@ -246,8 +256,11 @@ def grid(
     rows: Sequence[tuple[str, Mapping[str, object]]],
     columns: Sequence[tuple[str, Mapping[str, object]]],
     scale: float = 1.0,
+    compare: bool = True,
 ) -> tuple[Row, ...]:
-    """Return the rows of a table of means; each is compared with the first row, question by question.
+    """Return the rows of a table of means.
+
+    :param compare: compare each row with the first, question by question.
 
     :param rows: labels, and the fields of the outcomes of each row, as ``("BM25", {"system": "chunks_bm25"})``.
     :param columns: titles, and ``metric`` with the fields of the outcomes of each column, as ``("NQ EM", {"metric":
@@ -258,7 +271,7 @@ def grid(
         numbers = []
         for _, column in columns:
             rest = {name: value for name, value in column.items() if name != "metric"}
-            base = {**rows[0][1], **rest}
+            base = {**rows[0][1], **rest} if compare else None
             numbers.append(mean(outcomes, str(column["metric"]), base, scale, **{**fields, **rest}))
         found.append(Row(label, tuple(numbers)))
     return tuple(found)
@@ -284,7 +297,7 @@ def notes(study: Study, choice: Choice, outcomes: Sequence[Outcome]) -> tuple[st
 
 def missing(study: Study, choice: Choice) -> list[str]:
     """Return what a study lacks here, one line each."""
-    lines = ["a reader: name a language model with --reader"] if study.reader and not choice.readers else []
+    lines = [study.lacks(choice)] if study.lacks(choice) else []
     for name in study.tasks(choice):
         about = tasks.about(name.partition(":")[0])
         gone = data.missing_files(about.files, about.source)

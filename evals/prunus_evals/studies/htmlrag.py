@@ -1,0 +1,427 @@
+"""HtmlRAG: Tables 1 to 7, Figure 5, and the tokens by stage and by cleaning method.
+
+The embedder is static vectors unless ``--set embedder=`` names another, as ``minilm``, ``e5`` or ``bge``. The second
+stage of HtmlRAG needs a trained pruner: ``--set pruner=FOLDER``. Rows that cannot be made here are named under their
+table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from prunus_evals import harness, systems
+from prunus_evals.harness import Plan
+from prunus_evals.records import Outcome
+from prunus_evals.studies import Choice, Number, Row, Study, Table, grid, mean, notes, plan
+from prunus_evals.studies import _htmlrag_published as published
+
+SHORT, LONG, COARSE = 4096, 131_072, 8192
+"""Tokens of the paper's two settings, and of what its first stage hands on."""
+
+HIT, EM = ("Hit@1", "hit1"), ("EM", "em_share")
+EVIDENCE_EM = ("EM of the evidence", "evidence_em_share")
+WORDS = (64, 128, 256, 512)
+"""Words of a block in Figure 5."""
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """A set of questions in the frame of the paper.
+
+    :param answer: what a reader's answers are scored by: titles and metrics.
+    """
+
+    title: str
+    task: str
+    answer: tuple[tuple[str, str], ...]
+
+    def measured(self, reader: str) -> tuple[tuple[str, str], ...]:
+        """Return titles and metrics: those of answers, or, without a reader, those of the evidence."""
+        if reader != harness.NO_READER:
+            return self.answer
+        return () if self.task.endswith("eli5") else (EVIDENCE_EM,)
+
+
+SETS = (
+    Set("ASQA", "htmlrag:asqa", (HIT, EM)),
+    Set("HotpotQA", "htmlrag:hotpot-qa", (EM,)),
+    Set("NQ", "htmlrag:nq", (HIT, EM)),
+    Set("TriviaQA", "htmlrag:trivia-qa", (HIT, EM)),
+    Set("MuSiQue", "htmlrag:musique", (EM,)),
+    Set("ELI5", "htmlrag:eli5", (("ROUGE-L", "rouge_l"), ("BLEU", "bleu"))),
+)
+STAND_INS = (
+    Set("table_qa", "table_qa", (HIT, EM)),
+    Set("nq", "nq", (HIT, EM)),
+    Set("websrc", "websrc", (EM,)),
+)
+TASKS = {"paper_tasks": tuple(s.task for s in SETS), "stand_ins": tuple(s.task for s in STAND_INS)}
+EMBEDDER = {"embedder": "embedder of the block tree and its chunks; static by default"}
+PRUNER = {"pruner": "folder of a trained pruner, or its server, as llamacpp:http://127.0.0.1:8080"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of a table: its label and its system; ``why`` it is not run, where it is not."""
+
+    label: str
+    system: str
+    why: str = ""
+
+
+def sets(choice: Choice) -> tuple[Set, ...]:
+    """Return the sets of a choice."""
+    return STAND_INS if choice.stand_ins else SETS
+
+
+def ours(choice: Choice, second: bool = False, options: str = "", option: str = "pruner") -> Line:
+    """Return HtmlRAG as Prunus runs it: blocks pruned by an embedder, and where ``second``, by the pruner, too.
+
+    :param options: options of the system, as ``@units=leaves``.
+    :param option: the choice that names the pruner.
+    """
+    embedder = choice.options.get("embedder", "static")
+    first = "static" if embedder == "static" else f"embedding+{embedder}"
+    if not second:
+        words = "" if "@words=" in options else "@words=256"
+        return Line("HtmlRAG w/o Prune-Gen", f"prunus:{first}:html{words}{options}")
+    model = choice.options.get(option)
+    if not model:
+        return Line("HtmlRAG", "", "it needs a trained pruner, --set pruner=FOLDER")
+    words = "" if "@words=" in options else "@words=128"
+    return Line("HtmlRAG", f"prunus:{first}>generative:{model}:html{words}{options}")
+
+
+def chunks(choice: Choice) -> list[Line]:
+    """Return the paper's chunking baselines, cut at headings."""
+    lines = [Line("BM25", "chunks:headings:bm25"), Line("static vectors", "chunks:headings:static")]
+    lines += [Line("MiniLM (for BGE)", "chunks:headings:minilm"), Line("BGE", "chunks:headings:bge")]
+    return [*lines, Line("multilingual-e5-small (for E5-Mistral)", "chunks:headings:e5")]
+
+
+def refiners() -> list[Line]:
+    """Return the paper's abstractive refiners."""
+    return [Line("LongLLMLingua", "longllmlingua"), Line("JinaAI Reader", "readerlm")]
+
+
+def default() -> list[Line]:
+    """Return Prunus as a user gets it; the first line is what others are compared with."""
+    return [
+        Line("Prunus, the default", systems.DEFAULT),
+        Line("Prunus, the default, as Markdown", "prunus:hybrid:markdown"),
+    ]
+
+
+def short(choice: Choice) -> list[Line]:
+    """Return the rows of Table 1."""
+    return [*default(), ours(choice, second=True), ours(choice), *chunks(choice), *refiners()]
+
+
+def whole(choice: Choice) -> list[Line]:
+    """Return the rows of Tables 2 and 6."""
+    return [
+        Line("HtmlRAG w/o Prune", "whole:lean"),
+        Line("HtmlRAG w/o Prune, with addresses", "whole:clean"),
+        Line("Vanilla HTML", "whole:html"),
+        Line("Plain Text", "whole:soup"),
+        Line("Markdown", "whole:markdown"),
+    ]
+
+
+def here(lines: Sequence[Line]) -> tuple[list[Line], tuple[str, ...]]:
+    """Return the lines that can be run here, and a note on those that cannot."""
+    found, gone = [], []
+    for line in lines:
+        why = line.why or systems.missing(line.system)
+        if why:
+            gone.append(f"{line.label} ({why})")
+        else:
+            found.append(line)
+    return found, (f"Not run: {'; '.join(gone)}.",) if gone else ()
+
+
+def measures(choice: Choice) -> tuple[str, ...]:
+    """Return the metrics of all sets of a choice."""
+    readers = choice.readers or (harness.NO_READER,)
+    return tuple(dict.fromkeys(name for s in sets(choice) for r in readers for _, name in s.measured(r)))
+
+
+def planned(study: Study, choice: Choice, lines: Sequence[Line], budgets: Sequence[int]) -> Plan:
+    """Return the plan of lines, as far as they can be run here."""
+    names = dict.fromkeys(line.system for line in here(lines)[0])
+    return plan(study, choice, tuple(names), budgets, metrics=measures(choice))
+
+
+def framed(
+    study: Study,
+    choice: Choice,
+    outcomes: Sequence[Outcome],
+    title: str,
+    lines: Sequence[Line],
+    cited: tuple[Sequence[str], Mapping[str, str], str] | None = None,
+) -> list[Table]:
+    """Return tables of lines: sets in columns at one budget; one table a set, budgets in columns, at several.
+
+    :param cited: the published columns and numbers, and the table's name. They stand in the same table where the sets
+        are the paper's and the columns are alike; else in a table of their own.
+    """
+    usable, gone = here(lines)
+    rows = [(line.label, {"system": line.system}) for line in usable]
+    budgets = sorted({outcome.budget for outcome in outcomes})
+    tables: list[Table] = []
+    said = (*notes(study, choice, outcomes), *gone)
+    for reader in choice.readers or (harness.NO_READER,):
+        name = title if reader == harness.NO_READER else f"{title}, answered by {reader}"
+        if len(budgets) == 1:
+            columns = [
+                (f"{s.title} {head}", {"task": s.task, "metric": metric, "budget": budgets[0], "reader": reader})
+                for s in sets(choice)
+                for head, metric in s.measured(reader)
+            ]
+            heads = tuple(head for head, _ in columns)
+            found = grid(outcomes, rows, columns, scale=100)
+            together = cited is not None and heads == tuple(cited[0])
+            beside = published.rows(dict(cited[1]), cited[2]) if cited and together else []
+            tables.append(Table(f"{name}, {budgets[0]:,} tokens", heads, (*found, *beside), said, digits=2))
+            continue
+        for s in sets(choice):
+            for head, metric in s.measured(reader):
+                columns = [
+                    (f"{b:,}", {"task": s.task, "metric": metric, "budget": b, "reader": reader}) for b in budgets
+                ]
+                found = grid(outcomes, rows, columns, scale=100)
+                heads = tuple(head for head, _ in columns)
+                tables.append(Table(f"{name}: {s.title}, {head} in percent, by budget", heads, found, said, digits=1))
+    if cited is not None and not any(row.cited for table in tables for row in table.rows):
+        tables.append(published.table(f"HtmlRAG's {cited[2]}", cited[0], dict(cited[1]), cited[2]))
+    return tables
+
+
+# Tables 1, 2 and 6: readers
+
+
+def _plans_1(study: Study, choice: Choice) -> dict[str, Plan]:
+    return {"short": planned(study, choice, short(choice), (SHORT,))}
+
+
+def _tables_1(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome]]) -> list[Table]:
+    cited = (published.QA_COLUMNS, published.TABLE_1, "Table 1")
+    return framed(study, choice, found["short"], "Short context", short(choice), cited)
+
+
+def _plans_2(study: Study, choice: Choice) -> dict[str, Plan]:
+    return {"long": planned(study, choice, whole(choice), (LONG,))}
+
+
+def _tables_2(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome]]) -> list[Table]:
+    numbers, where = (published.TABLE_2, "Table 2") if study.name == "htmlrag:2" else (published.TABLE_6, "Table 6")
+    cited = (published.QA_COLUMNS, numbers, where)
+    return framed(study, choice, found["long"], "Long context, no pruning", whole(choice), cited)
+
+
+# Table 3: ablation
+
+
+def ablation(choice: Choice) -> list[Line]:
+    """Return the rows of Table 3, and beside them what the default gains by its blocks and by its two scores."""
+    both = ours(choice, second=True)
+    model = choice.options.get("pruner")
+    alone = Line("w/o Prune-Embed", f"prunus:generative:{model}:html@words=128", "" if model else both.why)
+    return [
+        *default()[:1],
+        both,
+        Line("w/o Block Tree (DOM leaves)", f"{both.system}@units=leaves", both.why),
+        alone,
+        Line("w/o Prune-Gen", ours(choice).system),
+        Line("w/o Prune-Gen, w/o Block Tree", ours(choice, options="@units=leaves").system),
+        Line("the default w/o Block Tree", f"{systems.DEFAULT}@units=leaves"),
+        Line("the default w/o embedder (BM25)", "prunus:bm25:html"),
+    ]
+
+
+def _plans_3(study: Study, choice: Choice) -> dict[str, Plan]:
+    return {"ablation": planned(study, choice, ablation(choice), (SHORT,))}
+
+
+def _tables_3(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome]]) -> list[Table]:
+    cited = (published.QA_COLUMNS[:8], published.TABLE_3, "Table 3")
+    return framed(study, choice, found["ablation"], "Ablation", ablation(choice), cited)
+
+
+# Table 5: loss of information
+
+
+def loss(choice: Choice) -> dict[int, list[Line]]:
+    """Return the columns of Table 5: systems by their tokens."""
+    first = ours(choice)
+    return {
+        LONG: [line for line in whole(choice) if line.system != "whole:clean"],
+        COARSE: [first],
+        SHORT: [*default(), *chunks(choice), *refiners(), first, ours(choice, second=True)],
+    }
+
+
+def by_budget(choice: Choice) -> list[Line]:
+    """Return the systems of Table 5 that are compared on equal budgets."""
+    return [*short(choice), *whole(choice)]
+
+
+def _plans_5(study: Study, choice: Choice) -> dict[str, Plan]:
+    plans = {
+        str(size): replace(planned(study, choice, lines, (size,)), budgets=(size,))
+        for size, lines in loss(choice).items()
+    }
+    if choice.budgets:
+        plans["by budget"] = planned(study, choice, by_budget(choice), choice.budgets)
+    return plans
+
+
+def _tables_5(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome]]) -> list[Table]:
+    columns: list[tuple[str, dict[str, object]]] = []
+    gone: tuple[str, ...] = ()
+    every = [outcome for name in found if name != "by budget" for outcome in found[name]]
+    for size, lines in loss(choice).items():
+        usable, missing = here(lines)
+        gone += missing
+        columns += [
+            (f"{line.label}, {size // 1024}k", {"system": line.system, "budget": size, "metric": EVIDENCE_EM[1]})
+            for line in usable
+        ]
+    rows = [(s.title, {"task": s.task}) for s in sets(choice) if s.measured(harness.NO_READER)]
+    numbers = grid(every, rows, columns, scale=100, compare=False)
+    said = (*notes(study, choice, every), *dict.fromkeys(gone))
+    tables = [Table("Loss of information: EM of the evidence", tuple(c for c, _ in columns), numbers, said, digits=2)]
+    tables.append(published.table("HtmlRAG's Table 5", published.TABLE_5_COLUMNS, published.TABLE_5, "Table 5"))
+    if "by budget" in found:
+        tables += framed(study, choice, found["by budget"], "Loss of information", by_budget(choice))
+    return tables
+
+
+# Table 7: the size of the pruner
+
+SIZES = {"large": "Pruner of 3.8B in the paper", "small": "Pruner of 1.5B in the paper"}
+
+
+def sizes(choice: Choice) -> list[Line]:
+    """Return the rows of Table 7: HtmlRAG with two pruners, and without."""
+    pairs = [
+        replace(ours(choice, second=True, option=option), label=f"HtmlRAG with {choice.options.get(option, option)}")
+        for option in SIZES
+    ]
+    return [*pairs, ours(choice)]
+
+
+def _plans_7(study: Study, choice: Choice) -> dict[str, Plan]:
+    return {"sizes": planned(study, choice, sizes(choice), (SHORT,))}
+
+
+def _tables_7(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome]]) -> list[Table]:
+    cited = (published.TABLE_7_COLUMNS, published.TABLE_7, "Table 7")
+    return framed(study, choice, found["sizes"], "Two pruners", sizes(choice), cited)
+
+
+# Figure 5: granularity
+
+
+def granular(choice: Choice, stage: str, words: int) -> Line:
+    """Return a stage of HtmlRAG, or the default, with blocks of some words at most."""
+    if stage == "Prune-Gen":
+        return ours(choice, second=True, options=f"@words={words}")
+    if stage == "Prune-Embed":
+        return ours(choice, options=f"@words={words}")
+    return Line(stage, f"{systems.DEFAULT}@words={words}")
+
+
+STAGES = ("Prunus, the default", "Prune-Embed", "Prune-Gen")
+
+
+def _lines_figure(choice: Choice) -> list[Line]:
+    return [granular(choice, stage, words) for stage in STAGES for words in WORDS] + chunks(choice)
+
+
+def _plans_figure(study: Study, choice: Choice) -> dict[str, Plan]:
+    return {"granularity": planned(study, choice, _lines_figure(choice), (SHORT,))}
+
+
+def _tables_figure(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome]]) -> list[Table]:
+    outcomes = found["granularity"]
+    _, gone = here(_lines_figure(choice))
+    budgets = sorted({outcome.budget for outcome in outcomes})
+    red, _ = here(chunks(choice))
+    tables = []
+    for reader in choice.readers or (harness.NO_READER,):
+        for s in sets(choice):
+            for head, metric in s.measured(reader):
+                for budget in budgets:
+                    fields = {"task": s.task, "budget": budget, "reader": reader}
+                    rows = []
+                    for stage in STAGES:
+                        usable, _ = here([granular(choice, stage, words) for words in WORDS])
+                        cells = [mean(outcomes, metric, None, 100, system=line.system, **fields) for line in usable]
+                        rows += [Row(stage, tuple(cells))] if cells else []
+                    lines = {
+                        line.label: mean(outcomes, metric, None, 100, system=line.system, **fields) for line in red
+                    }
+                    best = max((label for label in lines if lines[label]), key=lambda label: _value(lines[label]))
+                    rows.append(Row(f"best chunks, {best} (the red line)", (lines[best],) * len(WORDS)))
+                    title = f"Granularity: {s.title}, {head} in percent, {budget:,} tokens"
+                    title += f", answered by {reader}" if reader != harness.NO_READER else ""
+                    heads = tuple(f"{words} words" for words in WORDS)
+                    tables.append(Table(title, heads, tuple(rows), (*notes(study, choice, outcomes), *gone), digits=1))
+    return tables
+
+
+def _value(number: Number | None) -> float:
+    return number.value if number else -1.0
+
+
+STUDIES: tuple[Study, ...] = (
+    Study(
+        "htmlrag:1",
+        "Table 1: answers at 4K tokens",
+        plans=_plans_1,
+        tables=_tables_1,
+        reader=True,
+        options=EMBEDDER | PRUNER,
+        **TASKS,
+    ),
+    Study("htmlrag:2", "Table 2: answers at 128K tokens", plans=_plans_2, tables=_tables_2, reader=True, **TASKS),
+    Study("htmlrag:6", "Table 6: answers at 128K tokens", plans=_plans_2, tables=_tables_2, reader=True, **TASKS),
+    Study(
+        "htmlrag:3",
+        "Table 3: what each part of HtmlRAG adds",
+        plans=_plans_3,
+        tables=_tables_3,
+        answers=True,
+        options=EMBEDDER | PRUNER,
+        **TASKS,
+    ),
+    Study(
+        "htmlrag:5",
+        "Table 5: loss of information",
+        plans=_plans_5,
+        tables=_tables_5,
+        options=EMBEDDER | PRUNER,
+        **TASKS,
+    ),
+    Study(
+        "htmlrag:7",
+        "Table 7: two sizes of the pruner",
+        plans=_plans_7,
+        tables=_tables_7,
+        answers=True,
+        options=EMBEDDER | {name: f"a trained pruner: {title}" for name, title in SIZES.items()},
+        needs=tuple(SIZES),
+        **TASKS,
+    ),
+    Study(
+        "htmlrag:figure5",
+        "Figure 5: granularity of blocks",
+        plans=_plans_figure,
+        tables=_tables_figure,
+        answers=True,
+        options=EMBEDDER | PRUNER,
+        **TASKS,
+    ),
+)
