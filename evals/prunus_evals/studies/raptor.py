@@ -283,6 +283,7 @@ def framed(
     :param names: names of systems by the label of their row; '' for a system that is not here.
     """
     said = [*studies.notes(study, choice, outcomes), *notes(choice, "" in names.values())]
+    said.append(f"Budget: {', '.join(map(str, choice.budgets or (frame.budget,)))} tokens of evidence.")
     said += [RECALL] if choice.stand_ins else []
     rows = [(label, {"system": name}) for label, name in names.items()]
     groups = [list(columns)]
@@ -332,8 +333,8 @@ def notes(choice: Choice, lacks_dpr: bool = False) -> list[str]:
 
 
 RECALL = (
-    "recall: share of the letters of the gold evidence that were kept; a sentence of an extractive summary counts at its "
-    "place in the text. It hardly judges the tree: random groups reach the same."
+    "recall: share of the letters of the gold evidence that were kept; a sentence of an extractive summary counts at "
+    "its place in the text. It hardly judges the tree: random groups reach the same."
 )
 
 

@@ -230,7 +230,8 @@ SAMPLE = 150
 SEED = 20261123
 HALLUCINATION_OPTIONS = {
     **TREE_OPTIONS,
-    "export": "file to which the sample is written, one JSON object a line, for people to judge",
+    "export": "file to which the sample is written, one JSON object a line, for people to judge; "
+    "hallucination.jsonl in the folder of the run by default",
     "import": "file with judgements: an exported file in which `hallucinated` is true or false",
     "judge": "spec of a language model that judges the summaries",
     "sample": f"summaries that are judged, {SAMPLE} by default",
@@ -327,10 +328,11 @@ def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progre
     options = choice.options
     if "import" in options:
         return [hallucination_table(study.title, read_sample(Path(options["import"])))]
-    if not {"export", "judge"} & set(options):
+    export = options.get("export") or (str(folder / "hallucination.jsonl") if folder else "")
+    if not export and "judge" not in options:
         raise EvalError(
-            f"{study.name}: people judge the summaries: write them with --set export=FILE, fill in `hallucinated`, and "
-            "read them with --set import=FILE; or let a model judge with --set judge=SPEC"
+            f"{study.name}: people judge the summaries: write them with --set export=FILE or --out FOLDER, fill in "
+            "`hallucinated`, and read them with --set import=FILE; or let a model judge with --set judge=SPEC"
         )
     size = options.get("sample", str(SAMPLE))
     if not size.isdecimal():
@@ -341,9 +343,9 @@ def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progre
         if spec := options.get("judge", ""):
             llm = readers.model(spec)
             sample = [judged(one, spec, llm) for one in sample]
-    if "export" in options:
-        write_sample(Path(options["export"]), sample)
-        progress(f"{study.name}: {len(sample)} summaries are in {options['export']}")
+    if export:
+        write_sample(Path(export), sample)
+        progress(f"{study.name}: {len(sample)} summaries are in {export}")
     said = _said(
         study, choice, {task: len({o.document for o in sample if o.task == task}) for task in study.tasks(choice)}
     )
@@ -367,7 +369,7 @@ def hallucination_table(title: str, sample: Sequence[Judged], said: Sequence[str
         label = f"judged by {judge}" + (f" ({caveat})" if caveat else "")
         rows.append(Row(label, (Number(len(own)), Number(len(wrong)), share, Number(carried))))
     open_ones = sum(one.hallucinated is None for one in sample)
-    lines = [*said, f"{open_ones} summaries are not judged yet."] if open_ones else [*said]
+    lines = [*said, f"{open_ones} of {len(sample)} sampled summaries are not judged yet."] if open_ones else [*said]
     own_table = Table(title, _raptor_published.HALLUCINATION.columns, tuple(rows), digits=1)
     return beside(own_table, _raptor_published.HALLUCINATION, lines)
 
