@@ -21,6 +21,7 @@ from prunus_evals import stats
 from prunus_evals.bm25 import BM25
 from prunus_evals.data import rows
 from prunus_evals.errors import UnknownName
+from prunus_evals.metrics.tagged import precision_recall_f1
 from prunus_evals.split import Half, digest, half
 
 DATA = "extract/hotpot"
@@ -169,9 +170,7 @@ def run(questions: Sequence[Question], systems: Sequence[str]) -> list[Scores]:
 def score(choice: Choice, supporting: frozenset[Place]) -> dict[str, float]:
     """Return precision, recall and F1 of a choice; all are 0 for an empty choice."""
     right, size = len(choice.places & supporting), len(choice.places) + choice.strays
-    precision = right / size if size else 0.0
-    recall = right / len(supporting)
-    f1 = 2 * precision * recall / (precision + recall) if right else 0.0
+    precision, recall, f1 = precision_recall_f1(right, size, len(supporting))
     return {"f1": f1, "precision": precision, "recall": recall}
 
 

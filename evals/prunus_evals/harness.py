@@ -239,6 +239,7 @@ def _measured(
         question=question.id,
         budget=budget,
         scores=scoring.scores_of(question, output, chosen),
+        counts=scoring.counts_of(question, output, chosen),
         tokens=tokens,
         cpu_seconds=cpu,
         seconds=seconds,

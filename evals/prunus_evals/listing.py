@@ -48,7 +48,9 @@ def _systems() -> list[Entry]:
 
 
 def _metrics() -> list[Entry]:
-    return [Entry(metric.name, f"{metric.title} ({metric.of})") for metric in metrics.known().values()]
+    return [
+        Entry(metric.name, f"{metric.title} ({metric.of})", metric.missing()) for metric in metrics.known().values()
+    ]
 
 
 def _prompts() -> list[Entry]:

@@ -11,7 +11,6 @@ because neither data set has dates or sites.
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from prunus_evals import stats
 from prunus_evals.bm25 import BM25
 from prunus_evals.data import rows
 from prunus_evals.errors import UnknownName
+from prunus_evals.metrics import ranked
 from prunus_evals.split import Half, digest, half
 
 SNIPPET = 100
@@ -135,9 +135,7 @@ def order_of(pool: Pool, system: str, scores: Scores) -> list[str]:
 
 def measures(order: Sequence[str], good: frozenset[str]) -> dict[str, float]:
     """Return nDCG of the whole order, and whether a right candidate is first or among the first three."""
-    gain = sum(1 / math.log2(place + 2) for place, url in enumerate(order) if url in good)
-    ideal = sum(1 / math.log2(place + 2) for place in range(len(good)))
-    return {"ndcg": gain / ideal, **{f"hit@{k}": float(any(url in good for url in order[:k])) for k in (1, 3)}}
+    return {"ndcg": ranked.ndcg(order, good), **{f"hit@{k}": ranked.hit(order, good, k) for k in (1, 3)}}
 
 
 def run(task: str, pools: Sequence[Pool], scorer: str, which: Half) -> dict[str, Any]:

@@ -24,10 +24,10 @@ from prunus.core.types import Message
 from prunus.engines import Maker
 from prunus_evals import prompts
 from prunus_evals.errors import ReaderFailed, UnknownName
+from prunus_evals.metrics.choices import LETTERS
 from prunus_evals.records import Question, Reader, Reading
 from prunus_evals.store import Store
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MAX_TOKENS = {"short": 64, "long": 512, "choice": 8, "yes_no": 8, "tags": 256, "search": 128}
 """Tokens of an answer at most, by the kind of the question."""
 

@@ -56,6 +56,7 @@ class Question:
     :param aliases: other spellings of an answer, by the answer.
     :param kind: what answers the question; it decides the reader's prompt.
     :param references: long answers that people wrote; an output is compared with the best of them.
+    :param reference_kinds: what each reference is, as ``extractive``, for sets that tell; else empty.
     :param choices: the options of a question with choices.
     :param correct: place of the right choice, from 0; -1 where it is not published.
     :param sentences: the numbered sentences of a question about tags.
@@ -63,7 +64,8 @@ class Question:
     :param gold: the places of the evidence, where they are known.
     :param gold_table: HTML of the table that holds the answer, where it is known.
     :param element_id: value of ``tid`` of the element that holds the answer, where it is known.
-    :param labels: groups of questions that tables show apart, as ``{"depth": "50", "length": "4096"}``.
+    :param labels: groups of questions that tables show apart, as ``{"depth": "50", "length": "4096"}``;
+        ``{"page": "wrong"}`` marks a question that is asked of a page without its answer.
     """
 
     id: str
@@ -75,6 +77,7 @@ class Question:
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     kind: Kind = "short"
     references: tuple[str, ...] = ()
+    reference_kinds: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
     correct: int = -1
     sentences: tuple[str, ...] = ()
@@ -89,6 +92,11 @@ class Question:
         """The content of the only document of a question about one page."""
         (document,) = self.documents
         return document.content
+
+    @property
+    def gold_documents(self) -> tuple[str, ...]:
+        """The ids of the documents with gold evidence, each once."""
+        return tuple(dict.fromkeys(span.document for span in self.gold))
 
     def spellings(self, answer: str) -> tuple[str, ...]:
         """Return an answer and its other spellings."""
@@ -127,8 +135,10 @@ class Reply:
 
     :param cpu_seconds: set only by a system that works in another process; else the harness measures the time.
     :param stages: what each stage cost, for a system that has several.
-    :param tags: the tags that an extractor named, from 0; None where it named none.
-    :param quotes: the quotes of an answer with citations, in their order.
+    :param tags: the tags that an extractor named, from 0; None where it found that no sentence answers; ``()`` for a
+        system that names no tags.
+    :param quotes: the quotes of an answer with citations, in their order; None for a system that does not quote.
+    :param ranking: ids of the documents, best first, for a system that ranks them.
     :param facts: what a study wants to know, as the layers of retrieved nodes; must be ready for JSON.
     """
 
@@ -136,8 +146,9 @@ class Reply:
     format: Format
     cpu_seconds: float | None = None
     stages: tuple[Stage, ...] = ()
-    tags: tuple[int, ...] | None = None
-    quotes: tuple[str, ...] = ()
+    tags: tuple[int, ...] | None = ()
+    quotes: tuple[str, ...] | None = None
+    ranking: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -223,6 +234,7 @@ class Outcome:
     """The scores of one question, for one system, budget and reader.
 
     :param scores: by metric; a metric that does not apply to the question is missing.
+    :param counts: what a metric over all answers together adds up, by metric; see :class:`.metrics.Metric`.
     :param tokens: tokens of the evidence.
     :param cpu_seconds: CPU time of the system, preparation included.
     :param seconds: wall time of the system, preparation included.
@@ -248,6 +260,7 @@ class Outcome:
     stages: tuple[Stage, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, Sequence[float]] = field(default_factory=dict)
     evidence: str = ""
     caveat: str = ""
 

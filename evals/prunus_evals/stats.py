@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -56,6 +56,25 @@ def mean(values: Mapping[str, Sequence[float]], samples: int = SAMPLES, seed: in
     draws = _draws(len(sums), samples, seed)
     resampled = (draws @ sums) / (draws @ counts)
     return _interval(float(sums.sum() / counts.sum()), resampled)
+
+
+def combined(
+    counts: Mapping[str, Sequence[Sequence[float]]],
+    combine: Callable[[Sequence[float]], float],
+    samples: int = SAMPLES,
+    seed: int = SEED,
+) -> Estimate:
+    """Return a number over all questions together with its interval; the bootstrap draws pages.
+
+    :param counts: the counts of a page's questions, by page.
+    :param combine: returns the number for sums of counts.
+    :raises MetricError: there are no pages, or a page has no counts.
+    """
+    if not counts or any(len(part) == 0 for part in counts.values()):
+        raise MetricError("there are no counts to add up")
+    sums = np.array([np.sum(counts[page], axis=0) for page in sorted(counts)], np.float64)
+    drawn = sums[_draws(len(sums), samples, seed)].sum(axis=1)
+    return _interval(combine(sums.sum(axis=0).tolist()), np.array([combine(row) for row in drawn.tolist()]))
 
 
 def difference(

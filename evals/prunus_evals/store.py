@@ -90,6 +90,8 @@ class Store:
             digest.update(hashlib.sha256(f"{document.id}\0{document.content}".encode("utf-8", "replace")).digest())
         facts: list[object] = [question.task, question.id, question.page, question.question, question.answers]
         facts += [question.references, question.choices, question.sentences, digest.hexdigest()]
+        facts += [question.reference_kinds, question.correct, question.tags, sorted(question.aliases.items())]
+        facts += [question.gold_table, [(span.document, span.start, span.end) for span in question.gold]]
         facts += [system, budget, reader, prompt]
         return _digest(json.dumps([*facts, [metric.name for metric in metrics]], ensure_ascii=False))
 
