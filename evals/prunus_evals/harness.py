@@ -204,7 +204,8 @@ class _Preparing:
             self.cpu, self.seconds = time.process_time() - cpu, time.perf_counter() - wall
         if self._last is None or self._last[0] != (question.id, budget):
             cpu, wall = time.process_time(), time.perf_counter()
-            reply = self._asker.ask(question.question, budget)
+            ask_question = getattr(self._asker, "ask_question", None)
+            reply = ask_question(question, budget) if ask_question else self._asker.ask(question.question, budget)
             self._last = (question.id, budget), reply, time.process_time() - cpu, time.perf_counter() - wall
         _, reply, cpu, wall = self._last
         spent = reply.cpu_seconds if reply.cpu_seconds is not None else self.cpu + cpu

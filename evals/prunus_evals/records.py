@@ -153,7 +153,11 @@ class Reply:
 
 
 class Asker(Protocol):
-    """Documents that a system has prepared for questions."""
+    """Documents that a system has prepared for questions.
+
+    One that needs more of a question than its words, as the numbered sentences of a question about tags, has a method
+    ``ask_question(question, budget)``, too, which is called in place of ``ask``.
+    """
 
     def ask(self, question: str, budget: int) -> Reply:
         """Return the evidence for a question, of at most ``budget`` tokens."""

@@ -21,7 +21,7 @@ from prunus_evals.studies import Choice, Number, Row, Study, Table
 PAGES = {
     "htmlrag": "HtmlRAG: Tan et al., HTML is Better Than Plain Text for Modeling Retrieved Knowledge in RAG Systems",
     "raptor": "RAPTOR: Sarthi et al., Recursive Abstractive Processing for Tree-Organized Retrieval",
-    "internet-sag": "Zero-indexing Internet search augmented generation",
+    "sag": "Internet-SAG: He et al., Zero-Indexing Internet Search Augmented Generation for Large Language Models",
     "conversion": "Prune, then convert; or convert, then refine",
 }
 """The titles of pages, by the name of the paper."""

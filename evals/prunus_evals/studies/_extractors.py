@@ -1,0 +1,92 @@
+"""Shared by the studies of extraction: extractors that choose among the numbered sentences of a question, as systems."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from prunus.core.ports import Tagged
+from prunus.core.registry import make_engine
+from prunus.core.types import Span
+from prunus_evals.bm25 import BM25
+from prunus_evals.errors import UnknownName
+from prunus_evals.records import Asker, Document, Question, Reply
+from prunus_evals.tokens import Counter
+
+TAGGED = "tagged"
+EXTRACTORS = ("sentences", "bm25:3", "everything")
+"""Extractors that need no model: Prunus' own, BM25 with a number of sentences, and all sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extractor:
+    """An extractor without a model, or ``tagged``, which hands all sentences with their tags to a reader.
+
+    :param spec: one of :data:`EXTRACTORS`, ``bm25:K``, ``sentences:K``, or ``tagged``.
+    :raises UnknownName: there is no such extractor.
+    """
+
+    spec: str
+    counter: Counter
+    embedder: str = "static"
+
+    def __post_init__(self) -> None:
+        kind, _, count = self.spec.partition(":")
+        if kind not in ("sentences", "bm25", "everything", TAGGED) or (count and not count.isdecimal()):
+            raise UnknownName(f"unknown extractor {self.spec}; the extractors are: {', '.join(EXTRACTORS)}")
+
+    @property
+    def name(self) -> str:
+        """The name in outcomes."""
+        return f"extract:{self.spec}"
+
+    def prepare(self, documents: Sequence[Document]) -> Asker:
+        """Return the asker; all work depends on the question."""
+        kind = self.spec.partition(":")[0]
+        if kind != "sentences":
+            return _Asker(self, None)
+        return _Asker(self, make_engine("extractor", self.spec, embedder=make_engine("embedder", self.embedder)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    extractor: Extractor
+    engine: Any
+
+    def ask(self, question: str, budget: int) -> Reply:
+        """Return nothing: a question without sentences has no tags."""
+        return Reply("", "text", tags=())
+
+    def ask_question(self, question: Question, budget: int) -> Reply:
+        """Choose among the sentences of a question; the text is cut at the budget, the tags are not."""
+        counter = self.extractor.counter
+        if self.extractor.spec == TAGGED:
+            return Reply(counter.head(tagged_text(question.sentences), budget), "text")
+        tags = self._tags(question)
+        text = "\n".join(question.sentences[tag] for tag in tags or ())
+        return Reply(counter.head(text, budget), "text", tags=tags)
+
+    def _tags(self, question: Question) -> tuple[int, ...] | None:
+        kind, _, count = self.extractor.spec.partition(":")
+        if not question.sentences:
+            return None
+        if kind == "everything":
+            return tuple(range(len(question.sentences)))
+        if kind == "bm25":
+            scores = BM25(question.sentences).scores(question.question)
+            return tuple(sorted(np.argsort(-scores, kind="stable")[: int(count or 3)].tolist()))
+        segments, start = [], 0
+        for tag, sentence in enumerate(question.sentences):
+            segments.append(Tagged(tag, sentence, Span("page", start, start + len(sentence))))
+            start += len(sentence) + 1
+        found: list[int] | None = asyncio.run(self.engine.extract(question.question, segments))
+        return None if found is None else tuple(sorted(found))
+
+
+def tagged_text(sentences: Sequence[str]) -> str:
+    """Return sentences with their tags, as the paper's extractor reads them."""
+    return "".join(f"<TAG-{tag}>{sentence}</TAG-{tag}>" for tag, sentence in enumerate(sentences))
