@@ -5,7 +5,6 @@ Names, questions, evidence and pages are escaped wherever they stand: they come 
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -16,10 +15,10 @@ from prunus_evals.readers import CAVEATS
 from prunus_evals.report import plots
 from prunus_evals.report.cases import EVIDENCE, Case
 from prunus_evals.report.numbers import largest
+from prunus_evals.report.safe import safe
 from prunus_evals.report.text import headline
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")  # some turn text round
 _BREAK = re.compile("[:_/#]")  # where the name of a row may go on in the next line
 
 Cases = Mapping[str, Sequence[Case] | None]
@@ -48,11 +47,6 @@ def page(facts: Mapping[str, Any], cases: Cases) -> str:
         parts.extend(_task(number, task, content, cases.get(task)))
     parts.append("</main>\n</body>\n</html>\n")
     return "".join(parts)
-
-
-def safe(text: object) -> str:
-    """Return a text for HTML: escaped, and without control characters and lone surrogates."""
-    return html.escape(_CONTROL.sub("\ufffd", str(text)))
 
 
 def _style() -> str:
