@@ -25,6 +25,7 @@ from prunus_evals.studies.htmlrag import (
     STAND_IN_TASKS,
     TASKS,
     Line,
+    both,
     chunks,
     here,
     ours,
