@@ -65,6 +65,7 @@ STAND_INS = (
 )
 TASKS, STAND_IN_TASKS = tuple(s.task for s in SETS), tuple(s.task for s in STAND_INS)
 EMBEDDER = {"embedder": "embedder of the block tree and its chunks; static by default"}
+BGE = {"bge": "embedder of the baseline BGE, as sentence_transformers:FOLDER"}
 PRUNER = {"pruner": "folder of a trained pruner, or its server, as llamacpp:http://127.0.0.1:8080"}
 
 
@@ -111,14 +112,19 @@ def _embedder(choice: Choice) -> str:
 
 def chunks(choice: Choice) -> list[Line]:
     """Return the paper's chunking baselines, cut at headings."""
-    lines = [Line("BM25", "chunks:headings:bm25"), Line("static vectors", "chunks:headings:static")]
-    lines += [Line("MiniLM (for BGE)", "chunks:headings:minilm"), Line("BGE", "chunks:headings:bge")]
-    return [*lines, Line("multilingual-e5-small (for E5-Mistral)", "chunks:headings:e5")]
+    bge = choice.options.get("bge", "")
+    return [
+        Line("BM25", "chunks:headings:bm25"),
+        Line("static vectors", "chunks:headings:static"),
+        Line("MiniLM, in the place of BGE", "chunks:headings:minilm"),
+        Line("BGE", f"chunks:headings:{bge}", "" if bge else "no model was named by --set bge="),
+        Line("multilingual-e5-small, in the place of E5-Mistral", "chunks:headings:e5"),
+    ]
 
 
-def refiners() -> list[Line]:
+def refiners(choice: Choice) -> list[Line]:
     """Return the paper's abstractive refiners."""
-    return [Line("LongLLMLingua", "longllmlingua"), Line("JinaAI Reader", "readerlm")]
+    return []
 
 
 def default() -> list[Line]:
@@ -131,7 +137,7 @@ def default() -> list[Line]:
 
 def short(choice: Choice) -> list[Line]:
     """Return the rows of Table 1."""
-    return [*default(), both(choice), ours(choice), *chunks(choice), *refiners()]
+    return [*default(), both(choice), ours(choice), *chunks(choice), *refiners(choice)]
 
 
 def whole(choice: Choice) -> list[Line]:
@@ -274,7 +280,7 @@ def loss(choice: Choice) -> dict[int, list[Line]]:
     return {
         LONG: [line for line in whole(choice) if line.system != "whole:clean"],
         COARSE: [first],
-        SHORT: [*default(), *chunks(choice), *refiners(), first, both(choice)],
+        SHORT: [*default(), *chunks(choice), *refiners(choice), first, both(choice)],
     }
 
 
@@ -399,7 +405,7 @@ def _study(name: str, title: str, plans: Plans, tables: Tables, **rest: Any) -> 
     return Study(name, title, paper_tasks=TASKS, stand_ins=STAND_IN_TASKS, plans=plans, tables=tables, **rest)
 
 
-BOTH = EMBEDDER | PRUNER
+BOTH = EMBEDDER | BGE | PRUNER
 SIZED = EMBEDDER | {name: f"a trained pruner: {title}" for name, title in SIZES.items()}
 
 STUDIES = (

@@ -18,9 +18,8 @@ from prunus_evals.store import Store
 from prunus_evals.studies import Choice, Number, Row, Study, Table, notes
 from prunus_evals.studies import _htmlrag_published as published
 from prunus_evals.studies.htmlrag import (
+    BOTH,
     COARSE,
-    EMBEDDER,
-    PRUNER,
     SHORT,
     STAND_IN_TASKS,
     TASKS,
@@ -283,7 +282,7 @@ STUDIES: tuple[Study, ...] = (
         stand_ins=STAND_IN_TASKS[:1],
         run=_run_4,
         answers=True,
-        options=EMBEDDER | PRUNER,
+        options=BOTH,
     ),
     Study(
         "htmlrag:tokens",
@@ -291,7 +290,7 @@ STUDIES: tuple[Study, ...] = (
         paper_tasks=TASKS,
         stand_ins=STAND_IN_TASKS[:1],
         run=_run_stages,
-        options=EMBEDDER | PRUNER,
+        options=BOTH,
     ),
     Study(
         "htmlrag:cleaning",
