@@ -1,4 +1,4 @@
-"""Shared by the studies of extraction: extractors that choose among the numbered sentences of a question, as systems."""
+"""Shared by the studies of extraction: extractors among the numbered sentences of a question, as systems."""
 
 from __future__ import annotations
 
