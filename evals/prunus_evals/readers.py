@@ -97,8 +97,9 @@ class ModelReader:
     def messages(self, question: Question, evidence: str) -> list[Message]:
         """Return the prompt for a question."""
         listed = "\n".join(f"({letter}) {choice}" for letter, choice in zip(LETTERS, question.choices, strict=False))
-        fields = {"evidence": evidence, "question": question.question, "choices": listed}
-        return prompts.render(self._prompt or question.kind, fields)
+        tagged = "\n".join(f"<TAG-{tag}>{text}</TAG-{tag}>" for tag, text in enumerate(question.sentences))
+        fields = {"evidence": evidence, "question": question.question, "choices": listed, "sentences": tagged}
+        return prompts.render(self._prompt or question.prompt or question.kind, fields)
 
     def read(self, question: Question, evidence: str) -> Reading:
         """Answer a question from evidence.

@@ -55,6 +55,7 @@ class Question:
     :param answers: the short answers; all of them are wanted.
     :param aliases: other spellings of an answer, by the answer.
     :param kind: what answers the question; it decides the reader's prompt.
+    :param prompt: name of the reader's prompt; '' takes that of the kind.
     :param references: long answers that people wrote; an output is compared with the best of them.
     :param reference_kinds: what each reference is, as ``extractive``, for sets that tell; else empty.
     :param choices: the options of a question with choices.
@@ -86,6 +87,7 @@ class Question:
     gold_table: str | None = None
     element_id: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    prompt: str = ""
 
     @property
     def html(self) -> str:
@@ -101,6 +103,15 @@ class Question:
     def spellings(self, answer: str) -> tuple[str, ...]:
         """Return an answer and its other spellings."""
         return (answer, *self.aliases.get(answer, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A question that a task does not ask, and why, in a few words."""
+
+    page: str
+    question: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class Store:
         facts += [question.references, question.choices, question.sentences, digest.hexdigest()]
         facts += [question.reference_kinds, question.correct, question.tags, sorted(question.aliases.items())]
         facts += [question.gold_table, [(span.document, span.start, span.end) for span in question.gold]]
-        facts += [system, budget, reader, prompt]
+        facts += [system, budget, reader, prompt or question.prompt]
         return _digest(json.dumps([*facts, [metric.name for metric in metrics]], ensure_ascii=False))
 
     def outcome(self, key: str) -> Outcome | None:

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from prunus_evals import provenance
 from prunus_evals.cli import main
 from prunus_evals.errors import EvalError
-from prunus_evals.records import Document, Outcome, Question, Reading, Stage
+from prunus_evals.records import Document, LeftOut, Outcome, Question, Reading, Stage
 from prunus_evals.report import files, numbers, summary, svg, table
 from prunus_evals.report.markdown import markdown
 from prunus_evals.report.plots import plots
@@ -61,7 +61,7 @@ def folder(tmp_path: Path) -> Path:
     store = Store(tmp_path / "run")
     plan = {"tasks": ("needle",), "systems": SYSTEMS, "limit": None}
     with provenance.noted(store, plan, {"needle": "dev"}):
-        provenance.note_left_out(store, "needle", 3)
+        provenance.note_left_out(store, "needle", [LeftOut("p", str(number), "hidden") for number in range(3)])
         evidence = store.keep_text(EVIL * 3)
         for number, (question, outcome) in enumerate(outcomes()):
             store.keep_question(question)

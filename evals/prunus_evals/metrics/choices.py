@@ -54,15 +54,17 @@ def _one(places: Sequence[int]) -> int | None:
 def _read(question: Question, output: Output) -> int | None:
     """Return the place that the answer names; None where it cannot be read.
 
-    :raises MetricError: the right choice is none of the choices.
+    :raises MetricError: the right choice is none of the choices, or is not published.
     """
+    if question.correct == -1:
+        raise MetricError("the right choice is not published: take another part of the set, or other metrics")
     if not 0 <= question.correct < len(question.choices):
         raise MetricError(f"choice number {question.correct + 1} is right, of {len(question.choices)}")
     return read_choice(output.answer or "", question.choices)
 
 
 def _applies(question: Question, output: Output) -> bool:
-    return output.answer is not None and bool(question.choices) and question.correct != -1
+    return output.answer is not None and bool(question.choices)
 
 
 def _accuracy(question: Question, output: Output) -> float | None:
@@ -70,7 +72,9 @@ def _accuracy(question: Question, output: Output) -> float | None:
 
 
 def _readable(question: Question, output: Output) -> float | None:
-    return float(_read(question, output) is not None) if _applies(question, output) else None
+    if not _applies(question, output):
+        return None
+    return float(read_choice(output.answer or "", question.choices) is not None)
 
 
 METRICS = (

@@ -60,6 +60,8 @@ STAND_INS = (
     Set("table_qa", "table_qa", (HIT, EM)),
     Set("nq", "nq", (HIT, EM)),
     Set("websrc", "websrc", (EM,)),
+    Set("hotpot", "hotpot:answer", (EM,)),
+    Set("musique", "musique", (EM,)),
 )
 TASKS, STAND_IN_TASKS = tuple(s.task for s in SETS), tuple(s.task for s in STAND_INS)
 EMBEDDER = {"embedder": "embedder of the block tree and its chunks; static by default"}
