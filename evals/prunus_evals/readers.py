@@ -56,6 +56,14 @@ def make(spec: str, prompt: str = "") -> ModelReader | None:
     return ModelReader(spec, model(spec), prompt)
 
 
+def prompt_of(question: Question, name: str = "") -> str:
+    """Return the text of the prompt for a question, without what is filled in.
+
+    :param name: a prompt for all questions; '' takes that of the question's kind.
+    """
+    return prompts.template(name or question.kind)
+
+
 def caveat(spec: str, real: bool = True) -> str:
     """Return what tables must say of a reader or a judge: ``scripted`` or ``tiny``; '' for nothing.
 

@@ -31,9 +31,13 @@ class Document:
     snippet: str = ""
 
 
+ONLY = "page"
+"""The id of the only document of a question, which has no name of its own."""
+
+
 def one_page(html: str) -> tuple[Document, ...]:
     """Return a page of HTML as the documents of a question."""
-    return (Document("page", html),)
+    return (Document(ONLY, html),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,10 +125,16 @@ def test_rouge_is_that_of_rouge_score_with_the_best_reference() -> None:
     assert score("rouge_l", question, said("")) == 0
 
 
-def test_rouge_says_that_it_cannot_read_other_scripts() -> None:
-    need("rouge_score")
-    with pytest.raises(MetricError, match="letters a to z"):
-        score("rouge_l", asked(references=("東京です",)), said("東京です"))
+def test_other_scripts_have_words_too() -> None:
+    for module in ("nltk", "rouge_score"):
+        need(module)
+    question = asked(references=("東京は首都です。",), answers=("東京",))
+    assert score("rouge_l", question, said("首都は東京です")) == pytest.approx(2 * 4 / 14)
+    assert score("bleu1", question, said("東京")) > 0.04  # type: ignore[operator]
+    assert score("token_f1", question, said("東京都")) == pytest.approx(0.8)
+    assert score("rouge_l", asked(references=("Москва столица",)), said("столица Москва")) == 0.5
+    with pytest.raises(MetricError, match="no reference has a word"):
+        score("rouge_l", asked(references=("?!",)), said("x"))
 
 
 PAIRS = [
@@ -271,11 +277,26 @@ def test_a_reply_that_cannot_be_read_is_wrong_and_counted_apart() -> None:
     found = {reply: (score("accuracy", question, said(reply)), score("readable", question, said(reply)))
              for reply in ("B", "C", "no idea")}  # fmt: skip
     assert found == {"B": (1, 1), "C": (0, 1), "no idea": (0, 0)}
-    assert score("readable", asked(choices=CHOICES), said("B")) == 1
-    with pytest.raises(MetricError, match="not published"):
-        score("accuracy", asked(choices=CHOICES), said("B"))
+    assert score("accuracy", asked(choices=("yes", "no"), correct=0, kind="yes_no"), said("Yes, see (b).")) == 1
+    assert score("accuracy", asked(choices=CHOICES), said("B")) is None  # the right choice is not published
     with pytest.raises(MetricError, match="choice number 5 is right, of 4"):
         score("accuracy", asked(choices=CHOICES, correct=4), said("B"))
+
+
+@pytest.mark.parametrize(
+    ("reply", "place"),
+    [
+        ("Yes, there is no doubt.", 0),
+        ("no", 1),
+        ("**No**, it is not", 1),
+        ("yes or no", None),
+        ("It (a) is unclear", None),
+        ("The answer is yes", 0),
+        ("nothing", None),
+    ],
+)
+def test_yes_and_no_are_read_without_letters(reply: str, place: int | None) -> None:
+    assert read_choice(reply, ("yes", "no"), letters=False) == place
 
 
 @given(st.integers(0, 3), st.sampled_from(["{}", "({})", "{}.", "Answer: {}", "The answer is ({}), I think."]))
