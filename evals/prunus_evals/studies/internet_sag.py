@@ -1,0 +1,229 @@
+"""Internet-SAG (He and others, 2024): Tables 1 to 5, and whether a parser sees the need for a search.
+
+An extractor without a model is a system that names tags. Any language model is an extractor by its prompt alone: name
+it with ``--reader SPEC``, and it reads all sentences with their tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from prunus_evals import harness, readers, studies, systems
+from prunus_evals.records import Outcome, System
+from prunus_evals.studies import Choice, Number, Row, Study, Table, _sag_published
+from prunus_evals.studies._extractors import EXTRACTORS, TAGGED, Extractor, PageExtractor
+from prunus_evals.studies._raptor_published import Published
+from prunus_evals.studies.raptor import beside, cited
+from prunus_evals.tokens import Counter, llama2
+
+WHOLE = 131_072
+"""A budget that holds all pages of a question."""
+
+F1 = "tags_f1"
+NEEDLES = {
+    "Base": "needles:base",
+    "Reasoning": "needles:reasoning",
+    "Multi-Ans": "needles:multi_answer",
+    "Multi-Q": "needles:multi_question",
+}
+OPEN_SOURCE = {"Reasoning": "2wiki", "Multi-Ans": "mtqa", "Multi-Q": "mti"}
+OPEN_STAND_INS = ("hotpot", "2wiki", "musique")
+REAL_WORLD = "requests"
+REAL_STAND_IN = "hotpot"
+FOUR = {"Recall": "tags_recall", "Precision": "tags_precision", "F1": F1, "EM": "tags_exact"}
+PAGES_STAND_INS = ("crag",)
+NAIVE, VECTORS = "naive", "vectordb"
+
+OPTIONS = {"extractors": f"extractors without a model, separated by semicolons; {';'.join(EXTRACTORS)} by default"}
+PAGES_OPTIONS = {"extractor": "sentences (default), or the spec of a language model that names tags"}
+Tell = Callable[[str], None]
+
+
+def extractors_of(choice: Choice, counter: Counter) -> list[Extractor]:
+    """Return the extractors that need no model.
+
+    :raises UnknownName: there is no such extractor.
+    """
+    specs = choice.options.get("extractors", ";".join(EXTRACTORS)).split(";")
+    return [Extractor(spec.strip(), counter) for spec in specs if spec.strip()]
+
+
+# --- Tables 3 to 5: extraction -------------------------------------------------------------------
+
+
+def extracted(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> list[Outcome]:
+    """Run the extractors, and the readers over all sentences with their tags."""
+    counter = llama2()
+    budgets = (max(choice.budgets, default=WHOLE),)
+    found = _measured(study, replace(choice, readers=()), extractors_of(choice, counter), budgets, folder, progress)
+    if choice.readers:
+        found += _measured(study, choice, [Extractor(TAGGED, counter)], budgets, folder, progress)
+    return found
+
+
+def _measured(
+    study: Study,
+    choice: Choice,
+    made: Sequence[System],
+    budgets: Sequence[int],
+    folder: Path | None,
+    progress: Tell,
+    wanted: Sequence[str] = tuple(FOUR.values()),
+) -> list[Outcome]:
+    plan = studies.plan(study, choice, [system.name for system in made], budgets, metrics=tuple(wanted))
+    plan = replace(plan, budgets=tuple(budgets))
+    engines = harness.Engines(llama2(), list(made), {spec: readers.make(spec) for spec in plan.readers})
+
+    def tell(state: harness.Progress) -> None:
+        progress(f"{study.name}, {state.task}: {state.pages} pages, {state.outcomes} outcomes")
+
+    return harness.run(plan, folder, tell, engines, add=True)
+
+
+def rows_of(choice: Choice) -> list[tuple[str, dict[str, object]]]:
+    """Return labels, and the fields of the outcomes of each row: extractors without a model, then readers."""
+    specs = choice.options.get("extractors", ";".join(EXTRACTORS)).split(";")
+    rows: list[tuple[str, dict[str, object]]] = []
+    for spec in filter(None, (spec.strip() for spec in specs)):
+        rows.append((LABELS.get(spec, spec), {"system": f"extract:{spec}", "reader": harness.NO_READER}))
+    for reader in choice.readers:
+        rows.append((f"{reader}, by prompt alone", {"system": f"extract:{TAGGED}", "reader": reader}))
+    return rows
+
+
+LABELS = {"sentences": "Prunus: sentences (no model)", "bm25:3": "BM25, 3 sentences", "everything": "All sentences"}
+
+
+def extraction_tables(
+    study: Study,
+    choice: Choice,
+    columns: Sequence[tuple[str, str, str]],
+    published: Published,
+    outcomes: Sequence[Outcome],
+) -> list[Table]:
+    """Return a table of extraction: our rows, then the cited ones; on stand-ins the cited table stands apart.
+
+    :param columns: titles, tasks and metrics.
+    """
+    fields = [(title, {"metric": metric, "task": task}) for title, task, metric in columns]
+    own = Table(study.title, tuple(title for title, _ in fields), studies.grid(outcomes, rows_of(choice), fields))
+    said = [*studies.notes(study, choice, outcomes), NONE_NOTE]
+    if choice.stand_ins and study.stand_ins != study.paper_tasks:
+        return [replace(own, notes=tuple(said)), cited(study.title, published, digits=3)]
+    return [beside(own, published, said)]
+
+
+NONE_NOTE = (
+    "Means over questions. Where no sentence answers, only an extractor that finds none is right; a reply that names "
+    "neither tags nor None is wrong."
+)
+
+
+def _run_needles(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
+    columns = [(title, task, F1) for title, task in NEEDLES.items()]
+    outcomes = extracted(study, choice, folder, progress)
+    return extraction_tables(study, choice, columns, _sag_published.TABLE_3, outcomes)
+
+
+def _run_open_source(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
+    names = {task: task for task in OPEN_STAND_INS} if choice.stand_ins else OPEN_SOURCE
+    columns = [(title, task, F1) for title, task in names.items()]
+    outcomes = extracted(study, choice, folder, progress)
+    return extraction_tables(study, choice, columns, _sag_published.TABLE_4, outcomes)
+
+
+def _run_real_world(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
+    (task,) = study.tasks(choice)
+    columns = [(title, task, metric) for title, metric in FOUR.items()]
+    outcomes = extracted(study, choice, folder, progress)
+    return extraction_tables(study, choice, columns, _sag_published.TABLE_5, outcomes)
+
+
+# --- Tables 1 and 2: whole pages -----------------------------------------------------------------
+
+
+def page_systems(choice: Choice, counter: Counter) -> dict[str, System]:
+    """Return the paper's three systems, by their names in the paper."""
+    extractor = choice.options.get("extractor", "sentences")
+    return {
+        "Internet-SAG-Ext": PageExtractor(extractor, counter),
+        "Internet-SAG-Naive": systems.make(NAIVE, counter),
+        "VectorDB-RAG": systems.make(VECTORS, counter),
+    }
+
+
+def _run_tokens(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
+    made = page_systems(choice, llama2())
+    outcomes = _measured(study, choice, [*made.values()], (WHOLE,), folder, progress, ())
+    said = [*studies.notes(study, choice, outcomes), f"Internet-SAG-Ext extracts with {_extractor_of(choice)}."]
+    said.append("Evidence is counted by the Llama-2 tokenizer; prompts as the reader's server counts them.")
+    own = token_table(study.title, {label: system.name for label, system in made.items()}, outcomes)
+    if choice.stand_ins:
+        return [replace(own, notes=tuple(said)), cited(study.title, _sag_published.TABLE_2, digits=2)]
+    return [beside(own, _sag_published.TABLE_2, said)]
+
+
+def _extractor_of(choice: Choice) -> str:
+    return choice.options.get("extractor", "sentences (no model)")
+
+
+def token_table(title: str, names: dict[str, str], outcomes: Sequence[Outcome]) -> Table:
+    """Return Table 2: tokens that a generating model reads, as sums over all questions.
+
+    :param names: names of systems by label.
+    """
+    asked = list(dict.fromkeys(outcome.reader for outcome in outcomes if outcome.reading is not None))
+    columns = ["tokens of evidence, M", "per question", *(f"tokens of prompts, M, {reader}" for reader in asked)]
+    rows = []
+    for label, name in names.items():
+        own = [outcome for outcome in outcomes if outcome.system == name]
+        evidence = {(outcome.task, outcome.question): outcome.tokens for outcome in own}
+        mean = studies.mean(own, "tokens", reader=own[0].reader) if own else None
+        numbers: list[Number | None] = [Number(sum(evidence.values()) / 1e6) if own else None, mean]
+        for reader in asked:
+            read = [o.reading.prompt_tokens for o in own if o.reader == reader and o.reading is not None]
+            numbers.append(Number(sum(read) / 1e6))
+        rows.append(Row(label, tuple(numbers)))
+    return Table(title, tuple(columns), tuple(rows), digits=3)
+
+
+STUDIES = (
+    Study(
+        "sag:2",
+        "Internet-SAG, Table 2: tokens that the generating model reads",
+        (REAL_WORLD,),
+        PAGES_STAND_INS,
+        answers=True,
+        options=PAGES_OPTIONS,
+        run=_run_tokens,
+    ),
+    Study(
+        "sag:3",
+        "Internet-SAG, Table 3: F1 of extraction, needles in a haystack",
+        tuple(NEEDLES.values()),
+        tuple(NEEDLES.values()),
+        answers=True,
+        options=OPTIONS,
+        run=_run_needles,
+    ),
+    Study(
+        "sag:4",
+        "Internet-SAG, Table 4: F1 of extraction, open sets",
+        tuple(OPEN_SOURCE.values()),
+        OPEN_STAND_INS,
+        answers=True,
+        options=OPTIONS,
+        run=_run_open_source,
+    ),
+    Study(
+        "sag:5",
+        "Internet-SAG, Table 5: extraction on real requests",
+        (REAL_WORLD,),
+        (REAL_STAND_IN,),
+        answers=True,
+        options=OPTIONS,
+        run=_run_real_world,
+    ),
+)
