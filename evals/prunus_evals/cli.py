@@ -87,7 +87,7 @@ def _progress(done: int, total: int) -> None:
 
 
 def _write(path: Path, outcomes: Sequence[Outcome]) -> None:
-    lines = (json.dumps(asdict(outcome), ensure_ascii=False) for outcome in outcomes)
+    lines = (json.dumps(asdict(outcome)) for outcome in outcomes)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
@@ -261,7 +261,7 @@ def report_command(folder: Path, cases: bool | None, base: str, as_markdown: boo
     """
     place, facts = write_report(folder, cases, base)
     if as_json:
-        click.echo(json.dumps(facts, ensure_ascii=False))
+        click.echo(json.dumps(facts))
     elif as_markdown:
         click.echo(markdown(facts["tasks"]), nl=False)
     else:
@@ -287,7 +287,7 @@ def compare_command(first: Path, second: Path, pairs: tuple[str, ...], cases: bo
       prunus eval compare runs/a runs/a --match prunus:bm25:html=prunus:hybrid:html
     """
     result = compare.compare(first, second, _pairs(pairs), cases)
-    click.echo(json.dumps(result, ensure_ascii=False) if as_json else compare.table(result))
+    click.echo(json.dumps(result) if as_json else compare.table(result))
 
 
 def _pairs(options: Sequence[str]) -> dict[str, str]:

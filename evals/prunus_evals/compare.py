@@ -13,6 +13,7 @@ from prunus_evals.errors import EvalError
 from prunus_evals.provenance import differences
 from prunus_evals.records import Outcome
 from prunus_evals.report.numbers import COSTS, Cell, cells_of, difference, rounded, values
+from prunus_evals.report.safe import readable
 from prunus_evals.report.text import interval
 from prunus_evals.split import half
 from prunus_evals.store import Store
@@ -192,7 +193,8 @@ def table(result: Mapping[str, Any]) -> str:
                 lines += _lines(entry)
         for found in result["moved"].get(task, ()):
             where = f"{found['row']}, {found['budget']} tokens"
-            lines.append(f"  {found['b_minus_a']:+.3f} {found['metric']}, {where}: {found['question']} {found['text']}")
+            asked = readable(f"{found['question']} {found['text']}")
+            lines.append(f"  {found['b_minus_a']:+.3f} {found['metric']}, {where}: {asked}")
     return "\n".join(lines)
 
 

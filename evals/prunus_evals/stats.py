@@ -73,7 +73,7 @@ def combined(
     if not counts or any(len(part) == 0 for part in counts.values()):
         raise MetricError("there are no counts to add up")
     sums = np.array([np.sum(counts[page], axis=0) for page in sorted(counts)], np.float64)
-    drawn = sums[_draws(len(sums), samples, seed)].sum(axis=1)
+    drawn = _draws(len(sums), samples, seed) @ sums
     return _interval(combine(sums.sum(axis=0).tolist()), np.array([combine(row) for row in drawn.tolist()]))
 
 

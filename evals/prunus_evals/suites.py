@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from prunus.core.errors import PrunusError
 from prunus_evals import provenance, studies
-from prunus_evals.errors import EvalError, UnknownName
+from prunus_evals.errors import EvalError, ReaderFailed, UnknownName
 from prunus_evals.studies import Choice, Number, Row, Study, Table
 
 PAGES = {
@@ -99,11 +100,12 @@ def run(
     progress: Callable[[str], None] = lambda text: None,
     wanted: Sequence[str] = (),
 ) -> list[Done]:
-    """Run the studies of a suite. One that fails is told, and the others are run.
+    """Run the studies of a suite. One that cannot be run is told, and the others are run.
 
     :param folder: where outcomes and tables are kept; the suite goes on where it was.
     :param wanted: names of studies, or of papers; none: all of the suite.
     :raises UnknownName: there is no such suite or study, or no study of the suite takes a choice.
+    :raises ReaderFailed: a reader failed; what was measured is kept.
     """
     suite = named(name)
     own = [study for study in studies.known().values() if suite.belongs(study)]
@@ -138,7 +140,9 @@ def _run(study: Study, choice: Choice, folder: Path | None, progress: Callable[[
     start = time.perf_counter()
     try:
         tables = tuple(studies.run(study, choice, folder, progress))
-    except EvalError as error:
+    except ReaderFailed:  # every other study would fail, too
+        raise
+    except (EvalError, PrunusError) as error:
         return Done(study.name, study.title, (), time.perf_counter() - start, str(error))
     seconds = time.perf_counter() - start
     if place is not None:

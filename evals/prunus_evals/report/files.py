@@ -36,7 +36,7 @@ def write(folder: Path, cases: bool | None = None, default: str = DEFAULT) -> tu
     place = folder / "report.html"
     try:
         place.write_text(text, encoding="utf-8")
-        (folder / "report.json").write_text(json.dumps(facts, ensure_ascii=False, indent=1), encoding="utf-8")
+        (folder / "report.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
     except OSError as error:
         raise EvalError(f"the report cannot be written: {error}") from error
     return place, facts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from prunus_evals.report.safe import readable
 from prunus_evals.report.text import headline, interval, label
 
 
@@ -59,4 +60,4 @@ def _costs(content: Mapping[str, Any]) -> list[str]:
 
 
 def _safe(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return readable(text).replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

@@ -5,7 +5,6 @@ Names, questions, evidence and pages are escaped wherever they stand: they come 
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -16,10 +15,11 @@ from prunus_evals.readers import CAVEATS
 from prunus_evals.report import plots
 from prunus_evals.report.cases import EVIDENCE, Case
 from prunus_evals.report.numbers import largest
+from prunus_evals.report.safe import safe
 from prunus_evals.report.text import headline
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_BREAK = re.compile("[:_/#]")  # where the name of a row may go on in the next line
 
 Cases = Mapping[str, Sequence[Case] | None]
 """The worst cases by task; None where they are not shown."""
@@ -47,11 +47,6 @@ def page(facts: Mapping[str, Any], cases: Cases) -> str:
         parts.extend(_task(number, task, content, cases.get(task)))
     parts.append("</main>\n</body>\n</html>\n")
     return "".join(parts)
-
-
-def safe(text: object) -> str:
-    """Return a text for HTML: escaped, and without control characters and lone surrogates."""
-    return html.escape(_CONTROL.sub("\ufffd", str(text)))
 
 
 def _style() -> str:
@@ -142,7 +137,7 @@ def _caption(task: str, content: Mapping[str, Any], title: str) -> str:
 def _name(row: str, content: Mapping[str, Any]) -> str:
     facts = content["rows"][row]
     caveat = f' <em class="caveat" title="{safe(CAVEATS.get(facts["caveat"], ""))}">{safe(facts["caveat"])}</em>'
-    return f"{safe(row)}{caveat if facts['caveat'] else ''}"
+    return _BREAK.sub(r"\g<0><wbr>", safe(row)) + (caveat if facts["caveat"] else "")
 
 
 def _metric(task: str, content: Mapping[str, Any], metric: str, title: str) -> str:
@@ -235,24 +230,25 @@ def _groups(task: str, content: Mapping[str, Any]) -> Iterator[str]:
     budget = str(max(content["budgets"]))
     for name, groups in content["groups"].items():
         rows = []
+        sizes = [max(cell["questions"] for row in group.values() for cell in row.values()) for group in groups.values()]
         for row in content["systems"]:
             cells = [rows_of.get(row, {}).get(budget, {}) for rows_of in groups.values()]
             if not any(metric in cell for cell in cells):
                 continue
-            shown = "".join(f"<td>{_grouped(cell, metric)}</td>" for cell in cells)
+            shown = "".join(f"<td>{_grouped(cell, metric, most)}</td>" for cell, most in zip(cells, sizes, strict=True))
             rows.append(f'<tr><th scope="row">{_name(row, content)}</th>{shown}</tr>\n')
         if rows:
             caption = _caption(task, content, f"{title}, by {name}, {int(budget):,} tokens")
-            yield _wide(caption, ["", *groups], rows, "The other metrics and budgets are in report.json.")
+            head = [f"{value} ({size} questions)" for value, size in zip(groups, sizes, strict=True)]
+            yield _wide(caption, ["", *head], rows, "The other metrics and budgets are in report.json.")
 
 
-def _grouped(cell: Mapping[str, Any], metric: str) -> str:
+def _grouped(cell: Mapping[str, Any], metric: str, most: int) -> str:
     if metric not in cell:
         return "–"
     mean, low, high = cell[metric]
-    return (
-        f'{mean:.3f}<span class="i">[{low:.3f} {high:.3f}]</span><span class="i">{cell["questions"]} questions</span>'
-    )
+    few = f'<span class="i">{cell["questions"]} questions</span>' if cell["questions"] < most else ""
+    return f'{mean:.3f}<span class="i">[{low:.3f} {high:.3f}]</span>{few}'
 
 
 def _wide(caption: str, head: Sequence[str], rows: Sequence[str], note: str) -> str:

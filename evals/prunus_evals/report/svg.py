@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+
+from prunus_evals.report.safe import safe
 
 WIDTH, HEIGHT = 460, 300
 LEFT, RIGHT, TOP, BOTTOM = 48, 14, 12, 40
@@ -74,9 +75,9 @@ def _plot(title: str, series: Sequence[Series], labels: tuple[str, str], ticks: 
         last = x
         parts.append(f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{text}</text>')
     parts.append(
-        f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{escape(labels[0])}'
+        f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{safe(labels[0])}'
         f'</text><text class="axis" transform="translate(11 {(TOP + HEIGHT - BOTTOM) / 2}) rotate(-90)" '
-        f'text-anchor="middle">{escape(labels[1])}</text>'
+        f'text-anchor="middle">{safe(labels[1])}</text>'
     )
     for number, one in enumerate(series):
         parts.append(_series(number, one, across, up, len(series)))
@@ -93,7 +94,7 @@ def _series(number: int, one: Series, across: _Log, up: _Up, of: int) -> str:
         if point.low is not None and point.high is not None:
             ends = up.at(point.low), up.at(point.high)
             parts.append(f'<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"/>')
-        tip = escape(f"{one.name}: {point.note or f'{point.y:.3f}'}")
+        tip = safe(f"{one.name}: {point.note or f'{point.y:.3f}'}")
         parts.append(f"<g>{_mark(number, x, y)}<title>{tip}</title></g>")
     return "".join([*parts, "</g>"])
 
@@ -119,7 +120,7 @@ def heat(
     parts = [_frame(title, bottom + BOTTOM)]
     for row, name in enumerate(y):
         middle = top + height * (row + 0.5)
-        parts.append(f'<text class="tick" x="{left - 6}" y="{middle + 4:.1f}" text-anchor="end">{escape(name)}</text>')
+        parts.append(f'<text class="tick" x="{left - 6}" y="{middle + 4:.1f}" text-anchor="end">{safe(name)}</text>')
         for column, other in enumerate(x):
             value = values.get((other, name))
             if value is None:
@@ -130,17 +131,17 @@ def heat(
                 f'<g><rect class="s{shade}" x="{place:.1f}" y="{top + height * row:.1f}" width="{width - 1:.1f}" '
                 f'height="{height - 1:.1f}"/><text class="cell s{shade}" x="{place + width / 2:.1f}" '
                 f'y="{middle + 4:.1f}" text-anchor="middle">{value:.2f}</text>'
-                f"<title>{escape(f'{labels[0]} {other}, {labels[1]} {name}: {value:.4f}')}</title></g>"
+                f"<title>{safe(f'{labels[0]} {other}, {labels[1]} {name}: {value:.4f}')}</title></g>"
             )
     for column, other in enumerate(x):
         place = left + width * (column + 0.5)
         parts.append(
-            f'<text class="tick" x="{place:.1f}" y="{bottom + 16:.1f}" text-anchor="middle">{escape(other)}</text>'
+            f'<text class="tick" x="{place:.1f}" y="{bottom + 16:.1f}" text-anchor="middle">{safe(other)}</text>'
         )
     parts.append(
         f'<text class="axis" x="{(left + WIDTH - RIGHT) / 2}" y="{bottom + BOTTOM - 6:.1f}" text-anchor="middle">'
-        f'{escape(labels[0])}</text><text class="axis" transform="translate(11 {(top + bottom) / 2:.1f}) rotate(-90)" '
-        f'text-anchor="middle">{escape(labels[1])}</text>'
+        f'{safe(labels[0])}</text><text class="axis" transform="translate(11 {(top + bottom) / 2:.1f}) rotate(-90)" '
+        f'text-anchor="middle">{safe(labels[1])}</text>'
     )
     return _figure(title, "".join([*parts, "</svg>"]), "")
 
@@ -177,7 +178,7 @@ class _Up:
 
 
 def _frame(title: str, height: float = HEIGHT) -> str:
-    return f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
+    return f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{safe(title)}">'
 
 
 def _legend(series: Sequence[Series]) -> str:
@@ -186,9 +187,9 @@ def _legend(series: Sequence[Series]) -> str:
         second = " second" if number >= COLOURS else ""
         swatch = f'<svg viewBox="0 0 22 12" class="swatch" aria-hidden="true"><g class="c{number % COLOURS}{second}">'
         swatch += f'<polyline points="1,6 21,6"/>{_mark(number, 11, 6)}</g></svg>'
-        items.append(f"<li>{swatch}{escape(one.name)}</li>")
+        items.append(f"<li>{swatch}{safe(one.name)}</li>")
     return f'<ul class="legend">{"".join(items)}</ul>'
 
 
 def _figure(title: str, drawing: str, legend: str) -> str:
-    return f"<figure><figcaption>{escape(title)}</figcaption>{drawing}{legend}</figure>\n"
+    return f"<figure><figcaption>{safe(title)}</figcaption>{drawing}{legend}</figure>\n"

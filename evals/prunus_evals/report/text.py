@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from prunus_evals.report.safe import readable
+
 
 def label(name: str, rows: Mapping[str, Mapping[str, str]]) -> str:
     """Return the name of a row with what must be said of its models."""
     caveat = rows[name]["caveat"]
-    return f"{name} ({caveat})" if caveat else name
+    return readable(f"{name} ({caveat})" if caveat else name)
 
 
 def headline(task: str, content: Mapping[str, Any]) -> str:

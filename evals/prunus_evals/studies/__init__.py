@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from prunus_evals import data, harness, readers, stats, tasks
+from prunus_evals import data, harness, metrics, readers, stats, tasks
 from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.harness import Plan
 from prunus_evals.records import Outcome
@@ -221,11 +221,23 @@ def mean(
 ) -> Number | None:
     """Return the mean of a metric over the outcomes whose fields have these values; None where there is none.
 
+    A metric over all answers together, as BLEU, has no paired difference.
+
     :param metric: a score, or a field of an outcome that is a number, as ``tokens``.
     :param base: fields of the outcomes that these are compared with, question by question.
     :param scale: 100 for tables in percent.
     :param wanted: fields of :class:`.records.Outcome`, as ``task="nq", budget=512``.
     """
+    known_metric = metrics.known().get(metric)
+    if known_metric is not None and known_metric.combine is not None:
+        counts: dict[str, list[Sequence[float]]] = {}
+        for outcome in _having(outcomes, wanted):
+            if metric in outcome.counts:
+                counts.setdefault(outcome.page, []).append(outcome.counts[metric])
+        if not counts:
+            return None
+        whole = stats.combined(counts, known_metric.combine)
+        return Number(scale * whole.mean, scale * whole.low, scale * whole.high)
     values = _values(outcomes, metric, scale, wanted)
     if not values:
         return None
@@ -243,12 +255,15 @@ def _values(
     outcomes: Sequence[Outcome], metric: str, scale: float, wanted: Mapping[str, object]
 ) -> dict[str, list[float]]:
     values: dict[str, list[float]] = {}
-    for outcome in outcomes:
-        if all(getattr(outcome, name) == value for name, value in wanted.items()):
-            value = outcome.scores.get(metric) if metric not in COSTS else getattr(outcome, metric)
-            if value is not None:
-                values.setdefault(outcome.page, []).append(scale * float(value))
+    for outcome in _having(outcomes, wanted):
+        value = outcome.scores.get(metric) if metric not in COSTS else getattr(outcome, metric)
+        if value is not None:
+            values.setdefault(outcome.page, []).append(scale * float(value))
     return values
+
+
+def _having(outcomes: Sequence[Outcome], wanted: Mapping[str, object]) -> Iterator[Outcome]:
+    return (o for o in outcomes if all(getattr(o, name) == value for name, value in wanted.items()))
 
 
 def grid(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from prunus_evals.harness import NO_READER, Plan
 from prunus_evals.records import Outcome
 from prunus_evals.studies import Choice, Study, Table, grid, notes, plan
-from prunus_evals.studies.htmlrag import TASKS, Line, here, measures, sets
+from prunus_evals.studies.htmlrag import STAND_IN_TASKS, TASKS, Line, here, measures, sets
 
 BUDGETS = (512, 1024, 2048, 4096)
 LINES = (
@@ -60,6 +60,7 @@ STUDIES = (
         plans=_plans,
         tables=_tables,
         answers=True,
-        **TASKS,
+        paper_tasks=TASKS,
+        stand_ins=STAND_IN_TASKS,
     ),
 )

@@ -7,8 +7,9 @@ table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from prunus_evals import harness, systems
 from prunus_evals.harness import Plan
@@ -23,6 +24,10 @@ HIT, EM = ("Hit@1", "hit1"), ("EM", "em_share")
 EVIDENCE_EM = ("EM of the evidence", "evidence_em_share")
 WORDS = (64, 128, 256, 512)
 """Words of a block in Figure 5."""
+
+
+Plans = Callable[[Study, Choice], Mapping[str, Plan]]
+Tables = Callable[[Study, Choice, Mapping[str, Sequence[Outcome]]], Sequence[Table]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ STAND_INS = (
     Set("nq", "nq", (HIT, EM)),
     Set("websrc", "websrc", (EM,)),
 )
-TASKS = {"paper_tasks": tuple(s.task for s in SETS), "stand_ins": tuple(s.task for s in STAND_INS)}
+TASKS, STAND_IN_TASKS = tuple(s.task for s in SETS), tuple(s.task for s in STAND_INS)
 EMBEDDER = {"embedder": "embedder of the block tree and its chunks; static by default"}
 PRUNER = {"pruner": "folder of a trained pruner, or its server, as llamacpp:http://127.0.0.1:8080"}
 
@@ -363,8 +368,10 @@ def _tables_figure(study: Study, choice: Choice, found: Mapping[str, Sequence[Ou
                     lines = {
                         line.label: mean(outcomes, metric, None, 100, system=line.system, **fields) for line in red
                     }
-                    best = max((label for label in lines if lines[label]), key=lambda label: _value(lines[label]))
-                    rows.append(Row(f"best chunks, {best} (the red line)", (lines[best],) * len(WORDS)))
+                    measured = [label for label, number in lines.items() if number is not None]
+                    if measured:
+                        best = max(measured, key=lambda label: _value(lines[label]))
+                        rows.append(Row(f"best chunks, {best} (the red line)", (lines[best],) * len(WORDS)))
                     title = f"Granularity: {s.title}, {head} in percent, {budget:,} tokens"
                     title += f", answered by {reader}" if reader != harness.NO_READER else ""
                     heads = tuple(f"{words} words" for words in WORDS)
@@ -376,52 +383,30 @@ def _value(number: Number | None) -> float:
     return number.value if number else -1.0
 
 
-STUDIES: tuple[Study, ...] = (
-    Study(
-        "htmlrag:1",
-        "Table 1: answers at 4K tokens",
-        plans=_plans_1,
-        tables=_tables_1,
-        reader=True,
-        options=EMBEDDER | PRUNER,
-        **TASKS,
-    ),
-    Study("htmlrag:2", "Table 2: answers at 128K tokens", plans=_plans_2, tables=_tables_2, reader=True, **TASKS),
-    Study("htmlrag:6", "Table 6: answers at 128K tokens", plans=_plans_2, tables=_tables_2, reader=True, **TASKS),
-    Study(
-        "htmlrag:3",
-        "Table 3: what each part of HtmlRAG adds",
-        plans=_plans_3,
-        tables=_tables_3,
-        answers=True,
-        options=EMBEDDER | PRUNER,
-        **TASKS,
-    ),
-    Study(
-        "htmlrag:5",
-        "Table 5: loss of information",
-        plans=_plans_5,
-        tables=_tables_5,
-        options=EMBEDDER | PRUNER,
-        **TASKS,
-    ),
-    Study(
+def _study(name: str, title: str, plans: Plans, tables: Tables, **rest: Any) -> Study:
+    """Return a study over the sets of the paper, or their stand-ins."""
+    return Study(name, title, paper_tasks=TASKS, stand_ins=STAND_IN_TASKS, plans=plans, tables=tables, **rest)
+
+
+BOTH = EMBEDDER | PRUNER
+SIZED = EMBEDDER | {name: f"a trained pruner: {title}" for name, title in SIZES.items()}
+
+STUDIES = (
+    _study("htmlrag:1", "Table 1: answers at 4K tokens", _plans_1, _tables_1, reader=True, options=BOTH),
+    _study("htmlrag:2", "Table 2: answers at 128K tokens", _plans_2, _tables_2, reader=True),
+    _study("htmlrag:3", "Table 3: what each part adds", _plans_3, _tables_3, answers=True, options=BOTH),
+    _study("htmlrag:5", "Table 5: loss of information", _plans_5, _tables_5, options=BOTH),
+    _study("htmlrag:6", "Table 6: answers at 128K tokens", _plans_2, _tables_2, reader=True),
+    _study(
         "htmlrag:7",
         "Table 7: two sizes of the pruner",
-        plans=_plans_7,
-        tables=_tables_7,
+        _plans_7,
+        _tables_7,
         answers=True,
-        options=EMBEDDER | {name: f"a trained pruner: {title}" for name, title in SIZES.items()},
+        options=SIZED,
         needs=tuple(SIZES),
-        **TASKS,
     ),
-    Study(
-        "htmlrag:figure5",
-        "Figure 5: granularity of blocks",
-        plans=_plans_figure,
-        tables=_tables_figure,
-        answers=True,
-        options=EMBEDDER | PRUNER,
-        **TASKS,
+    _study(
+        "htmlrag:figure5", "Figure 5: granularity of blocks", _plans_figure, _tables_figure, answers=True, options=BOTH
     ),
 )

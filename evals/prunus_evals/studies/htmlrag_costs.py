@@ -17,7 +17,18 @@ from prunus_evals.records import Document, Outcome, Question
 from prunus_evals.store import Store
 from prunus_evals.studies import Choice, Number, Row, Study, Table, notes
 from prunus_evals.studies import _htmlrag_published as published
-from prunus_evals.studies.htmlrag import COARSE, EMBEDDER, PRUNER, SETS, SHORT, STAND_INS, Line, chunks, here, ours
+from prunus_evals.studies.htmlrag import (
+    COARSE,
+    EMBEDDER,
+    PRUNER,
+    SHORT,
+    STAND_IN_TASKS,
+    TASKS,
+    Line,
+    chunks,
+    here,
+    ours,
+)
 
 PAGES = 20
 QUESTIONS = 5
@@ -267,8 +278,8 @@ STUDIES: tuple[Study, ...] = (
     Study(
         "htmlrag:4",
         "Table 4: cost of pruning, 20 pages a question",
-        paper_tasks=(SETS[-1].task,),
-        stand_ins=(STAND_INS[0].task,),
+        paper_tasks=TASKS[-1:],
+        stand_ins=STAND_IN_TASKS[:1],
         run=_run_4,
         answers=True,
         options=EMBEDDER | PRUNER,
@@ -276,16 +287,16 @@ STUDIES: tuple[Study, ...] = (
     Study(
         "htmlrag:tokens",
         "Tokens and seconds by stage, 20 pages a question",
-        paper_tasks=tuple(s.task for s in SETS),
-        stand_ins=(STAND_INS[0].task,),
+        paper_tasks=TASKS,
+        stand_ins=STAND_IN_TASKS[:1],
         run=_run_stages,
         options=EMBEDDER | PRUNER,
     ),
     Study(
         "htmlrag:cleaning",
         "Tokens by cleaning method",
-        paper_tasks=tuple(s.task for s in SETS),
-        stand_ins=tuple(s.task for s in STAND_INS),
+        paper_tasks=TASKS,
+        stand_ins=STAND_IN_TASKS,
         plans=_plans_cleaning,
         tables=_tables_cleaning,
     ),

@@ -2,13 +2,14 @@
 
 A file has ``make(counter, variant) -> System`` and, where it has several variants, ``VARIANTS``. A system's name is
 ``file`` or ``file:variant``. Where a file has ``accepts(variant) -> bool``, it takes further variants that are not
-listed and that ``all`` does not include. Where it has ``missing() -> str``, that says in one line what is not
-installed or not here; '' where nothing is missing.
+listed and that ``all`` does not include. Where it has ``missing() -> str`` or ``missing(variant) -> str``, that says in
+one line what is not installed or not here; '' where nothing is missing.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 
 from prunus_evals.errors import UnknownName
@@ -64,6 +65,26 @@ def make(name: str, counter: Counter) -> System:
     module, _, variant = name.partition(":")
     system: System = importlib.import_module(f"{__name__}.{module}").make(counter, variant)
     return system
+
+
+def exists(name: str) -> bool:
+    """Return whether there is a system of this name; it may lack something to be run."""
+    return name in names() or _on_request(name)
+
+
+def missing(name: str) -> str:
+    """Return in one line what a system lacks here; '' where it can be run.
+
+    :raises UnknownName: there is no such system.
+    """
+    if not exists(name):
+        raise UnknownName(f"unknown system {name}; the systems are: {', '.join(names())}")
+    module, _, variant = name.partition(":")
+    lacks = getattr(importlib.import_module(f"{__name__}.{module}"), "missing", None)
+    if lacks is None:
+        return ""
+    found: str = lacks(variant) if inspect.signature(lacks).parameters else lacks()
+    return found
 
 
 def _on_request(name: str) -> bool:
