@@ -27,12 +27,13 @@ PAGES = [
     [
         Question(
             "q1",
-            "qmsum",
+            "qmsum:specific",
             "town",
             [DOCUMENT],
             "Which castle was built by garden people?",
             kind="long",
             references=("a castle",),
+            answers=("The castle of the town was built by garden people",),
             gold=(Span("town", GOLD, GOLD + 60),),
         )
     ]
@@ -52,7 +53,7 @@ def town(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def made_up(**fields: object) -> Outcome:
-    plain = Outcome("narrativeqa", "s", "page", "q", 400, {}, 300, 0.1)
+    plain = Outcome("narrativeqa:test", "s", "page", "q", 400, {}, 300, 0.1)
     return replace(plain, **fields)  # type: ignore[arg-type]
 
 
@@ -108,9 +109,10 @@ def test_a_table_with_readers_has_a_column_for_each() -> None:
 @pytest.mark.parametrize("name", ["raptor:1", "raptor:9"])
 def test_without_a_reader_stand_ins_show_recall_at_each_budget(name: str, tmp_path: Path) -> None:
     tables = studies.run(studies.named(name), replace(STAND_INS, budgets=(256, 8192)), tmp_path)
-    assert [table.columns for table in tables[:2]] == [("recall, 256 tokens", "recall, 8192 tokens")] * 2
+    assert tables[0].columns == ("recall, 256 tokens", "recall, 8192 tokens")
+    assert tables[1].columns == ("answer survives, 256 tokens", "answer survives, 8192 tokens")
     assert "a stand-in" in tables[0].title
-    assert "Stand-ins for the sets of the paper: qmsum (dev half: 1 questions, 1 pages)" in tables[0].notes[0]
+    assert "Stand-ins for the sets of the paper: qmsum:specific (dev half: 1 questions, 1 pages)" in tables[0].notes[0]
     first = next(iter(ours(tables[0]).values()))
     assert all(value is not None and 0 <= value <= 100 for value in first)
     assert first[1] == 100
@@ -141,10 +143,10 @@ def test_layers_of_retrieved_nodes_add_up(tmp_path: Path) -> None:
         "RAPTOR, Table 21 and Figure 7",
     ]
     for table, ranker in ((tables[2], 1), (tables[3], 2)):
-        place = table.columns.index("qmsum")
+        place = table.columns.index("qmsum:specific")
         layers = [values[place] or 0 for values in ours(table).values()]
         assert sum(layers) == pytest.approx(100)
-        assert sum(layers[1:]) == pytest.approx(ours(tables[0])["qmsum"][ranker])
+        assert sum(layers[1:]) == pytest.approx(ours(tables[0])["qmsum:specific"][ranker])
     assert printed(tables[1])["4"][0] == 0.003
 
 
@@ -186,13 +188,13 @@ def test_figure_3_shows_the_tokens_that_each_way_takes(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("town")
 def test_compression_and_cost_are_measured_without_a_model(tmp_path: Path) -> None:
     (table,) = studies.run(studies.named("raptor:10"), STAND_INS, tmp_path)
-    summary, child, children, ratio = ours(table)["qmsum"]
+    summary, child, children, ratio = ours(table)["qmsum:specific"]
     assert ratio is not None and 0 < ratio < 1
     assert summary is not None and child is not None and children is not None and children >= 2
     assert table.columns == _raptor_published.TABLE_10.columns
     tables = studies.run(studies.named("raptor:figure-5"), STAND_INS, tmp_path)
     assert "estimates" in " ".join(tables[0].notes)
-    assert ours(tables[2])["qmsum 1"][0] == Forest(tmp_path / "trees", Recipe()).tree([DOCUMENT]).cost.tokens
+    assert ours(tables[2])["qmsum:specific 1"][0] == Forest(tmp_path / "trees", Recipe()).tree([DOCUMENT]).cost.tokens
 
 
 def test_a_line_fits_costs_that_grow_linearly() -> None:

@@ -82,12 +82,30 @@ class _Asker:
         if kind == "bm25":
             scores = BM25(question.sentences).scores(question.question)
             return tuple(sorted(np.argsort(-scores, kind="stable")[: int(count or 3)].tolist()))
-        segments, start = [], 0
-        for tag, sentence in enumerate(question.sentences):
-            segments.append(Tagged(tag, sentence, Span("page", start, start + len(sentence))))
-            start += len(sentence) + 1
-        found: list[int] | None = asyncio.run(self.engine.extract(question.question, segments))
+        found: list[int] | None = asyncio.run(self.engine.extract(question.question, segments_of(question)))
         return None if found is None else tuple(sorted(found))
+
+
+def segments_of(question: Question) -> list[Tagged]:
+    """Return the sentences of a question as segments, each at its place in its document and under that one's title.
+
+    A sentence that stands in no document behind the sentence before it has no title and no place.
+    """
+    found: list[Tagged] = []
+    number = end = 0
+    documents = question.documents
+    for tag, sentence in enumerate(question.sentences):
+        here, start = number, end
+        place = -1
+        while here < len(documents) and (place := documents[here].content.find(sentence, start)) < 0:
+            here, start = here + 1, 0
+        if place < 0:
+            found.append(Tagged(tag, sentence, Span("", 0, len(sentence))))
+            continue
+        number, end = here, place + len(sentence)
+        document = documents[number]
+        found.append(Tagged(tag, sentence, Span(document.id, place, end), above=document.title))
+    return found
 
 
 def tagged_text(sentences: Sequence[str]) -> str:

@@ -6,11 +6,14 @@ it with ``--reader SPEC``, and it reads all sentences with their tags.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from prunus_evals import harness, readers, studies, systems
+from prunus_evals.judging.session import Place
 from prunus_evals.records import Outcome, System
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _sag_published
 from prunus_evals.studies._extractors import EXTRACTORS, TAGGED, Extractor, PageExtractor
@@ -28,10 +31,10 @@ NEEDLES = {
     "Multi-Ans": "needles:multi_answer",
     "Multi-Q": "needles:multi_question",
 }
-OPEN_SOURCE = {"Reasoning": "2wiki", "Multi-Ans": "mtqa", "Multi-Q": "mti"}
-OPEN_STAND_INS = ("hotpot", "2wiki", "musique")
+OPEN_SOURCE = {"Reasoning": "twowiki:tags", "Multi-Ans": "mtqa", "Multi-Q": "mti"}
+OPEN_STAND_INS = ("hotpot:tags",)
 REAL_WORLD = "requests"
-REAL_STAND_IN = "hotpot"
+REAL_STAND_IN = "hotpot:tags"
 FOUR = {"Recall": "tags_recall", "Precision": "tags_precision", "F1": F1, "EM": "tags_exact"}
 PAGES_STAND_INS = ("crag",)
 NAIVE, VECTORS = "naive", "vectordb"
@@ -56,11 +59,16 @@ def extractors_of(choice: Choice, counter: Counter) -> list[Extractor]:
 def extracted(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> list[Outcome]:
     """Run the extractors, and the readers over all sentences with their tags."""
     counter = llama2()
-    budgets = (max(choice.budgets, default=WHOLE),)
-    found = _measured(study, replace(choice, readers=()), extractors_of(choice, counter), budgets, folder, progress)
+    made = extractors_of(choice, counter)
+    found = _measured(study, replace(choice, readers=()), made, (WHOLE,), folder, progress)
     if choice.readers:
-        found += _measured(study, choice, [Extractor(TAGGED, counter)], budgets, folder, progress)
+        found += _measured(study, choice, [Extractor(TAGGED, counter)], (_room(choice),), folder, progress)
     return found
+
+
+def _room(choice: Choice) -> int:
+    """Return the tokens that a reader gets: all, unless the user says otherwise."""
+    return max(choice.budgets, default=WHOLE)
 
 
 def _measured(
@@ -156,8 +164,9 @@ def page_systems(choice: Choice, counter: Counter) -> dict[str, System]:
 
 def _run_tokens(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
     made = page_systems(choice, llama2())
-    outcomes = _measured(study, choice, [*made.values()], (WHOLE,), folder, progress, ())
-    said = [*studies.notes(study, choice, outcomes), f"Internet-SAG-Ext extracts with {_extractor_of(choice)}."]
+    budget = _room(choice) if choice.readers else WHOLE
+    outcomes = _measured(study, choice, [*made.values()], (budget,), folder, progress, ())
+    said = [*studies.notes(study, choice, outcomes), *_systems_notes(choice, budget)]
     said.append("Evidence is counted by the Llama-2 tokenizer; prompts as the reader's server counts them.")
     own = token_table(study.title, {label: system.name for label, system in made.items()}, outcomes)
     if choice.stand_ins:
@@ -165,8 +174,53 @@ def _run_tokens(study: Study, choice: Choice, folder: Path | None, progress: Tel
     return [beside(own, _sag_published.TABLE_2, said)]
 
 
-def _extractor_of(choice: Choice) -> str:
-    return choice.options.get("extractor", "sentences (no model)")
+def _systems_notes(choice: Choice, budget: int) -> list[str]:
+    extractor = choice.options.get("extractor", "sentences (no model)")
+    return [f"Internet-SAG-Ext extracts with {extractor}. The evidence of a question is cut at {budget} tokens."]
+
+
+# --- Table 1: judged answers ---------------------------------------------------------------------
+
+VERDICTS = {"WIN": "win", "TIE": "tie", "LOSE": "lose", "P-BIA": "biased", "unreadable": "unreadable"}
+EXT = "Internet-SAG-Ext"
+
+
+def _run_judged(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
+    made = page_systems(choice, llama2())
+    budget, spec = _room(choice), choice.options["judge"]
+    with TemporaryDirectory(ignore_cleanup_errors=True) as spare:
+        place = (folder or Path(spare)) / "sag-1"  # a judge compares all answers of a folder
+        outcomes = _measured(study, choice, [*made.values()], (budget,), place, progress, ())
+        verdicts = {
+            label: Place(place, (made[EXT].name, system.name)).model(spec)
+            for label, system in made.items()
+            if label != EXT
+        }
+    caveat = readers.caveat(spec, not spec.startswith("scripted:"))
+    said = [*studies.notes(study, choice, outcomes), *_systems_notes(choice, budget)]
+    said.append(f"Judge: {spec}" + (f" ({readers.CAVEATS[caveat]})" if caveat else "") + "; both orders of each pair.")
+    own = judged_table(study, choice, verdicts, budget)
+    if choice.stand_ins:
+        return [replace(own, notes=tuple(said)), cited(study.title, _sag_published.TABLE_1, digits=0)]
+    return [beside(own, _sag_published.TABLE_1, said)]
+
+
+def judged_table(study: Study, choice: Choice, verdicts: Mapping[str, Mapping[str, Any]], budget: int) -> Table:
+    """Return Table 1: what a judge said of Internet-SAG-Ext against each baseline, in pairs of answers.
+
+    :param verdicts: summaries of a judge (:func:`prunus_evals.judging.summary.of_pairs`) by baseline.
+    """
+    rows = []
+    for label, summary in verdicts.items():
+        for reader in choice.readers:
+            groups = [
+                group
+                for group in summary["groups"]
+                if group["reader"] == reader and group["budget"] == budget and group["task"] in study.tasks(choice)
+            ]
+            counts = [Number(sum(group[verdict] for group in groups)) for verdict in VERDICTS.values()]
+            rows.append(Row(f"{label}, {reader}", tuple(counts)))
+    return Table(study.title, tuple(VERDICTS), tuple(rows), digits=0)
 
 
 def token_table(title: str, names: dict[str, str], outcomes: Sequence[Outcome]) -> Table:
@@ -190,6 +244,16 @@ def token_table(title: str, names: dict[str, str], outcomes: Sequence[Outcome]) 
 
 
 STUDIES = (
+    Study(
+        "sag:1",
+        "Internet-SAG, Table 1: answers judged in pairs",
+        (REAL_WORLD,),
+        PAGES_STAND_INS,
+        reader=True,
+        options={**PAGES_OPTIONS, "judge": "spec of the language model that judges"},
+        needs=("judge",),
+        run=_run_judged,
+    ),
     Study(
         "sag:2",
         "Internet-SAG, Table 2: tokens that the generating model reads",

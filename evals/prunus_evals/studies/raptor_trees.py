@@ -23,7 +23,7 @@ from prunus_evals.studies._trees import EXTRACTIVE, Built, Cost, Forest
 from prunus_evals.studies.raptor import OPTIONS, SETS, beside, notes, recipe_of, running
 from prunus_evals.tokens import llama2
 
-STAND_INS = ("squality", "qmsum", "xquad")
+STAND_INS = ("squality:text", "qmsum:specific", "xquad:de")
 TREE_OPTIONS = {name: line for name, line in OPTIONS.items() if name != "dpr"}
 Tell = Callable[[str], None]
 
