@@ -585,3 +585,59 @@ def gate_command(pin: bool) -> None:
     click.echo(report.json_line({"gate": "quality", "checks": len(checks), "failed": failed}))
     if failed:
         raise SystemExit(1)
+
+
+@main.command("judge")
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--between", required=True, help="Two systems, or systems with readers, separated by a comma.")
+@click.option("--judge", "spec", default="", help="Language model that judges, as `openai:MODEL`.")
+@click.option("--grade", is_flag=True, help="Grade each answer from 1 to 10 instead of comparing the two.")
+@click.option("--export", "to", type=click.Path(path_type=Path), default=None, help="Write the pairs for people.")
+@click.option("--import", "back", type=click.Path(path_type=Path), default=None, help="Read what people filled in.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides the order of exported pairs.")
+@click.option("--limit", type=click.IntRange(min=1), default=None, help="Pairs at most, a random sample.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+def judge_command(folder: Path, between: str, **chosen: Any) -> None:
+    """Compare the answers of two systems of a run, by a language model or by people.
+
+    A model sees each pair in both orders; where these contradict each other, the pair is position-biased. Replies are
+    kept in the run: a command that was stopped goes on where it was. People get a file with the names hidden, write
+    first, second or tie in its column `better`, and the file is read back.
+
+    \b
+    Examples:
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --judge openai:gpt-4o
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --judge openai:gpt-4o --grade
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --export pairs.csv
+      prunus eval judge runs/nq --between prunus:hybrid:html,chunks_bm25 --import pairs.csv
+    """
+    from prunus_evals.judging import session
+
+    first, *others = _names(between)
+    if len(others) != 1:
+        raise click.UsageError("--between takes two systems, separated by a comma")
+    if sum((bool(chosen["spec"]), bool(chosen["to"]), bool(chosen["back"]))) != 1:
+        raise click.UsageError("take one of --judge, --export and --import")
+    if chosen["grade"] and not chosen["spec"]:
+        raise click.UsageError("--grade needs --judge")
+    place = session.Place(folder, (first, others[0]), chosen["limit"], chosen["seed"])
+    if chosen["to"]:
+        number = place.export(chosen["to"])
+        click.echo(f"{chosen['to']}: {number} pairs; fill in the column better, and read it with --import")
+        return
+    progress = (lambda done, total: None) if chosen["as_json"] else _judge_progress
+    try:
+        result = (
+            place.people(chosen["back"]) if chosen["back"] else place.model(chosen["spec"], chosen["grade"], progress)
+        )
+    except KeyboardInterrupt:
+        click.echo("stopped; every reply is kept, and the same command goes on where it was", err=True)
+        raise SystemExit(130) from None
+    if not chosen["as_json"]:
+        click.echo(session.table(result))
+    click.echo(report.json_line(result))
+
+
+def _judge_progress(done: int, total: int) -> None:
+    if done % 10 == 0 or done == total:
+        click.echo(f"{done} of {total} pairs", err=True)
