@@ -3,29 +3,50 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+from collections.abc import Sequence
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
+from tests.extras import ALL
 
 from prunus_evals import systems
-from prunus_evals.data import reference_folder
-from prunus_evals.errors import UnknownName
-from prunus_evals.records import Reply, System, one_page
-from prunus_evals.reference import python_of
+from prunus_evals.errors import DataMissing, UnknownName
+from prunus_evals.records import Document, Reply, System, one_page
 from prunus_evals.systems._chunks import word_chunks
-from prunus_evals.systems.markdown_chunks_bm25 import heading_chunks
+from prunus_evals.systems._embed import CachedEmbedder
+from prunus_evals.systems.chunks import heading_chunks
 from prunus_evals.tokens import TokenizerCounter, llama2
 from prunus_evals.visible import html_text, visible_text
 
 BUDGETS = (1, 7, 64, 200, 512, 100_000)
 
+MORE = (
+    "prunus:hybrid:html@words=64",
+    "prunus:hybrid:html@units=leaves@costs=yes",
+    "prunus:bm25:markdown@from=markdown",
+    "prunus:bm25:text@from=text",
+    "prunus:bm25:html@then=markdown@main=yes",
+    "prunus:bm25>static:html@coarse=2000@coarse_words=256@costs=yes",
+    "prunus:embedding+static:html@links=yes@breadcrumbs=yes",
+    "chunks:fixed:static@words=20@pack=whole@costs=yes",
+    "whole:html@costs=yes",
+)
+"""Variants that are not listed."""
+
 
 def make(name: str, counter: TokenizerCounter) -> System:
-    if name.startswith("markdown"):
-        pytest.importorskip("markdownify")
-    if name.startswith("reference") and not python_of(reference_folder()).is_file():
-        pytest.skip("the reference's environment is not made: prunus eval reference FOLDER")
+    lacking = systems.missing(name)
+    if lacking and ALL and not name.startswith(NEVER):
+        pytest.fail(f"{name}: {lacking}")
+    if lacking:
+        pytest.skip(lacking)
     return systems.make(name, counter)
 
+
+NEVER = ("reference",)
+"""Systems that need what no extra installs."""
 
 BASELINES = [name for name in systems.names() if not name.startswith("prunus")]
 
@@ -37,18 +58,43 @@ def test_budget_is_obeyed(name: str, page: str, counter: TokenizerCounter) -> No
         reply = asker.ask("How many visitors came to City 17?", budget)
         assert counter.count([reply.text])[0] <= budget
     assert isinstance(reply, Reply)
-    assert "City 17" in visible_text(reply.text, reply.format)
+    if not name.startswith(EXTRACTS):
+        assert "City 17" in visible_text(reply.text, reply.format)
+
+
+EXTRACTS = ("main_text", "snippets", "title_abstract", "tree:ward@way=root")
+"""Systems that leave out parts of the page at any budget."""
 
 
 @pytest.mark.parametrize("name", BASELINES)
 @pytest.mark.parametrize("html", ["", "plain words", "<p>one</p><p>two</p>"])
 def test_small_pages(name: str, html: str, counter: TokenizerCounter) -> None:
-    if name.startswith("clean_cut") and not html:
-        pytest.skip("Prunus answers an empty page with an error")
     if name.startswith("reference") and not html.startswith("<"):
         pytest.skip("the reference crashes on what has no tags")
     reply = make(name, counter).prepare(one_page(html)).ask("one?", 10)
-    assert visible_text(reply.text, reply.format).split() == html_text(html).split()
+    if not name.startswith(EXTRACTS):
+        assert visible_text(reply.text, reply.format).split() == html_text(html).split()
+
+
+TEXT = "The pier opened in 1932.\n\nTrams run daily. They stop at the pier.\n\n" * 8
+SEVERAL = (
+    Document("a", "<h1>Pier</h1><p>The pier opened in 1932.</p><p>It is long.</p>", title="Pier", snippet="A pier."),
+    Document("b", TEXT, "text/plain", title="Trams"),
+    Document("c", ""),
+    Document("d", "<p>Nothing about it.", url="https://example.org/d"),
+)
+
+
+@pytest.mark.parametrize("name", [*systems.names(), *MORE])
+def test_several_documents_texts_and_empty_pages_obey_the_budget(name: str) -> None:
+    if name.startswith("reference"):
+        pytest.skip("the reference crashes on what has no tags")
+    counter = llama2()
+    asker = make(name, counter).prepare(SEVERAL)
+    for budget in (1, 3, 9, 40, 1000):
+        reply = asker.ask("When did the pier open?", budget)
+        assert counter.count([reply.text])[0] <= budget
+        json.dumps(dict(reply.facts))
 
 
 @pytest.mark.parametrize("name", ["chunks_bm25:whole", "chunks_bm25:filled"])
@@ -95,7 +141,8 @@ def test_names() -> None:
         "chunks_bm25:whole",
         "chunks_bm25:filled",
     ]
-    assert systems.expand("all") == systems.names()
+    assert systems.expand("all") == [name for name in systems.names() if not systems.missing(name)]
+    assert systems.expand("chunks:fixed:static@words=64") == ["chunks:fixed:static@words=64"]
     for unknown in ("nothing", "chunks_bm25:", "_chunks"):
         with pytest.raises(UnknownName):
             systems.expand(unknown)
@@ -111,6 +158,70 @@ def test_prunus_obeys_the_common_counter(name: str, page: str) -> None:
     assert "17,017" in visible_text(reply.text, reply.format)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("prunus:hybrid:pdf", "pdf is no format; the formats are: html"),
+        ("prunus:hybrid:html@word=64", "unknown option word of hybrid:html@word=64; the options are: words"),
+        ("prunus:hybrid:html@words=many", "@words=many is no whole number"),
+        ("prunus:hybrid:html@units=pages", "@units=pages is not known; choose one of: blocks, leaves"),
+        ("prunus:hybrid:html@words=1@words=2", "the option words stands twice"),
+        ("prunus:nothing:html", "unknown system prunus:nothing:html"),
+        ("chunks:fixed:nothing", "unknown system chunks:fixed:nothing"),
+        ("chunks:pages:bm25", "unknown system chunks:pages:bm25"),
+        ("whole:html@words=3", "unknown option words"),
+        ("main_text:newspaper", "unknown system main_text:newspaper"),
+    ],
+)
+def test_an_unknown_variant_is_one_line_that_says_what_there_is(name: str, said: str) -> None:
+    with pytest.raises(UnknownName) as caught:
+        systems.make(name, llama2())
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_system_that_lacks_a_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prunus_evals.systems._embed.find_spec", lambda name: None)
+    with pytest.raises(
+        DataMissing, match=r"chunks:fixed:minilm: minilm needs onnxruntime: pip install 'prunus\[onnx\]'"
+    ):
+        systems.make("chunks:fixed:minilm", llama2())
+
+
+def test_a_text_is_embedded_once_for_all_budgets() -> None:
+    asked: list[str] = []
+
+    class Engine:
+        identity, dimension = "counts", 2
+
+        def embed(self, texts: Sequence[str], kind: str = "document") -> NDArray[np.float32]:
+            asked.extend(texts)
+            return np.asarray([[1, 0]] * len(texts), np.float32)
+
+    embedder = CachedEmbedder(Engine(), "counts")
+    for _ in range(3):
+        assert embedder.embed(["a", "b", "a"]).shape == (3, 2)
+    embedder.embed(["b", "c"], "document")
+    embedder.embed(["a"], "query")
+    assert asked == ["a", "b", "c", "a"]
+
+
+def test_stages_count_original_cleaned_and_pruned_tokens(page: str) -> None:
+    counter = llama2()
+    reply = systems.make("prunus:bm25:html@costs=yes", counter).prepare(one_page(page)).ask("City 17?", 64)
+    clean, *rest, last = reply.stages
+    assert (clean.name, clean.tokens_in) == ("clean", counter.count([page])[0])
+    assert clean.tokens_in > clean.tokens_out == rest[0].tokens_in
+    assert last.tokens_out == counter.count([reply.text])[0] <= 64
+    assert systems.make("prunus:bm25:html", counter).prepare(one_page(page)).ask("City 17?", 64).stages == ()
+
+
+def test_converted_pages_are_read_as_they_were_written() -> None:
+    document = Document("a", "<h1>Pier</h1><p>It <b>opened</b> in 1932.</p>")
+    reply = systems.make("prunus:bm25:markdown@from=markdown", llama2()).prepare([document]).ask("opened", 100)
+    assert reply.text == "# Pier\n\nIt opened in 1932."
+
+
 def test_two_stages_are_a_system_of_their_own() -> None:
     from prunus_evals.systems.prunus import Prunus, accepts
 
@@ -118,8 +229,9 @@ def test_two_stages_are_a_system_of_their_own() -> None:
         accepts("bm25>hybrid:html")
         and accepts("hybrid>crossencoder:markdown")
         and accepts("bm25>embedding+minilm:html")
+        and accepts("hybrid>generative:some/model:html@stages=2")
     )
-    assert not accepts("bm25>:html") and not accepts("nothing>bm25:html") and not accepts("bm25>hybrid:pdf")
+    assert not accepts("bm25>:html") and not accepts("nothing>bm25:html")
     assert not accepts("bm25>hybrid+:html")
     page = "".join(f"<p>Pier {number} opens at {number}.</p>" for number in range(40))
     reply = Prunus("bm25>static", "html").prepare(one_page(page)).ask("When does pier 7 open?", 60)
