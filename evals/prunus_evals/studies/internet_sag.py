@@ -37,7 +37,7 @@ REAL_WORLD = "requests"
 REAL_STAND_IN = "hotpot:tags"
 FOUR = {"Recall": "tags_recall", "Precision": "tags_precision", "F1": F1, "EM": "tags_exact"}
 PAGES_STAND_INS = ("crag",)
-NAIVE, VECTORS = "naive", "vectordb"
+NAIVE, VECTORS = "whole:soup", "vectordb"
 
 OPTIONS = {"extractors": f"extractors without a model, separated by semicolons; {';'.join(EXTRACTORS)} by default"}
 PAGES_OPTIONS = {"extractor": "sentences (default), or the spec of a language model that names tags"}
