@@ -27,7 +27,7 @@ PARTS = [Document("a", "River\n\n" + " ".join(SENTENCES[:3]), "text/plain", "Riv
 PARTS += [Document("b", "School\n\n" + " ".join(SENTENCES[3:]), "text/plain", "School")]
 ASKED = Question(
     "q1", "hotpot:tags", "p1", PARTS, "Who built the castle?", ("the bishop of Ulm",), kind="tags",
-    sentences=SENTENCES, tags=(1,),
+    sentences=SENTENCES, tags=(1,), labels={"length": "4096", "depth": "50"},
 )  # fmt: skip
 STAND_INS = Choice(stand_ins=True)
 
@@ -92,11 +92,14 @@ def test_extractors_without_a_model_are_rows_of_their_own(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("reply", "f1"), [("<TAG-1>", 1), ("TAG-0, TAG-1", 2 / 3), ("None", 0), ("the castle", 0)])
 def test_a_model_is_an_extractor_by_its_prompt_alone(tmp_path: Path, reply: str, f1: float) -> None:
     reader = f"scripted:{reply}"
-    (table,) = studies.run(studies.named("sag:3"), Choice(readers=(reader,)), tmp_path)
+    table, *maps = studies.run(studies.named("sag:3"), Choice(readers=(reader,)), tmp_path)
     assert table.columns == ("Base", "Reasoning", "Multi-Ans", "Multi-Q")
     assert ours(table)[f"{reader}, by prompt alone"] == [pytest.approx(f1)] * 4
     assert printed(table)["GPT-4O"] == [0.969, 0.904, 0.986, 1.0]
     assert any("no model answered" in line for line in table.notes)
+    assert len(maps) == 4
+    assert maps[-1].columns == ("50 %",)
+    assert ours(maps[-1]) == {"4096 tokens": [pytest.approx(f1)]}
 
 
 def test_a_sentence_is_a_segment_at_its_place_and_under_its_title() -> None:

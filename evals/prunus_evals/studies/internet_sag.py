@@ -26,10 +26,10 @@ WHOLE = 131_072
 
 F1 = "tags_f1"
 NEEDLES = {
-    "Base": "needles:base",
-    "Reasoning": "needles:reasoning",
-    "Multi-Ans": "needles:multi_answer",
-    "Multi-Q": "needles:multi_question",
+    "Base": "needle:base",
+    "Reasoning": "needle:reasoning",
+    "Multi-Ans": "needle:multi_answer",
+    "Multi-Q": "needle:multi_question",
 }
 OPEN_SOURCE = {"Reasoning": "twowiki:tags", "Multi-Ans": "mtqa", "Multi-Q": "mti"}
 OPEN_STAND_INS = ("hotpot:tags",)
@@ -132,7 +132,26 @@ NONE_NOTE = (
 def _run_needles(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
     columns = [(title, task, F1) for title, task in NEEDLES.items()]
     outcomes = extracted(study, choice, folder, progress)
-    return extraction_tables(study, choice, columns, _sag_published.TABLE_3, outcomes)
+    own, *rest = extraction_tables(study, choice, columns, _sag_published.TABLE_3, outcomes)
+    own = replace(own, notes=(*own.notes, "The paper's needles are not published; those of the room are its own."))
+    tables = [own, *rest]
+    said = studies.notes(study, choice, outcomes)
+    return [*tables, *(map_of(label, fields, outcomes, said) for label, fields in rows_of(choice))]
+
+
+def map_of(label: str, fields: Mapping[str, object], outcomes: Sequence[Outcome], said: tuple[str, ...]) -> Table:
+    """Return the F1 of one row over all needles by length of the text (rows, tokens) and depth (columns, percent)."""
+    own = [o for o in outcomes if all(getattr(o, name) == value for name, value in fields.items())]
+    lengths, depths = (sorted({int(o.labels[name]) for o in own if name in o.labels}) for name in ("length", "depth"))
+    cells: dict[tuple[str, str], list[Outcome]] = {}
+    for one in own:
+        cells.setdefault((one.labels.get("length", ""), one.labels.get("depth", "")), []).append(one)
+    rows = []
+    for length in lengths:
+        found = (studies.mean(cells.get((str(length), str(depth)), []), F1) for depth in depths)
+        rows.append(Row(f"{length} tokens", tuple(number and Number(number.value) for number in found)))
+    title = f"Internet-SAG, needles by length and depth: {label}, F1 of all needles"
+    return Table(title, tuple(f"{depth} %" for depth in depths), tuple(rows), said)
 
 
 def _run_open_source(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
