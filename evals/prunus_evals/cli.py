@@ -57,7 +57,7 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except ReaderFailed as error:
-            click.echo(f"prunus eval: {one_line(str(error))}", err=True)
+            click.echo(f"prunus eval: {one_line(str(error), longest=600)}", err=True)
             raise click.exceptions.Exit(OutsideFailed.exit_code) from error
         except (EvalError, BadInput, MissingExtra) as error:
             raise click.UsageError(str(error)) from error
@@ -566,19 +566,53 @@ def quotes_command(half: Half, task: str, limit: int | None) -> None:
 
 
 @main.command("gate")
-@click.option("--pin", is_flag=True, help="Print the measured numbers as a new file of floors.")
-def gate_command(pin: bool) -> None:
-    """Check the default system and the cleaning, on the report half, against the quality floors.
+@click.option(
+    "--pin", is_flag=True, help="Set the floors anew, a margin below the measured numbers, and show old -> new."
+)
+@click.option(
+    "--lower",
+    multiple=True,
+    metavar="NAME",
+    help="With --pin: a floor that may be lowered or dropped, by its name or its first parts.",
+)
+@click.option(
+    "--floors",
+    "path",
+    type=click.Path(path_type=Path),
+    default=gate.FLOORS,
+    help="The file of floors; by default the package's.",
+)
+def gate_command(pin: bool, lower: tuple[str, ...], path: Path) -> None:
+    """Check the default system, the cleaning and quotes, on the report half, against the quality floors.
 
-    The exit code is 1 where a number is below its floor.
+    The exit code is 1 where a number is below its floor, or one of the two is missing. --pin lowers no floor that
+    --lower does not name.
 
-    Example: prunus eval gate
+    \b
+    Examples:
+      prunus eval gate
+      prunus eval gate --pin
+      prunus eval gate --pin --lower quotes/table_qa/first
     """
-    measured = gate.measure(tokens.llama2())
+    if lower and not pin:
+        raise click.UsageError("--lower goes with --pin")
+    floors = gate.load_floors(path)
+    measured = gate.measure(tokens.llama2(), lambda text: click.echo(f"gate: {text}", err=True))
     if pin:
-        click.echo(json.dumps(gate.nested(measured), indent=2))
+        changes = gate.pin(measured, floors)
+        for change in changes:
+            click.echo(change.line())
+        if refused := gate.refused(changes, lower):
+            names = "".join(f"\n  --lower {change.name}" for change in refused)
+            click.echo(
+                f"nothing was written: floors are not lowered by accident; name those that may be:{names}", err=True
+            )
+            raise SystemExit(1)
+        gate.write_floors(gate.pinned(floors, changes), path)
+        down = sum(change.down for change in changes)
+        click.echo(f"{len(changes)} floors changed, {down} of them lowered or dropped: {path}")
         return
-    checks = gate.compare(measured, gate.load_floors())
+    checks = gate.compare(measured, floors)
     for check in checks:
         click.echo(check.line())
     failed = sum(not check.passed for check in checks)

@@ -14,7 +14,7 @@ from prunus_evals.provenance import differences
 from prunus_evals.records import Outcome
 from prunus_evals.report.numbers import COSTS, Cell, cells_of, difference, rounded, values
 from prunus_evals.report.safe import readable
-from prunus_evals.report.text import interval
+from prunus_evals.report.text import half_of, interval
 from prunus_evals.split import half
 from prunus_evals.store import Store
 
@@ -50,6 +50,7 @@ def compare(first: Path, second: Path, pairs: Mapping[str, str] = {}, cases: boo
     }
     tables = []
     alone = [0, 0]
+    halves: dict[str, set[str]] = {}
     moved: dict[str, dict[str, tuple[float, str, int, str]]] = {}
     for (task, row, budget), old in one.cells.items():
         new = two.cells.get((task, pairs.get(row, "" if pairs else row), budget))
@@ -59,6 +60,7 @@ def compare(first: Path, second: Path, pairs: Mapping[str, str] = {}, cases: boo
         alone[0] += len(old) - len(both)
         alone[1] += len(new) - len(both)
         if both:
+            halves.setdefault(task, set()).update(half(old[question].page) for question in both)
             kept = {question: old[question] for question in sorted(both)}, {name: new[name] for name in sorted(both)}
             name = row if not pairs else f"{row} → {pairs[row]}"
             tables.append({"task": task, "row": name, "budget": budget, **_numbers(*kept)})
@@ -72,7 +74,7 @@ def compare(first: Path, second: Path, pairs: Mapping[str, str] = {}, cases: boo
         "a": str(first), "b": str(second),
         "plan": differences(_last(one.about, "plans"), _last(two.about, "plans")),
         "versions": differences(_versions(one.about), _versions(two.about)),
-        "halves": {**one.about.get("halves", {}), **two.about.get("halves", {})},
+        "halves": {task: next(iter(seen)) if len(seen) == 1 else "all" for task, seen in halves.items()},
         "only_a": alone[0], "only_b": alone[1], "changed_questions": len(changed),
         "rows_only_a": _rows(one, pairs or _rows(two)),
         "rows_only_b": _rows(two, pairs.values() if pairs else _rows(one)),
@@ -155,8 +157,8 @@ def _nothing(one: _Run, two: _Run, pairs: Mapping[str, str], alone: list[int]) -
         if row not in _rows(run):
             return f"--match: {run.folder} has no row {row}; its rows are: {', '.join(_rows(run))}"
     return (
-        f"{folders} share no task, system and budget; rows of the first: {', '.join(_rows(one))}; of the second: "
-        f"{', '.join(_rows(two))}; --match pairs rows of different names"
+        f"{folders} share no task, system and budget; --match pairs rows of different names; rows of the first: "
+        f"{', '.join(_rows(one))}; of the second: {', '.join(_rows(two))}"
     )
 
 
@@ -183,11 +185,7 @@ def table(result: Mapping[str, Any]) -> str:
         if result[f"rows_only_{side}"]:
             lines += [f"rows of {side.upper()} alone: {', '.join(result[f'rows_only_{side}'])}"]
     for task in dict.fromkeys(entry["task"] for entry in result["differences"]):
-        wanted = result["halves"].get(task, "")
-        lines += [
-            "",
-            f"{task}{f', {wanted} half' if wanted in ('dev', 'report') else ''}: A, B, and B minus A; 95 % over pages",
-        ]
+        lines += ["", f"{task}, {half_of(result['halves'][task])}: A, B, and B minus A; 95 % over pages"]
         for entry in result["differences"]:
             if entry["task"] == task:
                 lines += _lines(entry)

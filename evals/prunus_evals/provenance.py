@@ -39,9 +39,11 @@ def noted(store: Store, plan: Mapping[str, Any], halves: Mapping[str, Wanted], a
     if wanted not in plans:
         if plans and not add:
             raise EvalError(
-                f"the folder holds a run of another plan ({'; '.join(differences(plans[-1], wanted))}): "
-                "take another folder, or add the plan to this one with --add"
+                "the folder holds a run of another plan: take another folder, or add the plan with --add "
+                f"({'; '.join(differences(plans[-1], wanted))})"
             )
+        if plans and plans[-1].get("prompt") != wanted.get("prompt"):
+            raise EvalError("answers to another prompt need another folder: tables could not tell them apart")
         plans.append(wanted)
     start = {"at": _now(), "until": "", "end": UNFINISHED, "plan": plans.index(wanted), **surroundings()}
     starts = [*about.get("starts", ()), start]

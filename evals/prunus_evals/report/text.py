@@ -16,11 +16,15 @@ def label(name: str, rows: Mapping[str, Mapping[str, str]]) -> str:
     return readable(f"{name} ({caveat})" if caveat else name)
 
 
+def half_of(wanted: str) -> str:
+    """Return which half a table shows."""
+    return "both halves" if wanted == "all" else f"{wanted} half"
+
+
 def headline(task: str, content: Mapping[str, Any]) -> str:
     """Return what every table of a task says: its half, and its numbers of questions and pages."""
-    half = "both halves" if content["half"] == "all" else f"{content['half']} half"
     left_out = f", {content['left_out']} left out as unfair" if content.get("left_out") else ""
-    return f"{task}, {half}: {content['questions']} questions, {content['pages']} pages{left_out}"
+    return f"{task}, {half_of(content['half'])}: {content['questions']} questions, {content['pages']} pages{left_out}"
 
 
 def interval(numbers: Sequence[float], signed: bool = False) -> str:

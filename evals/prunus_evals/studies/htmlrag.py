@@ -60,9 +60,12 @@ STAND_INS = (
     Set("table_qa", "table_qa", (HIT, EM)),
     Set("nq", "nq", (HIT, EM)),
     Set("websrc", "websrc", (EM,)),
+    Set("hotpot", "hotpot:answer", (EM,)),
+    Set("musique", "musique", (EM,)),
 )
 TASKS, STAND_IN_TASKS = tuple(s.task for s in SETS), tuple(s.task for s in STAND_INS)
 EMBEDDER = {"embedder": "embedder of the block tree and its chunks; static by default"}
+BGE = {"bge": "embedder of the baseline BGE, as sentence_transformers:FOLDER"}
 PRUNER = {"pruner": "folder of a trained pruner, or its server, as llamacpp:http://127.0.0.1:8080"}
 
 
@@ -80,34 +83,48 @@ def sets(choice: Choice) -> tuple[Set, ...]:
     return STAND_INS if choice.stand_ins else SETS
 
 
-def ours(choice: Choice, second: bool = False, options: str = "", option: str = "pruner") -> Line:
-    """Return HtmlRAG as Prunus runs it: blocks pruned by an embedder, and where ``second``, by the pruner, too.
+def ours(choice: Choice, words: int = 256, options: str = "") -> Line:
+    """Return HtmlRAG without its generative stage, as Prunus runs it: blocks pruned by an embedder.
 
+    :param words: words of a block at most.
     :param options: options of the system, as ``@units=leaves``.
+    """
+    return Line("HtmlRAG w/o Prune-Gen", f"prunus:static:html@words={words}{_embedder(choice)}{options}")
+
+
+def both(choice: Choice, words: int = 128, options: str = "", option: str = "pruner") -> Line:
+    """Return HtmlRAG: blocks of 256 words pruned to 8K tokens by an embedder, then finer blocks by the pruner.
+
+    :param words: words of a block of the second stage at most.
     :param option: the choice that names the pruner.
     """
-    embedder = choice.options.get("embedder", "static")
-    first = "static" if embedder == "static" else f"embedding+{embedder}"
-    if not second:
-        words = "" if "@words=" in options else "@words=256"
-        return Line("HtmlRAG w/o Prune-Gen", f"prunus:{first}:html{words}{options}")
     model = choice.options.get(option)
     if not model:
         return Line("HtmlRAG", "", "it needs a trained pruner, --set pruner=FOLDER")
-    words = "" if "@words=" in options else "@words=128"
-    return Line("HtmlRAG", f"prunus:{first}>generative:{model}:html{words}{options}")
+    sizes = f"@words={words}@coarse_words={max(256, words)}@coarse={COARSE}"
+    return Line("HtmlRAG", f"prunus:static>generative:{model}:html{sizes}{_embedder(choice)}{options}")
+
+
+def _embedder(choice: Choice) -> str:
+    name = choice.options.get("embedder", "static")
+    return "" if name == "static" else f"@embedder={name}"
 
 
 def chunks(choice: Choice) -> list[Line]:
     """Return the paper's chunking baselines, cut at headings."""
-    lines = [Line("BM25", "chunks:headings:bm25"), Line("static vectors", "chunks:headings:static")]
-    lines += [Line("MiniLM (for BGE)", "chunks:headings:minilm"), Line("BGE", "chunks:headings:bge")]
-    return [*lines, Line("multilingual-e5-small (for E5-Mistral)", "chunks:headings:e5")]
+    bge = choice.options.get("bge", "")
+    return [
+        Line("BM25", "chunks:headings:bm25"),
+        Line("static vectors", "chunks:headings:static"),
+        Line("MiniLM, in the place of BGE", "chunks:headings:minilm"),
+        Line("BGE", f"chunks:headings:{bge}", "" if bge else "no model was named by --set bge="),
+        Line("multilingual-e5-small, in the place of E5-Mistral", "chunks:headings:e5"),
+    ]
 
 
-def refiners() -> list[Line]:
+def refiners(choice: Choice) -> list[Line]:
     """Return the paper's abstractive refiners."""
-    return [Line("LongLLMLingua", "longllmlingua"), Line("JinaAI Reader", "readerlm")]
+    return []
 
 
 def default() -> list[Line]:
@@ -120,7 +137,7 @@ def default() -> list[Line]:
 
 def short(choice: Choice) -> list[Line]:
     """Return the rows of Table 1."""
-    return [*default(), ours(choice, second=True), ours(choice), *chunks(choice), *refiners()]
+    return [*default(), both(choice), ours(choice), *chunks(choice), *refiners(choice)]
 
 
 def whole(choice: Choice) -> list[Line]:
@@ -230,16 +247,16 @@ def _tables_2(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome
 
 def ablation(choice: Choice) -> list[Line]:
     """Return the rows of Table 3, and beside them what the default gains by its blocks and by its two scores."""
-    both = ours(choice, second=True)
+    whole_method = both(choice)
     model = choice.options.get("pruner")
-    alone = Line("w/o Prune-Embed", f"prunus:generative:{model}:html@words=128", "" if model else both.why)
+    alone = Line("w/o Prune-Embed", f"prunus:generative:{model}:html@words=128@stages=1", whole_method.why)
     return [
         *default()[:1],
-        both,
-        Line("w/o Block Tree (DOM leaves)", f"{both.system}@units=leaves", both.why),
+        whole_method,
+        replace(both(choice, options="@units=leaves"), label="w/o Block Tree (DOM leaves)"),
         alone,
-        Line("w/o Prune-Gen", ours(choice).system),
-        Line("w/o Prune-Gen, w/o Block Tree", ours(choice, options="@units=leaves").system),
+        replace(ours(choice), label="w/o Prune-Gen"),
+        replace(ours(choice, options="@units=leaves"), label="w/o Prune-Gen, w/o Block Tree"),
         Line("the default w/o Block Tree", f"{systems.DEFAULT}@units=leaves"),
         Line("the default w/o embedder (BM25)", "prunus:bm25:html"),
     ]
@@ -263,7 +280,7 @@ def loss(choice: Choice) -> dict[int, list[Line]]:
     return {
         LONG: [line for line in whole(choice) if line.system != "whole:clean"],
         COARSE: [first],
-        SHORT: [*default(), *chunks(choice), *refiners(), first, ours(choice, second=True)],
+        SHORT: [*default(), *chunks(choice), *refiners(choice), first, both(choice)],
     }
 
 
@@ -311,7 +328,7 @@ SIZES = {"large": "Pruner of 3.8B in the paper", "small": "Pruner of 1.5B in the
 def sizes(choice: Choice) -> list[Line]:
     """Return the rows of Table 7: HtmlRAG with two pruners, and without."""
     pairs = [
-        replace(ours(choice, second=True, option=option), label=f"HtmlRAG with {choice.options.get(option, option)}")
+        replace(both(choice, option=option), label=f"HtmlRAG with {choice.options.get(option, option)}")
         for option in SIZES
     ]
     return [*pairs, ours(choice)]
@@ -332,9 +349,9 @@ def _tables_7(study: Study, choice: Choice, found: Mapping[str, Sequence[Outcome
 def granular(choice: Choice, stage: str, words: int) -> Line:
     """Return a stage of HtmlRAG, or the default, with blocks of some words at most."""
     if stage == "Prune-Gen":
-        return ours(choice, second=True, options=f"@words={words}")
+        return both(choice, words)
     if stage == "Prune-Embed":
-        return ours(choice, options=f"@words={words}")
+        return ours(choice, words)
     return Line(stage, f"{systems.DEFAULT}@words={words}")
 
 
@@ -388,7 +405,7 @@ def _study(name: str, title: str, plans: Plans, tables: Tables, **rest: Any) -> 
     return Study(name, title, paper_tasks=TASKS, stand_ins=STAND_IN_TASKS, plans=plans, tables=tables, **rest)
 
 
-BOTH = EMBEDDER | PRUNER
+BOTH = EMBEDDER | BGE | PRUNER
 SIZED = EMBEDDER | {name: f"a trained pruner: {title}" for name, title in SIZES.items()}
 
 STUDIES = (

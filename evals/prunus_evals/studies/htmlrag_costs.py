@@ -18,13 +18,13 @@ from prunus_evals.store import Store
 from prunus_evals.studies import Choice, Number, Row, Study, Table, notes
 from prunus_evals.studies import _htmlrag_published as published
 from prunus_evals.studies.htmlrag import (
+    BOTH,
     COARSE,
-    EMBEDDER,
-    PRUNER,
     SHORT,
     STAND_IN_TASKS,
     TASKS,
     Line,
+    both,
     chunks,
     here,
     ours,
@@ -92,7 +92,7 @@ def _lines(choice: Choice) -> dict[int, list[Line]]:
     default = Line("Prunus, the default", systems.DEFAULT)
     return {
         COARSE: [replace(ours(choice), label="Prune-Embed, to 8K")],
-        SHORT: [default, replace(ours(choice), label="Prune-Embed, to 4K"), ours(choice, second=True), *chunks(choice)],
+        SHORT: [default, replace(ours(choice), label="Prune-Embed, to 4K"), both(choice), *chunks(choice)],
     }
 
 
@@ -182,7 +182,7 @@ def _run_4(study: Study, choice: Choice, folder: Path | None, progress: Callable
     for line in here(lines)[0]:
         own = [outcome for outcome in outcomes if outcome.system.startswith(f"{line.system}@costs")]
         if line.label == "HtmlRAG":
-            last = [replace(outcome, stages=outcome.stages[-1:]) for outcome in own]
+            last = [replace(o, stages=tuple(s for s in o.stages if s.name == "second stage")) for o in own]
             rows.append(_cost_row("Prune-Gen", last, choice.options["pruner"]))
         else:
             model = line.system.rpartition(":")[2] if line.system.startswith("chunks:") else "static"
@@ -282,7 +282,7 @@ STUDIES: tuple[Study, ...] = (
         stand_ins=STAND_IN_TASKS[:1],
         run=_run_4,
         answers=True,
-        options=EMBEDDER | PRUNER,
+        options=BOTH,
     ),
     Study(
         "htmlrag:tokens",
@@ -290,7 +290,7 @@ STUDIES: tuple[Study, ...] = (
         paper_tasks=TASKS,
         stand_ins=STAND_IN_TASKS[:1],
         run=_run_stages,
-        options=EMBEDDER | PRUNER,
+        options=BOTH,
     ),
     Study(
         "htmlrag:cleaning",
