@@ -659,15 +659,13 @@ def judge_command(folder: Path, between: str, **chosen: Any) -> None:
         number = place.export(chosen["to"])
         click.echo(f"{chosen['to']}: {number} pairs; fill in the column better, and read it with --import")
         return
-    progress = (lambda done, total: None) if chosen["as_json"] else _judge_progress
-    try:
-        result = (
-            place.people(chosen["back"]) if chosen["back"] else place.model(chosen["spec"], chosen["grade"], progress)
-        )
-    except KeyboardInterrupt:
-        click.echo("stopped; every reply is kept, and the same command goes on where it was", err=True)
-        raise SystemExit(130) from None
-    if not chosen["as_json"]:
+    quiet = chosen["as_json"]
+    with _interruptible(folder):
+        if chosen["back"]:
+            result = place.people(chosen["back"])
+        else:
+            result = place.model(chosen["spec"], chosen["grade"], _judge_progress if not quiet else lambda *_: None)
+    if not quiet:
         click.echo(session.table(result))
     click.echo(report.json_line(result))
 

@@ -19,12 +19,12 @@ import numpy as np
 import prunus
 from prunus_evals import stats
 from prunus_evals.bm25 import BM25
-from prunus_evals.data import rows
+from prunus_evals.data import Row, rows
 from prunus_evals.errors import UnknownName
 from prunus_evals.metrics.tagged import precision_recall_f1
 from prunus_evals.split import Half, digest, half
+from prunus_evals.tasks import hotpot
 
-DATA = "extract/hotpot"
 BUDGET = 4096
 """Tokens of evidence for Prunus: more than all pages of a question have."""
 
@@ -68,19 +68,14 @@ System = Callable[[Question], Choice]
 
 def load(wanted: Half, limit: int | None = None) -> list[Question]:
     """Return the questions of a half, by id; ordered by digest, so that a limit takes a random sample."""
-    found = [_question(row) for row in rows(DATA) if half(row["id"]) == wanted]
+    found = [_question(row) for row in rows(hotpot.DATA) if half(row["id"]) == wanted]
     return sorted(found, key=lambda question: digest(question.key))[:limit]
 
 
-def _question(row: Mapping[str, Any]) -> Question:
-    gold = [
-        (page["title"], page["sentences"], facts)
-        for page, facts in zip(row["gold"], row["supporting_facts"], strict=True)
-    ]
-    others = [(page["title"], page["sentences"], ()) for page in row["distractors"]]
-    pages = sorted([*gold, *others], key=lambda page: digest(row["id"] + page[0]))
-    supporting = frozenset((number, place) for number, page in enumerate(pages) for place in page[2])
-    return Question(row["id"], row["question"], [(title, texts) for title, texts, _ in pages], supporting)
+def _question(row: Row) -> Question:
+    pages = hotpot.paragraphs(row)
+    supporting = frozenset((number, place) for number, page in enumerate(pages) for place in page.supporting)
+    return Question(row["id"], row["question"], [(page.title, page.sentences) for page in pages], supporting)
 
 
 # --- systems -------------------------------------------------------------------------------------

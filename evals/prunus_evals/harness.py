@@ -18,7 +18,7 @@ from pathlib import Path
 from prunus_evals import metrics, provenance, readers, scoring, systems, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.metrics import Metric
-from prunus_evals.records import Asker, Outcome, Question, Reader, Reading, Reply, System
+from prunus_evals.records import Asker, LeftOut, Outcome, Question, Reader, Reading, Reply, System
 from prunus_evals.split import Wanted
 from prunus_evals.store import Store
 from prunus_evals.tokens import Counter, llama2
@@ -64,7 +64,7 @@ class Progress:
     """How far a run is: told when a task begins, and after every page.
 
     :param number, tasks: the place of the task among the tasks of the plan, from 1, and their number.
-    :param pages, total: pages of the task that are done, and all of them.
+    :param pages, total: pages of the task that are done, and all of them, with those that have no fair question.
     :param outcomes: of the whole run; ``reused`` of them were stored before.
     """
 
@@ -129,20 +129,28 @@ def _run_task(
 
     :raises EvalError: the half has no question.
     """
-    left_out: list[Question] = []
-    pages = list(tasks.groups(state.task, half, plan.limit, left_out))
-    if not pages:
-        raise EvalError(f"{state.task}: this half has no question; take the other half")
-    provenance.note_left_out(store, state.task, len(left_out))
-    state.pages, state.total = 0, len(pages)
-    if progress is not None:
-        progress(state)
+    left_out: list[LeftOut] = []
     found: list[Outcome] = []
-    for page in pages:
+
+    state.pages = state.total = 0
+
+    def begin(pages: int) -> None:
+        state.total = pages
+        if progress is not None:
+            progress(state)
+
+    for page in tasks.groups(state.task, half, plan.limit, left_out=left_out, count=begin):
         for outcome in run_page(page[: plan.questions], engines, plan.budgets, plan, store, state):
             found.append(outcome)
             state.outcomes += 1
         state.pages += 1
+        if progress is not None:
+            progress(state)
+    if not found:
+        raise EvalError(f"{state.task}: this half has no question; take the other half")
+    provenance.note_left_out(store, state.task, left_out)
+    if state.pages < state.total:
+        state.total = state.pages
         if progress is not None:
             progress(state)
     return found

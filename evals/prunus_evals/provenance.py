@@ -6,7 +6,7 @@ import hashlib
 import os
 import platform
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
@@ -16,6 +16,7 @@ from typing import Any
 
 import prunus
 from prunus_evals.errors import EvalError
+from prunus_evals.records import LeftOut
 from prunus_evals.split import Wanted
 from prunus_evals.store import Store
 
@@ -62,9 +63,10 @@ def noted(store: Store, plan: Mapping[str, Any], halves: Mapping[str, Wanted], a
         store.note({"starts": starts})
 
 
-def note_left_out(store: Store, task: str, questions: int) -> None:
-    """Note how many questions of a task were left out because they are not fair; see :func:`.tasks.checked`."""
-    store.note({"left_out": {**store.about().get("left_out", {}), task: questions}})
+def note_left_out(store: Store, task: str, left_out: Sequence[LeftOut]) -> None:
+    """Note how many questions of a task were left out, and which, with the reason; see :func:`.tasks.groups`."""
+    store.note({"left_out": {**store.about().get("left_out", {}), task: len(left_out)}})
+    store.note({f"left out of {task}": [[left.page, left.question, left.why] for left in left_out]})
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

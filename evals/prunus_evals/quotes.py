@@ -7,7 +7,6 @@ over pages.
 
 from __future__ import annotations
 
-import html
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +14,9 @@ from typing import Any
 
 import prunus
 from prunus_evals import stats, tasks
-from prunus_evals.data import rows
 from prunus_evals.metrics.quoted import holding
-from prunus_evals.records import Question, one_page
-from prunus_evals.split import Half, digest, half
+from prunus_evals.records import Question
+from prunus_evals.split import Half
 
 TASKS = ("table_qa", "nq", "websrc", "xquad_de", "xquad_zh")
 MEASURES = ("first", "any", "quotes", "answered", "wrong")
@@ -60,26 +58,7 @@ def load(name: str, wanted: Half, limit: int | None = None) -> list[list[Questio
     """
     if not name.startswith("xquad_"):
         return tasks.load(name, wanted, limit)
-    pages = sorted((row for row in rows(f"multilingual/{name}") if half(row["title"]) == wanted), key=_title_digest)
-    return [_article(name, row) for row in pages[:limit]]
-
-
-def _title_digest(row: Mapping[str, Any]) -> str:
-    return digest(row["title"])
-
-
-def _article(name: str, row: Mapping[str, Any]) -> list[Question]:
-    """Return questions about an article, with its paragraphs as a page."""
-    title = html.escape(str(row["title"]).replace("_", " "))
-    body = "".join(f"<p>{html.escape(paragraph['context'])}</p>" for paragraph in row["paragraphs"])
-    page = f"<!DOCTYPE html><title>{title}</title><h1>{title}</h1>{body}"
-    asked = [item for paragraph in row["paragraphs"] for item in paragraph["qas"]]
-    chosen = sorted(asked, key=lambda item: digest(item["id"]))[:XQUAD_QUESTIONS]
-    return [_asked(name, row["title"], page, item) for item in chosen]
-
-
-def _asked(task: str, title: str, page: str, item: Mapping[str, Any]) -> Question:
-    return Question(item["id"], task, title, one_page(page), item["question"], (item["answer"],))
+    return [page[:XQUAD_QUESTIONS] for page in tasks.load(name.replace("_", ":"), wanted, limit)]
 
 
 def quotes_of(question: str, pages: Any) -> list[str]:

@@ -104,6 +104,15 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A question that a task does not ask, and why, in a few words."""
+
+    page: str
+    question: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Article:
     """A page, and the text of its article as a person marked it."""
 

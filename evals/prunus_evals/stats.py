@@ -77,6 +77,29 @@ def combined(
     return _interval(combine(sums.sum(axis=0).tolist()), np.array([combine(row) for row in drawn.tolist()]))
 
 
+def combined_difference(
+    first: Mapping[str, Sequence[Sequence[float]]],
+    second: Mapping[str, Sequence[Sequence[float]]],
+    combine: Callable[[Sequence[float]], float],
+    samples: int = SAMPLES,
+    seed: int = SEED,
+) -> Estimate:
+    """Return the number of ``first`` minus that of ``second`` over the same questions, with its interval.
+
+    :raises MetricError: the two sides have different questions, or none.
+    """
+    if {page: len(part) for page, part in first.items()} != {page: len(part) for page, part in second.items()}:
+        raise MetricError("a paired difference needs the same questions on both sides")
+    both = {
+        page: [[*one, *other] for one, other in zip(part, second[page], strict=True)] for page, part in first.items()
+    }
+
+    def minus(sums: Sequence[float]) -> float:
+        return combine(sums[: len(sums) // 2]) - combine(sums[len(sums) // 2 :])
+
+    return combined(both, minus, samples, seed)
+
+
 def difference(
     first: Mapping[str, Sequence[float]],
     second: Mapping[str, Sequence[float]],

@@ -16,7 +16,8 @@ from prunus_evals import metrics, scoring, stats
 from prunus_evals.errors import MetricError
 from prunus_evals.metrics import Metric, matching, ranked, tagged, token_f1
 from prunus_evals.metrics.choices import read_choice
-from prunus_evals.records import Output, Question, Reply, Span, one_page
+from prunus_evals.records import Outcome, Output, Question, Reading, Reply, Span, one_page
+from prunus_evals.report import numbers
 
 TEXTS = st.lists(st.sampled_from("the a cat cats sat sitting on mat. and Paris, 12 ! ?".split()), max_size=12).map(
     " ".join
@@ -155,6 +156,29 @@ def test_bleu_of_all_answers_is_that_of_sacrebleu() -> None:
     assert scoring.counts_of(asked(references=("a",)), said(None), [metric]) == {}
     with pytest.raises(MetricError, match="no counts"):
         stats.combined({}, metric.combine)
+
+
+def test_reports_show_the_bleu_of_all_answers_not_a_mean() -> None:
+    need("sacrebleu")
+    (metric,) = metrics.named(["bleu"])
+    assert metric.combine is not None
+
+    def outcome(system: str, number: int, answer: str, truth: str) -> Outcome:
+        question, output = asked(references=(truth,)), said(answer)
+        return Outcome(
+            "eli5", system, f"page {number}", f"q{number}", 512, scoring.scores_of(question, output, [metric]), 1, 0.1,
+            counts=scoring.counts_of(question, output, [metric]), reading=Reading(answer),
+        )  # fmt: skip
+
+    mine = [outcome("prunus", number, answer, truths[0]) for number, (answer, truths) in enumerate(PAIRS)]
+    other = [outcome("other", number, truths[0], truths[0]) for number, (_, truths) in enumerate(PAIRS)]
+    cell = numbers.cell([*mine, *other], "eli5", "prunus", 512, "other")
+    whole = metric.combine([sum(column) for column in zip(*(one.counts["bleu"] for one in mine), strict=True)])
+    assert cell["bleu"][0] == pytest.approx(whole, abs=1e-4)
+    assert cell["bleu"][0] != pytest.approx(sum(one.scores["bleu"] for one in mine) / 3, abs=1e-3)
+    assert cell["default_minus_this"][0] == pytest.approx(1 - whole, abs=1e-4)
+    with pytest.raises(MetricError, match="same questions"):
+        stats.combined_difference({"a": [[1.0]]}, {"b": [[1.0]]}, sum)
 
 
 def test_sentence_bleu_is_that_of_nltk_with_raptors_changes() -> None:

@@ -372,13 +372,26 @@ def test_the_command_sends_pairs_to_people_and_takes_them_back(run: Path, tmp_pa
     assert "win 6, tie 0, lose 0" in output
 
 
+def test_the_command_says_what_is_kept_when_a_judge_fails(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, output = invoke(run, "--between", "good,bad", "--judge", "scripted:what?")
+    assert code == 3
+    assert "none of its replies about 6 pairs can be read, as 'what?'; what was measured is kept in" in output
+
+    def stopped(*arguments: object) -> Reading:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("prunus_evals.readers.ask", stopped)
+    code, output = invoke(run, "--between", "good,bad", "--judge", "scripted:new")
+    assert code == 130
+    assert "run the same command again to go on" in output
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
         (["--between", "good", "--judge", "scripted:x"], "--between takes two systems"),
         (["--between", "good,bad"], "take one of --judge, --export and --import"),
         (["--between", "good,bad", "--export", "x.csv", "--grade"], "--grade needs --judge"),
-        (["--between", "good,bad", "--judge", "scripted:what?"], "none of its replies about 6 pairs can be read"),
         (["--between", "good,bad", "--judge", "no-such:model"], "reader no-such:model"),
         (["--between", "good,bad", "--import", "no-such.csv"], "no-such.csv is not there"),
     ],

@@ -5,7 +5,7 @@ Everything that shows numbers shows these: the text tables, Markdown, the page a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,7 +52,9 @@ def cells_of(outcomes: Iterable[Outcome]) -> dict[tuple[str, str, int], dict[str
         cell = found.setdefault((outcome.task, row_of(outcome), outcome.budget), {})
         older = cell.get(outcome.question)
         if older is not None and (older.evidence, older.prompt) == (outcome.evidence, outcome.prompt):
-            outcome = replace(outcome, scores={**older.scores, **outcome.scores})
+            outcome = replace(
+                outcome, scores={**older.scores, **outcome.scores}, counts={**older.counts, **outcome.counts}
+            )
         cell[outcome.question] = outcome
     return found
 
@@ -70,6 +72,28 @@ def values(cell: Cell, field: str, questions: Iterable[str] | None = None) -> Va
     return found
 
 
+def estimate(cell: Cell, field: str) -> stats.Estimate:
+    """Return the mean of a field with its interval; of a metric over all answers together, its number for all."""
+    combine = _combine(field)
+    if combine is None:
+        return stats.mean(values(cell, field))
+    return stats.combined(_counts(cell, field, sorted(cell)), combine)
+
+
+def _combine(field: str) -> Callable[[Sequence[float]], float] | None:
+    metric = metrics.known().get(field)
+    return None if metric is None else metric.combine
+
+
+def _counts(cell: Cell, field: str, questions: Iterable[str]) -> dict[str, list[Sequence[float]]]:
+    """Return what a metric over all answers together adds up, by page."""
+    found: dict[str, list[Sequence[float]]] = {}
+    for question in questions:
+        if field in cell[question].counts:
+            found.setdefault(cell[question].page, []).append(cell[question].counts[field])
+    return found
+
+
 def difference(first: Cell, second: Cell, field: str) -> stats.Estimate | None:
     """Return the mean of ``first`` minus ``second`` over the questions that both have, paired; None without any."""
     both = [
@@ -77,7 +101,13 @@ def difference(first: Cell, second: Cell, field: str) -> stats.Estimate | None:
         for question in first.keys() & second.keys()
         if value_of(first[question], field) is not None and value_of(second[question], field) is not None
     ]
-    return stats.difference(values(first, field, both), values(second, field, both)) if both else None
+    if not both:
+        return None
+    combine = _combine(field)
+    if combine is None:
+        return stats.difference(values(first, field, both), values(second, field, both))
+    both.sort()
+    return stats.combined_difference(_counts(first, field, both), _counts(second, field, both), combine)
 
 
 def cell(outcomes: Sequence[Outcome], task: str, system: str, budget: int, default: str) -> dict[str, Any]:
@@ -97,9 +127,8 @@ def _cell(own: Cell, base: Cell | None) -> dict[str, Any]:
     counts: dict[str, int] = {"all": len(own)}
     differences: dict[str, list[float]] = {}
     for name in names:
-        found = values(own, name)
-        result[name] = rounded(stats.mean(found))
-        counts[name] = sum(map(len, found.values()))
+        result[name] = rounded(estimate(own, name))
+        counts[name] = sum(map(len, values(own, name).values()))
         minus = None if base is None else difference(base, own, name)
         if minus is not None:
             differences[name] = rounded(minus)
@@ -229,7 +258,7 @@ def _groups(cells: Cells) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
 
 def _means(own: Cell) -> dict[str, Any]:
     names = _unique(name for outcome in own.values() for name in outcome.scores)
-    return {**{name: rounded(stats.mean(values(own, name))) for name in names}, "questions": len(own)}
+    return {**{name: rounded(estimate(own, name)) for name in names}, "questions": len(own)}
 
 
 def _grid(cells: Cells) -> dict[str, dict[str, list[dict[str, Any]]]]:
