@@ -16,6 +16,7 @@ from prunus_evals import harness, readers, studies, systems
 from prunus_evals.judging.session import Place
 from prunus_evals.records import Outcome, System
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _sag_published
+from prunus_evals.studies._baselines import VectorDB
 from prunus_evals.studies._extractors import EXTRACTORS, TAGGED, Extractor, PageExtractor
 from prunus_evals.studies._raptor_published import Published
 from prunus_evals.studies.raptor import beside, cited
@@ -23,6 +24,9 @@ from prunus_evals.tokens import Counter, llama2
 
 WHOLE = 131_072
 """A budget that holds all pages of a question."""
+
+LONG = "long"
+"""The prompt of readers that answer from pages; the paper's asks for detailed answers, too."""
 
 F1 = "tags_f1"
 NEEDLES = {
@@ -33,14 +37,18 @@ NEEDLES = {
 }
 OPEN_SOURCE = {"Reasoning": "twowiki:tags", "Multi-Ans": "mtqa", "Multi-Q": "mti"}
 OPEN_STAND_INS = ("hotpot:tags",)
-REAL_WORLD = "requests"
+REAL_WORLD = "request_log"
 REAL_STAND_IN = "hotpot:tags"
 FOUR = {"Recall": "tags_recall", "Precision": "tags_precision", "F1": F1, "EM": "tags_exact"}
 PAGES_STAND_INS = ("crag",)
-NAIVE, VECTORS = "whole:soup", "vectordb"
+NAIVE = "whole:soup"
+"""Plain text of all pages, one after another."""
 
 OPTIONS = {"extractors": f"extractors without a model, separated by semicolons; {';'.join(EXTRACTORS)} by default"}
-PAGES_OPTIONS = {"extractor": "sentences (default), or the spec of a language model that names tags"}
+PAGES_OPTIONS = {
+    "extractor": "sentences (default), or the spec of a language model that names tags",
+    "embedder": "embedder of VectorDB-RAG, static by default (the paper: BGE-m3)",
+}
 Tell = Callable[[str], None]
 
 
@@ -79,10 +87,11 @@ def _measured(
     folder: Path | None,
     progress: Tell,
     wanted: Sequence[str] = tuple(FOUR.values()),
+    prompt: str = "",
 ) -> list[Outcome]:
     plan = studies.plan(study, choice, [system.name for system in made], budgets, metrics=tuple(wanted))
-    plan = replace(plan, budgets=tuple(budgets))
-    engines = harness.Engines(llama2(), list(made), {spec: readers.make(spec) for spec in plan.readers})
+    plan = replace(plan, budgets=tuple(budgets), prompt=prompt)
+    engines = harness.Engines(llama2(), list(made), {spec: readers.make(spec, prompt) for spec in plan.readers})
 
     def tell(state: harness.Progress) -> None:
         progress(f"{study.name}, {state.task}: {state.pages} pages, {state.outcomes} outcomes")
@@ -177,14 +186,14 @@ def page_systems(choice: Choice, counter: Counter) -> dict[str, System]:
     return {
         "Internet-SAG-Ext": PageExtractor(extractor, counter),
         "Internet-SAG-Naive": systems.make(NAIVE, counter),
-        "VectorDB-RAG": systems.make(VECTORS, counter),
+        "VectorDB-RAG": VectorDB(choice.options.get("embedder", "static"), counter),
     }
 
 
 def _run_tokens(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
     made = page_systems(choice, llama2())
     budget = _room(choice) if choice.readers else WHOLE
-    outcomes = _measured(study, choice, [*made.values()], (budget,), folder, progress, ())
+    outcomes = _measured(study, choice, [*made.values()], (budget,), folder, progress, ("answer",), LONG)
     said = [*studies.notes(study, choice, outcomes), *_systems_notes(choice, budget)]
     said.append("Evidence is counted by the Llama-2 tokenizer; prompts as the reader's server counts them.")
     own = token_table(study.title, {label: system.name for label, system in made.items()}, outcomes)
@@ -195,7 +204,11 @@ def _run_tokens(study: Study, choice: Choice, folder: Path | None, progress: Tel
 
 def _systems_notes(choice: Choice, budget: int) -> list[str]:
     extractor = choice.options.get("extractor", "sentences (no model)")
-    return [f"Internet-SAG-Ext extracts with {extractor}. The evidence of a question is cut at {budget} tokens."]
+    embedder = choice.options.get("embedder", "static")
+    return [
+        f"Internet-SAG-Ext extracts with {extractor}; VectorDB-RAG embeds with {embedder}. "
+        f"The evidence of a question is cut at {budget} tokens."
+    ]
 
 
 # --- Table 1: judged answers ---------------------------------------------------------------------
@@ -209,7 +222,7 @@ def _run_judged(study: Study, choice: Choice, folder: Path | None, progress: Tel
     budget, spec = _room(choice), choice.options["judge"]
     with TemporaryDirectory(ignore_cleanup_errors=True) as spare:
         place = (folder or Path(spare)) / "sag-1"  # a judge compares all answers of a folder
-        outcomes = _measured(study, choice, [*made.values()], (budget,), place, progress, ())
+        outcomes = _measured(study, choice, [*made.values()], (budget,), place, progress, ("answer",), LONG)
         verdicts = {
             label: Place(place, (made[EXT].name, system.name)).model(spec)
             for label, system in made.items()

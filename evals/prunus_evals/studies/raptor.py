@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from prunus_evals import harness, metrics, readers, studies, systems, tasks
+from prunus_evals import harness, metrics, readers, studies, tasks
 from prunus_evals.records import Outcome, System
 from prunus_evals.stats import mean
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _raptor_published
+from prunus_evals.studies._baselines import TitleAbstract
 from prunus_evals.studies._raptor_published import Published
 from prunus_evals.studies._trees import EXTRACTIVE, Forest, Ranker, Recipe, TreeSystem, Way
 from prunus_evals.tokens import llama2
@@ -50,7 +51,7 @@ class Retrieval:
 
     :param tree: the tree, where it is not the one that the user chose.
     :param dpr: retrieve with DPR, and build the tree from its vectors.
-    :param named: the name of a system of the room, which takes the place of a retrieval from trees.
+    :param abstract: keep the title and the abstract, whatever the question, instead of retrieving.
     """
 
     way: Way = "collapsed"
@@ -59,7 +60,7 @@ class Retrieval:
     top: int = 0
     tree: str = ""
     dpr: bool = False
-    named: str = ""
+    abstract: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ RETRIEVERS = (
     ("BM25", Retrieval("flat", "bm25")),
     ("DPR", Retrieval("flat", dpr=True)),
 )
-BEGINNING = ("Title + Abstract", Retrieval(named="title_abstract"))
+BEGINNING = ("Title + Abstract", Retrieval(abstract=True))
 BEST = (("{dense} with {tree} tree", Retrieval()),)
 NARRATIVE = (
     ("ROUGE-L", "narrativeqa:test", "rouge_l"),
@@ -161,8 +162,8 @@ class Running:
     def system(self, retrieval: Retrieval) -> System | None:
         """Return the system of a row; None for DPR where no embedder is named for it."""
         recipe = self.recipe
-        if retrieval.named:
-            return systems.make(retrieval.named, llama2())
+        if retrieval.abstract:
+            return TitleAbstract(llama2())
         if retrieval.dpr:
             if "dpr" not in self.choice.options:
                 return None
