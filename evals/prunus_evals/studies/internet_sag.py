@@ -272,7 +272,7 @@ def token_table(title: str, names: dict[str, str], outcomes: Sequence[Outcome]) 
             read = [o.reading.prompt_tokens for o in own if o.reader == reader and o.reading is not None]
             numbers.append(Number(sum(read) / 1e6))
         rows.append(Row(label, tuple(numbers)))
-    return Table(title, tuple(columns), tuple(rows), digits=3)
+    return Table(title, tuple(columns), tuple(rows), digits=4)
 
 
 STUDIES = (

@@ -416,8 +416,6 @@ def _layer_table(
             studies.mean(own, metric, scale=100.0, system=names[count, start]) if count <= start + 1 else None
             for start in range(top + 1)
         ]
-        if len(pages) == 1:  # one document has no interval
-            numbers = [number and Number(number.value) for number in numbers]
         rows.append(Row(f"{count} layer{'s' * (count > 1)}", tuple(numbers)))
     columns = tuple(f"Layer {start}" + " (Leaf Nodes)" * (start == 0) for start in range(top + 1))
     return Table(title, columns, tuple(rows), (*said, "Columns: start layer. Rows: layers queried."), digits=1)
