@@ -158,6 +158,21 @@ def test_a_judge_that_answers_nonsense_ends_the_study(tmp_path: Path) -> None:
         studies.run(studies.named("sag:1"), choice, tmp_path)
 
 
+def test_the_need_for_a_search_is_seen_by_rules_and_by_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PRUNUS_DATA", str(tmp_path))
+    monkeypatch.setattr(tasks, "about", lambda name: About("requests", ("accuracy",), (), "made up"))
+    asked = {"Hello!": 1, "Who won the election in Norway yesterday?": 0}
+    pages = [
+        [Question(text, "search_need", text, [], text, kind="search", choices=("search", "no search"), correct=right)]
+        for text, right in asked.items()
+    ]
+    monkeypatch.setattr(tasks, "groups", lambda *_, **__: iter(pages))
+    study = studies.named("sag:parser")
+    (table,) = studies.run(study, Choice(readers=("scripted:search",)), tmp_path)
+    assert ours(table)["Prunus: rules (no model)"] == [1, 1]
+    assert ours(table)["scripted:search, by prompt alone"] == [0.5, 1]
+
+
 @pytest.mark.usefixtures("questions")
 def test_a_study_says_in_one_line_what_it_lacks() -> None:
     with pytest.raises(EvalError, match="name a language model with --reader"):

@@ -37,6 +37,21 @@ class TitleAbstract:
 
 
 @dataclass(frozen=True, slots=True)
+class Nothing:
+    """No evidence: for questions that a reader answers from their words alone."""
+
+    name: str = "nothing"
+
+    def prepare(self, documents: Sequence[Document]) -> Asker:
+        """Read nothing."""
+        return self
+
+    def ask(self, question: str, budget: int) -> Reply:
+        """Return no evidence."""
+        return Reply("", "text")
+
+
+@dataclass(frozen=True, slots=True)
 class _Fixed:
     text: str
     counter: Counter

@@ -6,17 +6,24 @@ it with ``--reader SPEC``, and it reads all sentences with their tags.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import prunus
+from prunus.core.settings import load_settings
+from prunus.core.types import Message
+from prunus.engines import Maker
 from prunus_evals import harness, readers, studies, systems
 from prunus_evals.judging.session import Place
-from prunus_evals.records import Outcome, System
+from prunus_evals.records import Outcome, Question, Reader, Reading, System
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _sag_published
-from prunus_evals.studies._baselines import VectorDB
+from prunus_evals.studies._baselines import Nothing, VectorDB
 from prunus_evals.studies._extractors import EXTRACTORS, TAGGED, Extractor, PageExtractor
 from prunus_evals.studies._raptor_published import Published
 from prunus_evals.studies.raptor import beside, cited
@@ -275,7 +282,49 @@ def token_table(title: str, names: dict[str, str], outcomes: Sequence[Outcome]) 
     return Table(title, tuple(columns), tuple(rows), digits=4)
 
 
+# --- the parser: the need for a search -----------------------------------------------------------
+
+SEARCH_NEED = "search_need"
+RULES = "planner:rules"
+
+
+class PlannerReader:
+    """The planner of Prunus that needs no model, in the place of a reader: it says whether a request needs a search."""
+
+    name = RULES
+    real = True
+
+    def read(self, question: Question, evidence: str) -> Reading:
+        """Return ``search`` or ``no search``."""
+        start = time.perf_counter()
+        planner = Maker(load_settings(), prunus.Options(planner="rules")).make("planner")
+        plan = asyncio.run(planner.plan([Message("user", question.question)], datetime.now(UTC)))
+        text = question.choices[0 if plan.needs_search else 1]
+        return Reading(text, seconds=time.perf_counter() - start)
+
+
+def _run_parser(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
+    plan = studies.plan(study, choice, ["nothing"], (1,), metrics=("accuracy", "readable"))
+    plan = replace(plan, budgets=(1,), readers=(RULES, *choice.readers))
+    made: dict[str, Reader | None] = {RULES: PlannerReader()}
+    made |= {spec: readers.make(spec) for spec in choice.readers}
+    engines = harness.Engines(llama2(), [Nothing()], made)
+    outcomes = harness.run(plan, folder, None, engines, add=True)
+    rows = [("Prunus: rules (no model)", {"reader": RULES})]
+    rows += [(f"{reader}, by prompt alone", {"reader": reader}) for reader in choice.readers]
+    columns = [(title, {"metric": metric}) for title, metric in (("Accuracy", "accuracy"), ("readable", "readable"))]
+    said = (*studies.notes(study, choice, outcomes), "The paper prints no table of its parser.")
+    return [Table(study.title, tuple(title for title, _ in columns), studies.grid(outcomes, rows, columns), said)]
+
+
 STUDIES = (
+    Study(
+        "sag:parser",
+        "Internet-SAG, the parser: whether a request needs a search",
+        (SEARCH_NEED,),
+        reader=True,
+        run=_run_parser,
+    ),
     Study(
         "sag:1",
         "Internet-SAG, Table 1: answers judged in pairs",
