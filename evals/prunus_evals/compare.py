@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prunus_evals import stats
 from prunus_evals.errors import EvalError
 from prunus_evals.provenance import differences
 from prunus_evals.records import Outcome
-from prunus_evals.report.numbers import COSTS, Cell, cells_of, difference, rounded, values
+from prunus_evals.report.numbers import COSTS, Cell, cells_of, difference, estimate, rounded
 from prunus_evals.report.safe import readable
 from prunus_evals.report.text import half_of, interval
 from prunus_evals.split import half
@@ -101,12 +100,9 @@ def _numbers(old: Cell, new: Cell) -> dict[str, Any]:
         if more is None:
             continue
         both = [question for question in old if name in COSTS or _both(old[question], new[question], name)]
-        found[name] = {
-            "a": round(stats.mean(values(old, name, both), samples=1).mean, 4),
-            "b": round(stats.mean(values(new, name, both), samples=1).mean, 4),
-            "b_minus_a": rounded(more),
-            "questions": len(both),
-        }
+        one, two = ({question: cell[question] for question in both} for cell in (old, new))
+        means = {"a": round(estimate(one, name).mean, 4), "b": round(estimate(two, name).mean, 4)}
+        found[name] = {**means, "b_minus_a": rounded(more), "questions": len(both)}
     outcome, other = next(iter(old.values())), next(iter(new.values()))
     return {"caveats": sorted({outcome.caveat, other.caveat} - {""}), "numbers": found}
 
@@ -186,10 +182,13 @@ def table(result: Mapping[str, Any]) -> str:
             lines += [f"rows of {side.upper()} alone: {', '.join(result[f'rows_only_{side}'])}"]
     for task in dict.fromkeys(entry["task"] for entry in result["differences"]):
         lines += ["", f"{task}, {half_of(result['halves'][task])}: A, B, and B minus A; 95 % over pages"]
+        lines += [f"  {'':16} {'A':>10} {'B':>10}   B minus A"]
         for entry in result["differences"]:
             if entry["task"] == task:
                 lines += _lines(entry)
-        for found in result["moved"].get(task, ()):
+        moved = result["moved"].get(task, ())
+        lines += ["questions that changed most:"] if moved else []
+        for found in moved:
             where = f"{found['row']}, {found['budget']} tokens"
             asked = readable(f"{found['question']} {found['text']}")
             lines.append(f"  {found['b_minus_a']:+.3f} {found['metric']}, {where}: {asked}")

@@ -17,6 +17,7 @@ from prunus_evals.errors import DataMissing, DataWrong
 
 VARIABLE = "PRUNUS_DATA"
 REFERENCE_VARIABLE = "HTMLRAG_ENVIRONMENT"
+TRAINING_VARIABLE = "PRUNUS_TRAINING"
 REFERENCE_DEFAULT = "build/reference"
 
 
@@ -37,6 +38,11 @@ def data_folder() -> Path:
 def reference_folder() -> Path:
     """Return the folder of the reference package's environment."""
     return Path(os.environ.get(REFERENCE_VARIABLE) or REFERENCE_DEFAULT)
+
+
+def training_files() -> list[Path]:
+    """Return the files of training data that ``PRUNUS_TRAINING`` names, separated as paths are."""
+    return [Path(name) for name in os.environ.get(TRAINING_VARIABLE, "").split(os.pathsep) if name]
 
 
 class Row(dict[str, Any]):

@@ -182,7 +182,8 @@ def run_page(
             chosen = plan.metrics_of(question.task) if plan else metrics.named(tasks.about(question.task).metrics)
             for budget in budgets:
                 for spec, reader in (engines.readers or {NO_READER: None}).items():
-                    key = store.key(question, system.name, budget, spec, plan.prompt if plan else "", chosen)
+                    prompt = readers.prompt_of(question, plan.prompt if plan else "") if reader else ""
+                    key = store.key(question, system.name, budget, spec, prompt, chosen)
                     outcome = store.outcome(key)
                     if outcome is None:
                         outcome = _measured(question, preparing, budget, (spec, reader), chosen, engines.counter, store)

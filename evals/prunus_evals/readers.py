@@ -56,6 +56,14 @@ def make(spec: str, prompt: str = "") -> ModelReader | None:
     return ModelReader(spec, model(spec), prompt)
 
 
+def prompt_of(question: Question, name: str = "") -> str:
+    """Return the text of the prompt for a question, without what is filled in.
+
+    :param name: a prompt for all questions; '' takes that of the question's kind.
+    """
+    return prompts.template(name or question.kind)
+
+
 def caveat(spec: str, real: bool = True) -> str:
     """Return what tables must say of a reader or a judge: ``scripted`` or ``tiny``; '' for nothing.
 
@@ -97,8 +105,9 @@ class ModelReader:
     def messages(self, question: Question, evidence: str) -> list[Message]:
         """Return the prompt for a question."""
         listed = "\n".join(f"({letter}) {choice}" for letter, choice in zip(LETTERS, question.choices, strict=False))
-        fields = {"evidence": evidence, "question": question.question, "choices": listed}
-        return prompts.render(self._prompt or question.kind, fields)
+        tagged = "\n".join(f"<TAG-{tag}>{text}</TAG-{tag}>" for tag, text in enumerate(question.sentences))
+        fields = {"evidence": evidence, "question": question.question, "choices": listed, "sentences": tagged}
+        return prompts.render(self._prompt or question.prompt or question.kind, fields)
 
     def read(self, question: Question, evidence: str) -> Reading:
         """Answer a question from evidence.

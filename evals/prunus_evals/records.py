@@ -31,9 +31,13 @@ class Document:
     snippet: str = ""
 
 
+ONLY = "page"
+"""The id of the only document of a question, which has no name of its own."""
+
+
 def one_page(html: str) -> tuple[Document, ...]:
     """Return a page of HTML as the documents of a question."""
-    return (Document("page", html),)
+    return (Document(ONLY, html),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,7 @@ class Question:
     :param answers: the short answers; all of them are wanted.
     :param aliases: other spellings of an answer, by the answer.
     :param kind: what answers the question; it decides the reader's prompt.
+    :param prompt: name of the reader's prompt; '' takes that of the kind.
     :param references: long answers that people wrote; an output is compared with the best of them.
     :param reference_kinds: what each reference is, as ``extractive``, for sets that tell; else empty.
     :param choices: the options of a question with choices.
@@ -86,6 +91,7 @@ class Question:
     gold_table: str | None = None
     element_id: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    prompt: str = ""
 
     @property
     def html(self) -> str:

@@ -28,7 +28,7 @@ def _totals(values: Mapping[str, Sequence[float]]) -> tuple[NDArray[np.float64],
     if not values or any(len(part) == 0 for part in values.values()):
         raise MetricError("there are no values to take a mean of")
     pages = sorted(values)
-    sums = np.array([float(np.sum(values[page])) for page in pages])
+    sums = np.array([float(sum(values[page])) for page in pages])
     counts = np.array([float(len(values[page])) for page in pages])
     return sums, counts
 
@@ -54,7 +54,8 @@ def mean(values: Mapping[str, Sequence[float]], samples: int = SAMPLES, seed: in
     """
     sums, counts = _totals(values)
     draws = _draws(len(sums), samples, seed)
-    resampled = (draws @ sums) / (draws @ counts)
+    drawn = draws @ np.column_stack([sums, counts])
+    resampled = drawn[:, 0] / drawn[:, 1]
     return _interval(float(sums.sum() / counts.sum()), resampled)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from prunus_evals.errors import EvalError
 from prunus_evals.metrics import Metric
-from prunus_evals.records import Outcome, Question, Reading, Stage
+from prunus_evals.records import Document, Outcome, Question, Reading, Stage
 
 FILE = "run.sqlite"
 FORM = 1
@@ -60,6 +60,7 @@ class Store:
             raise EvalError(f"{place} cannot be opened: {error}") from error
         self._kept = folder is not None
         self._questions: set[str] = set()
+        self._hashed: tuple[Sequence[Document], str] | None = None
         form = self.about().setdefault("form", FORM)
         if form != FORM:
             raise EvalError(f"{place} has form {form}, not {FORM}; take another folder")
@@ -83,17 +84,23 @@ class Store:
     ) -> str:
         """Return the key of an outcome: everything that it depends on, but the code of the system.
 
-        A changed question, document, metric or prompt name is a new key.
+        A changed question, document, metric or prompt is a new key.
         """
-        digest = hashlib.sha256()
-        for document in question.documents:
-            digest.update(hashlib.sha256(f"{document.id}\0{document.content}".encode("utf-8", "replace")).digest())
         facts: list[object] = [question.task, question.id, question.page, question.question, question.answers]
-        facts += [question.references, question.choices, question.sentences, digest.hexdigest()]
+        facts += [question.references, question.choices, question.sentences, self._documents_digest(question.documents)]
         facts += [question.reference_kinds, question.correct, question.tags, sorted(question.aliases.items())]
         facts += [question.gold_table, [(span.document, span.start, span.end) for span in question.gold]]
-        facts += [system, budget, reader, prompt]
+        facts += [system, budget, reader, prompt or question.prompt]
         return _digest(json.dumps([*facts, [metric.name for metric in metrics]], ensure_ascii=False))
+
+    def _documents_digest(self, documents: Sequence[Document]) -> str:
+        """Return the sha256 of documents; that of the last ones is kept, since many outcomes are about the same."""
+        if self._hashed is None or self._hashed[0] is not documents:
+            digest = hashlib.sha256()
+            for document in documents:
+                digest.update(hashlib.sha256(f"{document.id}\0{document.content}".encode("utf-8", "replace")).digest())
+            self._hashed = documents, digest.hexdigest()
+        return self._hashed[1]
 
     def outcome(self, key: str) -> Outcome | None:
         """Return a stored outcome; None where it is not measured yet."""

@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 from tests.extras import need
 
 from prunus.core.errors import MissingExtra
-from prunus_evals import metrics, scoring, stats
+from prunus_evals import metrics, scoring, stats, systems, tasks
 from prunus_evals.errors import MetricError
 from prunus_evals.metrics import Metric, matching, ranked, tagged, token_f1
 from prunus_evals.metrics.choices import read_choice
 from prunus_evals.records import Outcome, Output, Question, Reading, Reply, Span, one_page
 from prunus_evals.report import numbers
+from prunus_evals.store import Store
+from prunus_evals.tasks import wrong_page
+from prunus_evals.tokens import TokenizerCounter
 
 TEXTS = st.lists(st.sampled_from("the a cat cats sat sitting on mat. and Paris, 12 ! ?".split()), max_size=12).map(
     " ".join
@@ -125,10 +128,16 @@ def test_rouge_is_that_of_rouge_score_with_the_best_reference() -> None:
     assert score("rouge_l", question, said("")) == 0
 
 
-def test_rouge_says_that_it_cannot_read_other_scripts() -> None:
-    need("rouge_score")
-    with pytest.raises(MetricError, match="letters a to z"):
-        score("rouge_l", asked(references=("東京です",)), said("東京です"))
+def test_other_scripts_have_words_too() -> None:
+    for module in ("nltk", "rouge_score"):
+        need(module)
+    question = asked(references=("東京は首都です。",), answers=("東京",))
+    assert score("rouge_l", question, said("首都は東京です")) == pytest.approx(2 * 4 / 14)
+    assert score("bleu1", question, said("東京")) > 0.04  # type: ignore[operator]
+    assert score("token_f1", question, said("東京都")) == pytest.approx(0.8)
+    assert score("rouge_l", asked(references=("Москва столица",)), said("столица Москва")) == 0.5
+    with pytest.raises(MetricError, match="no reference has a word"):
+        score("rouge_l", asked(references=("?!",)), said("x"))
 
 
 PAIRS = [
@@ -271,9 +280,28 @@ def test_a_reply_that_cannot_be_read_is_wrong_and_counted_apart() -> None:
     found = {reply: (score("accuracy", question, said(reply)), score("readable", question, said(reply)))
              for reply in ("B", "C", "no idea")}  # fmt: skip
     assert found == {"B": (1, 1), "C": (0, 1), "no idea": (0, 0)}
-    assert score("accuracy", asked(choices=CHOICES), said("B")) is None  # the right choice is not published
+    assert score("readable", asked(choices=CHOICES), said("B")) == 1
+    with pytest.raises(MetricError, match="not published"):
+        score("accuracy", asked(choices=CHOICES), said("B"))
+    assert score("accuracy", asked(choices=("yes", "no"), correct=0, kind="yes_no"), said("Yes, see (b).")) == 1
     with pytest.raises(MetricError, match="choice number 5 is right, of 4"):
         score("accuracy", asked(choices=CHOICES, correct=4), said("B"))
+
+
+@pytest.mark.parametrize(
+    ("reply", "place"),
+    [
+        ("Yes, there is no doubt.", 0),
+        ("no", 1),
+        ("**No**, it is not", 1),
+        ("yes or no", None),
+        ("It (a) is unclear", None),
+        ("The answer is yes", 0),
+        ("nothing", None),
+    ],
+)
+def test_yes_and_no_are_read_without_letters(reply: str, place: int | None) -> None:
+    assert read_choice(reply, ("yes", "no"), letters=False) == place
 
 
 @given(st.integers(0, 3), st.sampled_from(["{}", "({})", "{}.", "Answer: {}", "The answer is ({}), I think."]))
@@ -390,11 +418,42 @@ def test_quotes() -> None:
     assert [score(name, question, said()) for name in names] == [None] * 5  # a system that does not quote
 
 
+def test_the_quotes_of_prunus_are_measured_from_right_and_wrong_pages(counter: TokenizerCounter) -> None:
+    system = systems.make("prunus_quotes", counter)
+    page = "<h1>Otters</h1><p>The otter of Riverton was born in 1987 in the town zoo.</p><p>Trams run daily.</p>"
+    wrong = "<h1>Taxes</h1><p>Income tax forms must be sent by post.</p>"
+    for html, labels in ((page, {}), (wrong, {"page": "wrong"})):
+        question = Question("q", "task", "page", one_page(html), "When was the otter born?", ("1987",), labels=labels)
+        reply = system.prepare(question.documents).ask(question.question, 200)
+        output = scoring.output_of(reply)
+        names = ("quote_first", "quote_any", "turned_away")
+        found = scoring.scores_of(question, output, metrics.named(names))
+        assert found == ({"turned_away": 1} if labels else {"quote_first": 1, "quote_any": 1})
+        assert counter.count([reply.text])[0] <= 200
+
+
 def test_a_question_of_a_wrong_page_is_best_turned_away() -> None:
     question = asked(answers=("Otter",), labels={"page": "wrong"})
     assert score("turned_away", question, said(quotes=("An otter.",))) == 0
     assert score("turned_away", question, said(quotes=())) == 1
     assert score("quote_first", question, said(quotes=("An otter.",))) is None
+
+
+def test_the_task_of_wrong_pages_asks_each_question_of_the_next_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = [
+        [Question(f"{page}{n}", "nq", page, one_page(f"<p>page {page}"), "Who?", ("Ann",)) for n in range(2)]
+        for page in "abc"
+    ]
+    monkeypatch.setattr(tasks, "groups", lambda name, half: iter(pages))
+    found = list(wrong_page.questions(lambda key: True, "nq"))
+    assert [(question.id, question.html) for question in found] == [
+        ("a0", "<p>page b"), ("a1", "<p>page b"), ("b0", "<p>page c"), ("b1", "<p>page c"), ("c0", "<p>page a"),
+        ("c1", "<p>page a"),
+    ]  # fmt: skip
+    assert {(question.task, question.page, question.labels["page"]) for question in found[:2]} == {
+        ("wrong_page:nq", "a", "wrong")
+    }
+    assert list(wrong_page.questions(lambda key: key == "a", "nq")) == []
 
 
 def test_a_quote_with_han_letters_needs_no_word_boundary() -> None:
@@ -406,3 +465,14 @@ def test_every_metric_has_a_title_and_its_packages_are_of_the_extra() -> None:
     known = metrics.known()
     assert all(metric.title for metric in known.values())
     assert {package for metric in known.values() for package in metric.packages} == {"nltk", "rouge_score", "sacrebleu"}
+
+
+def test_a_question_whose_truth_changed_is_measured_again() -> None:
+    store = Store(None)
+    facts: list[dict[str, Any]] = [
+        {}, {"answers": ("a",)}, {"answers": ("a",), "aliases": {"a": ("b",)}}, {"tags": (1,)}, {"tags": None},
+        {"correct": 1}, {"references": ("a",)}, {"references": ("a",), "reference_kinds": ("none",)},
+        {"gold": (Span("page", 0, 1),)}, {"gold": (Span("page", 0, 2),)}, {"gold_table": "<table><tr><td>1</table>"},
+    ]  # fmt: skip
+    keys = {store.key(asked(**one), "system", 512, "none", "", []) for one in facts}
+    assert len(keys) == len(facts)

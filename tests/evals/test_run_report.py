@@ -15,8 +15,9 @@ from click.testing import CliRunner
 from prunus_evals import provenance
 from prunus_evals.cli import main
 from prunus_evals.errors import EvalError
-from prunus_evals.records import Document, Outcome, Question, Reading, Stage
+from prunus_evals.records import Document, LeftOut, Outcome, Question, Reading, Stage
 from prunus_evals.report import files, numbers, summary, svg, table
+from prunus_evals.report.cases import worst
 from prunus_evals.report.markdown import markdown
 from prunus_evals.report.plots import plots
 from prunus_evals.split import half
@@ -61,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
     store = Store(tmp_path / "run")
     plan = {"tasks": ("needle",), "systems": SYSTEMS, "limit": None}
     with provenance.noted(store, plan, {"needle": "dev"}):
-        provenance.note_left_out(store, "needle", 3)
+        provenance.note_left_out(store, "needle", [LeftOut("p", str(number), "hidden") for number in range(3)])
         evidence = store.keep_text(EVIL * 3)
         for number, (question, outcome) in enumerate(outcomes()):
             store.keep_question(question)
@@ -241,3 +242,27 @@ def test_a_report_says_what_a_reader_must_know_first(folder: Path) -> None:
     said = " ".join(files.warnings({"starts": starts, "plans": [{}, {}]}, {"needle": content["needle"]}))
     for word in ("scripted", "killed", "2 plans", "numpy: 1 there, 2 here", "not every row has every question"):
         assert word in said
+
+
+def test_a_case_is_the_worse_the_larger_the_budget_at_which_it_fails(tmp_path: Path) -> None:
+    fails = {
+        "at all": (512, 1024),
+        "at the small one": (512,),
+        "at all, where another does not": (512, 1024),
+        "never": (),
+    }
+    found = []
+    for question, budgets in fails.items():
+        for system in (BASE, "other"):
+            for budget in (512, 1024):
+                good = budget not in budgets or (system == "other" and "another" in question)
+                found.append(Outcome("nq", system, question, question, budget, {"answer": float(good)}, 1, 0.1))
+    store = Store(tmp_path)
+    cells = numbers.cells_of(found)
+    shown = worst("nq", summary(found, "dev", BASE)["nq"], cells, store)
+    store.close()
+    assert [(case.outcome.question, case.outcome.budget) for case in shown] == [
+        ("at all, where another does not", 1024),
+        ("at all", 1024),
+        ("at the small one", 512),
+    ]

@@ -3,10 +3,11 @@
 ``bleu1`` and ``bleu4`` are means of ``nltk.translate.bleu_score.sentence_bleu``, the best of the references taken one
 by one, as in AllenNLP's script for NarrativeQA with RAPTOR's changes: smoothing, and weights .25 × 4 instead of the
 fourth order alone. RAPTOR does not say which smoothing; it is ``method1`` (.1 for an order without a match). Words are
-those of NLTK's Penn Treebank tokenizer, in the sentences of Prunus instead of Punkt's, whose model is a download.
+those of NLTK's Penn Treebank tokenizer, in the sentences of Prunus instead of Punkt's, whose model is a download; a Han
+or kana letter is a word.
 
-``bleu`` is ``sacrebleu``'s BLEU of a corpus with all references, from 0 to 1. The script of HtmlRAG differs where an
-answer has several references: it takes the length of the shortest instead of the nearest.
+``bleu`` is ``sacrebleu``'s BLEU of a corpus with all references and its tokenizer ``13a``, from 0 to 1. The script of
+HtmlRAG differs where an answer has several references: it takes the length of the shortest instead of the nearest.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 
 from prunus.core.text.words import sentences
 from prunus_evals.metrics import Metric
-from prunus_evals.metrics.matching import references_of
+from prunus_evals.metrics.matching import references_of, spaced
 from prunus_evals.records import Output, Question
 
 ORDERS = 4
@@ -28,7 +29,7 @@ def words_of(text: str) -> list[str]:
     from nltk.tokenize import NLTKWordTokenizer
 
     tokenizer = NLTKWordTokenizer()
-    return [word for sentence in sentences(text) for word in tokenizer.tokenize(sentence)]
+    return [word for sentence in sentences(spaced(text)) for word in tokenizer.tokenize(sentence)]
 
 
 def sentence_bleu(answer: str, references: Sequence[str], weights: tuple[float, ...]) -> float:

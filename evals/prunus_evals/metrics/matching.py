@@ -77,6 +77,11 @@ def squad_normalise(text: str) -> str:
     return " ".join(ARTICLE.sub(" ", text.lower().translate(PUNCTUATION)).split())
 
 
+def spaced(text: str) -> str:
+    """Return a text with spaces around each Han or kana letter, so that each is a word."""
+    return _UNSPACED.sub(r" \g<0> ", text)
+
+
 def contains(text: str, spellings: Sequence[str]) -> bool:
     """Return whether a text contains one of the spellings of an answer, both normalised as by SQuAD.
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from prunus_evals.errors import MetricError
 from prunus_evals.metrics import Metric
-from prunus_evals.metrics.matching import squad_normalise
+from prunus_evals.metrics.matching import spaced, squad_normalise
 from prunus_evals.records import Output, Question
 
 SQUAD = "SQuAD (arXiv 1606.05250, 1806.03822), the official script"
@@ -30,9 +30,9 @@ KINDS = {
 def token_f1(answer: str, truth: str) -> float:
     """Return the F1 of the words that two answers share, each as often as it stands in both.
 
-    Where one of them has no words, it is 1 if the other has none either (SQuAD 2.0).
+    A Han or kana letter is a word. Where one of them has no words, it is 1 if the other has none either (SQuAD 2.0).
     """
-    got, wanted = squad_normalise(answer).split(), squad_normalise(truth).split()
+    got, wanted = (squad_normalise(spaced(text)).split() for text in (answer, truth))
     if not got or not wanted:
         return float(got == wanted)
     same = sum((Counter(got) & Counter(wanted)).values())

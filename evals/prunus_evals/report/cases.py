@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prunus_evals.records import Outcome
+from prunus_evals.records import ONLY, Outcome
 from prunus_evals.report.numbers import Cell, Cells
 from prunus_evals.store import Store
 from prunus_evals.visible import html_text
@@ -61,8 +61,8 @@ class Case:
 def worst(task: str, content: Mapping[str, Any], cells: Cells, store: Store, most: int = MOST) -> list[Case]:
     """Return the worst cases of the rows that others are compared with, worst first.
 
-    A question is the worse the larger the budget at which it still fails; between equals, that at which another row
-    did best comes first. Questions with a full score are no cases.
+    A question is the worse the larger the budget at which it still fails, and is shown at that budget; between equals,
+    that at which another row did best comes first. Questions with a full score at every budget are no cases.
     """
     if not content["metrics"]:
         return []
@@ -78,11 +78,14 @@ def worst(task: str, content: Mapping[str, Any], cells: Cells, store: Store, mos
             best = max((_score(cell, question, metric) for cell in others), default=0.0)
             return (*(_score(cell, question, metric) for cell in own), -best, question)
 
-        scored = {name: outcome.scores[metric] for name, outcome in own[0].items() if metric in outcome.scores}
-        full = max(1e-9, *scored.values(), 0.0)
-        failed = [name for name, value in scored.items() if value < full]
+        scored = [outcome for cell in own for outcome in cell.values() if metric in outcome.scores]
+        full = max([1e-9, *(outcome.scores[metric] for outcome in scored)])
+        failed: dict[str, Outcome] = {}
+        for outcome in scored:  # the largest budget first
+            if outcome.scores[metric] < full:
+                failed.setdefault(outcome.question, outcome)
         for question in sorted(failed, key=rank)[: max(1, most // len(bases))]:
-            found.append(_case(own[0][question], row, metric, cells, store))
+            found.append(_case(failed[question], row, metric, cells, store))
     return found
 
 
@@ -98,7 +101,7 @@ def _case(outcome: Outcome, row: str, metric: str, cells: Cells, store: Store) -
         for (_, name, budget), cell in cells.items()
         if budget == outcome.budget and outcome.question in cell and metric in cell[outcome.question].scores
     }
-    passages = [_passage(document, answers, store) for document in facts.get("documents", ())]
+    passages = [_passage(document, outcome.page, answers, store) for document in facts.get("documents", ())]
     passages.sort(key=lambda passage: not passage.found)
     return Case(
         outcome=outcome,
@@ -112,7 +115,7 @@ def _case(outcome: Outcome, row: str, metric: str, cells: Cells, store: Store) -
     )
 
 
-def _passage(document: Mapping[str, Any], answers: Sequence[str], store: Store) -> Passage:
+def _passage(document: Mapping[str, Any], page: str, answers: Sequence[str], store: Store) -> Passage:
     """Return the part of a page around the first answer that stands in it, else its start."""
     content = store.text(document["content"]) or ""
     text = html_text(content) if document["media_type"] == "text/html" else content
@@ -123,7 +126,8 @@ def _passage(document: Mapping[str, Any], answers: Sequence[str], store: Store) 
     start = max(0, places[found] - AROUND) if found else 0
     end = places[found] + len(found) + AROUND if found else 2 * AROUND
     cut = f"{'… ' if start else ''}{text[start:end]}{' …' if end < len(text) else ''}"
-    return Passage(document["title"] or document["id"], document["url"], cut, found)
+    name = document["id"] if document["id"] != ONLY else page
+    return Passage(document["title"] or name, document["url"], cut, found)
 
 
 def facts_of(case: Case) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from prunus_evals.data import rows
-from prunus_evals.records import About, Document, Question, Span
+from prunus_evals.records import About, Document, LeftOut, Question, Span
 from prunus_evals.split import digest
-from prunus_evals.tasks import seeded_by
+from prunus_evals.tasks import Asked, seeded_by
 
 DATA = "rank/dureader"
 SNIPPET = 100
@@ -41,7 +41,7 @@ def shuffled(key: str, question: str, texts: Sequence[tuple[str, str]]) -> tuple
     return documents, [urls[order.index(number)] for number in range(len(texts))]
 
 
-def questions(use: Callable[[str], bool], variant: str = "") -> Iterator[Question]:
+def questions(use: Callable[[str], bool], variant: str = "") -> Iterator[Asked]:
     """Yield the questions for whose text ``use`` is true; pages that were chosen are gold."""
     for row in rows(DATA):
         asked = row.text("question")
@@ -49,6 +49,9 @@ def questions(use: Callable[[str], bool], variant: str = "") -> Iterator[Questio
             continue
         texts = [(page.text("title"), "\n".join(page.texts("paragraphs"))) for page in row.rows("documents")]
         documents, urls = shuffled(asked, asked, texts)
+        if not row.texts("answers") and not any(page["is_selected"] for page in row.rows("documents")):
+            yield LeftOut(asked, str(row["id"]), "annotators chose no page and wrote no answer")
+            continue
         chosen = [number for number, page in enumerate(row.rows("documents")) if page["is_selected"]]
         yield Question(
             id=str(row["id"]),

@@ -75,6 +75,7 @@ def _read(lines: Lines, offset: int, place: str, variant: str) -> Sequence[Asked
             answers=() if long else answers,
             kind="long" if long else "short",
             references=answers if long else (),
+            prompt="several" if variant == "asqa" else "",
         )
     ]
 

@@ -65,6 +65,7 @@ def _question(item: Row, key: str, document: Document, variant: str) -> Question
         page=key,
         documents=(document,),
         question=item.text("question"),
+        prompt="short_or_none",
         references=tuple(text for text, _ in written),
         reference_kinds=tuple(kind for _, kind in written),
         gold=tuple(Span(key, start, start + len(text)) for start, text in places if start >= 0),

@@ -57,6 +57,7 @@ def _question(row: Row, variant: str, noise: str, texts: Sequence[str]) -> Quest
         answers=tuple(answer for answer, *_ in spellings),
         aliases={answer: tuple(others) for answer, *others in spellings if others},
         labels={"noise": noise},
+        prompt="several" if len(spellings) > 1 else "",
     )
 
 
