@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 from tests.extras import need
 
 from prunus.core.errors import MissingExtra
-from prunus_evals import metrics, scoring, stats
+from prunus_evals import metrics, scoring, stats, systems, tasks
 from prunus_evals.errors import MetricError
 from prunus_evals.metrics import Metric, matching, ranked, tagged, token_f1
 from prunus_evals.metrics.choices import read_choice
 from prunus_evals.records import Outcome, Output, Question, Reading, Reply, Span, one_page
 from prunus_evals.report import numbers
+from prunus_evals.store import Store
+from prunus_evals.tasks import wrong_page
+from prunus_evals.tokens import TokenizerCounter
 
 TEXTS = st.lists(st.sampled_from("the a cat cats sat sitting on mat. and Paris, 12 ! ?".split()), max_size=12).map(
     " ".join
@@ -413,11 +416,42 @@ def test_quotes() -> None:
     assert [score(name, question, said()) for name in names] == [None] * 5  # a system that does not quote
 
 
+def test_the_quotes_of_prunus_are_measured_from_right_and_wrong_pages(counter: TokenizerCounter) -> None:
+    system = systems.make("prunus_quotes", counter)
+    page = "<h1>Otters</h1><p>The otter of Riverton was born in 1987 in the town zoo.</p><p>Trams run daily.</p>"
+    wrong = "<h1>Taxes</h1><p>Income tax forms must be sent by post.</p>"
+    for html, labels in ((page, {}), (wrong, {"page": "wrong"})):
+        question = Question("q", "task", "page", one_page(html), "When was the otter born?", ("1987",), labels=labels)
+        reply = system.prepare(question.documents).ask(question.question, 200)
+        output = scoring.output_of(reply)
+        names = ("quote_first", "quote_any", "turned_away")
+        found = scoring.scores_of(question, output, metrics.named(names))
+        assert found == ({"turned_away": 1} if labels else {"quote_first": 1, "quote_any": 1})
+        assert counter.count([reply.text])[0] <= 200
+
+
 def test_a_question_of_a_wrong_page_is_best_turned_away() -> None:
     question = asked(answers=("Otter",), labels={"page": "wrong"})
     assert score("turned_away", question, said(quotes=("An otter.",))) == 0
     assert score("turned_away", question, said(quotes=())) == 1
     assert score("quote_first", question, said(quotes=("An otter.",))) is None
+
+
+def test_the_task_of_wrong_pages_asks_each_question_of_the_next_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = [
+        [Question(f"{page}{n}", "nq", page, one_page(f"<p>page {page}"), "Who?", ("Ann",)) for n in range(2)]
+        for page in "abc"
+    ]
+    monkeypatch.setattr(tasks, "groups", lambda name, half: iter(pages))
+    found = list(wrong_page.questions(lambda key: True, "nq"))
+    assert [(question.id, question.html) for question in found] == [
+        ("a0", "<p>page b"), ("a1", "<p>page b"), ("b0", "<p>page c"), ("b1", "<p>page c"), ("c0", "<p>page a"),
+        ("c1", "<p>page a"),
+    ]  # fmt: skip
+    assert {(question.task, question.page, question.labels["page"]) for question in found[:2]} == {
+        ("wrong_page:nq", "a", "wrong")
+    }
+    assert list(wrong_page.questions(lambda key: key == "a", "nq")) == []
 
 
 def test_a_quote_with_han_letters_needs_no_word_boundary() -> None:
@@ -429,3 +463,14 @@ def test_every_metric_has_a_title_and_its_packages_are_of_the_extra() -> None:
     known = metrics.known()
     assert all(metric.title for metric in known.values())
     assert {package for metric in known.values() for package in metric.packages} == {"nltk", "rouge_score", "sacrebleu"}
+
+
+def test_a_question_whose_truth_changed_is_measured_again() -> None:
+    store = Store(None)
+    facts: list[dict[str, Any]] = [
+        {}, {"answers": ("a",)}, {"answers": ("a",), "aliases": {"a": ("b",)}}, {"tags": (1,)}, {"tags": None},
+        {"correct": 1}, {"references": ("a",)}, {"references": ("a",), "reference_kinds": ("none",)},
+        {"gold": (Span("page", 0, 1),)}, {"gold": (Span("page", 0, 2),)}, {"gold_table": "<table><tr><td>1</table>"},
+    ]  # fmt: skip
+    keys = {store.key(asked(**one), "system", 512, "none", "", []) for one in facts}
+    assert len(keys) == len(facts)

@@ -18,7 +18,7 @@ from prunus.core.types import Message
 from prunus_evals import prompts
 from prunus_evals.cli import main
 from prunus_evals.errors import EvalError, ReaderFailed, UnknownName
-from prunus_evals.judging import costs
+from prunus_evals.judging import costs, summary
 from prunus_evals.judging.judge import read_better, read_grade, verdict_of
 from prunus_evals.judging.people import COLUMNS
 from prunus_evals.judging.session import Place
@@ -96,6 +96,7 @@ def test_a_judge_that_likes_the_first_is_position_biased(run: Path) -> None:
     group = only(place(run).model("", made=Scripted(lambda prompt: "[[A]]")))
     assert (group["biased"], group["a_in_both_orders"], group["win"], group["tie"]) == (6, 6, 0, 0)
     assert group["win_minus_lose"] == [0, 0, 0]
+    assert group["same_answers"] == 0
 
 
 def test_a_tie_must_be_a_tie_in_both_orders() -> None:
@@ -331,6 +332,16 @@ def test_readers_can_be_compared(run: Path) -> None:
     pairs = Place(run, ("good > model", "good > tiny"))
     group = only(pairs.model("", made=Scripted(prefers_good)))
     assert (group["win"], group["pairs"], group["reader"], group["caveats"]) == (1, 1, "", ["tiny"])
+
+
+def test_pairs_with_the_same_answer_are_counted(run: Path) -> None:
+    with closing(Store(run)) as store:
+        for system in ("good", "bad"):
+            store.keep(system, Outcome("nq", system, "page 0", "q0", 512, {}, 9, 0.1, reader="model",
+                                       reading=Reading("the same", 1, 1)))  # fmt: skip
+    result = place(run).model("", made=Scripted(lambda prompt: "[[C]]"))
+    assert only(result)["same_answers"] == 1
+    assert "both answers are the same in 1 pairs" in summary.table(result)
 
 
 def test_tokens_are_summed_by_system_and_a_server_that_counts_none_is_not_zero(run: Path) -> None:

@@ -42,15 +42,15 @@ def _sum(own: Sequence[Outcome], name: str) -> int | None:
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the sums as text."""
-    head = f"{'sums of tokens':40}{'budget':>8}{'questions':>11}{'evidence':>11}{'prompt':>11}{'completion':>12}"
+    names = [row["system"] if row["reader"] == "none" else f"{row['system']} > {row['reader']}" for row in rows]
+    width = max([24, *(len(name) + 2 for name in names)])
+    heads = {"budget": 8, "questions": 11, "evidence_tokens": 11, "prompt_tokens": 11, "completion_tokens": 12}
+    head = f"{'sums of tokens':{width}}" + "".join(f"{name.partition('_')[0]:>{size}}" for name, size in heads.items())
     lines = []
     for task in dict.fromkeys(row["task"] for row in rows):
         lines += [f"{task}:", head]
-        for row in (row for row in rows if row["task"] == task):
-            name = row["system"] if row["reader"] == "none" else f"{row['system']} > {row['reader']}"
-            prompt, completion = (
-                "-" if row[key] is None else str(row[key]) for key in ("prompt_tokens", "completion_tokens")
-            )
-            cells = f"{row['budget']:>8}{row['questions']:>11}{row['evidence_tokens']:>11}{prompt:>11}{completion:>12}"
-            lines.append(f"{name:40}{cells}")
+        for name, row in zip(names, rows, strict=True):
+            if row["task"] == task:
+                cells = ("-" if row[key] is None else str(row[key]) for key in heads)
+                lines.append(f"{name:{width}}" + "".join(map(str.rjust, cells, heads.values())))
     return "\n".join(lines)

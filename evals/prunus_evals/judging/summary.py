@@ -30,6 +30,7 @@ def of_pairs(pairs: Pairs, found: Sequence[Compared], about: Mapping[str, Any]) 
 def _verdicts(group: tuple[str, int, str], own: Sequence[Compared]) -> dict[str, Any]:
     numbers: dict[str, Any] = _name(group, own)
     numbers |= {verdict: sum(one.verdict == verdict for one in own) for verdict in VERDICTS}
+    numbers["same_answers"] = sum(one.pair.answers[0] == one.pair.answers[1] for one in own)
     judged = [one for one in own if one.verdict != "open"]
     numbers["a_in_both_orders"] = sum(one.orders == ("A", "A") for one in judged)
     numbers["b_in_both_orders"] = sum(one.orders == ("B", "B") for one in judged)
@@ -131,6 +132,8 @@ def _counts(group: Mapping[str, Any]) -> list[str]:
     shown = [f"{words.get(name, name)} {group[name]}" for name in VERDICTS if name not in ("unreadable", "open")]
     shown += [f"{name} {group[name]}" for name in ("unreadable", "open") if group[name]]
     lines = ["  " + ", ".join(shown)]
+    if group["same_answers"]:
+        lines.append(f"  both answers are the same in {group['same_answers']} pairs")
     if group["biased"]:
         same = f"the first shown won in both orders of {group['a_in_both_orders']} pairs"
         lines.append(f"  {same}, the second shown of {group['b_in_both_orders']}")

@@ -81,7 +81,7 @@ def _accuracy(question: Question, output: Output) -> float | None:
 def _readable(question: Question, output: Output) -> float | None:
     if not _applies(question, output):
         return None
-    return float(read_choice(output.answer or "", question.choices) is not None)
+    return float(read_choice(output.answer or "", question.choices, letters=question.kind == "choice") is not None)
 
 
 METRICS = (

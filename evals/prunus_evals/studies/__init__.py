@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from prunus_evals import data, harness, metrics, readers, stats, tasks
@@ -241,6 +242,8 @@ def mean(
     values = _values(outcomes, metric, scale, wanted)
     if not values:
         return None
+    if len(values) == 1:  # nothing to draw from: one page has no interval
+        return Number(fmean(next(iter(values.values()))))
     against: tuple[float, float, float] | None = None
     if base is not None and base != wanted:
         others = _values(outcomes, metric, scale, base)

@@ -1,4 +1,4 @@
-"""Shared by the studies of extraction: extractors among the numbered sentences of a question, as systems."""
+"""Shared by the studies of extraction: extractors as systems, of the sentences of a question and of whole pages."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
+import prunus
 from prunus.core.ports import Tagged
 from prunus.core.registry import make_engine
 from prunus.core.types import Span
+from prunus_evals import readers
 from prunus_evals.bm25 import BM25
-from prunus_evals.errors import UnknownName
+from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.records import Asker, Document, Question, Reply
+from prunus_evals.systems._documents import page_of
 from prunus_evals.tokens import Counter
 
 TAGGED = "tagged"
@@ -79,14 +82,88 @@ class _Asker:
         if kind == "bm25":
             scores = BM25(question.sentences).scores(question.question)
             return tuple(sorted(np.argsort(-scores, kind="stable")[: int(count or 3)].tolist()))
-        segments, start = [], 0
-        for tag, sentence in enumerate(question.sentences):
-            segments.append(Tagged(tag, sentence, Span("page", start, start + len(sentence))))
-            start += len(sentence) + 1
-        found: list[int] | None = asyncio.run(self.engine.extract(question.question, segments))
+        found: list[int] | None = asyncio.run(self.engine.extract(question.question, segments_of(question)))
         return None if found is None else tuple(sorted(found))
+
+
+def segments_of(question: Question) -> list[Tagged]:
+    """Return the sentences of a question as segments, each at its place in its document and under that one's title.
+
+    A sentence that stands in no document behind the sentence before it has no title and no place.
+    """
+    found: list[Tagged] = []
+    number = end = 0
+    documents = question.documents
+    for tag, sentence in enumerate(question.sentences):
+        here, start = number, end
+        place = -1
+        while here < len(documents) and (place := documents[here].content.find(sentence, start)) < 0:
+            here, start = here + 1, 0
+        if place < 0:
+            found.append(Tagged(tag, sentence, Span("", 0, len(sentence))))
+            continue
+        number, end = here, place + len(sentence)
+        document = documents[number]
+        found.append(Tagged(tag, sentence, Span(document.id, place, end), above=document.title))
+    return found
 
 
 def tagged_text(sentences: Sequence[str]) -> str:
     """Return sentences with their tags, as the paper's extractor reads them."""
     return "".join(f"<TAG-{tag}>{sentence}</TAG-{tag}>" for tag, sentence in enumerate(sentences))
+
+
+READ = 32_768
+"""Tokens of a question's pages that are extracted from at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageExtractor:
+    """Internet-SAG-Ext: what the extractor of Prunus chooses of all pages of a question.
+
+    :param extractor: ``sentences``, or the spec of a language model, which names tags.
+    """
+
+    extractor: str
+    counter: Counter
+
+    @property
+    def name(self) -> str:
+        """The name in outcomes."""
+        return f"extract:pages:{self.extractor}"
+
+    @property
+    def caveat(self) -> str:
+        """What tables must say of the model that extracts."""
+        if self.extractor == "sentences":
+            return ""
+        return readers.caveat(self.extractor, not self.extractor.startswith("scripted:"))
+
+    def prepare(self, documents: Sequence[Document]) -> Asker:
+        """Read and clean the pages; empty ones are left out."""
+        pages = [page_of(document) for document in documents if document.content.strip()]
+        return _PagesAsker(self, prunus.read(pages) if pages else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _PagesAsker:
+    extractor: PageExtractor
+    pages: prunus.Documents | None
+
+    def ask(self, question: str, budget: int) -> Reply:
+        """Extract from the pages.
+
+        :raises EvalError: the model failed.
+        """
+        if self.pages is None:
+            return Reply("", "text")
+        spec = self.extractor.extractor
+        options = prunus.Options(extractor="sentences")
+        if spec != "sentences":
+            options = prunus.Options(extractor="tags", llm=spec)
+        try:
+            passages = prunus.extract(question, self.pages, READ, options)
+        except prunus.PrunusError as error:
+            raise EvalError(f"{self.extractor.name}: {error}") from error
+        text = "\n".join(passage.text for passage in passages)
+        return Reply(self.extractor.counter.head(text, budget), "text", quotes=tuple(p.text for p in passages))

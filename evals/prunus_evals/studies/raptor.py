@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from prunus_evals import harness, metrics, readers, studies, systems, tasks
+from prunus_evals import harness, metrics, readers, studies, tasks
 from prunus_evals.records import Outcome, System
 from prunus_evals.stats import mean
 from prunus_evals.studies import Choice, Number, Row, Study, Table, _raptor_published
+from prunus_evals.studies._baselines import TitleAbstract
 from prunus_evals.studies._raptor_published import Published
 from prunus_evals.studies._trees import EXTRACTIVE, Forest, Ranker, Recipe, TreeSystem, Way
 from prunus_evals.tokens import llama2
@@ -24,8 +25,10 @@ from prunus_evals.tokens import llama2
 BUDGET = 2000
 """Tokens of evidence in the paper; for UnifiedQA 400."""
 BUDGET_UNIFIED = 400
-STAND_INS = ("qmsum", "xquad")
+STAND_INS = ("qmsum:specific", "xquad:de")
 EVIDENCE = "span_recall"
+OF_EVIDENCE = {"xquad:de": ("answer survives", "answer")}
+"""Titles and metrics of evidence of the stand-ins whose metric is not the recall of the gold evidence."""
 EVERYTHING = 100_000
 """A budget that holds what a traversal without a limit chooses."""
 TOP_LAYER = 3
@@ -48,7 +51,7 @@ class Retrieval:
 
     :param tree: the tree, where it is not the one that the user chose.
     :param dpr: retrieve with DPR, and build the tree from its vectors.
-    :param named: the name of a system of the room, which takes the place of a retrieval from trees.
+    :param abstract: keep the title and the abstract, whatever the question, instead of retrieving.
     """
 
     way: Way = "collapsed"
@@ -57,7 +60,7 @@ class Retrieval:
     top: int = 0
     tree: str = ""
     dpr: bool = False
-    named: str = ""
+    abstract: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +93,16 @@ RETRIEVERS = (
     ("BM25", Retrieval("flat", "bm25")),
     ("DPR", Retrieval("flat", dpr=True)),
 )
-BEGINNING = ("Title + Abstract", Retrieval(named="title_abstract"))
+BEGINNING = ("Title + Abstract", Retrieval(abstract=True))
 BEST = (("{dense} with {tree} tree", Retrieval()),)
 NARRATIVE = (
-    ("ROUGE-L", "narrativeqa", "rouge_l"),
-    ("BLEU-1", "narrativeqa", "bleu1"),
-    ("BLEU-4", "narrativeqa", "bleu4"),
-    ("METEOR without synonyms", "narrativeqa", "meteor_exact_stem"),
+    ("ROUGE-L", "narrativeqa:test", "rouge_l"),
+    ("BLEU-1", "narrativeqa:test", "bleu1"),
+    ("BLEU-4", "narrativeqa:test", "bleu4"),
+    ("METEOR without synonyms", "narrativeqa:test", "meteor_exact_stem"),
 )
-QASPER = ("F-1 Match", "qasper", "qasper_f1")
-QUALITY = ("Accuracy", "quality", "accuracy")
+QASPER = ("F-1 Match", "qasper:test", "qasper_f1")
+QUALITY = ("Accuracy", "quality:dev", "accuracy")
 
 FRAMES = {
     "1": Frame(WITH_AND_WITHOUT, NARRATIVE, _raptor_published.TABLE_1, BUDGET_UNIFIED),
@@ -120,7 +123,7 @@ FRAMES = {
     ),
     "7": Frame(
         BEST,
-        (("Test Set", "quality:test", "accuracy"), ("Hard Subset", "quality:hard", "accuracy")),
+        (("Dev Set", "quality:dev", "accuracy"), ("Hard Subset of dev", "quality:hard", "accuracy")),
         _raptor_published.TABLE_7,
     ),
     "9": Frame(
@@ -159,8 +162,8 @@ class Running:
     def system(self, retrieval: Retrieval) -> System | None:
         """Return the system of a row; None for DPR where no embedder is named for it."""
         recipe = self.recipe
-        if retrieval.named:
-            return systems.make(retrieval.named, llama2())
+        if retrieval.abstract:
+            return TitleAbstract(llama2())
         if retrieval.dpr:
             if "dpr" not in self.choice.options:
                 return None
@@ -238,7 +241,8 @@ def _measures(study: Study, choice: Choice, frame: Frame, answers: bool) -> Iter
         yield from frame.columns
         return
     for task in study.tasks(choice):
-        yield "recall", task, EVIDENCE
+        title, metric = OF_EVIDENCE.get(task, ("recall", EVIDENCE))
+        yield title, task, metric
         if answers:
             known = tasks.about(task).metrics
             yield from ((m, task, m) for m in known if metrics.named([m])[0].of == "answer")
@@ -412,8 +416,6 @@ def _layer_table(
             studies.mean(own, metric, scale=100.0, system=names[count, start]) if count <= start + 1 else None
             for start in range(top + 1)
         ]
-        if len(pages) == 1:  # one document has no interval
-            numbers = [number and Number(number.value) for number in numbers]
         rows.append(Row(f"{count} layer{'s' * (count > 1)}", tuple(numbers)))
     columns = tuple(f"Layer {start}" + " (Leaf Nodes)" * (start == 0) for start in range(top + 1))
     return Table(title, columns, tuple(rows), (*said, "Columns: start layer. Rows: layers queried."), digits=1)
@@ -422,7 +424,7 @@ def _layer_table(
 # --- where retrieved nodes come from: Tables 18 to 21, Figure 7 ----------------------------------
 
 RANKERS = {"DPR": Retrieval(dpr=True), "SBERT": Retrieval(), "BM25": Retrieval(ranker="bm25")}
-SETS = {"NarrativeQA": "narrativeqa", "Quality": "quality", "Qasper": "qasper"}
+SETS = {"NarrativeQA": "narrativeqa:test", "Quality": "quality", "Qasper": "qasper"}
 
 
 def _run_sources(study: Study, choice: Choice, folder: Path | None, progress: Callable[[str], None]) -> Sequence[Table]:
@@ -527,7 +529,7 @@ TITLES = {
     "4": "RAPTOR, Table 4: QuALITY dev by retriever and reader",
     "5": "RAPTOR, Table 5: QASPER beside other systems",
     "6": "RAPTOR, Table 6: NarrativeQA beside other systems",
-    "7": "RAPTOR, Table 7: QuALITY test and HARD beside other systems",
+    "7": "RAPTOR, Table 7: QuALITY and its hard subset beside other systems",
     "9": "RAPTOR, Table 9: grouped by likeness against contiguous groups",
 }
 
@@ -547,8 +549,8 @@ STUDIES = (
     Study(
         "raptor:8",
         "RAPTOR, Tables 8 and 14-17: start layer and number of layers",
-        ("quality",),
-        ("qmsum",),
+        ("quality:dev",),
+        STAND_INS[:1],
         answers=True,
         options=OPTIONS,
         run=_run_layers,
@@ -557,15 +559,15 @@ STUDIES = (
         "raptor:18",
         "RAPTOR, Tables 18-21 and Figure 7: where retrieved nodes come from",
         tuple(SETS.values()),
-        (*STAND_INS, "squality"),
+        (*STAND_INS, "squality:text"),
         options=OPTIONS,
         run=_run_sources,
     ),
     Study(
         "raptor:figure-3",
         "RAPTOR, Figure 3: tree traversal against the collapsed tree",
-        ("qasper",),
-        ("qmsum",),
+        ("qasper:test",),
+        STAND_INS[:1],
         answers=True,
         options=OPTIONS,
         run=_run_ways,

@@ -23,7 +23,7 @@ from prunus_evals.studies._trees import EXTRACTIVE, Built, Cost, Forest
 from prunus_evals.studies.raptor import OPTIONS, SETS, beside, notes, recipe_of, running
 from prunus_evals.tokens import llama2
 
-STAND_INS = ("squality", "qmsum", "xquad")
+STAND_INS = ("squality:text", "qmsum:specific", "xquad:de")
 TREE_OPTIONS = {name: line for name, line in OPTIONS.items() if name != "dpr"}
 Tell = Callable[[str], None]
 
@@ -233,7 +233,7 @@ HALLUCINATION_OPTIONS = {
     "export": "file to which the sample is written, one JSON object a line, for people to judge; "
     "hallucination.jsonl in the folder of the run by default",
     "import": "file with judgements: an exported file in which `hallucinated` is true or false",
-    "judge": "spec of a language model that judges the summaries",
+    "judge": "spec of a language model that judges the summaries; the first reader by default",
     "sample": f"summaries that are judged, {SAMPLE} by default",
 }
 
@@ -329,7 +329,7 @@ def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progre
     if "import" in options:
         return [hallucination_table(study.title, read_sample(Path(options["import"])))]
     export = options.get("export") or (str(folder / "hallucination.jsonl") if folder else "")
-    if not export and "judge" not in options:
+    if not export and "judge" not in options and not choice.readers:
         raise EvalError(
             f"{study.name}: people judge the summaries: write them with --set export=FILE or --out FOLDER, fill in "
             "`hallucinated`, and read them with --set import=FILE; or let a model judge with --set judge=SPEC"
@@ -340,7 +340,7 @@ def _run_hallucination(study: Study, choice: Choice, folder: Path | None, progre
     with running(study, choice, folder, progress) as run:
         trees = grown(study, choice, Forest(run.trees, recipe_of(choice)), progress)
         sample = sampled(trees, min(int(size), 10**6))
-        if spec := options.get("judge", ""):
+        if spec := options.get("judge") or next(iter(choice.readers), ""):
             llm = readers.model(spec)
             sample = [judged(one, spec, llm) for one in sample]
     if export:
@@ -396,6 +396,7 @@ STUDIES = (
         "RAPTOR, Appendix E: summaries that state what their children do not",
         tuple(SETS.values()),
         STAND_INS[:1],
+        answers=True,
         options=HALLUCINATION_OPTIONS,
         run=_run_hallucination,
     ),
