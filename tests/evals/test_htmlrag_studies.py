@@ -14,13 +14,7 @@ from prunus_evals.studies import Choice, Number, Row, Table, conversion, htmlrag
 from prunus_evals.studies import _htmlrag_published as published
 
 ALL = [*htmlrag.STUDIES, *htmlrag_costs.STUDIES, *conversion.STUDIES]
-OPTIONS = {
-    "bge": "onnx:/models/bge",
-    "pruner": "/models/pruner",
-    "embedder": "minilm",
-    "large": "/models/large",
-    "small": "/models/small",
-}
+OPTIONS = {"bge": "minilm", "e5": "e5", "pruner": "/models/p", "large": "/models/large", "small": "/models/small"}
 READERS = ("none", "openai:big")
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from prunus_evals import harness, systems
+from prunus_evals.errors import EvalError
 from prunus_evals.harness import Plan
 from prunus_evals.records import Outcome
 from prunus_evals.studies import Choice, Number, Row, Study, Table, grid, mean, notes, plan
@@ -174,8 +175,14 @@ def measures(choice: Choice) -> tuple[str, ...]:
 
 
 def planned(study: Study, choice: Choice, lines: Sequence[Line], budgets: Sequence[int]) -> Plan:
-    """Return the plan of lines, as far as they can be run here."""
-    names = dict.fromkeys(line.system for line in here(lines)[0])
+    """Return the plan of lines, as far as they can be run here.
+
+    :raises EvalError: none of them can be run here.
+    """
+    usable, gone = here(lines)
+    if not usable:
+        raise EvalError(f"{study.name}: {gone[0]}")
+    names = dict.fromkeys(line.system for line in usable)
     return plan(study, choice, tuple(names), budgets, metrics=measures(choice))
 
 
