@@ -214,6 +214,15 @@ def page(paper: str, name: str, done: Sequence[Done], command: str) -> str:
     for one in done:
         lines += [f"## `{one.study}`: {one.title}", ""]
         lines += [f"Not run: {one.failed}.", ""] if one.failed else [f"{one.seconds:.0f} s.", ""]
+        common = _common(one.tables)
+        lines += [*(f"{line}  " for line in common), ""] if common else []
         for table in one.tables:
-            lines += [studies.markdown(table), ""]
+            own = tuple(note for note in table.notes if note not in common)
+            lines += [studies.markdown(replace(table, notes=own)), ""]
     return "\n".join(lines)
+
+
+def _common(tables: Sequence[Table]) -> list[str]:
+    """Return the notes that all tables with numbers of ours share, to be written once."""
+    own = [table.notes for table in tables if table.notes]
+    return [note for note in own[0] if all(note in notes for notes in own)] if own else []

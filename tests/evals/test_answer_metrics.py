@@ -280,10 +280,10 @@ def test_a_reply_that_cannot_be_read_is_wrong_and_counted_apart() -> None:
     found = {reply: (score("accuracy", question, said(reply)), score("readable", question, said(reply)))
              for reply in ("B", "C", "no idea")}  # fmt: skip
     assert found == {"B": (1, 1), "C": (0, 1), "no idea": (0, 0)}
-    assert score("readable", asked(choices=CHOICES), said("B")) == 1
+    assert score("accuracy", asked(choices=("yes", "no"), correct=0, kind="yes_no"), said("Yes, see (b).")) == 1
+    assert score("readable", asked(choices=CHOICES, kind="choice"), said("B")) == 1
     with pytest.raises(MetricError, match="not published"):
         score("accuracy", asked(choices=CHOICES), said("B"))
-    assert score("accuracy", asked(choices=("yes", "no"), correct=0, kind="yes_no"), said("Yes, see (b).")) == 1
     with pytest.raises(MetricError, match="choice number 5 is right, of 4"):
         score("accuracy", asked(choices=CHOICES, correct=4), said("B"))
 

@@ -14,13 +14,7 @@ from prunus_evals.studies import Choice, Number, Row, Table, conversion, htmlrag
 from prunus_evals.studies import _htmlrag_published as published
 
 ALL = [*htmlrag.STUDIES, *htmlrag_costs.STUDIES, *conversion.STUDIES]
-OPTIONS = {
-    "bge": "onnx:/models/bge",
-    "pruner": "/models/pruner",
-    "embedder": "minilm",
-    "large": "/models/large",
-    "small": "/models/small",
-}
+OPTIONS = {"bge": "minilm", "e5": "e5", "pruner": "/models/p", "large": "/models/large", "small": "/models/small"}
 READERS = ("none", "openai:big")
 
 
@@ -92,7 +86,7 @@ def test_every_row_of_the_paper_has_a_system() -> None:
 @pytest.mark.parametrize(
     ("name", "rows", "columns"),
     [
-        ("htmlrag:1", ["BM25", "MiniLM, in the place of BGE", "HtmlRAG"], 10),
+        ("htmlrag:1", ["BM25", "minilm, in the place of BGE", "HtmlRAG"], 10),
         ("htmlrag:2", ["Vanilla HTML", "Plain Text", "Markdown", "HtmlRAG w/o Prune"], 10),
         ("htmlrag:6", ["Vanilla HTML", "Plain Text", "Markdown", "HtmlRAG w/o Prune"], 10),
         ("htmlrag:3", ["HtmlRAG", "w/o Block Tree (DOM leaves)", "w/o Prune-Embed", "w/o Prune-Gen"], 10),
@@ -152,10 +146,11 @@ def test_every_table_says_what_it_shows(study: studies.Study) -> None:
 
 def test_rows_that_cannot_be_run_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(systems, "missing", lambda name: "pip install it" if "minilm" in name else "")
-    table = made("htmlrag:1", Choice(readers=("openai:big",), stand_ins=True))[0]
-    assert "MiniLM, in the place of BGE" not in [row.label for row in table.rows]
+    table = made("htmlrag:1", Choice(readers=("openai:big",), stand_ins=True, options={"bge": "minilm"}))[0]
+    assert "minilm, in the place of BGE" not in [row.label for row in table.rows]
     said = " ".join(table.notes)
-    assert "MiniLM, in the place of BGE (pip install it)" in said
+    assert "minilm, in the place of BGE (pip install it)" in said
+    assert "E5-Mistral (no embedder: --set e5=)" in said
     assert "HtmlRAG (it needs a trained pruner, --set pruner=FOLDER)" in said
 
 
@@ -206,7 +201,7 @@ def test_a_study_says_in_one_line_what_it_lacks(monkeypatch: pytest.MonkeyPatch,
         ("htmlrag:7", Choice(stand_ins=True), "--set large="),
         ("htmlrag:5", Choice(stand_ins=True), "table_qa/questions.jsonl.xz is not in"),
         ("htmlrag:5", Choice(), "is not in"),
-        ("htmlrag:5", Choice(options={"colour": "red"}), "no choice colour; it takes: embedder, bge, pruner"),
+        ("htmlrag:5", Choice(options={"colour": "red"}), "no choice colour; it takes: embedder, bge, e5, pruner"),
     ):
         with pytest.raises(EvalError, match=words) as raised:
             studies.run(studies.named(name), chosen)
