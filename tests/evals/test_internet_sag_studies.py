@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import lzma
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from prunus_evals import studies, systems, tasks
+from prunus_evals import metrics, studies, systems, tasks
 from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.records import About, Asker, Document, Outcome, Question, Reading, Reply
 from prunus_evals.studies import Choice, Table, _sag_published, internet_sag
@@ -82,7 +84,7 @@ def test_extractors_without_a_model_are_rows_of_their_own(tmp_path: Path) -> Non
     found = ours(tables[0])
     assert found["Prunus: sentences (no model)"] == [1, 1, 1, 1]
     assert found["All sentences"] == [1, pytest.approx(0.2), pytest.approx(1 / 3), 0]
-    assert "hotpot:tags (dev half: 1 questions, 1 pages)" in tables[0].notes[0]
+    assert "hotpot:pages (dev half: 1 questions, 1 pages)" in tables[0].notes[0]
     assert not printed(tables[0])
     assert not ours(tables[1])
     assert printed(tables[1])["EXTRACTOR-LLM"] == [0.8353, 0.7139, 0.7698, 0.7985]
@@ -181,8 +183,34 @@ def test_a_study_says_in_one_line_what_it_lacks() -> None:
         studies.run(studies.named("sag:1"), replace(STAND_INS, readers=("scripted:a",)))
 
 
+def test_studies_name_only_tasks_and_metrics_that_exist() -> None:
+    found = [study for study in studies.known().values() if study.paper == "sag"]
+    assert len(found) == 6
+    for study in found:
+        for task in (*study.paper_tasks, *study.stand_ins):
+            assert tasks.about(task).title
+    assert len(metrics.named([*internet_sag.FOUR.values(), "accuracy", "readable", "answer"])) == 7
+    assert internet_sag.NAIVE in systems.names()
+
+
 def test_cited_tables_are_whole() -> None:
     published = [getattr(_sag_published, f"TABLE_{number}") for number in range(1, 6)]
     assert [len(own.rows) for own in published] == [6, 3, 4, 4, 4]
     for own in published:
         assert all(len(values) == len(own.columns) for _, values in own.rows)
+
+
+def test_paragraphs_without_supporting_sentences_have_no_tags(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PRUNUS_DATA", str(tmp_path))
+    page = {"title": "Castle", "sentences": [CASTLE, " It is old."]}
+    row = {"id": "a", "question": "Who?", "answer": "b", "gold": [page], "supporting_facts": [[0]]}
+    row |= {"distractors": [{"title": "River", "sentences": ["It flows."]}]}
+    (tmp_path / "extract").mkdir()
+    with lzma.open(tmp_path / "extract/hotpot.jsonl.xz", "wt") as file:
+        file.write(json.dumps(row))
+    (found,) = tasks.groups("hotpot:pages", "all")
+    assert {question.sentences: question.tags for question in found} == {
+        (CASTLE, "It is old."): (0,),
+        ("It flows.",): None,
+    }
+    assert [question.page for question in found] == ["a", "a"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prunus_evals import harness, studies, tasks
+from prunus_evals import metrics, studies, tasks
 from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.metrics.spans import span_recall
 from prunus_evals.records import About, Document, Outcome, Output, Question, Reply, Span
@@ -290,4 +290,10 @@ def test_every_study_runs_without_a_model_or_says_what_it_needs() -> None:
     for study in found:
         assert not study.reader
         assert study.stand_ins
-        assert harness.NO_READER not in study.options
+        for task in (*study.paper_tasks, *study.stand_ins):
+            assert tasks.about(task).title
+    for frame in raptor.FRAMES.values():
+        for _, task, metric in frame.columns:
+            assert metric in metrics.known()
+            assert metric in tasks.about(task).metrics
+    assert {raptor.EVIDENCE, *(metric for _, metric in raptor.OF_EVIDENCE.values())} <= {*metrics.known()}
