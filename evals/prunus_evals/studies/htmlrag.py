@@ -71,8 +71,8 @@ BASELINES = {
     "e5": "embedder of the baseline E5-Mistral, as e5 (multilingual-e5-small)",
 }
 REFINERS = {
-    "longllmlingua": "system that refines text as LongLLMLingua does",
-    "jina": "system that refines HTML as JinaAI Reader does",
+    "longllmlingua": "the system of the row LongLLMLingua, as longllmlingua:FOLDER",
+    "jina": "the system of the row JinaAI Reader, as readerlm:transformers:FOLDER",
 }
 PRUNER = {"pruner": "folder of a trained pruner, or its server, as llamacpp:http://127.0.0.1:8080"}
 
