@@ -110,23 +110,18 @@ def linear(rows: list[dict[str, Any]]) -> bool:
 
 
 def asking(folder: Path, size: int, questions: int) -> tuple[dict[str, Any], bool]:
-    """Retrieve from the index of a size, in all ways and through the approximate index."""
+    """Retrieve from the index of a size, in all ways."""
     place = str(folder / f"ward-static-{size}")
     found = _call("ask", folder=place, tokens=size, questions=questions)
-    near = _call("near", folder=place, tokens=size, questions=questions)
     rows = [[name, *way.values()] for name, way in found["ways"].items()]
     table(f"Retrieval from an index of {size} tokens, ms per question", ["way", "median", "95 %", "CPU median"], rows)
-    shares = [near["recall"]["10"], near["recall"]["50"]]
-    row = [near["rows"], near["build_s"], near["exact_ms"], near["approximate_ms"], *shares]
-    head = ["rows", "build CPU s", "exact ms", "approximate ms", "recall of 10", "recall of 50"]
-    table("Dense search through the approximate index (HNSW)", head, [row])
     print()
     ask, opened = found["ways"]["hybrid"]["median_ms"], max(found["open_ms"], found["first_open_ms"])
     met = verdict(f"{size} tokens: a question {ask:.0f} ms at the median; target {ASK_MS:g} ms", ask < ASK_MS)
     met &= verdict(
         f"{size} tokens: opening {opened:.0f} ms, first time included; target {OPEN_MS:g} ms", opened < OPEN_MS
     )
-    return found | {"tokens": size, "approximate": near}, met
+    return found | {"tokens": size}, met
 
 
 def growth(folder: Path, size: int, rounds: int) -> tuple[dict[str, Any], bool]:

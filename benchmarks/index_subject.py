@@ -18,7 +18,6 @@ import numpy as np
 from benchmarks.index_texts import corpus
 from benchmarks.protocol import Clock, forget_peak, peak_mb, serve
 from prunus.core.registry import make_engine
-from prunus.index.approximate import Approximate
 from prunus.index.build import PAPER, Builder, BuildSettings, DocumentSource
 from prunus.index.retrieve import Retriever
 from prunus.index.store.file.engine import Engine as Store
@@ -218,19 +217,6 @@ def op_ask(clock: Clock, folder: str, tokens: int, questions: int) -> dict[str, 
     return {"first_open_ms": first, "open_ms": statistics.median(opening), "first_question_ms": cold, "ways": found}
 
 
-def op_near(clock: Clock, folder: str, tokens: int, questions: int) -> dict[str, Any]:
-    """Search through the approximate index; return its recall against exact search, and milliseconds of both."""
-    view = Store(folder).view()
-    vectors = STATIC.embed(_questions(tokens, questions), "query")
-    start = time.process_time()
-    near = Approximate(view)
-    build = time.process_time() - start
-    exact = statistics.median(_milliseconds(lambda v=v: view.similarities(v))[0] for v in vectors)  # type: ignore[misc]
-    quick = statistics.median(_milliseconds(lambda v=v: near.nearest(v, 50))[0] for v in vectors)  # type: ignore[misc]
-    recall = clock.timed(lambda: {str(count): near.recall(vectors, count) for count in (10, 50)})
-    return {"rows": len(view.matrix), "build_s": build, "exact_ms": exact, "approximate_ms": quick, "recall": recall}
-
-
 def op_grow(clock: Clock, folder: str, tokens: int, rounds: int) -> dict[str, Any]:
     """Grow an index in many updates with removals and replacements, and compare it with an index built at once."""
     texts = corpus(tokens, COUNTER)
@@ -273,4 +259,4 @@ def _parts(text: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    serve({"build": op_build, "ask": op_ask, "near": op_near, "grow": op_grow}, {"subject": "index"})
+    serve({"build": op_build, "ask": op_ask, "grow": op_grow}, {"subject": "index"})

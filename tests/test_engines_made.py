@@ -45,6 +45,15 @@ def test_the_time_limits_of_plan_and_extraction_are_settings() -> None:
             maker(llm="scripted:x", **{name: 0}).make("planner" if name == "plan_seconds" else "extractor")
 
 
+@pytest.mark.parametrize("summaries", [True, False])
+def test_summaries_before_the_tags_are_a_setting(summaries: bool) -> None:
+    model = Scripted(script=["the time of the ferry <TAG-1>"])
+    made = maker(Options(llm=model), extract_summaries=summaries)
+    found = asyncio.run(made.make("extractor").extract("When?", [Tagged(1, "At noon.", Span("a", 0, 8))]))
+    assert found == [1]
+    assert ("summary of its segment" in model.calls[0].messages[0].content) == summaries
+
+
 def test_options_win_over_settings() -> None:
     settings = load_settings({"scorer": "bm25"}, environment={})
     assert assemble(settings).names["scorer"] == "bm25"

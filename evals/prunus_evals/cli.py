@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from prunus.core.errors import BadInput, MissingExtra, OutsideFailed, one_line
+from prunus.core.text.numbers import bounded_int
 from prunus_evals import (
     articles,
     compare,
@@ -30,6 +31,7 @@ from prunus_evals import (
     reference,
     report,
     segmentation,
+    stage_costs,
     studies,
     suites,
     survival,
@@ -61,7 +63,7 @@ class _Group(click.Group):
             click.echo(f"prunus eval: {one_line(str(error), longest=600)}", err=True)
             raise click.exceptions.Exit(OutsideFailed.exit_code) from error
         except (EvalError, BadInput, MissingExtra) as error:
-            raise click.UsageError(str(error)) from error
+            raise click.UsageError(str(error), ctx) from error
 
 
 @click.group(name="eval", cls=_Group)
@@ -76,10 +78,10 @@ def main() -> None:
 
 
 def _numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError as error:
-        raise click.UsageError(f"--budgets must be numbers separated by commas, not {text}") from error
+    found = [bounded_int(part, 0, most=10**9) for part in text.split(",")]
+    if not all(found):
+        raise click.UsageError(f"--budgets must be whole numbers above 0, separated by commas, not {text}")
+    return list(dict.fromkeys(found))
 
 
 def _progress(done: int, total: int) -> None:
@@ -157,12 +159,13 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
         questions=chosen["questions"],
     )
     progress = None if quiet else Progress()
-    with _interruptible(out):
-        outcomes = harness.run(plan, out, progress, add=chosen["add"])
+    left_out: dict[str, dict[str, int]] = {}
+    with _interruptible(out, reported=True):
+        outcomes = harness.run(plan, out, progress, add=chosen["add"], left_out=left_out)
     if rows is not None:
         _write(rows, outcomes)
     halves = {name: plan.half or tasks.about(name).half for name in plan.tasks}
-    result = report.summary(outcomes, halves, systems.DEFAULT)
+    result = report.summary(outcomes, halves, systems.DEFAULT, left_out)
     if not as_json:
         click.echo(report.table(result))
     click.echo(report.json_line(result))
@@ -192,7 +195,7 @@ def _run_suite(ctx: click.Context, name: str, quiet: bool) -> None:
         options=dict(option.partition("=")[::2] for option in given.get("options", ())),
     )
     out, markdown_folder = given.get("out"), given.get("markdown")
-    with _interruptible(out):
+    with _interruptible(out, reported=True):
         done = suites.run(
             name,
             choice,
@@ -224,10 +227,10 @@ def _command(given: dict[str, Any]) -> str:
 
 
 @contextmanager
-def _interruptible(out: Path | None) -> Iterator[None]:
-    """Write the report of the folder afterwards, if it is a run.
+def _interruptible(out: Path | None, reported: bool = False) -> Iterator[None]:
+    """Say what was kept and how to go on when a reader fails, and after Ctrl-C (exit code 130).
 
-    When a reader fails, and after Ctrl-C (exit code 130), say what was kept and how to go on.
+    :param reported: write the report of the folder afterwards, if it is a run.
     """
     kept = "nothing was kept, for want of --out"
     if out is not None:
@@ -239,7 +242,7 @@ def _interruptible(out: Path | None) -> Iterator[None]:
         raise click.exceptions.Exit(130) from None
     except ReaderFailed as error:
         raise ReaderFailed(f"{error}; {kept}") from error
-    if out is not None and (out / FILE).is_file():
+    if reported and out is not None and (out / FILE).is_file():
         click.echo(f"report: {write_report(out)[0]}", err=True)
 
 
@@ -336,7 +339,7 @@ def study_command(
         options=chosen,
     )
     quiet = rest["as_json"]
-    with _interruptible(out):
+    with _interruptible(out, reported=True):
         tables = studies.run(
             studies.named(name), choice, out, lambda text: None if quiet else click.echo(text, err=True)
         )
@@ -352,7 +355,7 @@ def _names(text: str) -> tuple[str, ...]:
 @main.command("survival")
 @click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
 @click.option("--task", default="table_qa,page_qa", show_default=True, help="Tasks, separated by commas.")
-@click.option("--systems", "wanted", default="all", show_default=True, help="Systems, separated by commas.")
+@click.option("--systems", "wanted", default=systems.COMPARED, show_default=True, help="Systems, separated by commas.")
 @click.option(
     "--budgets", default="512,1024,2048,4096", show_default=True, help="Budgets in tokens, separated by commas."
 )
@@ -680,3 +683,33 @@ def judge_command(folder: Path, between: str, **chosen: Any) -> None:
 def _judge_progress(done: int, total: int) -> None:
     if done % 10 == 0 or done == total:
         click.echo(f"{done} of {total} pairs", err=True)
+
+
+@main.command("stages")
+@click.option("--half", type=HALVES, default="dev", show_default=True, help="Half of the data.")
+@click.option(
+    "--systems",
+    "wanted",
+    default=",".join(stage_costs.SYSTEMS),
+    show_default=True,
+    help="Systems, separated by commas.",
+)
+@click.option(
+    "--pages", type=click.IntRange(min=1), default=stage_costs.PAGES, show_default=True, help="Pages of a question."
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=stage_costs.QUESTIONS, show_default=True, help="Questions."
+)
+@click.option(
+    "--budget", type=click.IntRange(min=1), default=stage_costs.BUDGET, show_default=True, help="Tokens of evidence."
+)
+def stages_command(half: Half, wanted: str, pages: int, limit: int, budget: int) -> None:
+    """Print tokens and seconds by stage, for questions about many real pages at once.
+
+    Example: prunus eval stages --systems prunus:hybrid:html,'prunus:hybrid>generative:model/:html' --limit 2
+    """
+    questions = stage_costs.load(half, pages, limit)
+    found = stage_costs.run(questions, systems.expand(wanted), budget, lambda line: click.echo(line, err=True))
+    result = stage_costs.summary(found, questions, half, budget)
+    click.echo(stage_costs.table(result))
+    click.echo(report.json_line(result))

@@ -92,12 +92,14 @@ def run(
     progress: Callable[[Progress], None] | None = None,
     engines: Engines | None = None,
     add: bool = False,
+    left_out: dict[str, dict[str, int]] | None = None,
 ) -> list[Outcome]:
     """Run a plan, and return its outcomes in the order of the questions.
 
     :param folder: where outcomes are stored; a plan goes on where it was stopped. None keeps them in memory.
     :param engines: systems and readers that are made already; by default those that the plan names.
     :param add: add the plan to a folder that holds another one.
+    :param left_out: gets how many questions of each task were left out, by reason.
     :raises UnknownName: there is no such task, system, metric or reader; nothing was run then.
     :raises EvalError: data is missing, the folder holds another plan, a metric cannot be computed, or a reader failed.
         What was measured is kept.
@@ -111,7 +113,10 @@ def run(
         found: list[Outcome] = []
         try:
             for state.number, state.task in enumerate(plan.tasks, 1):
-                found += _run_task(plan, halves[state.task], made, store, state, progress)
+                unasked: list[LeftOut] = []
+                found += _run_task(plan, halves[state.task], made, store, state, progress, unasked)
+                if left_out is not None:
+                    left_out[state.task] = provenance.reasons(unasked)
         except sqlite3.Error as error:
             raise EvalError(f"{folder} cannot be written: {error}; what was measured before is kept") from error
         return found
@@ -124,12 +129,13 @@ def _run_task(
     store: Store,
     state: Progress,
     progress: Callable[[Progress], None] | None,
+    left_out: list[LeftOut],
 ) -> list[Outcome]:
     """Run all pages of a task.
 
+    :param left_out: gets the questions that the task does not ask.
     :raises EvalError: the half has no question.
     """
-    left_out: list[LeftOut] = []
     found: list[Outcome] = []
 
     state.pages = state.total = 0
@@ -149,7 +155,7 @@ def _run_task(
     if not found:
         raise EvalError(f"{state.task}: this half has no question; take the other half")
     provenance.note_left_out(store, state.task, left_out)
-    if state.pages < state.total:
+    if state.pages < state.total:  # some pages had no question that can be asked
         state.total = state.pages
         if progress is not None:
             progress(state)

@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -63,9 +64,14 @@ def noted(store: Store, plan: Mapping[str, Any], halves: Mapping[str, Wanted], a
         store.note({"starts": starts})
 
 
+def reasons(left_out: Sequence[LeftOut]) -> dict[str, int]:
+    """Return how many questions were left out, by reason."""
+    return dict(Counter(left.why for left in left_out))
+
+
 def note_left_out(store: Store, task: str, left_out: Sequence[LeftOut]) -> None:
     """Note how many questions of a task were left out, and which, with the reason; see :func:`.tasks.groups`."""
-    store.note({"left_out": {**store.about().get("left_out", {}), task: len(left_out)}})
+    store.note({"left_out": {**store.about().get("left_out", {}), task: reasons(left_out)}})
     store.note({f"left out of {task}": [[left.page, left.question, left.why] for left in left_out]})
 
 

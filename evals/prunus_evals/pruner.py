@@ -1,9 +1,9 @@
 """Task ``pruner``: rank the blocks by a generative pruner, against chance, BM25 and the other scorers.
 
-The first stage prunes each page to a budget, and the rest is cut into finer blocks, as for the generative stage of
-HtmlRAG (§3.4.2); every scorer then ranks the same blocks. A block is right when it holds the gold answer (in the gold
-table or element, where that is known). A question for which the first stage kept no right block is left out for all
-scorers and counted: it does not test the second stage.
+Every scorer ranks the blocks that ``prune --scorer generative:MODEL`` with the same sizes asks the model about: the
+fine blocks that the first stage keeps within its budget (HtmlRAG §3.4.2), under their paths in the whole page. A block
+is right when it holds the gold answer (in the gold table or element, where that is known). A question for which the
+first stage kept no right block is left out for all scorers and counted: it does not test the second stage.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import prunus
-from prunus.core.errors import OverWindow
-from prunus.core.registry import make_engine
+from prunus.core.errors import BadBudget, OverWindow
+from prunus.core.settings import Settings
+from prunus.engines import Maker
 from prunus.evidence.blocks import Blocks
 from prunus_evals import stats, tasks
 from prunus_evals.bm25 import BM25
@@ -65,17 +66,12 @@ Scoring = Callable[[str, Blocks], NDArray[Any]]
 def scoring(system: str, prompt: str) -> Scoring:
     """Return a scoring function of blocks: ``bm25`` of the baselines, or a scorer of Prunus.
 
-    :param system: ``bm25``, ``hybrid``, ``embedding``, ``generative:FOLDER``.
+    :param system: ``bm25``, ``hybrid``, ``embedding``, ``generative:MODEL``, … as for ``prune --scorer``.
     :param prompt: the prompt that a generative model was trained on.
     """
     if system == "bm25":
         return lambda query, blocks: BM25(blocks.texts).scores(query)
-    name, _, folder = system.partition(":")
-    if name == "generative":
-        path_scorer = make_engine("path_scorer", f"transformers:{folder}", options={"dtype": "float32"})
-        engine = make_engine("scorer", "generative", path_scorer=path_scorer, prompt=prompt)
-    else:
-        engine = make_engine("scorer", name, embedder=make_engine("embedder", "static"))
+    engine = Maker(Settings(path_options={"prompt": prompt}), prunus.Options()).make_fine(system)
     return lambda query, blocks: np.asarray(engine.score(query, blocks))
 
 
@@ -84,8 +80,11 @@ def cases(questions: Sequence[Question], budget: int, recipe: Recipe, left_out: 
     documents = prunus.read(prunus.Page(content=questions[0].html, media_type="text/html"))
     found = []
     for question in questions:
-        blocks = pruned(documents, question.question, budget, recipe)
-        gold = gold_blocks(blocks, question)
+        try:
+            blocks = pruned(documents, question.question, budget, recipe)
+            gold = gold_blocks(blocks, question)
+        except BadBudget:  # the first stage keeps nothing
+            gold = []
         reason = "" if gold else "pruned away by the first stage"
         if gold and len(gold) == len(blocks):
             reason = "nothing to choose"

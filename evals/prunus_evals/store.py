@@ -58,6 +58,7 @@ class Store:
             self._database.executescript(_TABLES)
         except sqlite3.DatabaseError as error:
             raise EvalError(f"{place} cannot be opened: {error}") from error
+        self.place = place
         self._kept = folder is not None
         self._questions: set[str] = set()
         self._hashed: tuple[Sequence[Document], str] | None = None

@@ -372,6 +372,7 @@ class Maker:
             own["options"] = {name: value for name, value in settings.path_options.items() if name != "prompt"}
         elif kind in ("planner", "extractor"):
             own["seconds"] = settings.plan_seconds if kind == "planner" else settings.extract_seconds
+            own["summaries"] = settings.extract_summaries
         elif kind == "scorer":
             own["prompt"] = str(settings.path_options.get("prompt", "paths"))
         elif kind == "tokenizer":

@@ -302,3 +302,24 @@ def test_a_cross_encoder_judges_what_no_child_says(index: Index) -> None:
     ]  # fmt: skip
     literal = asyncio.run(Judge().check(node, children))
     assert {one.by for one in literal} == {"words"}
+
+
+def test_an_index_follows_no_address_and_no_code_as_its_embedder(index: Index) -> None:
+    for spec in ("http://10.0.0.1/v1#m", "stranger.py:Engine", "unknown", 7, None):
+        index.store.put_notes({"built": json.dumps({"embedder": spec})})
+        assert Index.open(index.place).built.named_embedder == ""
+
+
+def test_an_index_names_the_embedder_it_was_made_with(index: Index, tmp_path: Path) -> None:
+    settings = replace(load_settings(), embedder="onnx:/no/such/folder")
+    again = Index.open(tmp_path / "index", settings=settings)
+    assert again.built.embedder == "static"
+    assert again.ask(QUESTION).citations[0].document == "trains"
+
+
+def test_where_the_embedder_that_an_index_names_has_moved_the_settings_name_it(index: Index, tmp_path: Path) -> None:
+    index.store.put_notes({"built": json.dumps({"embedder": "onnx:/no/such/folder"})})
+    assert Index.open(tmp_path / "index").ask(QUESTION).citations[0].document == "trains"
+    elsewhere = replace(load_settings(), embedder="onnx:/nor/this")
+    with pytest.raises(BadInput, match="/no/such/folder"):
+        Index.open(tmp_path / "index", settings=elsewhere).ask(QUESTION)

@@ -197,6 +197,28 @@ def test_a_missing_extra_names_the_line_that_installs_it(cli: Cli, monkeypatch: 
     assert "pip install 'prunus[evals]'" in only_line(result)
 
 
+@pytest.mark.parametrize("value", ["prunus_evals.no_such_file:main", "prunus_evals.split:no_such_name"])
+def test_a_name_that_is_missing_in_an_installed_package_is_no_missing_extra(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setattr(main, "foreign_commands", broken(value))
+    result = cli("eval", "gate")
+    assert result.exit_code == 1
+    assert "eval: this command cannot be loaded" in only_line(result)
+    assert "no_such" in result.stderr and "pip install" not in result.stderr
+
+
+def test_a_file_that_cannot_be_imported_is_named_by_the_name_it_lacks(
+    cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "stranger_dance.py").write_text("from prunus_evals.split import no_such_name\n", "utf-8")
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(main, "foreign_commands", broken("stranger_dance:main"))
+    result = cli("dance")
+    assert result.exit_code == 1
+    assert "no_such_name" in only_line(result)
+
+
 def test_a_broken_command_of_a_stranger_is_one_line_and_only_when_called(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

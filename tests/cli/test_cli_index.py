@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 from tests.cli.command import PROGRAM, Cli, environment, lines_of, only_line
+from tests.extras import need
 from tests.index.library import SUBJECTS, page
 
 from prunus import Index
-from prunus.cli.tree_page import Taken, TreeDrawing, write_tree
+from prunus.cli.tree_page import Found, TreeDrawing, write_tree
 from prunus.index.store.file import engine as store_file
 
 TALE = Path(__file__).parents[2] / "docs" / "examples" / "cinderella.txt"
@@ -191,7 +192,7 @@ def test_the_tree_is_drawn_as_text_with_what_a_question_takes(cli: Cli) -> None:
     cli("index", "add", "tale", TALE)
     result = cli("index", "tree", "tale", "-q", "How did she lose her slipper?", "--budget", "300")
     assert result.stdout.startswith("• ") and "[F]" in result.stdout and "[T]" in result.stdout
-    assert "Taken by tree retrieval" in result.stdout and "Taken by flat dense retrieval" in result.stdout
+    assert "Found by tree retrieval" in result.stdout and "Found by flat dense retrieval" in result.stdout
     found = json.loads(cli("index", "tree", "tale", "-q", "Who is it about?", "--layers", "1", "--json").stdout)
     layers = {node["id"]: node["layer"] for node in found["nodes"]}
     assert {layers[id] for id in found["tree"]["nodes"]} == {1} and {layers[id] for id in found["flat"]["nodes"]} == {0}
@@ -227,9 +228,9 @@ def test_the_page_of_a_tree_loads_nothing_and_texts_stay_texts(cli: Cli, folder:
     assert reader.tags.count("script") == 2 and "img" not in reader.tags and not reader.links
     assert "default-src 'none'" in text and "http://" not in text and "https://" not in text
     data = data_of(text)
-    assert data["taken"]["tree"] and data["taken"]["flat"] and len(data["roots"]) == 1
+    assert data["found"]["tree"] and data["found"]["flat"] and len(data["roots"]) == 1
     assert evil in "".join("".join(row[3]) for row in data["nodes"].values())
-    assert "Taken by tree retrieval" in text and 'id="search"' in text
+    assert "Found by tree retrieval" in text and 'id="search"' in text
 
 
 def data_of(page: str) -> Any:
@@ -244,12 +245,12 @@ def test_a_node_under_two_parents_and_a_tree_without_leaves_are_written() -> Non
         {"id": 2, "layer": 1, "document": "", "tokens": 1, "text": "", "children": [1], "root": True},
         {"id": 3, "layer": 2, "document": "", "tokens": 1, "text": "A. B.", "children": [1], "root": True},
     ]
-    text = write_tree(TreeDrawing("I", nodes, True), "q", [Taken("tree", [1, 9], "one", 1)])
+    text = write_tree(TreeDrawing("I", nodes, True), "q", [Found("tree", [1, 9], "one", 1)])
     data = data_of(text)
     assert "left out" in text and data["roots"] == [3, 2], "the highest layer comes first"
     assert data["nodes"]["2"][4] == data["nodes"]["3"][4] == [1]
     assert data["nodes"]["1"][3] == ["One. ", "Two."] and data["nodes"]["3"][3] == ["A. B."], "a leaf is its sentences"
-    assert data["taken"] == {"tree": [1]}, "a node that is left out is not marked"
+    assert data["found"] == {"tree": [1]}, "a node that is left out is not marked"
 
 
 # --- processes -----------------------------------------------------------------------------------
@@ -333,3 +334,25 @@ def test_a_saved_page_is_stored_under_its_address(cli: Cli, folder: Path) -> Non
     found = lines_of(cli("index", "info", "made", "--documents", "--json"))[0]["list"]
     assert {row["id"]: row["url"] for row in found}[url] == url
     assert {Path(row["id"]).name for row in found} == {"tides", "saved.dat"}
+
+
+def test_an_index_is_asked_with_the_embedder_that_it_names(cli: Cli, docs: Path, folder: Path) -> None:
+    assert cli("index", "add", "I", docs, "--embedder", "static").exit_code == 0
+    (folder / "prunus.toml").write_text('embedder = "onnx:/no/such/folder"\n', "utf-8")
+    question = "Where do passengers of the night train sleep?"
+    for words in (["retrieve", "I", "-q", question], ["tree", "I", "-q", question], ["info", "I"]):
+        assert cli("index", *words).exit_code == 0
+    for command in ("retrieve", "tree"):
+        refused = only_line(cli("index", command, "I", "-q", question, "--embedder", "onnx:/no/such/folder"))
+        assert "/no/such/folder" in refused
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("default")  # umap and numba warn when they are loaded
+def test_the_papers_tree_with_another_embedder_is_asked_with_that_one(cli: Cli, docs: Path) -> None:
+    need("umap")
+    need("sklearn")
+    assert cli("index", "add", "I", docs, "--preset", "raptor", "--embedder", "static").exit_code == 0
+    question = "Where do passengers of the night train sleep?"
+    assert "sleep" in cli("index", "retrieve", "I", "-q", question).stdout
+    assert "[T]" in cli("index", "tree", "I", "-q", question).stdout

@@ -14,7 +14,7 @@ from tests.cli.conftest import cli  # noqa: F401
 from tests.extras import need
 
 from prunus import Index
-from prunus.cli.tree_page import Taken, TreeDrawing, write_tree
+from prunus.cli.tree_page import Found, TreeDrawing, write_tree
 from prunus.core.errors import MissingExtra
 from prunus.web.fetch.browser import find_browser
 
@@ -78,7 +78,7 @@ def test_it_opens_at_what_the_question_takes_and_the_keyboard_walks_to_every_nod
     async def look(tab: Any) -> None:
         assert await tab.title() == "Summary tree: tale"
         await tab.wait_for_selector(".tree .hit[aria-selected=true]")
-        assert await tab.locator(".tree .near").count() >= 1, "closed summaries tell what is taken below them"
+        assert await tab.locator(".tree .near").count() >= 1, "closed summaries tell what is found below them"
         chosen = await tab.locator("[aria-selected=true] > .line > .label").bounding_box()
         frame = await tab.locator("#walk").bounding_box()
         assert frame["y"] <= chosen["y"] and chosen["y"] + chosen["height"] <= frame["y"] + frame["height"]
@@ -97,7 +97,7 @@ def test_it_opens_at_what_the_question_takes_and_the_keyboard_walks_to_every_nod
         await tab.keyboard.press("ArrowRight")
         assert await tab.evaluate("document.activeElement.className") == "sentence"
         assert await tab.inner_text("#text mark") in await tab.inner_text("#text")
-        assert (await tab.inner_text("#about")).startswith("Leaf ")
+        assert (await tab.inner_text("#about")).startswith("Passage ")
 
     assert opened(browser, drawn, look) == []
 
@@ -128,7 +128,7 @@ def test_of_a_large_tree_only_what_is_open_is_in_the_page(browser: str, folder: 
     root = {"id": 40_001, "layer": 1, "document": "", "tokens": 1, "text": "All", "children": [*range(1, 40_001)]}
     page = folder / "large.html"
     page.write_text(
-        write_tree(TreeDrawing("I", [*leaves, {**root, "root": True}]), "q", [Taken("tree", [20_050], "", 3)])
+        write_tree(TreeDrawing("I", [*leaves, {**root, "root": True}]), "q", [Found("tree", [20_050], "", 3)])
     )
 
     async def look(tab: Any) -> None:

@@ -18,7 +18,7 @@ if MISSING and not ALL:  # the base installation: what needs the extra `evals` r
         for name in (
             *("answer_metrics", "articles", "compare_runs", "gate", "gold_recall", "harness", "htmlrag_studies"),
             *("internet_sag_studies", "judging", "metrics", "needles", "raptor_studies", "real", "run_command"),
-            *("run_report", "suites", "survival", "systems", "task_data", "task_sets", "visible"),
+            *("run_report", "stage_costs", "suites", "survival", "systems", "task_data", "task_sets", "visible"),
         )
     ]
 

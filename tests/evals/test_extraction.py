@@ -43,6 +43,17 @@ def test_every_system_chooses_sentences_of_the_pages() -> None:
         extraction.make("bm25:many")
 
 
+def test_a_model_by_prompt_alone_is_scored_and_its_nonsense_is_counted() -> None:
+    found = extraction.run([ASKED], ["everything", "tags:scripted:TAG-0, TAG-9", "tags:scripted:Harrow"])
+    right, nonsense = (one.by_question["q1"] for one in found[1:])
+    assert right == {"f1": pytest.approx(2 / 3), "precision": 0.5, "recall": 1.0}
+    assert (nonsense["f1"], found[2].nonsense) == (0.0, 1)
+    shown = extraction.table(extraction.summary(found, "dev"))
+    assert "1 replies that could not be read" in shown and shown.count("scripted: no model answered") == 2
+    with pytest.raises(UnknownName, match="nothing"):
+        extraction.make("tags:nothing:at-all")
+
+
 @pytest.mark.data
 def test_the_default_is_better_than_bm25_and_than_everything_on_the_report_half() -> None:
     from tests.conftest import data_folder

@@ -367,9 +367,8 @@ def test_the_command_judges_with_a_model_of_the_settings(run: Path) -> None:
     assert "nq, dev half, 512 tokens, reader model: 6 pairs, 3 pages" in output
     assert "win 0, tie 6, lose 0, position-biased 0" in output
     assert "6 of 6 pairs" in output
-    code, output = invoke(run, "--between", "good,bad", "--judge", "scripted:[[7]]", "--grade", "--json")
-    assert code == 0
-    assert json.loads(output)["groups"][0]["first_minus_second"] == [0, 0, 0]
+    arguments = ["judge", str(run), "--between", "good,bad", "--judge", "scripted:[[7]]", "--grade", "--json"]
+    assert json.loads(CliRunner().invoke(main, arguments).stdout)["groups"][0]["first_minus_second"] == [0, 0, 0]
     with closing(Store(run)) as store:
         assert len(store.about()["judging"]) == 2
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 
+import prunus
 from prunus.core.errors import OverWindow
 from prunus.evidence.blocks import Blocks
 from prunus_evals.records import Question, one_page
@@ -15,7 +19,7 @@ from prunus_evals.records import Question, one_page
 pytest.importorskip("selectolax")
 
 from prunus_evals import pruner
-from prunus_train.data.labels import Recipe
+from prunus_train.data.labels import Recipe, options_of
 
 RECIPE = Recipe("bm25", 40, 9)
 PAGE = (
@@ -89,3 +93,20 @@ def test_the_table_shows_means_intervals_and_the_lead_of_the_model() -> None:
     assert [line.split("  ")[0] for line in shown.splitlines()[2:]] == [
         "chance", "bm25", "none", "lead over chance", "lead over bm25",
     ]  # fmt: skip
+
+
+@pytest.mark.full
+def test_the_ranking_is_that_of_prune_with_the_same_sizes(tmp_path: Path) -> None:
+    need("transformers")
+    from tests.models.llm.tiny import causal
+
+    model = f"generative:{causal(tmp_path, window=20_000)}"
+    page = "".join(f"<h2>Part {n}</h2>{PAGE}<p>Bridge {n} has {n} lamps.</p>" for n in range(9))
+    question = Question("q", "page_qa", "a", one_page(page), "How many lamps has bridge 7?", ("7 lamps",))
+    [case] = pruner.cases([question], 120, RECIPE, {})
+    scores = pruner.scoring(model, "paths")(question.question, case.blocks)
+    options = replace(options_of(120, RECIPE), fine=model)
+    context = prunus.prune(page, question.question, 60, options=options)
+    ranked = [block for block in context.blocks if block.stage == 2 and block.role != "cut"]
+    assert 3 < len(ranked) == len(scores) < len(context.blocks)
+    assert [block.score for block in ranked] == pytest.approx(scores.tolist())

@@ -77,9 +77,9 @@ def test_a_run_leaves_its_report_and_what_it_was_run_with(tmp_path: Path) -> Non
     assert result.exit_code == 0
     assert "nq: 6 of 6 pages, 48 outcomes" in result.stderr
     assert f"report: {out / 'report.html'}" in result.stderr
-    assert "nq, both halves: 12 questions, 6 pages" in result.stdout
+    assert "nq, both halves: 12 questions, 6 pages, 1 left out" in result.stdout
     facts = json.loads((out / "report.json").read_text("utf-8"))
-    assert facts["tasks"]["nq"]["left_out"] == 1
+    assert facts["tasks"]["nq"]["left_out"] == {"its answer is hidden, or in the question": 1}
     assert facts["run"]["plans"][0]["systems"] == ["text_cut", "clean_cut:lean"]
     (start,) = facts["run"]["starts"]
     assert start["end"] == "finished" and start["at"] <= start["until"]
@@ -252,6 +252,13 @@ def test_a_suite_runs_its_studies_into_folders_of_their_own(tmp_path: Path, monk
     assert unknown.exit_code == 2 and "the suites are: two" in unknown.stderr
     refused = CliRunner().invoke(main, ["run", "--suite", "two", "--systems", systems.DEFAULT])
     assert refused.exit_code == 2 and "--systems is for --task" in refused.stderr
+
+
+@pytest.mark.parametrize("budgets", ["0", "512,-1", "many", "", "512,,1024", "1.5"])
+def test_budgets_are_whole_numbers_above_0(budgets: str) -> None:
+    result = CliRunner().invoke(main, ["run", "--task", "nq", "--budgets", budgets])
+    assert result.exit_code == 2
+    assert "--budgets must be whole numbers above 0" in " ".join(result.stderr.split())
 
 
 def test_progress_tells_rate_and_time_left_of_what_is_measured_now() -> None:

@@ -62,7 +62,9 @@ def folder(tmp_path: Path) -> Path:
     store = Store(tmp_path / "run")
     plan = {"tasks": ("needle",), "systems": SYSTEMS, "limit": None}
     with provenance.noted(store, plan, {"needle": "dev"}):
-        provenance.note_left_out(store, "needle", [LeftOut("p", str(number), "hidden") for number in range(3)])
+        provenance.note_left_out(
+            store, "needle", [LeftOut("p", str(number), "its answer is hidden") for number in range(3)]
+        )
         evidence = store.keep_text(EVIL * 3)
         for number, (question, outcome) in enumerate(outcomes()):
             store.keep_question(question)
@@ -121,7 +123,8 @@ def test_the_page_shows_question_gold_evidence_answer_and_the_place_in_the_page(
         "1,024 tokens",
     ):
         assert shown in page.text
-    assert "needle, dev half: 12 questions, 12 pages, 3 left out as unfair" in page.text
+    assert "needle, dev half: 12 questions, 12 pages, 3 left out" in page.text
+    assert "3 because its answer is hidden" in page.text
     assert "no model answered" in page.text
 
 

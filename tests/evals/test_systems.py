@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -12,11 +16,12 @@ from numpy.typing import NDArray
 from tests.extras import ALL
 
 from prunus_evals import systems
-from prunus_evals.errors import DataMissing, UnknownName
-from prunus_evals.records import Document, Reply, System, one_page
+from prunus_evals.errors import DataMissing, EvalError, UnknownName
+from prunus_evals.records import Document, Question, Reply, System, one_page
 from prunus_evals.systems._chunks import word_chunks
 from prunus_evals.systems._embed import CachedEmbedder
 from prunus_evals.systems.chunks import heading_chunks
+from prunus_evals.systems.readerlm import bare
 from prunus_evals.tokens import TokenizerCounter, llama2
 from prunus_evals.visible import html_text, visible_text
 
@@ -49,10 +54,14 @@ def make(name: str, counter: TokenizerCounter) -> System:
     return systems.make(name, counter)
 
 
-NEVER = ("reference",)
-"""Systems that need what no extra installs."""
+NEVER = ("reference", "tags:MODEL", "readerlm", "longllmlingua")
+"""Systems that need what no extra installs: another environment, or a model."""
 
-BASELINES = [name for name in systems.names() if not name.startswith("prunus")]
+BASELINES = [
+    pytest.param(name, marks=pytest.mark.slow) if name == "tree:raptor" else name  # umap compiles for a minute
+    for name in systems.names()
+    if not name.startswith("prunus")
+]
 
 
 @pytest.mark.parametrize("name", BASELINES)
@@ -174,6 +183,11 @@ def test_prunus_obeys_the_common_counter(name: str, page: str) -> None:
         ("chunks:fixed:nothing", "unknown system chunks:fixed:nothing"),
         ("chunks:pages:bm25", "unknown system chunks:pages:bm25"),
         ("whole:html@words=3", "unknown option words"),
+        ("readerlm:nothing", "no llm is called 'nothing'"),
+        ("tags", "tags needs a language model"),
+        ("tags:nothing", "no llm is called 'nothing'"),
+        ("prunus:tags", "prunus:tags@llm=SPEC"),
+        ("prunus:ask@words=3", "unknown option words"),
         ("tree:oak", "unknown system tree:oak"),
         ("tree:ward@way=down", "@way=down is not known; choose one of: collapsed, flat"),
         ("tree:ward@count=0", "at least one layer"),
@@ -223,6 +237,89 @@ def test_stages_count_original_cleaned_and_pruned_tokens(page: str) -> None:
     assert clean.tokens_in > clean.tokens_out == rest[0].tokens_in
     assert last.tokens_out == counter.count([reply.text])[0] <= 64
     assert systems.make("prunus:bm25:html", counter).prepare(one_page(page)).ask("City 17?", 64).stages == ()
+
+
+def asked(question: str, sentences: Sequence[str], tags: tuple[int, ...] | None) -> Question:
+    return Question("q", "t", "p", (), question, kind="tags", sentences=tuple(sentences), tags=tags)
+
+
+@pytest.mark.parametrize(
+    ("reply", "tags", "facts"),
+    [
+        ("TAG-1", (1,), {"nonsense": 0, "unknown": 0}),
+        ("None", None, {"nonsense": 0, "unknown": 0}),
+        ("TAG-0 and TAG-7", (0, -1), {"nonsense": 0, "unknown": 1}),
+        ("I am a pier.", (-1,), {"nonsense": 1, "unknown": 0}),
+    ],
+)
+def test_a_model_by_prompt_alone_names_tags_and_its_nonsense_is_counted(
+    reply: str, tags: tuple[int, ...] | None, facts: dict[str, int]
+) -> None:
+    asker = systems.make(f"tags:scripted:{reply}", llama2()).prepare(())
+    found = asker.ask_question(asked("When?", ["A tram.", "It opened in 1932."], (1,)), 50)  # type: ignore[attr-defined]
+    assert (found.tags, found.facts) == (tags, facts)
+
+
+def test_extractors_of_prunus_name_tags_of_the_question_or_of_the_documents() -> None:
+    sentences = ["Trams run daily.", "The Harrow pier opened in 1932.", "Bread is baked at night."]
+    question = asked("When did the Harrow pier open?", sentences, (1,))
+    for name in ("prunus:sentences", "prunus:sentences@count=1", "prunus:tags@llm=scripted:TAG-1"):
+        asker = systems.make(name, llama2()).prepare([Document("a", "<p>" + "<p>".join(sentences))])
+        assert asker.ask_question(question, 50).tags == (1,)  # type: ignore[attr-defined]
+        assert asker.ask(question.question, 50).text == sentences[1]
+    nonsense = systems.make("prunus:tags@llm=scripted:A pier.", llama2()).prepare(SEVERAL).ask("Pier?", 50)
+    assert (nonsense.tags, nonsense.facts["nonsense"]) == ((-1,), 1)
+
+
+def test_a_model_that_writes_markdown_is_cut_at_the_budget_and_its_fence_is_dropped(page: str) -> None:
+    name = "readerlm:scripted:```markdown\n# Games\n\nThey took place every year.\n```@html=100"
+    asker = systems.make(name, llama2()).prepare([*one_page(page), Document("b", "")])
+    reply = asker.ask("When?", 200)
+    assert (reply.text, reply.format) == ("# Games\n\nThey took place every year.", "markdown")
+    assert reply.facts == {"cut": 1} and reply.stages[0].name == "convert by the model"
+    assert asker.ask("When?", 2).text == "# Games"[: len(asker.ask("When?", 2).text)]
+
+
+def test_a_page_for_a_model_has_no_scripts() -> None:
+    assert bare("<p>A<script>x</script> <!-- c --><style>y</style>\n b") == "<html><body><p>A b</p></body></html>"
+
+
+def test_compression_gets_question_and_budget_and_never_exceeds_it(
+    monkeypatch: pytest.MonkeyPatch, page: str, tmp_path: Path
+) -> None:
+    calls: list[dict[str, object]] = []
+
+    class PromptCompressor:
+        def __init__(self, model: str, device_map: str, model_config: dict[str, bool]) -> None:
+            assert (model, device_map, model_config) == (str(tmp_path), "cpu", {"trust_remote_code": False})
+
+        def compress_prompt(self, context: list[str], **settings: object) -> dict[str, str]:
+            if settings["question"] == "broken":
+                raise RuntimeError("out of\nmemory")
+            calls.append(settings)
+            return {"compressed_prompt": "\n\n".join(context)}
+
+    module = ModuleType("llmlingua")
+    module.PromptCompressor = PromptCompressor  # type: ignore[attr-defined]
+    module.__spec__ = ModuleSpec("llmlingua", None)
+    monkeypatch.setitem(sys.modules, "llmlingua", module)
+    counter = llama2()
+    asker = systems.make(f"longllmlingua:{tmp_path}@costs=yes", counter).prepare(one_page(page))
+    reply = asker.ask("Who won?", 30)
+    assert counter.count([reply.text])[0] <= 30 < reply.stages[0].tokens_out
+    assert (calls[0]["question"], calls[0]["target_token"], calls[0]["concate_question"]) == ("Who won?", 30, False)
+    with pytest.raises(EvalError, match=r"llmlingua failed \(RuntimeError: out of memory\)"):
+        asker.ask("broken", 30)
+    with pytest.raises(UnknownName, match="is no folder of a model"):
+        systems.make("longllmlingua:nowhere", counter)
+
+
+def test_answers_of_prunus_are_quotes(page: str) -> None:
+    asker = systems.make("prunus:ask", llama2()).prepare(one_page(page))
+    reply = asker.ask("How many visitors came to City 17?", 500)
+    assert any("17,017" in quote for quote in reply.quotes)
+    assert reply.stages and reply.facts["answer"]
+    assert asker.ask("Who painted the ceiling of the opera in Lisbon?", 500).quotes == ()
 
 
 def test_a_tree_tells_the_layers_of_its_nodes(page: str) -> None:

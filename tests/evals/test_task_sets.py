@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extras import need
 
+from prunus.core.settings import Settings
 from prunus_evals import metrics, prompts, readers, scoring, tasks
 from prunus_evals.data import Lines
 from prunus_evals.errors import DataMissing, DataWrong, MetricError
@@ -355,3 +357,19 @@ def test_a_request_that_stands_in_training_data_is_refused(
         monkeypatch.setenv("PRUNUS_TRAINING", str(training))
     with pytest.raises(DataWrong, match=r"mine\.jsonl, line 2: the request of .* is training data"):
         asked("request_log")
+
+
+def test_the_log_that_a_server_writes_is_read(write: Write, tmp_path: Path) -> None:
+    need("fastapi")
+    from prunus.serve.mask import Mask
+    from prunus.serve.request_log import Note, RequestLog
+
+    write("sets/requests/annotations.jsonl", [{"request": request_log.id_of("How high is it?"), "tags": [2]}])
+    log = RequestLog(tmp_path / request_log.LOG, 30, Mask(Settings()))
+    tagged = [{"tag": tag, "page": "https://example.org/", "text": f"Fact {tag}."} for tag in (1, 2)]
+    log.write(Note("How high is it?", tagged=tagged, tags=[2]))
+    log.write(Note("Unfinished?"))
+    left: list[LeftOut] = []
+    [question] = asked("request_log", left)
+    assert (question.question, question.sentences, question.tags) == ("How high is it?", ("Fact 1.", "Fact 2."), (1,))
+    assert len(left) == 1

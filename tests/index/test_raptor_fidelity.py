@@ -165,3 +165,21 @@ def test_the_whole_tree_is_what_the_published_recursion_makes(tmp_path: Path) ->
     assert len(roots) == len(texts) > 1  # the last layer is not forced into one root
     shown = {node.id: node for node in store.get(store.view().ids.tolist())}
     assert {shown[root].text for root in roots} == set(texts)
+
+
+@pytest.mark.parametrize("count", [12, 13, 14, 20])
+@pytest.mark.parametrize("neighbours", [3, 10])
+def test_few_points_are_reduced_as_published(count: int, neighbours: int) -> None:
+    """Twelve points are the fewest that are clustered; the published code gives them UMAP's usual start, too."""
+    engine = raptor()
+    for seed in range(3):
+        points = np.random.default_rng(seed).normal(size=(count, 32)).astype(np.float32)
+        assert np.array_equal(engine._reduce(points, neighbours, 0), reduced(points, neighbours))
+
+
+@pytest.mark.parametrize("distinct", [2, 6, 11])
+def test_repeated_points_are_reduced_alike_on_every_run(distinct: int) -> None:
+    engine = raptor()
+    points = np.random.default_rng(0).normal(size=(distinct, 32)).astype(np.float32)
+    points = points[np.arange(24) % distinct]
+    assert np.array_equal(engine._reduce(points, 10, 0), engine._reduce(points, 10, 0))

@@ -97,7 +97,7 @@ def test_path_and_content_stand_together_in_the_page_that_the_model_reads(
     assert f"{step}{content(blocks, index)}" in form.page_part
 
 
-@given(st.text(max_size=40), st.sampled_from(["bare", "htmlrag", "paths"]))
+@given(st.text(max_size=40), st.sampled_from(["bare", "htmlrag", "htmlrag_released", "paths"]))
 def test_the_page_part_does_not_depend_on_the_question(question: str, prompt: str) -> None:
     form = form_of(cut(PAGE), prompt)
     assert question in form.question_part(question)

@@ -49,7 +49,7 @@ def read(store: Store, cases: bool | None, default: str) -> tuple[dict[str, Any]
     """
     outcomes = store.outcomes()
     if not outcomes:
-        raise EvalError("nothing was measured in this run")
+        raise EvalError(f"{store.place}: nothing was measured in this run")
     about = store.about()
     halves: dict[str, Wanted] = {**_halves(outcomes), **about.get("halves", {})}
     numbers = summary(outcomes, halves, default, about.get("left_out", {}))

@@ -171,13 +171,16 @@ def _mean(found: Iterable[float]) -> float:
 
 
 def summary(
-    outcomes: Sequence[Outcome], halves: Wanted | Mapping[str, Wanted], default: str, left_out: Mapping[str, int] = {}
+    outcomes: Sequence[Outcome],
+    halves: Wanted | Mapping[str, Wanted],
+    default: str,
+    left_out: Mapping[str, Mapping[str, int]] = {},
 ) -> dict[str, Any]:
     """Return all numbers of a run by task, ready for JSON.
 
     :param halves: the half of every task, or of each.
     :param default: the system that others are compared with, where a task has it; else its first system.
-    :param left_out: questions of each task that were left out because they are not fair.
+    :param left_out: how many questions of each task were left out, by reason.
     """
     cells = cells_of(outcomes)
     result: dict[str, Any] = {"default": default}

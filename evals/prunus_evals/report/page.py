@@ -118,6 +118,9 @@ def _task(number: int, task: str, content: Mapping[str, Any], cases: Sequence[Ca
     """Write all of one task."""
     yield f'<section class="task" id="t{number}">\n<h2>{safe(task)}</h2>\n'
     yield f'<p class="half">{safe(headline(task, content))}</p>\n'
+    if content["left_out"]:
+        why = "; ".join(f"{count} because {reason}" for reason, count in content["left_out"].items())
+        yield f'<p class="small">Left out: {safe(why)}.</p>\n'
     figures = plots.plots(content)
     if figures:
         yield f'<div class="figures">\n{"".join(figures)}</div>\n'

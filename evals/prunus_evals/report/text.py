@@ -23,7 +23,8 @@ def half_of(wanted: str) -> str:
 
 def headline(task: str, content: Mapping[str, Any]) -> str:
     """Return what every table of a task says: its half, and its numbers of questions and pages."""
-    left_out = f", {content['left_out']} left out as unfair" if content.get("left_out") else ""
+    unasked = sum((content.get("left_out") or {}).values())
+    left_out = f", {unasked} left out" if unasked else ""
     return f"{task}, {half_of(content['half'])}: {content['questions']} questions, {content['pages']} pages{left_out}"
 
 

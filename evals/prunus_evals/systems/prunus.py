@@ -20,7 +20,8 @@ stages, as ``bm25>crossencoder`` and ``hybrid>generative:FOLDER``. FORMAT is ``h
 =============== ==================================================================================================
 
 ``prunus:hybrid:markdown`` prunes, then converts, within a budget of Markdown; ``prunus:hybrid:markdown@from=markdown``
-converts, then refines by the same scorer.
+converts, then refines by the same scorer. ``prunus:sentences``, ``prunus:tags@llm=SPEC`` and ``prunus:ask`` are the
+extractors and the answers of Prunus: see :mod:`._prunus_answers`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ import prunus
 from prunus.core.registry import engine_names, names_a_file, split_spec
 from prunus_evals.errors import UnknownName
 from prunus_evals.records import Asker, Document, Format, Reply, System
-from prunus_evals.systems import _embed
+from prunus_evals.systems import _embed, _prunus_answers
 from prunus_evals.systems._documents import page_of, read
 from prunus_evals.systems._stages import COSTS, Stages
 from prunus_evals.systems._variants import Variant
@@ -44,7 +45,7 @@ from prunus_evals.tokens import Counter, llama2
 # name of the variant → spec of the scorer; "static" is the embedding scorer with static vectors
 SCORERS = {"hybrid": "hybrid", "bm25": "bm25", "static": "embedding"}
 FORMATS: tuple[Format, ...] = ("html", "markdown", "text")
-VARIANTS = tuple(f"{scorer}:{format}" for scorer in SCORERS for format in FORMATS)
+VARIANTS = (*(f"{scorer}:{format}" for scorer in SCORERS for format in FORMATS), "sentences", "ask")
 _YES = ("yes", "no")
 FLAGS = ("breadcrumbs", "links", "images", "emphasis", "full")
 NUMBERS = {"words": "max_words", "stages": "stages", "coarse": "coarse_budget", "coarse_words": "coarse_words"}
@@ -216,17 +217,30 @@ def _split(variant: str) -> tuple[str, Format, dict[str, Any]]:
     return scorer, "html" if format == "html" else "markdown" if format == "markdown" else "text", dict(found.options)
 
 
+def _answers(variant: str) -> Variant | None:
+    """Return the variant of an extractor or of answers; None for one that prunes."""
+    if variant.partition("@")[0] not in _prunus_answers.HEADS:
+        return None
+    return read_variant("prunus", variant, _prunus_answers.OPTIONS)
+
+
 def make(counter: Counter, variant: str) -> System:
     """Return the system of a variant; Prunus counts with its own default counter, which is the same.
 
     :raises UnknownName: an engine cannot be made.
     """
+    answers = _answers(variant)
+    if answers is not None:
+        return _prunus_answers.make(counter, answers, f"prunus:{variant}")
     scorer, format, options = _split(variant)
     return Prunus(scorer, format, options, counter, f"prunus:{variant}")
 
 
 def accepts(variant: str) -> bool:
     """Return whether a variant that is not listed can be constructed."""
+    answers = _answers(variant)
+    if answers is not None:
+        return _embed.is_embedder(answers.options.get("embedder", "static"))
     scorer, _, options = _split(variant)
     stages, plus, embedder = scorer.partition("+")
     first, parted, fine = stages.partition(">")
@@ -244,6 +258,9 @@ def _is_scorer(spec: str) -> bool:
 
 def missing(variant: str) -> str:
     """Return which package an embedder lacks; '' where nothing is missing."""
+    answers = _answers(variant)
+    if answers is not None:
+        return _embed.missing(answers.options.get("embedder", "static"))
     scorer, _, options = _split(variant)
     embedder = options.get("embedder", scorer.partition("+")[2])
     return _embed.missing(embedder) if embedder else ""

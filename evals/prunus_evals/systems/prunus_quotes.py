@@ -32,17 +32,18 @@ class Quotes:
         self._counter = counter
 
     def prepare(self, documents: Sequence[Document]) -> Asker:
-        """Read the pages once."""
-        return _Asker(prunus.read([page_of(document) for document in documents]), self._counter)
+        """Read the pages once; empty ones are left out."""
+        pages = [page_of(document) for document in documents if document.content.strip()]
+        return _Asker(prunus.read(pages) if pages else None, self._counter)
 
 
 class _Asker:
-    def __init__(self, pages: prunus.Documents, counter: Counter) -> None:
+    def __init__(self, pages: prunus.Documents | None, counter: Counter) -> None:
         self._pages = pages
         self._counter = counter
 
     def ask(self, question: str, budget: int) -> Reply:
-        found = quotes_of(question, self._pages)
+        found = quotes_of(question, self._pages) if self._pages is not None else []
         return Reply(self._counter.head("\n".join(found), budget), "text", quotes=tuple(found))
 
 

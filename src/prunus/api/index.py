@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import BadInput, OutsideFailed
+from ..core.errors import BadInput, MissingExtra, OutsideFailed
 from ..core.events import answer_of
 from ..core.options import Options
 from ..core.registry import make_engine
@@ -26,7 +26,7 @@ from ..evidence.documents import Documents
 from ..evidence.prune import prune as prune_documents
 from ..index.nodes import NodeStore, NoIndex
 from ..index.store._named import engine_of
-from ..index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval
+from ..index.terms import BUILT, COST, COSTS, PRESETS, Bill, Built, Report, Retrieval, harmless
 from ..pages.clean.parse import without_surrogates
 from ..pages.sources import Source, is_folder, pages_of
 from .arguments import check_choices, question_of
@@ -47,9 +47,9 @@ class Index:
         stored = json.loads(store.notes(BUILT).get(BUILT, "{}"))
         self.built = Built(**{field.name: stored[field.name] for field in fields(Built) if field.name in stored})
         self.options = options
-        preset = PRESETS.get(self.built.preset, {})
-        if preset and not options.embedder:
-            self.options = replace(options, embedder=preset["embedder"])
+        self._by_name = bool(self.built.named_embedder and not options.embedder)
+        if self._by_name:
+            self.options = replace(options, embedder=self.built.named_embedder)
         self.settings = replace(settings, clusterer=self.built.clusterer)
 
     @classmethod
@@ -85,7 +85,8 @@ class Index:
             if not create:
                 raise
             given = {field.name: wanted.get(field.name, getattr(settings, field.name, "")) for field in fields(Built)}
-            built = Built(**{**given, "preset": preset})
+            given |= {"preset": preset, "embedder": harmless(options.embedder or settings.embedder)}
+            built = Built(**given)
             embedder = Maker(settings, options).make("embedder")
             identity, dimension = identity_of(embedder)
             store = make_engine("store", engine, **at, embedder=identity, dimension=dimension, create=True)
@@ -103,6 +104,35 @@ class Index:
 
     @cached_property
     def _embedder(self) -> Any:
+        try:
+            return self._own_embedder()
+        except (BadInput, MissingExtra):
+            if not self._by_name or not self._in_the_settings():
+                raise
+        return self._own_embedder()
+
+    def _in_the_settings(self) -> bool:
+        """Take the embedder of the settings if it is that of the index: what the index names may have been moved."""
+        named = self.options, self._maker
+        self.options = replace(self.options, embedder=self.settings.embedder)
+        self._maker = Maker(self.settings, self.options)
+        try:
+            self._own_embedder()
+        except (BadInput, MissingExtra):
+            self.options, self._maker = named
+            return False
+        return True
+
+    def _asked_with(self) -> Options:
+        """Return the options of a question without options of its own; they name the embedder of the index."""
+        self._embedder  # noqa: B018  # finds out which embedder that is
+        return self.options
+
+    def _own_embedder(self) -> Any:
+        """Return the embedder, if it is that of the index.
+
+        :raises BadInput: it is another one.
+        """
         embedder = self._maker.make("embedder")
         identity, dimension = identity_of(embedder)
         if identity != self.store.embedder or dimension not in (0, self.store.dimension):
@@ -359,7 +389,7 @@ class Index:
 
         question = question_of(question, None, "retrieve(question)")
         check_choices(budget, options, None)
-        options = options or self.options
+        options = options or self._asked_with()
         engines = assemble(self.settings, options)
         tokens = self.budget if budget is None else budget
         evidence = evidence_of(question, self, tokens, retrieval)
@@ -378,7 +408,7 @@ class Index:
         tokens = self.budget if budget is None else budget
         question = question_of(question, None, "ask(question)")
         check_choices(budget, None, None)
-        asked = Asked(question, tokens, self.options, indexes=Indexes([self], retrieval))
+        asked = Asked(question, tokens, self._asked_with(), indexes=Indexes([self], retrieval))
         engines = assemble(self.settings, self.options)
         return run(lambda: answer_of(answer_from(Documents([]), asked, engines)))
 

@@ -16,7 +16,7 @@ from ..core.settings import Settings
 from ..engines import Maker
 from ..index.nodes import IndexedDocument, NoIndex
 from ..index.store._named import engine_of
-from ..index.terms import BUILT, COST, PRESETS
+from ..index.terms import BUILT, COST, Built
 from .index import Index, identity_of
 
 
@@ -69,8 +69,9 @@ def _mended(folder: Path, settings: Settings) -> Mended:
         )
     beside = folder.with_name(f"{folder.name}.mending")
     shutil.rmtree(beside, ignore_errors=True)  # of a run that was stopped
-    preset = json.loads(found.notes.get(BUILT, "{}")).get("preset", "")
-    options = Options(embedder=PRESETS.get(preset, {}).get("embedder", ""))
+    notes = json.loads(found.notes.get(BUILT, "{}"))
+    built = Built(preset=notes.get("preset", ""), embedder=notes.get("embedder", ""))
+    options = Options(embedder=built.named_embedder)
     embedder, dimension = identity_of(Maker(settings, options).make("embedder"))
     if found.embedder not in ("", embedder):
         raise BadInput(

@@ -10,12 +10,13 @@ import click
 
 from ..api.index import Index
 from ..core.errors import BadInput
+from ..core.options import Options
 from ..index.terms import Retrieval
 from .choices import common, question
 from .explain import shorten
 from .indexes import retrieval_from, retrieval_options
 from .output import emit, emit_json, say, write_whole
-from .tree_page import Taken, TreeDrawing, write_tree
+from .tree_page import Found, TreeDrawing, write_tree
 
 _MOST: int = 100_000
 """Nodes of a page at most (about 60 MB); of a larger tree the leaves are left out."""
@@ -35,7 +36,7 @@ _COLUMNS = 78
 def tree(index: str, question: str, **flags: Any) -> None:
     """Draw the tree of an index: as text, or as a page to walk and search that loads nothing from elsewhere.
 
-    With a question, nodes that tree retrieval takes are marked [T], leaves that flat dense retrieval takes are marked
+    With a question, nodes that tree retrieval finds are marked [T], leaves that flat dense retrieval finds are marked
     [F], and both texts are shown. Tree retrieval is the paper's collapsed retrieval unless --retrieval names another.
 
     \b
@@ -44,25 +45,25 @@ def tree(index: str, question: str, **flags: Any) -> None:
       prunus index tree handbook --html tree.html -q "What does Harbour cost?" --budget 400
       prunus index tree handbook -q "What does Harbour cost?" --retrieval traversal --start-layer 1
     """
-    opened = Index.open(index, create=False)
+    opened = Index.open(index, create=False, options=Options(embedder=flags["embedder"] or ""))
     drawing = drawing_of(opened, flags["page"] is not None)
-    taken: list[Taken] = []
+    ways: list[Found] = []
     if question:
         how = retrieval_from({**flags, "retrieval": flags["retrieval"] or "collapsed"})
         for name, retrieval in (("tree", how), ("flat", Retrieval("flat", how.documents))):
             found = opened.retrieved(question, flags["budget"], retrieval)
-            taken.append(Taken(name, [node.id for node in found.nodes], found.text, found.tokens))
+            ways.append(Found(name, [node.id for node in found.nodes], found.text, found.tokens))
     if flags["page"]:
-        write_whole(Path(flags["page"]), write_tree(drawing, question, taken))
+        write_whole(Path(flags["page"]), write_tree(drawing, question, ways))
         if not flags["quiet"]:
             say(f"{len(drawing.nodes):,} nodes written to {flags['page']}")
         return
     if flags["as_json"]:
-        ways = {way.name: {"nodes": way.ids, "text": way.text, "tokens": way.tokens} for way in taken}
-        emit_json({"nodes": drawing.nodes, "question": question, **ways})
+        by_name = {way.name: {"nodes": way.ids, "text": way.text, "tokens": way.tokens} for way in ways}
+        emit_json({"nodes": drawing.nodes, "question": question, **by_name})
         return
-    emit("\n".join(_lines(drawing, taken)))
-    for way in taken:
+    emit("\n".join(_lines(drawing, ways)))
+    for way in ways:
         emit(f"\n{way.title} ({way.tokens:,} tokens)\n\n{way.text}")
 
 
@@ -89,10 +90,10 @@ def drawing_of(opened: Index, bounded: bool) -> TreeDrawing:
     return TreeDrawing(opened.place, nodes, left_out)
 
 
-def _lines(drawing: TreeDrawing, taken: Sequence[Taken]) -> list[str]:
+def _lines(drawing: TreeDrawing, ways: Sequence[Found]) -> list[str]:
     """Return the tree as lines, roots first; a node with several parents is listed under each of them."""
     by_id = {node["id"]: node for node in drawing.nodes}
-    marks = [(way.name[0].upper(), set(way.ids)) for way in taken]
+    marks = [(way.name[0].upper(), set(way.ids)) for way in ways]
     lines: list[str] = []
     todo = [(node["id"], 0) for node in reversed(drawing.nodes) if node["root"]]
     while todo:

@@ -22,6 +22,7 @@ WAYS = Choice(["hybrid", "collapsed", "traversal", "flat"])
 def retrieval_options(function: F) -> F:
     """Add all options of retrieval from an index."""
     for name, kind, text in (
+        ("--embedder", str, "Engine that embeds the question, if the index does not name it."),
         ("--start-layer", click.IntRange(min=0), "For traversal: start at this layer instead of the roots."),
         ("--depth", click.IntRange(min=0), "For traversal: number of layers to descend."),
         ("--top", click.IntRange(min=1), "For traversal: nodes to choose on each layer."),

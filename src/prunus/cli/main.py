@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from importlib.util import find_spec
 from typing import Any, Final
 
 import click
@@ -123,12 +124,17 @@ def _load(entry: EntryPoint) -> click.Command:
     """Load a foreign command; where that fails, return a command that reports why."""
     try:
         command: click.Command = entry.load()
-    except ImportError as error:
-        return _broken(entry.name, _missing(entry.name, error))
     except Exception as error:  # a broken foreign package must not break the other commands
+        if isinstance(error, ModuleNotFoundError) and not _is_installed(error.name or ""):
+            return _broken(entry.name, _missing(entry.name, error))
         reason = f"{type(error).__name__}: {error}"
         return _broken(entry.name, PrunusError(f"{entry.name}: this command cannot be loaded ({reason})"))
     return command
+
+
+def _is_installed(module: str) -> bool:
+    """Tell whether the package of a module is installed; the module may still be missing in it."""
+    return find_spec(module.partition(".")[0]) is not None if module else True
 
 
 def _missing(name: str, error: ImportError) -> MissingExtra:

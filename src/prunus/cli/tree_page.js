@@ -5,7 +5,7 @@ const about = document.getElementById("about"), words = document.getElementById(
 const parents = new Map();
 for (const [id, [, , , , children]] of Object.entries(data.nodes)) for (const child of children) if (!parents.has(child)) parents.set(child, Number(id));
 const ways = new Map(), below = new Map();
-for (const [way, ids] of Object.entries(data.taken)) for (const id of ids) ways.set(id, [...(ways.get(id) || []), way]);
+for (const [way, ids] of Object.entries(data.found)) for (const id of ids) ways.set(id, [...(ways.get(id) || []), way]);
 for (const id of ways.keys()) for (const step of pathOf(id).slice(0, -1)) below.set(step.id, (below.get(step.id) || 0) + 1);
 
 function nodeOf(id) {
@@ -25,9 +25,9 @@ const walk = tree({
     const ids = parent === null ? data.roots : data.nodes[parent][4];
     return { nodes: ids.slice(start, start + count).map(nodeOf), total: ids.length };
   },
-  marks: (id) => (ways.has(id) ? [["hit", ...ways.get(id).map((way) => `by-${way}`)], `taken by ${ways.get(id).join(" and ")}`] : below.has(id) ? [["near"], `${below.get(id)} taken below`] : null),
+  marks: (id) => (ways.has(id) ? [["hit", ...ways.get(id).map((way) => `by-${way}`)], `found by ${ways.get(id).join(" and ")}`] : below.has(id) ? [["near"], `${below.get(id)} found below`] : null),
   chosen: (node) => {
-    about.textContent = `${node.layer ? `Summary ${node.id}, layer ${node.layer}` : `Leaf ${node.id}`}, ${node.tokens} tokens${node.from ? `, ${node.from}` : ""}`;
+    about.textContent = `${node.layer ? `Summary ${node.id}, level ${node.layer}` : `Passage ${node.id}`}, ${node.tokens} tokens${node.from ? `, ${node.from}` : ""}`;
     words.replaceChildren(...(node.sentence === undefined ? [node.text || "(no summary yet)"] : node.sentences.map((one, place) => {
       if (place !== node.sentence) return one;
       const mark = document.createElement("mark");
@@ -37,7 +37,7 @@ const walk = tree({
   },
 });
 document.getElementById("walk").append(walk.node);
-const best = Object.values(data.taken).flat()[0];
+const best = Object.values(data.found).flat()[0];
 walk.walkTo(best === undefined ? [] : pathOf(best));
 
 document.getElementById("search").addEventListener("input", (event) => {

@@ -1,4 +1,4 @@
-"""The page of ``prunus index tree --html``: a tree to walk and search, with the nodes that a question takes.
+"""The page of ``prunus index tree --html``: a tree to walk and search, with the nodes that are found for a question.
 
 The page loads nothing, and its policy forbids loading; the policy allows the page's script by its digest. Texts of
 documents are data in the page, and the script inserts them only as text.
@@ -19,15 +19,15 @@ from typing import Any, Final
 
 from ..core.text.words import sentence_spans
 
-TITLES: Final = {"tree": "Taken by tree retrieval", "flat": "Taken by flat dense retrieval"}
+TITLES: Final = {"tree": "Found by tree retrieval", "flat": "Found by flat dense retrieval"}
 _SHARED: Final = Path(__file__).parents[1] / "serve" / "page" / "static"
 """The folder of the tree's script and style, which the page of the server has, too."""
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """The nodes that one way of retrieval takes for a question.
+class Found:
+    """The nodes that one way of retrieval finds for a question.
 
     :param name: ``tree`` or ``flat``.
     :param text: the texts of the nodes, as they would be given to a model.
@@ -58,11 +58,11 @@ class TreeDrawing:
     without_leaves: bool = False
 
 
-def write_tree(drawing: TreeDrawing, question: str = "", taken: Sequence[Taken] = ()) -> str:
+def write_tree(drawing: TreeDrawing, question: str = "", found: Sequence[Found] = ()) -> str:
     """Return the page as HTML.
 
     :param question: shown above the tree.
-    :param taken: the nodes to mark in the tree, and the texts to show below it.
+    :param found: the nodes to mark in the tree, and the texts to show below it.
     """
     script = _read(_SHARED / "tree.js") + _read(Path(__file__).with_suffix(".js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -73,9 +73,9 @@ def write_tree(drawing: TreeDrawing, question: str = "", taken: Sequence[Taken] 
     name = _safe(Path(drawing.place).name)
     subtitle = f'<p class="question" dir="auto">{_safe(question)}</p>' if question else ""
     note = (
-        '<p id="note">Its leaves are left out: there are too many for one file.</p>' if drawing.without_leaves else ""
+        '<p id="note">Its passages are left out: there are too many for one file.</p>' if drawing.without_leaves else ""
     )
-    legend = "".join(f'<span class="key by-{way.name}">{_safe(way.title)}</span>' for way in taken)
+    legend = "".join(f'<span class="key by-{way.name}">{_safe(way.title)}</span>' for way in found)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -88,24 +88,24 @@ def write_tree(drawing: TreeDrawing, question: str = "", taken: Sequence[Taken] 
         '<main><div id="walk"></div>\n'
         '<aside aria-live="polite"><p id="about">Choose a node to read its text.</p>'
         '<div id="text" dir="auto"></div></aside></main>\n'
-        f"{_texts(taken)}"
-        f'<script type="application/json" id="nodes">{_data(drawing, taken)}</script>\n'
+        f"{_texts(found)}"
+        f'<script type="application/json" id="nodes">{_data(drawing, found)}</script>\n'
         f'<script type="module">{script}</script>\n</body>\n</html>\n'
     )
 
 
-def _texts(taken: Sequence[Taken]) -> str:
-    """Write the text that each way of retrieval takes, side by side."""
+def _texts(found: Sequence[Found]) -> str:
+    """Write the text that each way of retrieval finds, side by side."""
     columns = "".join(
         f'<section class="by-{way.name}"><h2>{_safe(way.title)}</h2>'
         f"<p>{way.tokens:,} tokens, {len(way.ids):,} nodes</p>"
-        f'<div class="taken" dir="auto">{_safe(way.text)}</div></section>'
-        for way in taken
+        f'<div class="found" dir="auto">{_safe(way.text)}</div></section>'
+        for way in found
     )
-    return f'<div class="columns">{columns}</div>\n' if taken else ""
+    return f'<div class="columns">{columns}</div>\n' if found else ""
 
 
-def _data(drawing: TreeDrawing, taken: Sequence[Taken]) -> str:
+def _data(drawing: TreeDrawing, found: Sequence[Found]) -> str:
     """Return the nodes as JSON without ``<``, ``>`` and ``&``, so that no text can end the script element."""
     rows = {
         str(node["id"]): [node["layer"], node["document"], node["tokens"], _sentences(node), node["children"]]
@@ -116,7 +116,7 @@ def _data(drawing: TreeDrawing, taken: Sequence[Taken]) -> str:
     data = {
         "nodes": rows,
         "roots": [node["id"] for node in roots],
-        "taken": {way.name: [id for id in way.ids if id in shown] for way in taken},
+        "found": {way.name: [id for id in way.ids if id in shown] for way in found},
     }
     text = json.dumps(data, ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

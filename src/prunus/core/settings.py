@@ -52,6 +52,8 @@ class Settings:
     :param search_prices: USD for one request by provider, as ``{"brave": 0.005}``.
     :param plan_seconds: time for a plan by a language model, in seconds; after it the rules plan.
     :param extract_seconds: time for a language model to read one part of a page, in seconds; after it the part is lost.
+    :param extract_summaries: the extractor ``tags`` lets the model write a short summary before each tag (Instruction-A
+        of Internet-SAG §4.2), at the cost of more tokens; the summaries are not kept.
     :param clusterer: engine that groups the nodes of an index layer.
     :param summarizer: engine that summarises each group.
     :param store: where an index is kept: ``file``, or ``postgres:ADDRESS``; the address is never shown.
@@ -66,7 +68,8 @@ class Settings:
     :param embed_cache_mb: size of the embedding cache on disk, in MiB; 0 for no cache.
     :param prices: USD per million tokens by model, as ``{"gpt-4o-mini": {"prompt": 0.15, "completion": 0.6}}``.
     :param llm_options: further options of the language model's engine.
-    :param path_options: further options of ``path_scorer``, and ``prompt``: ``paths`` or ``htmlrag``.
+    :param path_options: further options of ``path_scorer``, and ``prompt``: ``paths``, ``htmlrag``,
+        ``htmlrag_released`` or ``bare``.
     :param budget: token budget of the evidence.
     :param max_files: files that a folder may hold at most.
     :param max_file_mb: size of one file or fetched page, in MiB.
@@ -114,6 +117,7 @@ class Settings:
     search_prices: Mapping[str, Any] = field(default_factory=dict)
     plan_seconds: float = 30.0
     extract_seconds: float = 60.0
+    extract_summaries: bool = False
     clusterer: str = "ward"
     summarizer: str = "extractive"
     store: str = field(default="file", repr=False)

@@ -27,6 +27,9 @@ Units = Literal["blocks", "leaves"]
 DEFAULT_MAX_WORDS = 256
 """Words per block before embedding-based pruning (HtmlRAG §4.4)."""
 
+Step = tuple[str, int]
+"""A step of a path: a name, and its number among the siblings of that name; 0 where it is the only one."""
+
 Steps = tuple[Sequence[int], Sequence[int]]
 """The children of a node, and the number of each child in a path; 0 for a child without a number."""
 
@@ -130,20 +133,29 @@ class Blocks:
         roots of several documents are numbered too. A hyphen follows a tag that looks like a numbered
         tag or like a run: ``<p1>`` is written ``p1-``.
         """
+        return "/".join([f"{name}{number}" if number else name for name, number in self.steps(index)])
+
+    def steps(self, index: int) -> list[Step]:
+        """Return the steps of the block's numbered path, from the root down."""
         if self.whole is not None:  # the numbers of the full cut also count runs that this subset lacks
-            return self.whole.path(self.places[index])
+            return self.whole.steps(self.places[index])
         block = self.blocks[index]
-        tree = self.trees[block.document]
-        steps: list[str] = []
+        steps: list[Step] = []
         if not block.is_subtree:
-            steps.append(_step("text", index, self._runs(block)))
-        node = block.node
-        while node > 0:
-            parent = tree.parent[node]
-            steps.append(_step(_name(tree.tag[node]), node, self._numbered(block.document, parent)))
-            node = parent
-        steps.append(f"{tree.tag[0]}{block.document + 1}" if len(self.trees) > 1 else tree.tag[0])
-        return "/".join(reversed(steps))
+            steps.append(("text", _number_of(index, self._runs(block))))
+        node, parents = block.node, self.trees[block.document].parent
+        while node >= 0:
+            steps.append(self.step_of(block.document, node))
+            node = parents[node]
+        steps.reverse()
+        return steps
+
+    def step_of(self, document: int, node: int) -> Step:
+        """Return the step of an element in numbered paths."""
+        tree = self.trees[document]
+        if not node:
+            return tree.tag[0], document + 1 if len(self.trees) > 1 else 0
+        return _name(tree.tag[node]), _number_of(node, self._numbered(document, tree.parent[node]))
 
     def _numbered(self, document: int, parent: int) -> Steps:
         """Number the element children of a node, by tag."""
@@ -187,10 +199,9 @@ def _numbers(names: Sequence[str]) -> Sequence[int]:
     return numbers
 
 
-def _step(name: str, key: int, steps: Steps) -> str:
-    """Return a step of a path: the name, with its number where several siblings share the name."""
-    number = steps[1][bisect_left(steps[0], key)]
-    return f"{name}{number}" if number else name
+def _number_of(key: int, steps: Steps) -> int:
+    """Return the number of a child in paths."""
+    return steps[1][bisect_left(steps[0], key)]
 
 
 def cut(

@@ -27,7 +27,7 @@ from .engines import Engines
 from .greedy import Selection, select
 from .recut import subset
 from .render import Rendering, render_blocks
-from .two_stage import RankedBlocks, Scorers, Writing, cut_best, rank, rank_once, sizes_for
+from .two_stage import RankedBlocks, Scorers, Writing, cut_best, rank, rank_once, second_stage, sizes_for
 
 
 def prune(documents: Documents, query: str, budget: int, format: Format, options: Options, engines: Engines) -> Context:
@@ -44,8 +44,8 @@ def prune(documents: Documents, query: str, budget: int, format: Format, options
     if options.units not in ("blocks", "leaves"):
         raise BadInput(f"units {options.units!r} are not known; choose blocks or leaves", subject="units")
     clock = _Clock()
-    rendering = Rendering(format, style_of(options), len(documents) > 1)
-    writing = Writing(engines.counter, rendering, with_breadcrumbs if options.breadcrumbs else _default_requirements)
+    writing = _writing(documents, format, options, engines)
+    rendering = writing.rendering
     if engines.fine is None:
         blocks = documents.blocks(_max_words(documents.words, query, budget, options), options.units)
         clock.lap("blocks")
@@ -66,6 +66,27 @@ def prune(documents: Documents, query: str, budget: int, format: Format, options
         )
     clock.lap("prune")
     return _context(ranked, chosen, parts, rendering, _Call(query, budget, engines, clock.laps))
+
+
+def asked_blocks(
+    documents: Documents, query: str, budget: int, format: Format, options: Options, engines: Engines
+) -> Blocks:
+    """Return the blocks that :func:`prune` with the same arguments asks the fine scorer to rank, with their paths.
+
+    A pruner is trained and measured on them. The fine scorer is not called, and ``engines.fine`` may be None.
+
+    :raises BadInput: an option has a bad value.
+    :raises BadBudget: the first stage keeps nothing.
+    """
+    scorers = Scorers(engines.scorer, engines.fine or engines.scorer, engines.first)
+    writing = _writing(documents, format, options, engines)
+    return second_stage(documents, query, options, scorers, writing, sizes_for(query, budget, options))
+
+
+def _writing(documents: Documents, format: Format, options: Options, engines: Engines) -> Writing:
+    """Return how the output is written and counted."""
+    rendering = Rendering(format, style_of(options), len(documents) > 1)
+    return Writing(engines.counter, rendering, with_breadcrumbs if options.breadcrumbs else _default_requirements)
 
 
 def _max_words(words: int, query: str, budget: int, options: Options) -> int:

@@ -5,7 +5,7 @@ The trees stay the same, so that spans, paths and marks of the new blocks point 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from ..pages.clean import rules
@@ -25,6 +25,13 @@ class Expanded:
     coarse: Blocks
     blocks: Blocks
     parents: Sequence[int]
+
+    def inside(self, kept: Container[int]) -> list[int]:
+        """Return the indices of the fine blocks inside some of the coarse blocks, ascending.
+
+        :param kept: indices of the coarse blocks.
+        """
+        return [place for place, parent in enumerate(self.parents) if parent in kept]
 
 
 def expand(coarse: Blocks, max_words: int) -> Expanded:

@@ -138,6 +138,20 @@ def rank(
     return run.ranked()
 
 
+def second_stage(
+    documents: Documents, query: str, options: Options, scorers: Scorers, writing: Writing, sizes: Sizes
+) -> Blocks:
+    """Return the blocks that the fine scorer is asked to rank, with their paths in the whole pages.
+
+    The fine scorer itself is not called: where its model's window is too small for these blocks, pruning asks it about
+    fewer of them, under the same paths.
+
+    :raises BadBudget: the first stage keeps nothing.
+    """
+    run = _Run(documents, query, options, scorers, writing, sizes)
+    return subset(run.expanded.blocks, run.places())
+
+
 @dataclass(frozen=True, slots=True)
 class Writing:
     """How the output is written and counted.
@@ -164,16 +178,7 @@ class _Run:
 
     def ranked(self) -> RankedBlocks:
         """Run the stages that are needed, and rank the blocks."""
-        blocks = self.expanded.blocks
-        places = list(range(len(blocks)))
-        if self._wants_first():
-            places = self._survivors(self.sizes.coarse_budget)
-            if not places:
-                raise BadBudget(
-                    f"the first stage's budget of {self.sizes.coarse_budget} tokens is below the smallest block of "
-                    "these pages; raise coarse_budget, or lower coarse_words",
-                    subject="coarse_budget",
-                )
+        blocks, places = self.expanded.blocks, self.places()
         read, fine_scores, tree = self._fine(places)
         scores, stage = np.full(len(blocks), 0.0), np.full(len(blocks), 1)
         if self.first_scores is not None:
@@ -185,6 +190,22 @@ class _Run:
         if behind.any():
             ranking[behind] = _below(float(fine_scores.min()), ranking[behind])
         return RankedBlocks(blocks, scores, stage, places, ranking, self.trace, self.warnings, tree)
+
+    def places(self) -> list[int]:
+        """Return the indices of the fine blocks that the first stage leaves to the second.
+
+        :raises BadBudget: the first stage keeps nothing.
+        """
+        if not self._wants_first():
+            return list(range(len(self.expanded.blocks)))
+        places = self._survivors(self.sizes.coarse_budget)
+        if not places:
+            raise BadBudget(
+                f"the first stage's budget of {self.sizes.coarse_budget} tokens is below the smallest block of "
+                "these pages; raise coarse_budget, or lower coarse_words",
+                subject="coarse_budget",
+            )
+        return places
 
     def _wants_first(self) -> bool:
         """Decide whether the first stage runs."""
@@ -216,7 +237,7 @@ class _Run:
         }
         self.trace = [record for record in self.trace if record.stage != name]
         self.trace.append(Trace(name, time.perf_counter() - started, detail))
-        return [place for place, parent in enumerate(self.expanded.parents) if parent in kept]
+        return self.expanded.inside(kept)
 
     def _fine(self, places: list[int]) -> tuple[list[int], NDArray[np.float64], Any]:
         """Score blocks by the fine scorer, as many as its model's window holds.

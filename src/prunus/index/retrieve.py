@@ -7,16 +7,15 @@ budget is never exceeded: the tokens of the joined text count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import BadBudget, BadInput
-from ..core.ports import Embedder, Ints, TokenCounter, Vectors
-from .approximate import Approximate
+from ..core.ports import Embedder, Ints, TokenCounter
 from .broad import is_broad
 from .nodes import Node, NodeStore, View
 
@@ -64,9 +63,6 @@ class Retriever:
 
     :param embedder: the embedder of the index's vectors; questions are embedded as queries.
     :param tokenizer: counts the tokens of the budget.
-    :param near: builds an approximate index of a view, as :class:`prunus.index.approximate.Approximate` does. It gives
-        the dense scores of ``collapsed`` and ``hybrid``, and is built again when the index has changed. None searches
-        exactly.
     """
 
     def __init__(
@@ -75,19 +71,16 @@ class Retriever:
         embedder: Embedder,
         tokenizer: TokenCounter,
         weights: RetrievalWeights | None = None,
-        *,
-        near: Callable[[View], Approximate] | None = None,
     ) -> None:
         self.store, self.embedder, self.tokenizer = store, embedder, tokenizer
         self.weights = weights or RetrievalWeights()
         self._edges: tuple[int, dict[int, list[int]]] = (-1, {})
-        self._near, self._made = near, cast("Approximate | None", None)
         self._only: tuple[str, ...] = ()
 
     def limited(self, documents: Sequence[str]) -> Retriever:
         """Return a retriever that retrieves from these documents only."""
-        limited = Retriever(self.store, self.embedder, self.tokenizer, self.weights, near=self._near)
-        limited._only, limited._edges, limited._made = tuple(documents), self._edges, self._made
+        limited = Retriever(self.store, self.embedder, self.tokenizer, self.weights)
+        limited._only, limited._edges = tuple(documents), self._edges
         return limited
 
     # --- the paper's ways --------------------------------------------------------------------
@@ -243,7 +236,7 @@ class Retriever:
         missing = view.row < 0
         dense = lexical = np.zeros(count)
         if scorer != "bm25" and count:
-            dense = self._similarities(view, self.embedder.embed([query], "query")[0])
+            dense = view.similarities(self.embedder.embed([query], "query")[0])
         if scorer != "dense" and count:
             lexical = self._lexical(view, query)
         if scorer == "hybrid":
@@ -256,15 +249,6 @@ class Retriever:
         else:
             scores = dense + lexical
         return np.where(missing, -np.inf, scores)
-
-    def _similarities(self, view: View, vector: Vectors) -> NDArray[np.float64]:
-        """Return the cosine of every node and a vector, float64 [n], from the approximate index where there is one."""
-        if self._near is None:
-            return view.similarities(vector)
-        near = self._made  # read once: another thread may replace it by a newer one
-        if near is None or near.version != view.version:
-            near = self._made = self._near(view)
-        return near.similarities(vector)
 
     def _lexical(self, view: View, query: str) -> NDArray[np.float64]:
         scores = np.zeros(len(view.ids))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from ..core.errors import Failures
+from ..core.registry import is_built_in, split_spec
 
 BUILT: Final = "built"
 """Name of the store's note that holds :class:`Built` as JSON."""
@@ -92,12 +93,30 @@ class Bill:
     exact: bool = True
 
 
+def harmless(embedder: Any) -> str:
+    """Return the spec of an embedder that an index may name, else ''.
+
+    An index may come from elsewhere: an address in it would be asked, and code in a file would run.
+    """
+    name = split_spec(embedder)[0] if isinstance(embedder, str) else "http"
+    return embedder if name != "http" and is_built_in("embedder", name) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Built:
-    """The settings with which an index was built."""
+    """The settings with which an index was built.
+
+    :param embedder: the spec of its embedder; '' for one that is not :func:`harmless`, and in older indexes.
+    """
 
     preset: str = ""
+    embedder: str = ""
     clusterer: str = "ward"
     chunk_tokens: int = 100
     summary_tokens: int = 100
     tree: str = "collection"
+
+    @property
+    def named_embedder(self) -> str:
+        """The embedder that the index names: its own, else that of its preset; '' leaves it to the settings."""
+        return harmless(self.embedder) or str(PRESETS.get(self.preset, {}).get("embedder", ""))

@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.strategies import broken_documents
+from tests.strategies import Made, broken_documents, worded_documents
 
 from prunus.core.errors import BadInput
 from prunus.evidence.blocks import Blocks, cut
@@ -101,10 +101,64 @@ def test_a_tag_that_tokenizers_take_for_a_mark_of_theirs_gets_a_space_in_both() 
     assert "<s>" not in path_prompt("q", found.html)[0].content
 
 
+# --- the form of the released models -------------------------------------------------------------
+
+RELEASED_PAGE = (
+    "<h1>Harbour</h1><div><p>The ferry leaves at noon.</p><p>It turns back in the evening.</p></div>"
+    "<div><h2>Light</h2><p>The lighthouse was built in 1871.</p></div>"
+    "<ul><li>tide tables</li><li>charts of the bay</li></ul><p>The end of it.</p>"
+)
+BY_THE_PACKAGE = {
+    "<html><body><h1>": "Harbour",
+    "<html><body><div0><p0>": "The ferry leaves at noon.",
+    "<html><body><div0><p1>": "It turns back in the evening.",
+    "<html><body><div1><h2>": "Light",
+    "<html><body><div1><p>": "The lighthouse was built in 1871.",
+    "<html><body><ul><li0>": "tide tables",
+    "<html><body><ul><li1>": "charts of the bay",
+    "<html><body><p>": "The end of it.",
+}
+"""What ``build_block_tree(page, max_node_words=words)`` of htmlrag 0.1.1 returns for this page, for 1 to 4 words."""
+
+
+@pytest.mark.parametrize("words", [1, 3, 4])
+def test_the_released_form_names_and_numbers_blocks_as_the_authors_package_does(words: int) -> None:
+    cut_up = cut([clean_tree(RELEASED_PAGE)], words)
+    found = number(cut_up, prompt="htmlrag_released")
+    assert dict(zip(found.paths, cut_up.texts, strict=True)) == BY_THE_PACKAGE
+    assert found.html == (
+        "<html><body><h1>Harbour</h1><div0><p0>The ferry leaves at noon.</p0><p1>It turns back in the evening.</p1></div0>"
+        "<div1><h2>Light</h2><p>The lighthouse was built in 1871.</p></div1>"
+        "<ul><li0>tide tables</li0><li1>charts of the bay</li1></ul><p>The end of it.</p></body></html>"
+    )
+
+
+def test_in_the_released_form_a_run_has_the_path_of_its_longest_element_or_of_the_element_around_it() -> None:
+    page = "<h2>Fares</h2><p>Short.</p><p>A day ticket costs four coins in all zones.</p><h2>Boats</h2><p>They are blue.</p>"
+    found = number(cut([clean_tree(page)], 12), prompt="htmlrag_released")
+    assert found.paths == ["<html><body><p1>", "<html><body><p2>"]
+    assert "<h20>Fares</h20><p0>Short.</p0><p1>A day ticket" in found.html
+    long = "<p>" + "The ferry leaves at noon from the stone quay. " * 4 + "</p><p>Short.</p>"
+    found = number(cut([clean_tree(long)], 10), prompt="htmlrag_released")
+    assert found.paths[:4] == ["<html><body><p0>"] * 4
+    assert "quay. The ferry" in found.html
+
+
+@settings(max_examples=60, deadline=None)
+@given(worded_documents, st.integers(1, 60))
+def test_in_the_released_form_every_path_leads_to_an_element_of_the_html(made: Made, max_words: int) -> None:
+    cut_up = cut([clean_tree(made.html)], max_words)
+    for index, path in enumerate(number(cut_up, prompt="htmlrag_released").paths):
+        html = number(cut_up, [index], "htmlrag_released").html
+        above, _, last = path.rpartition("<")
+        assert html.startswith(path) or (html.startswith(above) and f"<{last}" in html)
+        assert "<text" not in html
+
+
 # --- the prompt ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("prompt", ["paths", "htmlrag"])
+@pytest.mark.parametrize("prompt", ["paths", "htmlrag", "htmlrag_released"])
 def test_what_stands_before_the_question_is_the_same_for_every_question(prompt: str) -> None:
     html = number(blocks()).html
     one, other = (path_prompt(query, html, prompt)[0].content for query in ("When?", "Who and why?"))
@@ -128,6 +182,15 @@ def test_the_published_prompt_is_the_published_one() -> None:
         '**HTML**: "<html><body>x</body></html>"\n**Question**: *When?*\nYour task is to identify'
     )
     assert content.endswith("An example for the output is: <html1><body><div2><p>Some key information...")
+
+
+def test_the_released_prompt_is_worded_as_the_released_models_word_it() -> None:
+    content = path_prompt("When?", "<html><body>x</body></html>", "htmlrag_released")[0].content
+    assert content.startswith(
+        "**HTML**: ```<html><body>x</body></html>```\n**Question**: **When?**\n Your task is to identify"
+    )
+    assert "more than 300 words and less than 500 words" in content
+    assert content.endswith("An example for the output is: <html 1><body><div 2><p>Some key information...")
 
 
 def test_no_such_prompt() -> None:

@@ -19,7 +19,7 @@ import numpy as np
 import prunus
 from prunus.core.registry import make_engine
 from prunus.evidence.blocks import Blocks
-from prunus.evidence.render import Rendering, render_blocks
+from prunus.evidence.recut import subset
 from prunus.evidence.scorer import Scorer
 from prunus_evals.records import Question
 from prunus_train.data import labels, synthetic
@@ -143,7 +143,8 @@ def of_passages(
 
 def recipe(chance: random.Random) -> Recipe:
     """Return a random recipe; the published granularity is one of them."""
-    return Recipe(chance.choice(SCORERS), chance.choice(COARSE), chance.choice(FINE))
+    first_stage, coarse, fine = chance.choice(SCORERS), chance.choice(COARSE), chance.choice(FINE)
+    return Recipe(first_stage, coarse, min(coarse, fine))
 
 
 def _read(source: str) -> prunus.Documents:
@@ -151,13 +152,14 @@ def _read(source: str) -> prunus.Documents:
 
 
 def _kept(documents: prunus.Documents, real: Question | None, chance: random.Random, budget: int) -> Blocks | None:
-    """Return the finer blocks of a part of a page; None where the part has no text.
+    """Return the finer blocks of a part of a page, with their paths in the whole page; None if it has no text.
 
     The part is what the first stage keeps for a real or a made question, a stretch of blocks, or random blocks. Its
     size is estimated in words: counting tokens takes ten times as long, and training data need no exact budget.
     """
     chosen = recipe(chance)
-    coarse = documents.blocks(chosen.coarse)
+    expanded = documents.expanded(chosen.coarse, chosen.fine)
+    coarse = expanded.coarse
     order = list(range(len(coarse)))
     query = real.question if real is not None else ""
     if not query and chance.random() < 0.4:
@@ -174,7 +176,7 @@ def _kept(documents: prunus.Documents, real: Question | None, chance: random.Ran
     kept = _filled(coarse, order, budget * WORDS_A_TOKEN)
     if not any(coarse.texts[index].strip() for index in kept):
         return None
-    return _read(render_blocks(coarse, sorted(kept), Rendering())).blocks(chosen.fine)
+    return subset(expanded.blocks, expanded.inside(kept))
 
 
 def _filled(blocks: Blocks, order: Sequence[int], words: float) -> set[int]:

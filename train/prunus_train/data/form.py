@@ -39,7 +39,7 @@ class Form:
 
 def form_of(blocks: Blocks, prompt: str = "paths") -> Form:
     """Number a page, and return its prompt and its paths."""
-    numbered = number(blocks)
+    numbered = number(blocks, prompt=prompt)
     page_part = _text(_MARK, numbered.html, prompt).rpartition(_MARK)[0]
     return Form(numbered.html, page_part, numbered.paths, prompt)
 

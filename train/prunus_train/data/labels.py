@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import prunus
+from prunus.core.settings import Settings
+from prunus.engines import assemble
 from prunus.evidence.blocks import Blocks
+from prunus.evidence.engines import Engines
+from prunus.evidence.prune import asked_blocks
 from prunus_evals.bm25 import BM25
 from prunus_evals.metrics import matching
 from prunus_evals.records import Question
@@ -44,10 +48,29 @@ PUBLISHED = Recipe()
 
 
 def pruned(documents: prunus.Documents, question: str, budget: int, recipe: Recipe) -> Blocks:
-    """Prune a page with the first stage to a budget in tokens, and return the finer blocks of the rest."""
-    options = prunus.Options(scorer=recipe.first_stage, max_words=recipe.coarse)
-    context = prunus.prune(documents, question, budget, options=options)
-    return prunus.read(prunus.Page(content=context.html, media_type="text/html")).blocks(recipe.fine)
+    """Return the finer blocks that the first stage leaves of a page, with their paths in the whole page.
+
+    They are the blocks that ``prunus.prune`` with :func:`options_of` asks a fine scorer to rank.
+
+    :param budget: tokens that the first stage keeps.
+    :raises prunus.core.errors.BadBudget: the first stage keeps nothing.
+    """
+    return asked_blocks(documents, question, budget, "html", options_of(budget, recipe), _engines(recipe.first_stage))
+
+
+def options_of(budget: int, recipe: Recipe) -> prunus.Options:
+    """Return the options of ``prunus.prune`` that give a fine scorer, which is still to be named, a recipe's blocks.
+
+    :param budget: tokens that the first stage keeps.
+    """
+    return prunus.Options(
+        scorer=recipe.first_stage, coarse_budget=budget, coarse_words=recipe.coarse, max_words=recipe.fine
+    )
+
+
+@cache
+def _engines(first_stage: str) -> Engines:
+    return assemble(Settings(), prunus.Options(scorer=first_stage), answers=False)
 
 
 def gold_blocks(blocks: Blocks, question: Question) -> list[int]:

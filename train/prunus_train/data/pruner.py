@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import prunus
+from prunus.core.errors import BadBudget
 from prunus_evals import tasks
 from prunus_evals.records import Question
 from prunus_evals.split import Half
@@ -78,7 +79,10 @@ def _sample(
     documents: prunus.Documents, question: Question, budget: int, recipe: Recipe, seen: set[str]
 ) -> Sample | LeftOut:
     identity = f"{question.id}@{budget}"
-    blocks = labels.pruned(documents, question.question, budget, recipe)
+    try:
+        blocks = labels.pruned(documents, question.question, budget, recipe)
+    except BadBudget:
+        return LeftOut(identity, "the budget holds no block")
     gold = labels.gold_blocks(blocks, question)
     if not gold:
         return LeftOut(identity, "no block holds the answer")

@@ -100,8 +100,8 @@ class Engine:
     where every part is lost.
 
     :param llm: the model.
-    :param summaries: whether the model writes a summary before each tag (the paper's Instruction-A). It costs more
-        tokens and may make small models more careful; the summaries are not kept.
+    :param summaries: whether the model writes a summary before each tag (the paper's Instruction-A; without, it is
+        Instruction-B). It costs more tokens; the summaries are not kept. Set by ``extract_summaries``.
     :param at_once: parts that are sent at the same time.
     :param seconds: time limit of each part.
     :param max_tokens: limit of each reply.

@@ -58,7 +58,8 @@ class Engine:
 
     :param path_scorer: the language model.
     :param model: name of the model from the spec, for messages.
-    :param prompt: ``paths``, ``htmlrag`` for models trained with the published prompt, or ``bare``.
+    :param prompt: ``paths``, ``htmlrag`` for models trained with the published prompt, ``htmlrag_released`` for the
+        models that its authors released, or ``bare``.
     :raises BadInput: there is no such prompt.
     """
 
@@ -87,7 +88,7 @@ class Engine:
 
         :raises OverWindow: the page is over the model's window.
         """
-        numbered = number(blocks)
+        numbered = number(blocks, prompt=self.prompt)
         tree, leaves = grow(self.path_scorer.encode(numbered.paths), self.path_scorer.stop)
         branches = Branches([])
         if len(tree.branching):  # a tree of a single path needs no model

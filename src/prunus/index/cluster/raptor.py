@@ -102,28 +102,30 @@ class Engine:
         if count <= chosen.dimension + 1:
             return [np.arange(count)]
         neighbours = chosen.global_neighbours or int((count - 1) ** 0.5)
-        reduced = self._reduce(vectors, neighbours, min(chosen.dimension, count - 2), seed)
+        reduced = self._reduce(vectors, neighbours, seed)
         found: list[Ints] = []
         for cluster in self._soft(reduced, seed):
             if len(cluster) <= chosen.dimension + 1:
                 found.append(cluster)
                 continue
-            local = self._reduce(vectors[cluster], chosen.local_neighbours, chosen.dimension, seed)
+            local = self._reduce(vectors[cluster], chosen.local_neighbours, seed)
             found += [cluster[members] for members in self._soft(local, seed)]
         return found
 
-    def _reduce(self, vectors: Vectors, neighbours: int, dimension: int, seed: int) -> NDArray[np.float64]:
+    def _reduce(self, vectors: Vectors, neighbours: int, seed: int) -> NDArray[np.float64]:
         """Return the vectors reduced by UMAP, float64 [vectors, dimension]; zeros for vectors that are all equal."""
-        if not np.any(vectors != vectors[0]):
-            return np.zeros((len(vectors), dimension))
         chosen = self.published
-        # UMAP's spectral start needs more points than dimensions; with fewer points it starts at random.
-        start = "spectral" if len(vectors) > dimension + 2 else "random"
+        distinct = len(np.unique(vectors, axis=0))
+        if distinct == 1:
+            return np.zeros((len(vectors), chosen.dimension))
+        # The spectral start, as published, finds dimension + 1 eigenvectors. With too few distinct points the solver
+        # goes on with vectors that it draws without a seed; a random start has one.
+        start = "spectral" if distinct > chosen.dimension + 1 else "random"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of disconnected graphs and few points: no user can act on them
             reducer = self._umap(
                 n_neighbors=max(2, min(neighbours, len(vectors) - 1)),
-                n_components=dimension,
+                n_components=chosen.dimension,
                 metric=chosen.metric,
                 random_state=seed,
                 n_jobs=1,
