@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from prunus_evals.errors import EvalError
 from prunus_evals.metrics.matching import answers_survive
+from prunus_evals.split import half
 from prunus_evals.tasks import needle
 from prunus_evals.tokens import TokenizerCounter
 
@@ -80,3 +81,9 @@ def test_stories_that_are_too_short_and_needles_that_are_too_long_are_errors(cou
         needle.grid("k", "base", hidden, STORIES, counter, (90000,), (0,))
     with pytest.raises(EvalError, match="do not fit into 10"):
         needle.grid("k", "base", hidden, STORIES, counter, (10,), (0,))
+
+
+def test_both_halves_have_needles_of_every_variant() -> None:
+    for variant in needle.ABOUT.variants:
+        halves = [half(f"needle:{variant}:{number}") for number in range(len(needle.needles(variant)))]
+        assert min(halves.count("dev"), halves.count("report")) >= 2
