@@ -37,7 +37,7 @@ def counts_of(question: Question, output: Output, metrics: Sequence[Metric]) -> 
         if metric.counts is not None and (metric.of != "answer" or output.answer is not None):
             try:
                 counts = metric.counts(question, output)
-            except MetricError as error:
+            except (MetricError, ImportError) as error:
                 raise _named(error, metric, question) from error
             if counts is not None:
                 found[metric.name] = [float(count) for count in counts]
@@ -57,12 +57,12 @@ def scores_of(question: Question, output: Output, metrics: Sequence[Metric]) -> 
             continue
         try:
             value = metric.score(question, output)
-        except MetricError as error:
+        except (MetricError, ImportError) as error:
             raise _named(error, metric, question) from error
         if value is not None:
             found[metric.name] = float(value)
     return found
 
 
-def _named(error: MetricError, metric: Metric, question: Question) -> MetricError:
+def _named(error: Exception, metric: Metric, question: Question) -> MetricError:
     return MetricError(f"{metric.name} of {question.task}, question {question.id}: {error}")

@@ -241,6 +241,14 @@ def test_a_metric_without_its_package_is_refused_before_anything_runs(monkeypatc
         metrics.named(["answer", "gone"])
 
 
+def test_a_package_that_is_broken_ends_the_run_with_one_line() -> None:
+    def broken(question: Question, output: Output) -> float:
+        raise ModuleNotFoundError("No module named 'colorama'")
+
+    with pytest.raises(MetricError, match="gone of task, question q: No module named 'colorama'"):
+        scoring.scores_of(asked(), said(), [Metric("gone", "evidence", "broken", broken)])
+
+
 # --- choices -------------------------------------------------------------------------------------
 
 CHOICES = ("A dog", "The cat", "The cat and the dog", "Nobody")

@@ -313,6 +313,9 @@ def test_what_cannot_be_compared_is_refused_by_name(run: Path, tmp_path: Path) -
         Place(run, ("good", "mute")).model("", made=judge)
     with pytest.raises(EvalError, match="good cannot be compared with itself"):
         Place(run, ("good", "good")).model("", made=judge)
+    Store(tmp_path / "empty").close()
+    with pytest.raises(EvalError, match="the run is empty"):
+        Place(tmp_path / "empty", ("good", "bad")).model("", made=judge)
     with pytest.raises(EvalError, match="is not the folder of a run"):
         Place(tmp_path, ("good", "bad")).model("", made=judge)
     assert judge.asked == []

@@ -60,6 +60,8 @@ def load(store: Store, names: tuple[str, str], limit: int | None = None) -> Pair
     if names[0] == names[1]:
         raise EvalError(f"{names[0]} cannot be compared with itself")
     outcomes = store.outcomes()
+    if not outcomes:
+        raise EvalError("the run is empty: nothing was measured yet")
     by_row = all(" > " in name for name in names)
     first, second = (_answers(outcomes, name, by_row) for name in names)
     shared = [key for key in first if key in second]
