@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
+from prunus.core.text.words import UNSPACED
 from prunus_evals.errors import MetricError
 from prunus_evals.metrics import Metric
-from prunus_evals.metrics.matching import words
+from prunus_evals.metrics.matching import normalise
 from prunus_evals.records import Output, Question
 from prunus_evals.visible import html_text
 
 RUN = 4
 """Words of a run; gold evidence with fewer words is one run."""
+
+_WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])\w)+")
+"""A word; every letter of a script that is written without spaces."""
 
 
 def _recall(question: Question, output: Output) -> float | None:
@@ -25,13 +31,13 @@ def _recall(question: Question, output: Output) -> float | None:
         wanted |= _runs(html_text(text) if document.media_type == "text/html" else text)
     if not wanted:
         raise MetricError("the gold evidence has no words")
-    kept = words(output.visible)
+    kept = _WORD.findall(normalise(output.visible))
     held = {tuple(kept[place : place + size]) for size in {*map(len, wanted)} for place in range(len(kept))}
     return len(wanted & held) / len(wanted)
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:
-    found = words(text)
+    found = _WORD.findall(normalise(text))
     return {tuple(found[place : place + RUN]) for place in range(max(1, len(found) - RUN + 1))} - {()}
 
 

@@ -86,7 +86,8 @@ def groups(
     """Yield the questions of a task by page, one page at a time.
 
     Pages are in the order of their keys' digests, so that a limit (in pages) takes a sample that does not depend on
-    the order of the file. A page of a task with ``pages`` is read when its turn comes.
+    the order of the file. A page of a task with ``pages`` is read when its turn comes. The task of a question is the
+    name that was asked for.
 
     :param name: a task, with a variant after a colon where it has several.
     :param left_out: takes the questions of these pages that are not asked.
@@ -109,7 +110,7 @@ def groups(
         for record in read():
             fair = check(record) if check and isinstance(record, Question) else record
             if isinstance(fair, Question):
-                asked.append(fair)
+                asked.append(fair if fair.task == name else replace(fair, task=name))
             else:
                 left.append(fair or LeftOut(record.page, _id(record), "its answer is hidden, or in the question"))
         if asked:
