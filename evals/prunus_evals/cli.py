@@ -43,6 +43,7 @@ from prunus_evals.records import Outcome
 from prunus_evals.report.files import write as write_report
 from prunus_evals.report.markdown import markdown
 from prunus_evals.split import Half
+from prunus_evals.store import FILE
 
 HALVES = click.Choice(["dev", "report"])
 
@@ -164,8 +165,6 @@ def run_command(ctx: click.Context, /, task: str, suite: str, rows: Path | None,
     result = report.summary(outcomes, halves, systems.DEFAULT)
     if not as_json:
         click.echo(report.table(result))
-    if out is not None:
-        click.echo(f"report: {write_report(out)[0]}", err=True)
     click.echo(report.json_line(result))
 
 
@@ -226,7 +225,10 @@ def _command(given: dict[str, Any]) -> str:
 
 @contextmanager
 def _interruptible(out: Path | None) -> Iterator[None]:
-    """Say what was kept and how to go on when a reader fails, or after Ctrl-C, with exit code 130."""
+    """Write the report of the folder afterwards, if it is a run.
+
+    When a reader fails, and after Ctrl-C (exit code 130), say what was kept and how to go on.
+    """
     kept = "nothing was kept, for want of --out"
     if out is not None:
         kept = f"what was measured is kept in {out}: run the same command again to go on"
@@ -237,6 +239,8 @@ def _interruptible(out: Path | None) -> Iterator[None]:
         raise click.exceptions.Exit(130) from None
     except ReaderFailed as error:
         raise ReaderFailed(f"{error}; {kept}") from error
+    if out is not None and (out / FILE).is_file():
+        click.echo(f"report: {write_report(out)[0]}", err=True)
 
 
 @main.command("report")
@@ -332,7 +336,10 @@ def study_command(
         options=chosen,
     )
     quiet = rest["as_json"]
-    tables = studies.run(studies.named(name), choice, out, lambda text: None if quiet else click.echo(text, err=True))
+    with _interruptible(out):
+        tables = studies.run(
+            studies.named(name), choice, out, lambda text: None if quiet else click.echo(text, err=True)
+        )
     if not quiet:
         click.echo("\n\n".join(studies.text(table) for table in tables))
     click.echo(json.dumps({"study": name, "tables": [asdict(table) for table in tables]}, ensure_ascii=False))

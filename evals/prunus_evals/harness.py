@@ -12,7 +12,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from prunus_evals import metrics, provenance, readers, scoring, systems, tasks
@@ -187,6 +187,8 @@ def run_page(
                     outcome = store.outcome(key)
                     if outcome is None:
                         outcome = _measured(question, preparing, budget, (spec, reader), chosen, engines.counter, store)
+                        if reader and plan and plan.prompt:
+                            outcome = replace(outcome, prompt_name=plan.prompt)
                         store.keep_question(question)
                         store.keep(key, outcome)
                     elif state is not None:

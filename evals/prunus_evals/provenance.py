@@ -43,12 +43,12 @@ def noted(store: Store, plan: Mapping[str, Any], halves: Mapping[str, Wanted], a
                 "the folder holds a run of another plan: take another folder, or add the plan with --add "
                 f"({'; '.join(differences(plans[-1], wanted))})"
             )
-        if plans and plans[-1].get("prompt") != wanted.get("prompt"):
-            raise EvalError("answers to another prompt need another folder: tables could not tell them apart")
         plans.append(wanted)
     start = {"at": _now(), "until": "", "end": UNFINISHED, "plan": plans.index(wanted), **surroundings()}
     starts = [*about.get("starts", ()), start]
-    store.note({"plans": plans, "starts": starts, "halves": {**about.get("halves", {}), **halves}})
+    known = about.get("halves", {})
+    both = {task: wanted if known.get(task, wanted) == wanted else "all" for task, wanted in halves.items()}
+    store.note({"plans": plans, "starts": starts, "halves": {**known, **both}})
     try:
         yield
         start["end"] = "finished"

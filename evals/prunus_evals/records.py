@@ -258,6 +258,7 @@ class Outcome:
     :param prompt: the digest of the prompt that the reader got; '' without one.
     :param evidence: sha256 of the evidence's text; '' where it was not kept.
     :param caveat: what every table must say of the models behind the numbers: ``scripted`` or ``tiny``; '' for nothing.
+    :param prompt_name: the prompt that a plan names for all questions; '' where the kind of each decides.
     """
 
     task: str
@@ -278,6 +279,7 @@ class Outcome:
     counts: Mapping[str, Sequence[float]] = field(default_factory=dict)
     evidence: str = ""
     caveat: str = ""
+    prompt_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

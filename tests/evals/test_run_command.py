@@ -167,15 +167,24 @@ def test_another_plan_in_the_same_folder_is_refused_or_added_knowingly(tmp_path:
     assert len(about(out)["plans"]) == 2
     assert run("--limit", "2", "--out", str(out)).exit_code == 0  # a plan that it holds goes on
     assert "2 plans were run into this folder" in (out / "report.html").read_text("utf-8")
+    assert run("--half", "dev", "--out", str(out), "--add").exit_code == 0
+    assert about(out)["halves"] == {"nq": "all"}
 
 
 @pytest.mark.usefixtures("data")
-def test_another_prompt_needs_another_folder(tmp_path: Path) -> None:
-    out = str(tmp_path / "run")
-    assert run("--reader", "scripted:Ann1", "--prompt", "short", "--out", out).exit_code == 0
-    refused = run("--reader", "scripted:Ann1", "--prompt", "long", "--out", out, "--add")
-    assert refused.exit_code == 2
-    assert "another prompt" in refused.stderr
+def test_answers_to_another_prompt_are_rows_of_their_own(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert run("--reader", "scripted:Ann1", "--prompt", "short", "--out", str(out)).exit_code == 0
+    assert run("--reader", "scripted:Ann1", "--prompt", "long", "--out", str(out), "--add").exit_code == 0
+    facts = json.loads((out / "report.json").read_text("utf-8"))["tasks"]["nq"]
+    assert list(facts["systems"]) == [
+        f"{system} > scripted:Ann1, prompt {prompt}"
+        for prompt in ("short", "long")
+        for system in ("text_cut", "clean_cut:lean")
+    ]
+    assert (
+        facts["rows"]["clean_cut:lean > scripted:Ann1, prompt long"]["base"] == "text_cut > scripted:Ann1, prompt long"
+    )
 
 
 @pytest.mark.usefixtures("data")

@@ -32,6 +32,10 @@ MORE = (
     "prunus:embedding+static:html@links=yes@breadcrumbs=yes",
     "chunks:fixed:static@words=20@pack=whole@costs=yes",
     "whole:html@costs=yes",
+    "vectors:static@top=2@words=5@costs=yes",
+    "tree:ward@start=1@count=1@costs=yes",
+    "tree:contiguous@ranker=hybrid@way=flat",
+    "tree:random@llm=scripted:A pier and trams.",
 )
 """Variants that are not listed."""
 
@@ -62,7 +66,7 @@ def test_budget_is_obeyed(name: str, page: str, counter: TokenizerCounter) -> No
         assert "City 17" in visible_text(reply.text, reply.format)
 
 
-EXTRACTS = ("main_text", "snippets", "title_abstract", "tree:ward@way=root")
+EXTRACTS = ("main_text", "results", "tree:ward@way=root")
 """Systems that leave out parts of the page at any budget."""
 
 
@@ -170,6 +174,11 @@ def test_prunus_obeys_the_common_counter(name: str, page: str) -> None:
         ("chunks:fixed:nothing", "unknown system chunks:fixed:nothing"),
         ("chunks:pages:bm25", "unknown system chunks:pages:bm25"),
         ("whole:html@words=3", "unknown option words"),
+        ("tree:oak", "unknown system tree:oak"),
+        ("tree:ward@way=down", "@way=down is not known; choose one of: collapsed, flat"),
+        ("tree:ward@count=0", "at least one layer"),
+        ("tree:ward@llm=nothing", "nothing"),
+        ("vectors:nothing", "unknown system vectors:nothing"),
         ("main_text:newspaper", "unknown system main_text:newspaper"),
     ],
 )
@@ -214,6 +223,40 @@ def test_stages_count_original_cleaned_and_pruned_tokens(page: str) -> None:
     assert clean.tokens_in > clean.tokens_out == rest[0].tokens_in
     assert last.tokens_out == counter.count([reply.text])[0] <= 64
     assert systems.make("prunus:bm25:html", counter).prepare(one_page(page)).ask("City 17?", 64).stages == ()
+
+
+def test_a_tree_tells_the_layers_of_its_nodes(page: str) -> None:
+    counter = llama2()
+    layers = {}
+    for options in ("", "@way=flat", "@way=root", "@start=1@count=1", "@start=1@count=2"):
+        asker = systems.make(f"tree:ward{options}", counter).prepare(one_page(page * 3))
+        facts = asker.ask("Who visited City 17?", 2000).facts
+        layers[options] = {*facts["layers"]}
+    height = str(facts["height"])
+    assert height != "0"
+    assert (layers["@way=flat"], layers["@way=root"]) == ({"0"}, {height})
+    assert (layers["@start=1@count=1"], layers["@start=1@count=2"]) == ({"1"}, {"0", "1"})
+
+
+def test_results_without_a_snippet_say_so() -> None:
+    documents = [Document("a", "<p>A pier.", title="Pier", snippet="Opened in 1932."), Document("b", "<p>A tram.")]
+    reply = systems.make("results:snippets", llama2()).prepare(documents).ask("?", 100)
+    assert (reply.text, reply.facts) == ("Pier\nOpened in 1932.\n\nA tram.", {"proxies": 1})
+
+
+def test_an_abstract_is_the_section_of_that_name_or_the_first_paragraph() -> None:
+    paragraph = "It opened in 1932 and was the longest pier of the whole coast."
+    for body in (f"<p>{paragraph}</p><p>More.</p>", f"<p>Menu</p><h2>Abstract</h2><p>{paragraph}</p><h2>More</h2>Text"):
+        document = Document("a", f"<title>Pier</title><h1>Pier</h1>{body}")
+        assert systems.make("results:title_abstract", llama2()).prepare([document]).ask("?", 99).text == (
+            f"Pier\n{paragraph}"
+        )
+
+
+def test_vectors_are_the_nearest_first(page: str) -> None:
+    system = systems.make("vectors:static@words=12@top=1", llama2())
+    reply = system.prepare(one_page(page)).ask("mascots: Otter of Riverton", 50)
+    assert "Otter" in reply.text and reply.facts["index"] in ("faiss", "matrix")
 
 
 def test_converted_pages_are_read_as_they_were_written() -> None:

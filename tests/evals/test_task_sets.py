@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import tracemalloc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,17 @@ def test_pages_of_htmlrag_are_read_one_question_at_a_time_and_are_twenty_at_most
     assert first.answers == ("a", f"b{first.id[1:]}")
     assert first.documents[3].content == f"<p>{first.id} page 3</p>"
     assert len([*groups]) == 5
+
+
+def test_large_sets_do_not_fill_the_memory(write: Write) -> None:
+    page = {"url": "u", "html": "<p>" + "word " * 100_000}
+    write(ASQA, [{**found(f"q{n}", short_answers=["a"]), "slimplmqr_results": [page, page]} for n in range(20)])
+    tracemalloc.start()
+    try:
+        assert sum(len(group) for group in tasks.groups("htmlrag:asqa", "all")) == 20
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000  # of 20 MB in the file
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_sample_does_not_depend_on_the_order_of_the_file_and_halves_are_drawn_alike(

@@ -33,8 +33,11 @@ OTHERS = frozenset((*COSTS, "questions", "differences", "default_minus_this", "r
 
 
 def row_of(outcome: Outcome) -> str:
-    """Return the name of an outcome's row: its system, with its reader where one answered."""
-    return outcome.system if outcome.reader == "none" else f"{outcome.system} > {outcome.reader}"
+    """Return the name of an outcome's row: its system, with its reader and a chosen prompt where one answered."""
+    if outcome.reader == "none":
+        return outcome.system
+    prompt = f", prompt {outcome.prompt_name}" if outcome.prompt_name else ""
+    return f"{outcome.system} > {outcome.reader}{prompt}"
 
 
 def value_of(outcome: Outcome, field: str) -> float | None:
@@ -213,18 +216,21 @@ def _task(task: str, cells: Cells, half: Wanted, default: str) -> dict[str, Any]
 
 
 def _rows(cells: Cells, default: str) -> dict[str, dict[str, str]]:
-    """Return the system, the reader, the caveat and the base of each row.
+    """Return the system, the reader, its prompt, the caveat and the base of each row.
 
-    Rows are compared with the default system, or with the first one where it was not run, with the same reader.
+    Rows are compared with the default system, or with the first one where it was not run, with the same reader and
+    prompt.
     """
     found: dict[str, dict[str, str]] = {}
     for (_, row, _), cell in cells.items():
         outcome = next(iter(cell.values()))
         caveats = ", ".join(_unique(outcome.caveat for outcome in cell.values() if outcome.caveat))
-        known = found.setdefault(row, {"system": outcome.system, "reader": outcome.reader, "caveat": "", "base": ""})
+        own = {"system": outcome.system, "reader": outcome.reader, "prompt": outcome.prompt_name}
+        known = found.setdefault(row, {**own, "caveat": "", "base": ""})
         known["caveat"] = known["caveat"] or caveats
     for facts in found.values():
-        same = [row for row, other in found.items() if other["reader"] == facts["reader"]]
+        asked = facts["reader"], facts["prompt"]
+        same = [row for row, other in found.items() if (other["reader"], other["prompt"]) == asked]
         facts["base"] = next((row for row in same if found[row]["system"] == default), same[0])
     return found
 

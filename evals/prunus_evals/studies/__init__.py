@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from statistics import fmean
@@ -240,18 +240,25 @@ def mean(
         whole = stats.combined(counts, known_metric.combine)
         return Number(scale * whole.mean, scale * whole.low, scale * whole.high)
     values = _values(outcomes, metric, scale, wanted)
+    others = _values(outcomes, metric, scale, base) if base is not None and base != wanted else {}
+    return number(values, others)
+
+
+def number(values: Mapping[str, Sequence[float]], others: Mapping[str, Sequence[float]] | None = None) -> Number | None:
+    """Return the mean of values by page; None without values, and without an interval for a single page.
+
+    :param others: those of the row that it is compared with, of the same questions.
+    """
     if not values:
         return None
-    if len(values) == 1:  # nothing to draw from: one page has no interval
+    if len(values) == 1:  # nothing to draw from
         return Number(fmean(next(iter(values.values()))))
-    against: tuple[float, float, float] | None = None
-    if base is not None and base != wanted:
-        others = _values(outcomes, metric, scale, base)
-        if others:
-            found = stats.difference(values, others)
-            against = found.mean, found.low, found.high
     estimate = stats.mean(values)
-    return Number(estimate.mean, estimate.low, estimate.high, against)
+    found = Number(estimate.mean, estimate.low, estimate.high)
+    if not others:
+        return found
+    difference = stats.difference(values, others)
+    return replace(found, against=(difference.mean, difference.low, difference.high))
 
 
 def _values(

@@ -70,6 +70,10 @@ BASELINES = {
     "bge": "embedder of the baseline BGE, as minilm or sentence_transformers:FOLDER",
     "e5": "embedder of the baseline E5-Mistral, as e5 (multilingual-e5-small)",
 }
+REFINERS = {
+    "longllmlingua": "system that refines text as LongLLMLingua does",
+    "jina": "system that refines HTML as JinaAI Reader does",
+}
 PRUNER = {"pruner": "folder of a trained pruner, or its server, as llamacpp:http://127.0.0.1:8080"}
 
 
@@ -129,7 +133,10 @@ def chunks(choice: Choice) -> list[Line]:
 
 def refiners(choice: Choice) -> list[Line]:
     """Return the paper's abstractive refiners."""
-    return []
+    return [
+        Line(label, choice.options.get(option, ""), "" if option in choice.options else f"no system: --set {option}=")
+        for label, option in (("LongLLMLingua", "longllmlingua"), ("JinaAI Reader", "jina"))
+    ]
 
 
 def default() -> list[Line]:
@@ -417,13 +424,14 @@ def _study(name: str, title: str, plans: Plans, tables: Tables, **rest: Any) -> 
 
 
 BOTH = EMBEDDER | BASELINES | PRUNER
+SHORT_OPTIONS = BOTH | REFINERS
 SIZED = EMBEDDER | {name: f"a trained pruner: {title}" for name, title in SIZES.items()}
 
 STUDIES = (
-    _study("htmlrag:1", "Table 1: answers at 4K tokens", _plans_1, _tables_1, reader=True, options=BOTH),
+    _study("htmlrag:1", "Table 1: answers at 4K tokens", _plans_1, _tables_1, reader=True, options=SHORT_OPTIONS),
     _study("htmlrag:2", "Table 2: answers at 128K tokens", _plans_2, _tables_2, reader=True),
     _study("htmlrag:3", "Table 3: what each part adds", _plans_3, _tables_3, answers=True, options=BOTH),
-    _study("htmlrag:5", "Table 5: loss of information", _plans_5, _tables_5, options=BOTH),
+    _study("htmlrag:5", "Table 5: loss of information", _plans_5, _tables_5, options=SHORT_OPTIONS),
     _study("htmlrag:6", "Table 6: answers at 128K tokens", _plans_2, _tables_2, reader=True),
     _study(
         "htmlrag:7",

@@ -10,12 +10,12 @@ from importlib.metadata import PackageNotFoundError, files
 from itertools import islice
 from pathlib import Path
 
-from prunus_evals import harness, stats, systems, tasks
+from prunus_evals import harness, systems, tasks
 from prunus_evals.errors import EvalError
 from prunus_evals.harness import Plan
 from prunus_evals.records import Document, Outcome, Question
 from prunus_evals.store import Store
-from prunus_evals.studies import Choice, Number, Row, Study, Table, notes
+from prunus_evals.studies import Choice, Number, Row, Study, Table, notes, number
 from prunus_evals.studies import _htmlrag_published as published
 from prunus_evals.studies.htmlrag import (
     BOTH,
@@ -31,7 +31,7 @@ from prunus_evals.studies.htmlrag import (
 )
 
 PAGES = 20
-QUESTIONS = 5
+QUESTIONS = 3
 EVERY = 10**9
 """A budget that cuts nothing."""
 
@@ -45,16 +45,16 @@ def collections(task: str, choice: Choice, pages: int = PAGES) -> list[Question]
     :raises EvalError: the half has fewer pages.
     """
     half = choice.half or tasks.about(task).half
-    number = min(choice.limit or QUESTIONS, QUESTIONS)
-    found = list(islice(tasks.groups(task, half), number * pages))
+    wanted = pages * min(choice.limit or QUESTIONS, QUESTIONS)
+    found = list(islice(tasks.groups(task, half), wanted))
     if len(found) < pages:
         raise EvalError(f"{task}: the half {half} has {len(found)} pages, not {pages}")
     questions = []
     for start in range(0, len(found) - pages + 1, pages):
         group = found[start : start + pages]
         documents: list[Document] = [
-            replace(document, id=f"{number}-{document.id}")
-            for number, page in enumerate(group)
+            replace(document, id=f"{place}-{document.id}")
+            for place, page in enumerate(group)
             for document in page[0].documents
         ]
         question = group[0][0]
@@ -81,9 +81,9 @@ def asked(
     engines = harness.engines_of(plan)
     found: list[Outcome] = []
     with closing(Store(folder)) as store:
-        for number, question in enumerate(collections(plan.tasks[0], choice), 1):
+        for done, question in enumerate(collections(plan.tasks[0], choice), 1):
             found += harness.run_page([question], engines, plan.budgets, plan, store)
-            tell(f"{study.name}, {budget} tokens: {number} questions with {PAGES} pages each")
+            tell(f"{study.name}, {budget} tokens: {done} questions with {PAGES} pages each")
     return found
 
 
@@ -136,10 +136,7 @@ def _of(stages: Sequence[tuple[str, object]], field: str) -> Number | None:
         value = getattr(stage, field)
         if value is not None:
             values.setdefault(page, []).append(float(value))
-    if not values:
-        return None
-    estimate = stats.mean(values)
-    return Number(estimate.mean, estimate.low, estimate.high)
+    return number(values)
 
 
 def weights(name: str) -> tuple[float | None, float | None]:
@@ -219,15 +216,12 @@ def _mean(pairs: Sequence[tuple[str, float]]) -> Number | None:
     values: dict[str, list[float]] = {}
     for page, value in pairs:
         values.setdefault(page, []).append(value)
-    if not values:
-        return None
-    estimate = stats.mean(values)
-    return Number(estimate.mean, estimate.low, estimate.high)
+    return number(values)
 
 
-def _times(number: Number, by: float) -> Number:
-    low, high = number.low or 0.0, number.high or 0.0
-    return Number(number.value * by, low * by, high * by)
+def _times(one: Number, by: float) -> Number:
+    low, high = (None if end is None else end * by for end in (one.low, one.high))
+    return Number(one.value * by, low, high)
 
 
 # tokens by cleaning method
