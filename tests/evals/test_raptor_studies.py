@@ -70,7 +70,7 @@ def test_a_table_has_the_papers_columns_and_keeps_cited_rows_apart() -> None:
     study, choice = studies.named("raptor:1"), Choice(readers=("scripted:a",))
     frame = raptor.FRAMES["1"]
     columns = raptor.columns_of(study, choice, frame)
-    scores = {"rouge_l": 0.5, "bleu1": 0.25, "bleu4": 0.125, "meteor_exact_stem": 0.75}
+    scores = {"rouge_l_stem": 0.5, "bleu1": 0.25, "bleu4": 0.125, "meteor_exact_stem": 0.75}
     names = {label: f"s{place}" for place, (label, _) in enumerate(frame.rows)} | {frame.rows[-1][0]: ""}
     outcomes = [
         made_up(system=name, page=page, reader="scripted:a", scores=scores)

@@ -25,6 +25,7 @@ from prunus.index.store.file.engine import Engine as Store
 from prunus_evals import index, readers
 from prunus_evals.errors import EvalError, UnknownName
 from prunus_evals.records import Asker, Document, Reply
+from prunus_evals.systems import _embed
 from prunus_evals.visible import html_text
 
 EXTRACTIVE = "extractive"
@@ -41,7 +42,7 @@ class Recipe:
     """How trees are built.
 
     :param tree: one of :data:`prunus_evals.index.TREES`.
-    :param embedder: spec of the embedder.
+    :param embedder: short name (``e5``, ``bge``, ``dpr``) or spec of the embedder.
     :param summarizer: ``extractive``, or the spec of a language model.
     """
 
@@ -102,7 +103,7 @@ class Forest:
         self.recipe = recipe
         self._folder = folder
         try:
-            self._embedder = make_engine("embedder", recipe.embedder)
+            self._embedder = _embed.embedder(recipe.embedder)
             self._clusterer = make_engine("clusterer", index.TREES[recipe.tree])
         except PrunusError as error:
             raise UnknownName(f"{recipe.name}: {error}") from error

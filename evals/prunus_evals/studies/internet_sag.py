@@ -34,6 +34,8 @@ WHOLE = 131_072
 
 LONG = "long"
 """The prompt of readers that answer from pages; the paper's asks for detailed answers, too."""
+PAGES = "sag-pages"
+"""Folder of these answers within that of the run: a judge compares all answers of a folder, and it has one prompt."""
 
 F1 = "tags_f1"
 NEEDLES = {
@@ -200,7 +202,8 @@ def page_systems(choice: Choice, counter: Counter) -> dict[str, System]:
 def _run_tokens(study: Study, choice: Choice, folder: Path | None, progress: Tell) -> Sequence[Table]:
     made = page_systems(choice, llama2())
     budget = _room(choice) if choice.readers else WHOLE
-    outcomes = _measured(study, choice, [*made.values()], (budget,), folder, progress, ("answer",), LONG)
+    place = folder / PAGES if folder else None
+    outcomes = _measured(study, choice, [*made.values()], (budget,), place, progress, ("answer",), LONG)
     said = [*studies.notes(study, choice, outcomes), *_systems_notes(choice, budget)]
     said.append("Evidence is counted by the Llama-2 tokenizer; prompts as the reader's server counts them.")
     own = token_table(study.title, {label: system.name for label, system in made.items()}, outcomes)
@@ -228,7 +231,7 @@ def _run_judged(study: Study, choice: Choice, folder: Path | None, progress: Tel
     made = page_systems(choice, llama2())
     budget, spec = _room(choice), choice.options["judge"]
     with TemporaryDirectory(ignore_cleanup_errors=True) as spare:
-        place = (folder or Path(spare)) / "sag-1"  # a judge compares all answers of a folder
+        place = (folder or Path(spare)) / PAGES
         outcomes = _measured(study, choice, [*made.values()], (budget,), place, progress, ("answer",), LONG)
         verdicts = {
             label: Place(place, (made[EXT].name, system.name)).model(spec)

@@ -96,7 +96,7 @@ RETRIEVERS = (
 BEGINNING = ("Title + Abstract", Retrieval(abstract=True))
 BEST = (("{dense} with {tree} tree", Retrieval()),)
 NARRATIVE = (
-    ("ROUGE-L", "narrativeqa:test", "rouge_l"),
+    ("ROUGE-L", "narrativeqa:test", "rouge_l_stem"),
     ("BLEU-1", "narrativeqa:test", "bleu1"),
     ("BLEU-4", "narrativeqa:test", "bleu4"),
     ("METEOR without synonyms", "narrativeqa:test", "meteor_exact_stem"),
